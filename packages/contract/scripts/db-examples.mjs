@@ -1,0 +1,159 @@
+/** One example for each operation of the database's OpenAPI document. */
+
+const ada = {
+  id: '01JCZ8Q4V7W3S1N6K2M5T9X0AB',
+  key: 'ada',
+  rev: 1,
+  data: { name: 'Ada', age: 36 },
+  created_at: '2026-01-05T09:30:00.000Z',
+  updated_at: '2026-01-05T09:30:00.000Z',
+  seq: 1188,
+};
+const unkeyed = { ...ada, key: '' };
+const older = { rev: 2, updated_at: '2026-01-06T10:00:00.000Z', seq: 1190 };
+const replaced = { ...ada, ...older, data: { name: 'Ada', age: 37 } };
+const merged = { ...ada, ...older, data: { name: 'Ada', age: 36, city: 'London' } };
+const adults = { field: 'age', op: 'gt', value: 18 };
+const plan = {
+  index: 'age',
+  rows_scanned: 1,
+  rows_returned: 1,
+  full_scan: false,
+  sorted_in_memory: false,
+  elapsed_ms: 0.4,
+};
+
+const change = {
+  kind: 'WATCH_KIND_CHANGES',
+  seq: 1190,
+  epoch: 1,
+  committed_at: '2026-01-06T10:00:00.000Z',
+  changes: [
+    {
+      op: 'CHANGE_OP_UPDATE',
+      collection: 'people',
+      record: replaced,
+      entered: false,
+      left: false,
+    },
+  ],
+  resume_token: 'AQAAAAAAAASm',
+  leader_seq: 1190,
+};
+const watchResponses = {
+  'application/x-ndjson': change,
+  'text/event-stream': `id: ${change.resume_token}\ndata: ${JSON.stringify(change)}\n\n`,
+};
+const watchRequest = { filter: adults, include_initial: true };
+
+export const examples = {
+  insert: { request: { data: ada.data }, response: { record: unkeyed } },
+  findById: { response: { record: unkeyed } },
+  update: {
+    request: { data: replaced.data, request_id: 'birthday-37' },
+    response: { record: { ...replaced, key: '' } },
+  },
+  updateMerge: {
+    request: { data: { city: 'London' } },
+    response: { record: { ...merged, key: '' } },
+  },
+  delete: { response: { seq: 1191 } },
+  insertWithKey: {
+    request: { key: 'ada', data: ada.data, ttl: '86400s' },
+    response: { record: { ...ada, expires_at: '2026-01-06T09:30:00.000Z' } },
+  },
+  findByKey: { response: { record: ada } },
+  updateByKey: { request: { data: replaced.data }, response: { record: replaced } },
+  updateByKeyMerge: { request: { data: { city: 'London' } }, response: { record: merged } },
+  deleteByKey: { response: { seq: 1191 } },
+  upsert: {
+    request: { data: { city: 'London' }, mode: 'MERGE' },
+    response: { record: merged, created: false },
+  },
+  updateIfRev: {
+    request: { expected_rev: 1, data: replaced.data },
+    response: { record: replaced },
+  },
+  updateIfRevById: {
+    request: { expected_rev: 1, data: replaced.data },
+    response: { record: { ...replaced, key: '' } },
+  },
+  find: {
+    request: { filter: adults, order_by: [{ field: 'age', desc: true }], explain: true },
+    responses: {
+      'application/json': { records: [ada], next_cursor: '', read_seq: 1190, plan },
+      'application/x-ndjson': { record: ada },
+    },
+  },
+  aggregate: {
+    request: {
+      group_by: ['city'],
+      aggregates: [{ name: 'oldest', op: 'max', field: 'age' }],
+      order_by: [{ field: 'oldest', desc: true }],
+    },
+    response: {
+      groups: [{ key: { city: 'London' }, count: 2, values: { oldest: 37 } }],
+      read_seq: 1190,
+    },
+  },
+  watch: { request: watchRequest, responses: watchResponses },
+  watchGet: { responses: watchResponses },
+  watchDatabase: { request: { start_seq: 1190 }, responses: watchResponses },
+  beginTx: {
+    request: { timeout: '30s' },
+    response: {
+      tx_id: '01JCZ8R1B2C3D4E5F6G7H8J9K0',
+      read_seq: 1190,
+      expires_at: '2026-01-06T10:00:30.000Z',
+    },
+  },
+  commitTx: {
+    response: { seq: 1191, operations: 2, committed_at: '2026-01-06T10:00:01.000Z' },
+  },
+  rollbackTx: { response: {} },
+  compact: {
+    request: { dry_run: false },
+    response: {
+      bytes_before: 104857600,
+      bytes_after: 41943040,
+      oldest_seq: 950,
+      elapsed: '1.250s',
+    },
+  },
+  backup: { request: { format: 'SNAPSHOT' }, response: '(binary)' },
+  promote: {
+    request: { force: false },
+    response: { role: 'leader', epoch: 2, seq: 1190, lag: 0 },
+  },
+  replicationStatus: {
+    response: {
+      role: 'leader',
+      epoch: 1,
+      seq: 1190,
+      durable_seq: 1190,
+      oldest_seq: 950,
+      lineage_id: '01JCZ8P0000000000000000000',
+      leader_address: '',
+      leader_seq: 1190,
+      lag: 0,
+      lag_time: '0s',
+      state: 'leading',
+      followers: [
+        {
+          follower_id: '01JCZ8S0000000000000000000',
+          acked_seq: 1188,
+          lag: 2,
+          connected_at: '2026-01-06T09:00:00.000Z',
+          last_ack_at: '2026-01-06T09:59:59.000Z',
+          address: 'grpc://10.0.0.3:5433',
+        },
+      ],
+      durability: 'full',
+      node_id: '01JCZ8N0000000000000000000',
+      version: '1.0.0',
+      min_acks: 0,
+      saved_tails: [],
+      collections: [],
+    },
+  },
+};

@@ -1,0 +1,3737 @@
+// Generated from daemon.openapi.yaml. Do not edit.
+export interface paths {
+  '/healthz': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Tell that the daemon is up
+     * @description Liveness alone; touches no store and no provider. Needs no token.
+     */
+    get: operations['getHealth'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/docs': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show the interactive documentation
+     * @description A page with everything it needs on board; it works offline. Needs no token. Off when the setting `api_docs` is off.
+     */
+    get: operations['getDocs'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/docs/openapi.yaml': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read this document
+     * @description The OpenAPI document this server is built from. Needs no token. Off when the setting `api_docs` is off.
+     */
+    get: operations['getOpenapi'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/backends': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the backends and the settings
+     * @description One row for every known command line, installed or not, sorted by id, and the settings.
+     */
+    get: operations['listBackends'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/usage': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read provider usage
+     * @description Usage windows of the rows whose tier is exactly `subscription`, disabled and uninstalled
+     *     ones included. Results younger than 60 seconds come from the cache, failures too. A fetch
+     *     may take 3 seconds per provider and 5 seconds in all; one that fails answers its rows with
+     *     `null` values and a status that says so. This read never rescans and never changes routing,
+     *     cooldowns or the default.
+     */
+    get: operations['getUsage'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/backends/rescan': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Detect the backends again
+     * @description Looks for every known command line on the search path and probes for a local model. Updates
+     *     `installed`, `binary_path` and `detected_at`; keeps `tier`, `default` and `enabled`. A newly
+     *     found backend is enabled and `unclassified`.
+     */
+    post: operations['rescanBackends'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/backends/default': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Set the default backend
+     * @description The backend becomes the only default. It must be known (else 404), installed, enabled and not local (else 409).
+     */
+    put: operations['setDefaultBackend'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/backends/thinking-mode': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Set the thinking mode
+     * @description Decides which backends the router may walk for the daemon's own thinking. Paid backends are never among them.
+     */
+    put: operations['setThinkingMode'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/backends/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The backend's id, as in the registry.
+         * @example claude
+         */
+        id: components['parameters']['BackendId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Update one backend
+     * @description Sets `tier`, `enabled` or both; `{}` changes nothing. The tier `local` cannot be assigned,
+     *     and the tier of the backend `local` cannot be changed: both are 400. Disabling the default
+     *     backend leaves it the default, but it is not used until it is enabled again.
+     */
+    patch: operations['updateBackend'];
+    trace?: never;
+  };
+  '/api/v1/savings': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Report token savings
+     * @description Two axes: context (raw tokens against those that entered the model) and offload (cloud work
+     *     done by the local model, in dollars), never mixed. 403 when the setting `savings` is off.
+     */
+    get: operations['getSavings'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/spend': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Report spend
+     * @description Dollars and tokens measured from the agents' own transcripts. 403 when the setting `savings` is off.
+     */
+    get: operations['getSpend'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/metrics': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read resource metrics
+     * @description What the machine, each live agent and the daemon use now. Works with the recorder off, too.
+     */
+    get: operations['getMetrics'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/metrics/history': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read metrics history
+     * @description Recorded every 15 seconds while the setting `metrics` is on, and kept across restarts.
+     *     Samples are averaged over `step`, oldest first; an interval without a record is absent. At
+     *     most 1,500 samples: a finer `step` is widened, and `step_s` tells the step used.
+     */
+    get: operations['getMetricsHistory'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/collab/branches': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List branch standings
+     * @description CI and base-branch standing of each agent that works on a branch. Refreshed every 60
+     *     seconds. Git and CI calls fail open after 10 seconds: what they could not tell is `null`,
+     *     and `error` says why. With `branches.enabled` off the list is empty.
+     */
+    get: operations['listBranches'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/spawn': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Spawn an agent
+     * @description Starts a session on `backend`, or on the default backend. When today's or the trailing
+     *     week's measured spend has reached a cap, the answer is 428 with the figures; repeat the
+     *     request with `force: true` to go on. A command line that fails to start still answers 201:
+     *     the session turns `errored` and says why.
+     */
+    post: operations['spawnSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List sessions
+     * @description Every session that has not been deleted, newest first.
+     */
+    get: operations['listSessions'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/pipelines': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List pipelines
+     * @description Every pipeline with its jobs, newest first.
+     */
+    get: operations['listPipelines'];
+    put?: never;
+    /**
+     * Create a pipeline
+     * @description Stores the pipeline and starts it, unless `start` is `false`. A cycle, an unknown dependency
+     *     or a repeated job id is 400; an unknown backend is 404.
+     */
+    post: operations['createPipeline'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/think': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Answer one prompt on a free or local backend
+     * @description Walks the candidates of the thinking mode: eligible free backends (the default first, then
+     *     by id), then `local`. A rate-limit or spend signal stamps the backend's `limited_until` and
+     *     the next candidate is tried. When none answers, the result is 200 with `degraded: true`; a
+     *     paid backend is never called.
+     */
+    post: operations['think'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    /** Read one session */
+    get: operations['getSession'];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a session
+     * @description Stops the agent if it still runs and forgets the session. Its worktree is removed with it,
+     *     unless the worktree is dirty or its branch is not merged: then it is kept, and the answer
+     *     says why. Spend and savings stay on record.
+     */
+    delete: operations['deleteSession'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}/output': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a session's output
+     * @description Without `after`, the last `limit` lines. With `after`, the lines from that position on,
+     *     oldest first; pass the `next` of the last answer to follow along. A position older than what
+     *     is kept continues at the oldest line kept.
+     */
+    get: operations['getSessionOutput'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}:send': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send text to an agent
+     * @description Pastes the text, presses Enter and waits until the turn has begun. 409 when the agent takes
+     *     no input: it has ended, it is a headless run, or it did not take the text.
+     */
+    post: operations['sendToSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}:stop': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Stop an agent
+     * @description Ends the agent's process, gently first, and keeps the session and its worktree. A session that has already ended is answered as it is.
+     */
+    post: operations['stopSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}:restart': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Restart an agent
+     * @description Stops the agent if it runs and starts it again in the same directory, resuming the backend's
+     *     own session where the backend can. `restart_count` grows by one. 409 while the session is
+     *     still spawning, or when its backend is no longer installed or enabled.
+     */
+    post: operations['restartSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}/force-compact': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Override forced compaction for one agent
+     * @description `on` or `off` overrides the setting `tokens.force_compact` for this agent; `inherit` follows it.
+     */
+    patch: operations['setForceCompact'];
+    trace?: never;
+  };
+  '/api/v1/events': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Follow changes as they happen
+     * @description A stream of server-sent events. Each has an `id`, an `event` (the type) and `data`: one
+     *     Event as JSON. Reconnect with `Last-Event-ID` and nothing is missed. An id that is too old
+     *     or unknown is answered with a `stream.reset` first: read everything again. Without an id the
+     *     stream starts now. A silent stream sends a comment every 15 seconds.
+     */
+    get: operations['streamEvents'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/pipelines/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The pipeline's id.
+         * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PipelineId'];
+      };
+      cookie?: never;
+    };
+    /** Read one pipeline */
+    get: operations['getPipeline'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/pipelines/{id}:start': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The pipeline's id.
+         * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PipelineId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Start a pipeline or let it go on
+     * @description Starts a pending pipeline. A paused one goes on, over the budget cap if need be; a stalled
+     *     one runs its failed and needs-attention jobs again. A running one is answered as it is; 409
+     *     when it is done or canceled.
+     */
+    post: operations['startPipeline'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/pipelines/{id}:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The pipeline's id.
+         * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PipelineId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel a pipeline
+     * @description Stops the running jobs and skips the pending ones. A canceled pipeline is answered as it is; 409 when it is done.
+     */
+    post: operations['cancelPipeline'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/queue/callback': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a task from the queue server
+     * @description The callback target for a queue. The request must be signed by the Standard Webhooks scheme
+     *     over the bytes as sent. An `application/json` payload is a SpawnRequest; any other payload
+     *     is UTF-8 text and is the prompt. The session starts, and the answer is 202 with
+     *     `X-Queue-Async: true`; when the session ends the daemon completes or fails the task at the
+     *     queue with the lease token, a failure carrying the end of the transcript.
+     *
+     *     The same attempt delivered again answers the session it already started. The budget gate
+     *     answers 429 with `Retry-After`, so that capped work waits in the queue; any other 4xx here
+     *     sends the task to the dead-letter queue at once.
+     */
+    post: operations['receiveQueueTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/inbox': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List inbox notes
+     * @description Notes for the person in charge, newest first.
+     */
+    get: operations['listInbox'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/inbox/{id}:read': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The note's id.
+         * @example 01K9ZS3M5N7P9Q1R2S4T6V8W0X
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Mark a note as read
+     * @description A note that is already read is answered as it is.
+     */
+    post: operations['markNoteRead'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/config': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read the live configuration
+     * @description Every setting with its value and where it came from. Secrets are masked. Tiers, the default,
+     *     enabled flags and the thinking mode are in the registry, not here.
+     *
+     *     Defaults: `savings`, `insights`, `metrics`, `api_docs`, `branches.enabled`, `tokens.guard`,
+     *     `tokens.warn_alert`, `tokens.auto_compact` and `tokens.budget_gate` are on;
+     *     `savings_samples`, `tokens.force_compact`, `notify.enabled` and `notify.webhook_enabled` are
+     *     off; `backends.limit_retry` is 15m, `tokens.warn` 200k, `tokens.critical` 400k;
+     *     `tokens.budget_daily_usd` and `tokens.budget_weekly_usd` are 0, which means no cap.
+     */
+    get: operations['getConfig'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/insights': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read patterns mined from history
+     * @description Computed from stored history alone, the same history giving the same answer. 403 when the setting `insights` is off.
+     */
+    get: operations['getInsights'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/mcp': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send an MCP message
+     * @description The Model Context Protocol over streamable HTTP; the messages are the protocol's own. Accept
+     *     both `application/json` and `text/event-stream`. The server keeps no MCP sessions, so there
+     *     is no stream to open or session to end: GET and DELETE are 405. A read-only token may call
+     *     the tools annotated read-only; any other tool answers it with an error result.
+     *
+     *     Tools and the schema of their structured content: `list_backends`, `rescan_backends` and
+     *     `set_default_backend` Registry; `set_backend_tier` BackendRow; `set_thinking_mode` Settings;
+     *     `set_force_compact` ForceCompactState; `get_branch_status` BranchStandings; `savings`
+     *     SavingsReport; `spend` SpendRollup.
+     */
+    post: operations['postMcp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show the dashboard
+     * @description The static shell; it holds no data and needs no token. Its views are addressed by fragment (`/#/spend`), so this is its only page.
+     */
+    get: operations['getDashboard'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/assets/{file}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The file's name.
+         * @example index-4f2a9c.js
+         */
+        file: components['parameters']['AssetFile'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a file of the dashboard
+     * @description Scripts, styles, fonts and images of the shell. Needs no token.
+     */
+    get: operations['getDashboardAsset'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/docs/assets/{file}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The file's name.
+         * @example index-4f2a9c.js
+         */
+        file: components['parameters']['AssetFile'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a file of the documentation page
+     * @description Scripts and styles of the page. Needs no token. Off when the setting `api_docs` is off.
+     */
+    get: operations['getDocsAsset'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
+export interface webhooks {
+  notification: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * An alert, sent to your webhook
+     * @description Sent to `notify.webhook_url` while `notify.webhook_enabled` is on: an agent waits for input,
+     *     is stuck idle, orphaned or errored, or its context crosses into warning or critical. Signed
+     *     by the Standard Webhooks scheme. Answer any 2xx within 5 seconds; anything else is retried
+     *     from a durable outbox. Redirects are never followed, and a link-local target is refused.
+     */
+    post: operations['notify'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
+export interface components {
+  schemas: {
+    /**
+     * @description The stable machine code; the closed list of `x-error-codes`.
+     * @enum {string}
+     */
+    ErrorCode:
+      | 'INVALID_REQUEST'
+      | 'UNAUTHENTICATED'
+      | 'BAD_SIGNATURE'
+      | 'FORBIDDEN'
+      | 'SAVINGS_DISABLED'
+      | 'FEATURE_DISABLED'
+      | 'NOT_FOUND'
+      | 'BACKEND_NOT_FOUND'
+      | 'SESSION_NOT_FOUND'
+      | 'PIPELINE_NOT_FOUND'
+      | 'NOTE_NOT_FOUND'
+      | 'METHOD_NOT_ALLOWED'
+      | 'NOT_ACCEPTABLE'
+      | 'BACKEND_NOT_ELIGIBLE'
+      | 'SESSION_STATE'
+      | 'PIPELINE_STATE'
+      | 'IDEMPOTENCY_CONFLICT'
+      | 'PAYLOAD_TOO_LARGE'
+      | 'UNSUPPORTED_MEDIA_TYPE'
+      | 'BUDGET_CONFIRMATION_REQUIRED'
+      | 'BUDGET_EXCEEDED'
+      | 'TOO_MANY_ATTEMPTS'
+      | 'INTERNAL';
+    /** @description What went wrong and what to do about it (RFC 9457). */
+    Problem: {
+      /**
+       * Format: uri-reference
+       * @description `urn:millrace:problem:` and the code in lower case with dashes.
+       */
+      type: string;
+      /** @description The kind of problem in a few words. */
+      title: string;
+      /** @description The HTTP status again. */
+      status: number;
+      /** @description What was wrong this time and what to do. */
+      detail: string;
+      /** @description The machine code to branch on. */
+      code: components['schemas']['ErrorCode'];
+      /** @description The same text as `detail`. */
+      error: string;
+      /** @description Each wrong place of a request, with INVALID_REQUEST. */
+      errors?: components['schemas']['FieldError'][];
+    };
+    /** @description One wrong place of a request. */
+    FieldError: {
+      /** @description JSON pointer (RFC 6901) into the body, `""` for the body as a whole; for a parameter `/` and its name. */
+      pointer: string;
+      /** @description What is wrong there. */
+      message: string;
+    };
+    /** @description The problem of a spawn that needs confirmation, with the figures. */
+    BudgetConfirmation: {
+      /**
+       * Format: uri-reference
+       * @description Names the kind of problem.
+       */
+      type: string;
+      /** @description The kind of problem in a few words. */
+      title: string;
+      /**
+       * @description The HTTP status again.
+       * @constant
+       */
+      status: 428;
+      /** @description Which cap is reached and how to go on. */
+      detail: string;
+      /**
+       * @description The machine code.
+       * @constant
+       */
+      code: 'BUDGET_CONFIRMATION_REQUIRED';
+      /** @description The same text as `detail`. */
+      error: string;
+      /**
+       * @description Always `true`: repeat with `force` to go on.
+       * @constant
+       */
+      confirmation_required: true;
+      /**
+       * @description The gate that asks.
+       * @constant
+       */
+      gate: 'budget';
+      /** @description The figures behind the question. */
+      verdict: components['schemas']['BudgetVerdict'];
+    };
+    /** @description Measured spend against the caps. */
+    BudgetVerdict: {
+      /** @description Whether a cap is reached. */
+      over: boolean;
+      /** @description Today's measured spend. */
+      daily_usd: number;
+      /** @description Measured spend of the trailing 7 days. */
+      weekly_usd: number;
+      /** @description `tokens.budget_daily_usd`; 0 means no daily cap. */
+      cap_daily: number;
+      /** @description `tokens.budget_weekly_usd`; 0 means no weekly cap. */
+      cap_weekly: number;
+      /** @description Which cap is reached, in words. */
+      reason: string;
+    };
+    /**
+     * Format: date-time
+     * @description RFC 3339, UTC with milliseconds.
+     */
+    Timestamp: string;
+    /** @description A span back from now, in minutes, hours, days or weeks, such as `24h`, `7d` or `2w`. */
+    Window: string;
+    /** @description A span back from now (`24h`, `7d`, `2w`) or an RFC 3339 timestamp. */
+    Since: string | components['schemas']['Window'] | components['schemas']['Timestamp'];
+    /** @description A width in seconds, minutes, hours or days, such as `60`, `30s` or `5m`. */
+    Step: string;
+    /** @description A sign of life. */
+    Health: {
+      /**
+       * @description Always `ok`: a daemon that answers is up.
+       * @constant
+       */
+      status: 'ok';
+      /** @description The daemon's version. */
+      version?: string;
+    };
+    /** @description An HTML page. */
+    HtmlPage: string;
+    /** @description A YAML document. */
+    YamlText: string;
+    /** @description The text of a file. */
+    FileText: string;
+    /**
+     * Format: binary
+     * @description The bytes of a file.
+     */
+    FileBytes: string;
+    /** @description A backend's stable id; `local` is reserved for the local model. */
+    BackendName: string;
+    /**
+     * @description How a backend is billed. The router calls `free` ones, then `local`; never `subscription`,
+     *     `pay_per_use` or `unclassified` (newly found, treated as not free).
+     * @enum {string}
+     */
+    Tier: 'free' | 'subscription' | 'pay_per_use' | 'unclassified' | 'local';
+    /**
+     * @description A tier that can be assigned; `local` is set by the system alone.
+     * @enum {string}
+     */
+    AssignableTier: 'free' | 'subscription' | 'pay_per_use' | 'unclassified';
+    /**
+     * @description `local_only`: the local model alone. `free_plus_local`: eligible free backends, then the local model.
+     * @enum {string}
+     */
+    ThinkingMode: 'local_only' | 'free_plus_local';
+    /** @description One backend of the registry. */
+    BackendRow: {
+      /** @description The stable id. */
+      id: components['schemas']['BackendName'];
+      /** @description Whether the binary is on the search path; for `local`, whether its endpoint answers. */
+      installed: boolean;
+      /** @description The resolved path; empty for `local` and for what is not installed. */
+      binary_path: string;
+      /** @description When detection last ran. */
+      detected_at: components['schemas']['Timestamp'];
+      /** @description How it is billed. */
+      tier: components['schemas']['Tier'];
+      /** @description Whether it is the default; at most one row is. */
+      default: boolean;
+      /** @description Whether it may be used. */
+      enabled: boolean;
+      /** @description True only for the reserved row `local`, which is never limited and never the default. */
+      is_local: boolean;
+      /**
+       * Format: date-time
+       * @description The router skips the backend until then. `null` when it is not limited; always `null` for `local`.
+       */
+      limited_until: string | null;
+    };
+    /** @description The settings that live in the registry. */
+    Settings: {
+      /**
+       * @description Which backends the router may walk.
+       * @default free_plus_local
+       */
+      internal_thinking_mode: components['schemas']['ThinkingMode'];
+      /**
+       * @description The paid-autopilot gate.
+       * @default false
+       */
+      allow_paid_autopilot: boolean;
+    };
+    /** @description Every backend, sorted by id, and the settings. */
+    Registry: {
+      /** @description One row per backend. */
+      backends: components['schemas']['BackendRow'][];
+      /** @description The settings. */
+      settings: components['schemas']['Settings'];
+    };
+    /** @description Which backend to make the default. */
+    SetDefaultRequest: {
+      /** @description The id of an installed and enabled backend that is not local. */
+      id: string;
+    };
+    /** @description Which thinking mode to use. */
+    SetThinkingModeRequest: {
+      /** @description The new mode. */
+      mode: components['schemas']['ThinkingMode'];
+    };
+    /** @description What to change; what is absent stays. */
+    UpdateBackendRequest: {
+      /** @description The new tier. */
+      tier?: components['schemas']['AssignableTier'];
+      /** @description Whether the backend may be used. */
+      enabled?: boolean;
+    };
+    /**
+     * @description `ok`: every window below 100 percent. `rate_limited`: a window at the cap. `unsupported`:
+     *     there is no way to ask this provider. `unauthenticated`: no valid login. `unavailable`: the
+     *     provider could not be reached or refused to tell, a 429 included. `timeout`: it took too
+     *     long. `error`: its answer made no sense. `not_installed`: the command line is missing.
+     * @enum {string}
+     */
+    UsageStatus:
+      | 'ok'
+      | 'rate_limited'
+      | 'unsupported'
+      | 'unauthenticated'
+      | 'unavailable'
+      | 'timeout'
+      | 'error'
+      | 'not_installed';
+    /** @description One usage window, as the provider reports it. */
+    UsageLimit: {
+      /** @description `<backend_id>:<scope>`. */
+      id: string;
+      /** @description What the window applies to, such as `primary` or `five_hour`. */
+      scope: string;
+      /** @description A name for people. */
+      label: string;
+      /** @description How much is used; `null` when unknown, never 0 by default. */
+      used_percent: number | null;
+      /**
+       * Format: date-time
+       * @description When the window starts anew; `null` when unknown.
+       */
+      resets_at: string | null;
+      /** @description The model families it counts; `null` when unknown. */
+      model_families: string[] | null;
+      /** @description The models it counts; `null` when unknown. */
+      models: string[] | null;
+    };
+    /** @description Usage as it was at an earlier time. */
+    UsageSnapshot: {
+      /** @description When it was seen. */
+      observed_at: components['schemas']['Timestamp'];
+      /** @description The windows as they were. */
+      usage: components['schemas']['UsageLimit'][];
+    };
+    /** @description Usage of one subscription backend. */
+    BackendUsage: {
+      /** @description The backend's id. */
+      id: components['schemas']['BackendName'];
+      /**
+       * @description Always `subscription`.
+       * @constant
+       */
+      tier: 'subscription';
+      /** @description Whether the command line is installed. */
+      installed: boolean;
+      /** @description Whether the backend may be used. */
+      enabled: boolean;
+      /** @description How the windows stand or why they are unknown. */
+      status: components['schemas']['UsageStatus'];
+      /** @description The windows, sorted by id. After a failed fetch the same rows with `null` values. */
+      usage: components['schemas']['UsageLimit'][];
+      /**
+       * Format: date-time
+       * @description When this result was fetched; `null` when nothing was.
+       */
+      observed_at: string | null;
+      /** @description Whether this result came from the cache. */
+      cached: boolean;
+      /** @description After a failure, what was last seen. */
+      last_good?: components['schemas']['UsageSnapshot'];
+      /** @description Why the fetch failed, in words; never credentials, paths or provider output. */
+      error?: string;
+    };
+    /** @description Usage of every subscription backend; the stable v1 document of `ctl usage --json`. */
+    UsageDocument: {
+      /**
+       * @description The version of this document's shape.
+       * @constant
+       */
+      schema_version: 1;
+      /** @description When the document was made. */
+      generated_at: components['schemas']['Timestamp'];
+      /** @description One entry per backend whose tier is subscription, sorted by id. */
+      backends: components['schemas']['BackendUsage'][];
+    };
+    /**
+     * @description Whether figures rest on a calibrated ratio of bytes to tokens or on the heuristic of 4.
+     * @enum {string}
+     */
+    Basis: 'CALIBRATED' | 'HEURISTIC';
+    /**
+     * @description What saved: `check` (build and test output), `git` (commit, push and sync output), `compact`
+     *     (automatic compaction), `llm_offload` (work moved to the local model).
+     * @enum {string}
+     */
+    SavingsFeature: 'check' | 'git' | 'compact' | 'llm_offload';
+    /** @description What one feature saved. */
+    FeatureSavings: {
+      /** @description The feature. */
+      feature: components['schemas']['SavingsFeature'];
+      /** @description Tokens saved. */
+      saved_tokens: number;
+      /** @description Tokens there would have been. */
+      raw_tokens: number;
+      /** @description Ledger entries. */
+      events: number;
+    };
+    /** @description Tokens that would have entered the model against those that did. */
+    ContextSavings: {
+      /** @description Tokens that would have entered. */
+      raw_tokens: number;
+      /** @description Tokens that did. */
+      kept_tokens: number;
+      /** @description The difference. */
+      saved_tokens: number;
+      /** @description The difference at the top tier's input rate. */
+      saved_dollars: number;
+      /** @description The difference in percent of the raw tokens; 0 when there are none. */
+      reduction_pct: number;
+    };
+    /** @description Cloud-model work done by the local model. Never part of the context figures. */
+    OffloadSavings: {
+      /** @description Tokens the local model handled. */
+      tokens: number;
+      /** @description What they would have cost at the top tier's rates. */
+      dollars: number;
+      /** @description Ledger entries. */
+      events: number;
+    };
+    /** @description The two axes, apart. */
+    SavingsAxes: {
+      /** @description The context axis. */
+      context: components['schemas']['ContextSavings'];
+      /** @description The offload axis. */
+      offload: components['schemas']['OffloadSavings'];
+    };
+    /** @description Saved tokens by feature; a feature without events may be absent. */
+    FeatureTokens: {
+      [key: string]: number;
+    };
+    /** @description One interval of the trend; an idle one holds real zeros. */
+    SavingsBucket: {
+      /** @description Start of the interval in unix seconds. */
+      ts: number;
+      /** @description A label: `2026-01-15`, or `2026-01-15 09:00` by the hour. */
+      date: string;
+      /** @description Tokens saved in the interval, on the context axis. */
+      saved_tokens: number;
+      /** @description Ledger entries in the interval. */
+      events: number;
+      /** @description Running total of `saved_tokens`. */
+      cumulative: number;
+      /** @description The interval's saved tokens by feature; `llm_offload` stands here alone. */
+      by_feature: components['schemas']['FeatureTokens'];
+    };
+    /** @description One retained pair of raw and kept text. */
+    SavingsSample: {
+      /** @description When it was recorded. */
+      ts: components['schemas']['Timestamp'];
+      /** @description The feature that saved. */
+      feature: components['schemas']['SavingsFeature'];
+      /** @description The session it belongs to; `null` when none. */
+      agent_id: string | null;
+      /** @description The repository; `null` when none. */
+      repo: string | null;
+      /** @description What there was. */
+      raw: string;
+      /** @description What entered the model. */
+      kept: string;
+      /** @description Tokens of the raw text. */
+      raw_tokens: number;
+      /** @description Tokens of the kept text. */
+      kept_tokens: number;
+    };
+    /** @description Token savings. The top-level figures are those of the context axis; `events` counts all. */
+    SavingsReport: {
+      /**
+       * Format: date-time
+       * @description Where the report starts; `null` means all time.
+       */
+      since: string | null;
+      /** @description Ledger entries of every feature. */
+      events: number;
+      /** @description Tokens that would have entered the model. */
+      raw_tokens: number;
+      /** @description Tokens that did. */
+      kept_tokens: number;
+      /** @description The difference. */
+      saved_tokens: number;
+      /** @description The difference in dollars. */
+      saved_dollars: number;
+      /** @description The difference in percent of the raw tokens; 0 when there are none. */
+      reduction_pct: number;
+      /** @description One row per feature that has events. */
+      features: components['schemas']['FeatureSavings'][];
+      /** @description Context and offload. */
+      axes: components['schemas']['SavingsAxes'];
+      /** @description What the token figures rest on. */
+      basis: components['schemas']['Basis'];
+      /** @description The calibrated ratio; `null` when the basis is HEURISTIC. */
+      calibrated_bytes_per_token: number | null;
+      /** @description The trend, with `bucket`. Contiguous, oldest first, up to now. */
+      buckets?: components['schemas']['SavingsBucket'][];
+      /**
+       * @description The width of a bucket, with `bucket`.
+       * @enum {string}
+       */
+      bucket_granularity?: 'day' | 'hour';
+      /** @description The newest retained pairs, newest first, with `samples`. Empty when none are retained. */
+      samples?: components['schemas']['SavingsSample'][];
+    };
+    /** @description Spend of one agent, repository, day, model or backend. */
+    SpendRow: {
+      /** @description What the row is about: a session id, a repository path, a local date, a model or a backend id. */
+      key: string;
+      /** @description Input tokens. */
+      input_tokens: number;
+      /** @description Output tokens. */
+      output_tokens: number;
+      /** @description Dollars; `null` when nothing in the row has a price (tokens only). */
+      usd: number | null;
+    };
+    /**
+     * @description Spend from measured tokens, in dollars per million input and output tokens: top model tier 5
+     *     and 25, middle 3 and 15, low 0.8 and 4, an unrecognised model as the top tier. One backend
+     *     family is priced; the others report tokens only.
+     */
+    SpendRollup: {
+      /** @description All time. */
+      total_usd: number;
+      /** @description The local day so far. */
+      daily_usd: number;
+      /** @description The trailing 7 days. */
+      weekly_usd: number;
+      /** @description The calendar week so far, from Monday. */
+      week_usd: number;
+      /** @description Cache reads and writes, all time; in none of the other dollar figures. */
+      cache_usd: number;
+      /** @description Input tokens of every backend that reports them. */
+      input_tokens: number;
+      /** @description Output tokens of every backend that reports them. */
+      output_tokens: number;
+      /** @description Tokens read from the provider's cache. */
+      cache_read_tokens: number;
+      /** @description Tokens written to the provider's cache. */
+      cache_write_tokens: number;
+      /** @description By session, the dearest first. */
+      by_agent: components['schemas']['SpendRow'][];
+      /** @description By repository, the dearest first. */
+      by_repo: components['schemas']['SpendRow'][];
+      /** @description By local day, oldest first. */
+      by_day: components['schemas']['SpendRow'][];
+      /** @description By model, the dearest first. */
+      by_model: components['schemas']['SpendRow'][];
+      /** @description By backend, the dearest first. */
+      by_backend: components['schemas']['SpendRow'][];
+      /** @description What token figures rest on where they are not measured. */
+      basis: components['schemas']['Basis'];
+    };
+    /** @description What the machine uses. */
+    SystemMetrics: {
+      /** @description CPU in percent of all cores; `null` until measured. */
+      cpu_pct: number | null;
+      /** @description Bytes of memory in use. */
+      mem_used: number;
+      /** @description Bytes of memory there are. */
+      mem_total: number;
+      /** @description Load average of the last minute; `null` where the system has none. */
+      load: number | null;
+    };
+    /** @description What one live agent uses, with its child processes. */
+    AgentMetrics: {
+      /** @description The session's id. */
+      id: string;
+      /** @description CPU in percent of one core; `null` when unknown. */
+      cpu_pct: number | null;
+      /** @description Resident memory in bytes; `null` when unknown. */
+      rss: number | null;
+      /** @description Tokens in its context; `null` when unknown. */
+      context_tokens: number | null;
+    };
+    /** @description What the daemon itself uses. */
+    DaemonMetrics: {
+      /** @description Resident memory in bytes. */
+      rss: number;
+      /** @description 99th percentile of event-loop delay; `null` until measured. */
+      event_loop_p99_ms: number | null;
+      /** @description Seconds since start. */
+      uptime_s: number;
+    };
+    /** @description Resource use at one moment, or averaged over one step of history. */
+    Metrics: {
+      /** @description When it was taken; the start of the step in history. */
+      taken_at: components['schemas']['Timestamp'];
+      /** @description The machine. */
+      system: components['schemas']['SystemMetrics'];
+      /** @description The live agents, sorted by id. */
+      agents: components['schemas']['AgentMetrics'][];
+      /** @description The daemon. */
+      daemon: components['schemas']['DaemonMetrics'];
+    };
+    /** @description Recorded metrics. */
+    MetricsHistory: {
+      /** @description The samples, oldest first. */
+      samples: components['schemas']['Metrics'][];
+      /** @description The width of one sample in seconds. */
+      step_s: number;
+    };
+    /**
+     * @description `none`: no run for the head commit. `null`: unknown.
+     * @enum {string|null}
+     */
+    CiState: 'success' | 'failure' | 'pending' | 'none' | null;
+    /** @description What CI says of the branch's head commit, over all its runs. */
+    CiStanding: {
+      /** @description The worst of all runs. */
+      state: components['schemas']['CiState'];
+      /** @description The workflow that decided the state; `null` when unknown. */
+      workflow: string | null;
+      /**
+       * Format: uri
+       * @description Its page; `null` when unknown.
+       */
+      url: string | null;
+    };
+    /** @description One run for the head commit. */
+    CiCheck: {
+      /** @description The run's name. */
+      name: string;
+      /** @description How it stands. */
+      state: components['schemas']['CiState'];
+      /**
+       * Format: uri
+       * @description Its page; `null` when unknown.
+       */
+      url: string | null;
+    };
+    /** @description How one agent's branch stands against CI and its base. */
+    BranchStanding: {
+      /** @description The session's id. */
+      agent_id: string;
+      /** @description The session's name. */
+      name: string;
+      /** @description The branch; `null` when unknown. */
+      branch: string | null;
+      /** @description The base branch, from `origin/HEAD`; `null` when unknown. */
+      base: string | null;
+      /** @description What CI says. */
+      ci: components['schemas']['CiStanding'];
+      /** @description All runs of the head commit. */
+      checks: components['schemas']['CiCheck'][];
+      /** @description Commits the base does not have; `null` when unknown. */
+      ahead: number | null;
+      /** @description Commits of the base it does not have; more than 10 is far behind. `null` when unknown. */
+      behind: number | null;
+      /** @description Whether the base contains it; `null` when unknown. */
+      merged: boolean | null;
+      /**
+       * Format: date-time
+       * @description When it was last looked at; `null` before the first look.
+       */
+      observed_at: string | null;
+      /** @description Why something is unknown; `null` when nothing failed. */
+      error: string | null;
+    };
+    /** @description The standing of each agent's branch. */
+    BranchStandings: {
+      /** @description One entry per agent that works on a branch. */
+      branches: components['schemas']['BranchStanding'][];
+    };
+    /** @description What to ask of the agent. */
+    Prompt: string;
+    /** @description A git branch name; it cannot start with a dash. */
+    BranchName: string;
+    /** @description A free label without spaces or commas. */
+    Tag: string;
+    /**
+     * @description `tmux`: interactive, survives a restart of the daemon. `headless`: one run, then done.
+     * @enum {string}
+     */
+    Driver: 'tmux' | 'headless';
+    /** @description What to spawn. */
+    SpawnRequest: {
+      /** @description The first thing the agent is told. */
+      prompt: components['schemas']['Prompt'];
+      /** @description The backend to run; absent means the default. Unknown is 404; not installed, disabled or local is 409. */
+      backend?: string;
+      /** @description The model to ask the backend for; absent means the backend's own choice. */
+      model?: string;
+      /** @description Path of the git repository to work in; must exist. */
+      repo?: string;
+      /** @description Directory to work in; must exist. Absent means the worktree, else `repo`, else the directory the daemon runs in. */
+      cwd?: string;
+      /** @description Branch to work on; made if it does not exist. Naming one makes a worktree. */
+      branch?: components['schemas']['BranchName'];
+      /**
+       * @description Whether to make a worktree of the repository for this session.
+       * @default false
+       */
+      worktree?: boolean;
+      /** @description A name for people; absent means one made from the prompt. */
+      name?: string;
+      /**
+       * @description Labels of the session.
+       * @default []
+       */
+      tags?: components['schemas']['Tag'][];
+      /** @description The session this one was started by; must exist. */
+      parent_id?: string;
+      /**
+       * @description Whether to restart the agent when its process ends with an error.
+       * @default false
+       */
+      auto_restart?: boolean;
+      /** @description How to run it; absent means `tmux` where it is installed, else `headless`. */
+      driver?: components['schemas']['Driver'];
+      /**
+       * @description Whether to go on although a spend cap is reached.
+       * @default false
+       */
+      force?: boolean;
+    };
+    /**
+     * @description `waiting_for_input`: a question or a permission prompt. `idle`: an empty prompt after a
+     *     turn. `done`: ended well or stopped. `errored`: ended badly. `orphaned`: lost while the
+     *     daemon was away. `rate_limited`: the provider refuses until `limited_until`.
+     * @enum {string}
+     */
+    SessionStatus:
+      | 'spawning'
+      | 'working'
+      | 'waiting_for_input'
+      | 'idle'
+      | 'done'
+      | 'errored'
+      | 'orphaned'
+      | 'rate_limited';
+    /**
+     * @description Context size against `tokens.warn` and `tokens.critical`; `null` when unknown.
+     * @enum {string|null}
+     */
+    ContextState: 'ok' | 'warning' | 'critical' | null;
+    /**
+     * @description `on` or `off` for this agent, or `inherit` to follow the setting.
+     * @enum {string}
+     */
+    ForceCompactChoice: 'on' | 'off' | 'inherit';
+    /** @description One agent and its work. */
+    Session: {
+      /** @description The session's id. */
+      id: string;
+      /** @description A name for people. */
+      name: string;
+      /** @description What the agent is doing. */
+      status: components['schemas']['SessionStatus'];
+      /** @description The backend it runs. */
+      backend: components['schemas']['BackendName'];
+      /** @description The backend's own session id; `null` until known. */
+      backend_session_id: string | null;
+      /** @description The model; `null` when unknown. */
+      model: string | null;
+      /** @description How it is run. */
+      driver: components['schemas']['Driver'];
+      /** @description Path of the repository; `null` outside one. */
+      repo: string | null;
+      /** @description Path of the worktree made for it; `null` when none was. */
+      worktree: string | null;
+      /** @description The branch it works on; `null` when none or unknown. */
+      branch: string | null;
+      /** @description The directory it works in. */
+      workdir: string;
+      /** @description The first thing it was told. */
+      prompt: string;
+      /** @description Labels. */
+      tags: components['schemas']['Tag'][];
+      /** @description The session that started it; `null` when none. */
+      parent_id: string | null;
+      /** @description Its process; `null` when none runs. */
+      pid: number | null;
+      /** @description How its process ended; `null` while it runs or when unknown. */
+      exit_code: number | null;
+      /** @description Whether it is restarted when its process ends with an error. */
+      auto_restart: boolean;
+      /** @description How often it was restarted. */
+      restart_count: number;
+      /** @description The pipeline it belongs to; `null` when none. */
+      pipeline_id: string | null;
+      /** @description The job it runs; `null` when none. */
+      job_id: string | null;
+      /** @description Tokens in its context; `null` when unknown. */
+      context_tokens: number | null;
+      /** @description How its context size stands. */
+      context_state: components['schemas']['ContextState'];
+      /** @description Its override of forced compaction. */
+      force_compact: components['schemas']['ForceCompactChoice'];
+      /**
+       * Format: date-time
+       * @description When the provider's limit ends; `null` when there is none.
+       */
+      limited_until: string | null;
+      /** @description What last went wrong; `null` when nothing did. */
+      last_error: string | null;
+      /** @description When it took its status. */
+      status_since: components['schemas']['Timestamp'];
+      /** @description The evidence for its status; `null` when there is none yet. */
+      status_reason: string | null;
+      /** @description When it was spawned. */
+      created_at: components['schemas']['Timestamp'];
+      /** @description When it last changed. */
+      updated_at: components['schemas']['Timestamp'];
+    };
+    /** @description Sessions, newest first. */
+    SessionList: {
+      /** @description The sessions. */
+      sessions: components['schemas']['Session'][];
+    };
+    /** @description A stretch of a session's output. */
+    SessionOutput: {
+      /** @description Lines without control sequences, oldest first. */
+      lines: string[];
+      /** @description Pass it as `after` to read on. */
+      next: number;
+    };
+    /** @description What to tell the agent. */
+    SendRequest: {
+      /** @description The text, sent as one paste followed by Enter. */
+      text: components['schemas']['Prompt'];
+    };
+    /** @description What became of a deleted session. */
+    SessionDeletion: {
+      /** @description The session's id. */
+      id: string;
+      /**
+       * @description Always `true`.
+       * @constant
+       */
+      deleted: true;
+      /** @description Path of its worktree; `null` when it had none. */
+      worktree: string | null;
+      /** @description Whether the worktree is still there. */
+      worktree_kept: boolean;
+      /** @description Why it was kept; `null` when it was not. */
+      reason: string | null;
+    };
+    /** @description The new override. */
+    SetForceCompactRequest: {
+      /** @description The override. */
+      state: components['schemas']['ForceCompactChoice'];
+    };
+    /** @description An agent's override of forced compaction and what it comes to. */
+    ForceCompactState: {
+      /** @description The session's id. */
+      id: string;
+      /** @description The override. */
+      state: components['schemas']['ForceCompactChoice'];
+      /** @description Whether forced compaction is on for this agent. */
+      effective: boolean;
+    };
+    /**
+     * @description `success`: every dependency is done. `failure`: every dependency has ended and at least one
+     *     failed. `always`: every dependency has ended. A job whose condition cannot come true is
+     *     skipped.
+     * @enum {string}
+     */
+    RunIf: 'success' | 'failure' | 'always';
+    /** @description A job's id, unique in its pipeline. */
+    JobId: string;
+    /** @description One job to run. */
+    JobDefinition: {
+      /** @description The job's id. */
+      id: components['schemas']['JobId'];
+      /** @description What the job's agent is told. */
+      prompt: components['schemas']['Prompt'];
+      /** @description The backend to run; absent means the default at the time the job starts. */
+      backend?: string;
+      /**
+       * @description The jobs that must end first.
+       * @default []
+       */
+      depends_on?: components['schemas']['JobId'][];
+      /**
+       * @description When to run once they have.
+       * @default success
+       */
+      run_if?: components['schemas']['RunIf'];
+    };
+    /** @description Jobs and how they depend on one another. */
+    PipelineDefinition: {
+      /** @description A name for people. */
+      name: string;
+      /** @description Path of the git repository the jobs work in; must exist. */
+      repo?: string;
+      /**
+       * @description Whether to start at once.
+       * @default true
+       */
+      start?: boolean;
+      /** @description The jobs; without a cycle. */
+      jobs: components['schemas']['JobDefinition'][];
+    };
+    /**
+     * @description `needs_attention`: the job's agent waits for a person.
+     * @enum {string}
+     */
+    JobStatus: 'pending' | 'running' | 'done' | 'failed' | 'skipped' | 'needs_attention';
+    /** @description One job of a pipeline. */
+    Job: {
+      /** @description The job's id. */
+      id: components['schemas']['JobId'];
+      /** @description What its agent is told. */
+      prompt: string;
+      /** @description The backend it runs or will run; `null` means the default. */
+      backend: string | null;
+      /** @description The jobs that must end first. */
+      depends_on: components['schemas']['JobId'][];
+      /** @description When it runs once they have. */
+      run_if: components['schemas']['RunIf'];
+      /** @description How it stands. */
+      status: components['schemas']['JobStatus'];
+      /** @description Its session; `null` before it starts. */
+      session_id: string | null;
+      /** @description The end of what its agent said; `null` before it ends. */
+      output: string | null;
+    };
+    /**
+     * @description `paused`: held back by the budget gate. `done`: every job is done or skipped. `stalled`: no
+     *     job runs and none can start, because one failed or needs attention.
+     * @enum {string}
+     */
+    PipelineStatus: 'pending' | 'running' | 'paused' | 'done' | 'stalled' | 'canceled';
+    /** @description A pipeline and its jobs. */
+    Pipeline: {
+      /** @description The pipeline's id. */
+      id: string;
+      /** @description A name for people. */
+      name: string;
+      /** @description Path of the repository; `null` when none is named. */
+      repo: string | null;
+      /** @description How it stands. */
+      status: components['schemas']['PipelineStatus'];
+      /** @description The jobs, in the order given. */
+      jobs: components['schemas']['Job'][];
+      /** @description When it was created. */
+      created_at: components['schemas']['Timestamp'];
+      /** @description When it last changed. */
+      updated_at: components['schemas']['Timestamp'];
+    };
+    /** @description Pipelines, newest first. */
+    PipelineList: {
+      /** @description The pipelines. */
+      pipelines: components['schemas']['Pipeline'][];
+    };
+    /** @description What to think about. */
+    ThinkRequest: {
+      /** @description The prompt. */
+      prompt: components['schemas']['Prompt'];
+    };
+    /**
+     * @description How a candidate fared.
+     * @enum {string}
+     */
+    ThinkOutcome:
+      | 'answered'
+      | 'rate_limited'
+      | 'spend_limited'
+      | 'unauthenticated'
+      | 'timeout'
+      | 'unavailable'
+      | 'error';
+    /** @description One candidate that was tried. */
+    ThinkAttempt: {
+      /** @description The backend. */
+      id: components['schemas']['BackendName'];
+      /** @description How it fared. */
+      outcome: components['schemas']['ThinkOutcome'];
+      /** @description Why it did not answer; `null` when it did. */
+      reason: string | null;
+    };
+    /** @description The answer of the first candidate that gave one. */
+    ThinkResult: {
+      /** @description The backend that answered; `null` when none did. */
+      backend: string | null;
+      /** @description Its answer; `null` when none did. */
+      text: string | null;
+      /** @description Whether every candidate was exhausted. */
+      degraded: boolean;
+      /** @description The candidates in the order tried. */
+      tried: components['schemas']['ThinkAttempt'][];
+    };
+    /**
+     * Format: binary
+     * @description The task's payload, unchanged.
+     */
+    QueueTaskPayload: string;
+    /** @description The session that works on the task. */
+    QueueTaskAccepted: {
+      /** @description The task's id at the queue. */
+      task_id: string;
+      /** @description The session's id. */
+      session_id: string;
+    };
+    /**
+     * @description What a note is about.
+     * @enum {string}
+     */
+    NoteKind:
+      | 'waiting_for_input'
+      | 'stuck_idle'
+      | 'orphaned'
+      | 'errored'
+      | 'context_warning'
+      | 'context_critical'
+      | 'ci_failed'
+      | 'branch_merged'
+      | 'branch_behind';
+    /**
+     * @description How much it matters.
+     * @enum {string}
+     */
+    Severity: 'info' | 'warning' | 'critical';
+    /** @description A note for the person in charge. */
+    InboxNote: {
+      /** @description The note's id. */
+      id: string;
+      /** @description When it was written. */
+      ts: components['schemas']['Timestamp'];
+      /** @description What it is about. */
+      kind: components['schemas']['NoteKind'];
+      /** @description How much it matters. */
+      severity: components['schemas']['Severity'];
+      /** @description The note in one line. */
+      title: string;
+      /** @description The rest of it; may be empty. */
+      body: string;
+      /** @description The session it is about; `null` when none. */
+      agent_id: string | null;
+      /** @description Whether it was read. */
+      read: boolean;
+    };
+    /** @description Notes, newest first. */
+    Inbox: {
+      /** @description The notes. */
+      notes: components['schemas']['InboxNote'][];
+    };
+    /** @description The agent an alert is about. */
+    NotifiedAgent: {
+      /** @description The session's id. */
+      id: string;
+      /** @description The session's name. */
+      name: string;
+      /** @description What it was doing. */
+      status: components['schemas']['SessionStatus'];
+    };
+    /** @description An alert as it is sent to the webhook. */
+    WebhookNotification: {
+      /** @description Title and body as one text, for chat services. */
+      text: string;
+      /** @description The alert in one line. */
+      title: string;
+      /** @description The rest of it; may be empty. */
+      body: string;
+      /** @description The alert's id, the same on every retry. */
+      id: string;
+      /** @description What it is about. */
+      kind: components['schemas']['NoteKind'];
+      /** @description When it was raised. */
+      ts: components['schemas']['Timestamp'];
+      /** @description How much it matters. */
+      severity: components['schemas']['Severity'];
+      /** @description The agent it is about; `null` when none. */
+      agent: components['schemas']['NotifiedAgent'] | null;
+    };
+    /** @description Server-sent events; each `data` line is one Event as JSON. */
+    EventStream: string;
+    /** @description One change. Tell the kinds apart by `type`. */
+    Event:
+      | components['schemas']['SessionChanged']
+      | components['schemas']['BackendChanged']
+      | components['schemas']['SettingsChanged']
+      | components['schemas']['PipelineChanged']
+      | components['schemas']['NoteChanged']
+      | components['schemas']['BranchChanged']
+      | components['schemas']['MetricsSampled']
+      | components['schemas']['ThingRemoved']
+      | components['schemas']['ReportChanged'];
+    /** @description What every event has. */
+    EventBase: {
+      /** @description The position in the stream, for `Last-Event-ID`. */
+      id: string;
+      /** @description When the change was made. */
+      ts: components['schemas']['Timestamp'];
+      /** @description The id of what changed; `null` when it has none. */
+      key: string | null;
+    };
+    /** @description A session was spawned or changed. */
+    SessionChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'session.changed';
+      /** @description The session as it is now. */
+      data: components['schemas']['Session'];
+    };
+    /** @description A backend changed. */
+    BackendChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'backend.changed';
+      /** @description The backend as it is now. */
+      data: components['schemas']['BackendRow'];
+    };
+    /** @description The settings changed. */
+    SettingsChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'settings.changed';
+      /** @description The settings as they are now. */
+      data: components['schemas']['Settings'];
+    };
+    /** @description A pipeline was created or changed. */
+    PipelineChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'pipeline.changed';
+      /** @description The pipeline as it is now. */
+      data: components['schemas']['Pipeline'];
+    };
+    /** @description A note was written or read. */
+    NoteChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'note.changed';
+      /** @description The note as it is now. */
+      data: components['schemas']['InboxNote'];
+    };
+    /** @description A branch stands differently. */
+    BranchChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'branch.changed';
+      /** @description The standing now. */
+      data: components['schemas']['BranchStanding'];
+    };
+    /** @description The recorder took a sample. */
+    MetricsSampled: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'metrics.sampled';
+      /** @description The sample. */
+      data: components['schemas']['Metrics'];
+    };
+    /** @description The thing named by `key` is gone. */
+    ThingRemoved: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @enum {string}
+       */
+      type:
+        | 'session.removed'
+        | 'backend.removed'
+        | 'pipeline.removed'
+        | 'note.removed'
+        | 'branch.removed';
+      /** @description Nothing is left of it. */
+      data: null;
+    };
+    /** @description A report has new figures, or the stream starts over; read again. */
+    ReportChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description `stream.reset`: the id given is too old or unknown, so read everything again.
+       * @enum {string}
+       */
+      type: 'usage.changed' | 'savings.changed' | 'spend.changed' | 'stream.reset';
+      /** @description Nothing; read the report. */
+      data: null;
+    };
+    /**
+     * @description Where a value came from.
+     * @enum {string}
+     */
+    ConfigSource: 'default' | 'file' | 'environment' | 'flag';
+    /** @description One setting. */
+    ConfigEntry: {
+      /** @description The dotted key, such as `tokens.warn`. */
+      key: string;
+      /** @description The live value, of any type. A secret reads `********` when it is set and `null` when it is not. */
+      value: unknown;
+      /** @description Where it came from. */
+      source: components['schemas']['ConfigSource'];
+      /** @description The file, environment variable or flag; `null` for a default. */
+      origin: string | null;
+      /** @description Whether the value is masked. */
+      secret: boolean;
+    };
+    /** @description The live configuration. */
+    ConfigView: {
+      /** @description The file that was read; `null` when there is none. */
+      config_file: string | null;
+      /** @description Where the daemon keeps its data. */
+      data_dir: string;
+      /** @description Every setting, sorted by key. */
+      entries: components['schemas']['ConfigEntry'][];
+      /** @description Unknown and deprecated keys, in words. */
+      warnings: string[];
+    };
+    /** @description How long sessions took. */
+    DurationStats: {
+      /** @description The backend or repository; `all` for everything. */
+      key: string;
+      /** @description Ended sessions counted. */
+      sessions: number;
+      /** @description Median; `null` when none ended. */
+      p50_ms: number | null;
+      /** @description 90th percentile; `null` when none ended. */
+      p90_ms: number | null;
+      /** @description The longest; `null` when none ended. */
+      max_ms: number | null;
+      /** @description All together. */
+      total_ms: number;
+    };
+    /** @description How long sessions took, over all and apart. */
+    DurationInsights: {
+      /** @description Over all sessions. */
+      overall: components['schemas']['DurationStats'];
+      /** @description By backend, the longest total first. */
+      by_backend: components['schemas']['DurationStats'][];
+      /** @description By repository, the longest total first. */
+      by_repo: components['schemas']['DurationStats'][];
+    };
+    /** @description One hour of the local day, summed over all days. */
+    BusyHour: {
+      /** @description The hour. */
+      hour: number;
+      /** @description Sessions at work in it. */
+      sessions: number;
+      /** @description Time agents worked in it. */
+      busy_ms: number;
+    };
+    /** @description How often sessions ended badly. */
+    ErrorRate: {
+      /**
+       * @description What the row groups by.
+       * @enum {string}
+       */
+      by: 'all' | 'backend' | 'repo' | 'model';
+      /** @description The backend, repository or model; `all` for everything. */
+      key: string;
+      /** @description Ended sessions. */
+      sessions: number;
+      /** @description Those errored or orphaned. */
+      errors: number;
+      /** @description Errors per session; `null` when none ended. */
+      rate: number | null;
+    };
+    /** @description Two files that sessions tend to edit together. */
+    CoEditedFiles: {
+      /** @description The repository. */
+      repo: string;
+      /** @description The two paths inside the repository, in order. */
+      files: string[];
+      /** @description Sessions that edited both. */
+      sessions: number;
+      /** @description Their part of the sessions that edited either. */
+      share: number;
+    };
+    /** @description Two sessions that ran one after the other and could have run side by side. */
+    ParallelCandidate: {
+      /** @description The repository. */
+      repo: string;
+      /** @description The session that ran first. */
+      first_id: string;
+      /** @description Its name. */
+      first_name: string;
+      /** @description The session that ran after it. */
+      second_id: string;
+      /** @description Its name. */
+      second_name: string;
+      /** @description Time that would have been saved: the shorter of the two. */
+      saved_ms: number;
+      /** @description Why they could, such as having no file in common. */
+      reason: string;
+    };
+    /** @description Patterns mined from history. */
+    Insights: {
+      /**
+       * Format: date-time
+       * @description Where the history starts; `null` means all time.
+       */
+      since: string | null;
+      /** @description When it was computed. */
+      generated_at: components['schemas']['Timestamp'];
+      /** @description Sessions looked at. */
+      sessions: number;
+      /** @description How long sessions took. */
+      durations: components['schemas']['DurationInsights'];
+      /** @description Hours with any work, the busiest first. */
+      busiest_hours: components['schemas']['BusyHour'][];
+      /** @description Error rates, the row for everything first, then the highest first. */
+      error_rates: components['schemas']['ErrorRate'][];
+      /** @description Pairs of files, the most frequent first. */
+      co_edited_files: components['schemas']['CoEditedFiles'][];
+      /** @description Pairs of sessions, the most time saved first. */
+      parallel_candidates: components['schemas']['ParallelCandidate'][];
+    };
+    /** @description One JSON-RPC message of the Model Context Protocol. */
+    McpMessage: {
+      /**
+       * @description The JSON-RPC version.
+       * @constant
+       */
+      jsonrpc: '2.0';
+      /** @description Pairs a response with its request; a notification has none. */
+      id?: string | number | null;
+      /** @description What is asked for, such as `tools/call`. */
+      method?: string;
+      /** @description What it is asked with. */
+      params?: components['schemas']['McpValues'];
+      /** @description The answer to a request. */
+      result?: components['schemas']['McpValues'];
+      /** @description Why there is no result. */
+      error?: components['schemas']['McpError'];
+    };
+    /** @description Values as the protocol defines them for the method. */
+    McpValues: {
+      [key: string]: unknown;
+    };
+    /** @description A JSON-RPC error. */
+    McpError: {
+      /** @description The JSON-RPC error code. */
+      code: number;
+      /** @description What went wrong. */
+      message: string;
+      /** @description More about it, of any type. */
+      data?: unknown;
+    };
+    /** @description One MCP message or, with older protocol versions, several. */
+    McpPayload: components['schemas']['McpMessage'] | components['schemas']['McpMessage'][];
+    /** @description Server-sent events; each `data` line is one MCP message. */
+    McpStream: string;
+  };
+  responses: {
+    /** @description The session as it is now. */
+    SessionNow: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Session'];
+      };
+    };
+    /** @description The pipeline as it is now. */
+    PipelineNow: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Pipeline'];
+      };
+    };
+    /** @description The file, with the media type of its kind. */
+    StaticAsset: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'text/javascript': components['schemas']['FileText'];
+        'text/css': components['schemas']['FileText'];
+        'image/svg+xml': components['schemas']['FileText'];
+        'image/png': components['schemas']['FileBytes'];
+        'image/x-icon': components['schemas']['FileBytes'];
+        'font/woff2': components['schemas']['FileBytes'];
+        'application/octet-stream': components['schemas']['FileBytes'];
+      };
+    };
+    /** @description A parameter or the body is wrong; `errors` names each place. */
+    InvalidRequest: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The token is missing or unknown. */
+    Unauthenticated: {
+      headers: {
+        'WWW-Authenticate': components['headers']['WwwAuthenticate'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The token is missing or unknown, or the signature does not verify. */
+    UnauthenticatedOrBadSignature: {
+      headers: {
+        'WWW-Authenticate': components['headers']['WwwAuthenticate'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The Host or Origin is refused, or the token is read-only. */
+    Forbidden: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The Host or Origin is refused, or the setting `savings` is off. */
+    ForbiddenOrSavingsDisabled: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The Host or Origin is refused, the token is read-only, or the feature is switched off. */
+    ForbiddenOrDisabled: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description There is no such file. */
+    NotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description No backend has this id. */
+    BackendNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description No session has this id. */
+    SessionNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description No pipeline has this id. */
+    PipelineNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description No note has this id. */
+    NoteNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The backend cannot be used for this. */
+    BackendNotEligible: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The backend cannot be used, or the idempotency key was used for another body. */
+    SpawnConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The session's status does not allow this. */
+    SessionState: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The session is still spawning, or its backend cannot be used. */
+    RestartConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The pipeline's status does not allow this. */
+    PipelineState: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body is too long. */
+    PayloadTooLarge: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body's content type is not taken here. */
+    UnsupportedMediaType: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description A spend cap is reached; repeat with `force` to go on. */
+    BudgetConfirmationRequired: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['BudgetConfirmation'];
+      };
+    };
+    /** @description This address sent too many wrong tokens. */
+    TooManyAttempts: {
+      headers: {
+        'Retry-After': components['headers']['RetryAfter'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description A spend cap is reached, or this address sent too many wrong tokens. */
+    TooManyAttemptsOrBudgetExceeded: {
+      headers: {
+        'Retry-After': components['headers']['RetryAfter'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description A fault of the daemon. */
+    Internal: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The request is wrong, or the protocol refuses the message. */
+    McpInvalid: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+        'application/json': components['schemas']['McpPayload'];
+      };
+    };
+    /** @description The client does not accept what the protocol answers. */
+    McpNotAcceptable: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+        'application/json': components['schemas']['McpPayload'];
+      };
+    };
+  };
+  parameters: {
+    /**
+     * @description The backend's id, as in the registry.
+     * @example claude
+     */
+    BackendId: string;
+    /**
+     * @description The session's id.
+     * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+     */
+    SessionId: string;
+    /**
+     * @description The pipeline's id.
+     * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
+     */
+    PipelineId: string;
+    /**
+     * @description The file's name.
+     * @example index-4f2a9c.js
+     */
+    AssetFile: string;
+    /**
+     * @description The id of the last event received; the stream goes on after it.
+     * @example 18244
+     */
+    LastEventId: string;
+  };
+  requestBodies: never;
+  headers: {
+    /**
+     * @description The path of what was created.
+     * @example /api/v1/sessions/01K9ZQ4M7T3V8X2B6C0D5E1F9G
+     */
+    Location: string;
+    /**
+     * @description `true` when the key was seen before and nothing new was started; absent otherwise.
+     * @example true
+     */
+    IdempotentReplayed: 'true';
+    /**
+     * @description Seconds to wait before the next try.
+     * @example 30
+     */
+    RetryAfter: number;
+    /**
+     * @description The scheme to use.
+     * @example Bearer realm="millrace"
+     */
+    WwwAuthenticate: string;
+  };
+  pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+  getHealth: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The process is up. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Health'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+    };
+  };
+  getDocs: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The documentation page. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'text/html': components['schemas']['HtmlPage'];
+        };
+      };
+      403: components['responses']['ForbiddenOrDisabled'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getOpenapi: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The OpenAPI document. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/yaml': components['schemas']['YamlText'];
+        };
+      };
+      403: components['responses']['ForbiddenOrDisabled'];
+      500: components['responses']['Internal'];
+    };
+  };
+  listBackends: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The registry. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Registry'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getUsage: {
+    parameters: {
+      query?: {
+        /**
+         * @description `true` bypasses the 60-second cache, but never a wait that the provider asked for.
+         * @example true
+         */
+        refresh?: boolean;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The usage document, backends sorted by id. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['UsageDocument'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  rescanBackends: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The registry after the rescan. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Registry'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  setDefaultBackend: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SetDefaultRequest'];
+      };
+    };
+    responses: {
+      /** @description The registry with the new default. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Registry'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['BackendNotFound'];
+      409: components['responses']['BackendNotEligible'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  setThinkingMode: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SetThinkingModeRequest'];
+      };
+    };
+    responses: {
+      /** @description The settings with the new mode. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Settings'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  updateBackend: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The backend's id, as in the registry.
+         * @example claude
+         */
+        id: components['parameters']['BackendId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['UpdateBackendRequest'];
+      };
+    };
+    responses: {
+      /** @description The backend as it is now. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['BackendRow'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['BackendNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getSavings: {
+    parameters: {
+      query?: {
+        /** @description Count from here on. Absent means all time. */
+        since?: components['schemas']['Since'];
+        /** @description `day` or `hour` attaches a trend. Any other value attaches none and is not an error. */
+        bucket?: string;
+        /**
+         * @description `1` attaches the retained pairs of raw and kept text; they are retained only while `savings_samples` is on.
+         * @example 1
+         */
+        samples?: '0' | '1' | 'true' | 'false';
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The savings report. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SavingsReport'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrSavingsDisabled'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getSpend: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The spend rollup. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SpendRollup'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrSavingsDisabled'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getMetrics: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The metrics of this moment. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Metrics'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getMetricsHistory: {
+    parameters: {
+      query?: {
+        /**
+         * @description Samples from here on.
+         * @example 6h
+         */
+        since?: string | components['schemas']['Window'] | components['schemas']['Timestamp'];
+        /**
+         * @description Width of one sample; at least 15 seconds. A bare number is seconds. Absent means the finest that fits.
+         * @example 5m
+         */
+        step?: components['schemas']['Step'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The recorded samples. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MetricsHistory'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  listBranches: {
+    parameters: {
+      query?: {
+        /**
+         * @description `true` looks again before it answers.
+         * @example true
+         */
+        refresh?: boolean;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The standings, sorted by agent id. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['BranchStandings'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  spawnSession: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description Makes a repeat safe for 24 hours: the same key with the same body answers the session it
+         *     already started. Only a 201 is remembered, so a confirmation with `force` may reuse the
+         *     key.
+         * @example 6f1c2a52-spawn-1
+         */
+        'Idempotency-Key'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SpawnRequest'];
+      };
+    };
+    responses: {
+      /** @description The session, just started. */
+      201: {
+        headers: {
+          Location: components['headers']['Location'];
+          'Idempotent-Replayed': components['headers']['IdempotentReplayed'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Session'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['BackendNotFound'];
+      409: components['responses']['SpawnConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      428: components['responses']['BudgetConfirmationRequired'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  listSessions: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The sessions. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  listPipelines: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The pipelines. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['PipelineList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  createPipeline: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PipelineDefinition'];
+        'application/yaml': components['schemas']['PipelineDefinition'];
+      };
+    };
+    responses: {
+      /** @description The pipeline, running or (with `start` false) pending. */
+      201: {
+        headers: {
+          Location: components['headers']['Location'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Pipeline'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['BackendNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  think: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinkRequest'];
+      };
+    };
+    responses: {
+      /** @description The answer, or a graceful `degraded`. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ThinkResult'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['SessionNow'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  deleteSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The session is gone; what became of its worktree. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionDeletion'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getSessionOutput: {
+    parameters: {
+      query?: {
+        /**
+         * @description The `next` of an earlier answer; 0 starts at the oldest line kept.
+         * @example 20480
+         */
+        after?: number;
+        /**
+         * @description Most lines to answer.
+         * @example 100
+         */
+        limit?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The lines and where to go on. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionOutput'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  sendToSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SendRequest'];
+      };
+    };
+    responses: {
+      200: components['responses']['SessionNow'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionState'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  stopSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['SessionNow'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  restartSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['SessionNow'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['RestartConflict'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  setForceCompact: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SetForceCompactRequest'];
+      };
+    };
+    responses: {
+      /** @description The override and what it comes to. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ForceCompactState'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  streamEvents: {
+    parameters: {
+      query?: {
+        /**
+         * @description The same as the header, for a client that cannot set one on its first request. The header wins.
+         * @example 18244
+         */
+        last_event_id?: string;
+      };
+      header?: {
+        /**
+         * @description The id of the last event received; the stream goes on after it.
+         * @example 18244
+         */
+        'Last-Event-ID'?: components['parameters']['LastEventId'];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The stream; it stays open. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'text/event-stream': components['schemas']['EventStream'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getPipeline: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The pipeline's id.
+         * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PipelineId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['PipelineNow'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['PipelineNotFound'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  startPipeline: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The pipeline's id.
+         * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PipelineId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['PipelineNow'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['PipelineNotFound'];
+      409: components['responses']['PipelineState'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  cancelPipeline: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The pipeline's id.
+         * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PipelineId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['PipelineNow'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['PipelineNotFound'];
+      409: components['responses']['PipelineState'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  receiveQueueTask: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The task's id, as signed. Missing is 401 BAD_SIGNATURE.
+         * @example 01K9ZT6A8B0C2D4E6F8G1H3J5K
+         */
+        'webhook-id'?: string;
+        /**
+         * @description Unix seconds at signing; more than 5 minutes off, or missing, is 401 BAD_SIGNATURE.
+         * @example 1768469400
+         */
+        'webhook-timestamp'?: string;
+        /**
+         * @description One or more `v1,` signatures, separated by spaces; one must verify, else 401 BAD_SIGNATURE.
+         * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+         */
+        'webhook-signature'?: string;
+        /**
+         * @description The queue the task comes from. Missing is 400.
+         * @example agents
+         */
+        'X-Queue-Name'?: string;
+        /**
+         * @description The task's id; must equal `webhook-id`, else 400.
+         * @example 01K9ZT6A8B0C2D4E6F8G1H3J5K
+         */
+        'X-Queue-Task-Id'?: string;
+        /**
+         * @description Needed to complete the task later. Missing is 400.
+         * @example 7.4d1f0c
+         */
+        'X-Queue-Lease-Token'?: string;
+        /**
+         * @description The handler the task names.
+         * @example agent/review
+         */
+        'X-Queue-Handler-Ref'?: string;
+        /**
+         * @description Which attempt this is, from 1.
+         * @example 1
+         */
+        'X-Queue-Attempt'?: string;
+        /**
+         * @description How many attempts the task has.
+         * @example 15
+         */
+        'X-Queue-Max-Attempts'?: string;
+        /**
+         * @description How often the task was redriven.
+         * @example 0
+         */
+        'X-Queue-Redrive-Count'?: string;
+        /**
+         * @description When the queue stops waiting for this answer, RFC 3339.
+         * @example 2026-01-15T09:30:30.000Z
+         */
+        'X-Queue-Deadline'?: string;
+        /**
+         * @description W3C trace context of the delivery.
+         * @example 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+         */
+        traceparent?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    /** @description The bytes that were signed. An empty payload is 400. */
+    requestBody?: {
+      content: {
+        '*/*': components['schemas']['QueueTaskPayload'];
+      };
+    };
+    responses: {
+      /** @description The session has started; the task is completed later. */
+      202: {
+        headers: {
+          /**
+           * @description Always `true`. Tells the queue that the answer comes later.
+           * @example true
+           */
+          'X-Queue-Async': 'true';
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['QueueTaskAccepted'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['UnauthenticatedOrBadSignature'];
+      403: components['responses']['ForbiddenOrDisabled'];
+      404: components['responses']['BackendNotFound'];
+      409: components['responses']['BackendNotEligible'];
+      413: components['responses']['PayloadTooLarge'];
+      429: components['responses']['TooManyAttemptsOrBudgetExceeded'];
+      500: components['responses']['Internal'];
+    };
+  };
+  listInbox: {
+    parameters: {
+      query?: {
+        /**
+         * @description `true` leaves out the notes that are read.
+         * @example true
+         */
+        unread?: boolean;
+        /**
+         * @description Most notes to answer.
+         * @example 50
+         */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The notes. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Inbox'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  markNoteRead: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The note's id.
+         * @example 01K9ZS3M5N7P9Q1R2S4T6V8W0X
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The note, now read. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['InboxNote'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NoteNotFound'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getConfig: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The configuration, sorted by key. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ConfigView'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getInsights: {
+    parameters: {
+      query?: {
+        /**
+         * @description Sessions created from here on. Absent means all time.
+         * @example 30d
+         */
+        since?: components['schemas']['Since'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The insights. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Insights'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrDisabled'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  postMcp: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The protocol version agreed at initialize.
+         * @example 2025-06-18
+         */
+        'MCP-Protocol-Version'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['McpPayload'];
+      };
+    };
+    responses: {
+      /** @description The reply, as one message or as a stream of messages. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['McpPayload'];
+          'text/event-stream': components['schemas']['McpStream'];
+        };
+      };
+      /** @description A notification or a response was accepted; there is no body. */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['McpInvalid'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      406: components['responses']['McpNotAcceptable'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getDashboard: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The dashboard page. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'text/html': components['schemas']['HtmlPage'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getDashboardAsset: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The file's name.
+         * @example index-4f2a9c.js
+         */
+        file: components['parameters']['AssetFile'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['StaticAsset'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getDocsAsset: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The file's name.
+         * @example index-4f2a9c.js
+         */
+        file: components['parameters']['AssetFile'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['StaticAsset'];
+      403: components['responses']['ForbiddenOrDisabled'];
+      404: components['responses']['NotFound'];
+      500: components['responses']['Internal'];
+    };
+  };
+  notify: {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description The alert's id, the same on every retry.
+         * @example 01K9ZS3M5N7P9Q1R2S4T6V8W0X
+         */
+        'webhook-id': string;
+        /**
+         * @description Unix seconds at sending.
+         * @example 1768469400
+         */
+        'webhook-timestamp': string;
+        /**
+         * @description One or more `v1,` signatures over id, timestamp and body.
+         * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+         */
+        'webhook-signature': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['WebhookNotification'];
+      };
+    };
+    responses: {
+      /** @description Received. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received; it is sent again. */
+      '4XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+}

@@ -1,0 +1,2890 @@
+// Generated from queue.openapi.yaml. Do not edit.
+export interface paths {
+  '/v1/queues/{queue}/tasks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Submit a task
+     * @description Stores one task and answers once it is on disk. The queue must be configured; it is never
+     *     made on the fly.
+     *
+     *     Submit is idempotent on `id`. The same id in the same queue, in any status, answers 202 with
+     *     the existing envelope and `Idempotent-Replayed: true`; the other fields of the repeated
+     *     request are not compared. The same id in another queue is 409 ID_CONFLICT. For 24 hours
+     *     after a task was purged or its retention ran out, its id answers with a tombstone
+     *     (`purged: true`) and nothing runs.
+     *
+     *     The payload may have up to the queue's `limits.max_payload_bytes` after decoding (1 MiB by
+     *     default, at most 8 MiB); a larger one is 413. The whole body is limited to 12 MiB: 8 MiB in
+     *     base64 and room for the rest.
+     */
+    post: operations['submitTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:batch': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Submit up to 1,000 tasks
+     * @description Each item is judged alone, with the rules of a single submit: a bad item never blocks the
+     *     others, and its result carries the status and code that a single submit would have answered
+     *     (`x-item-codes`). Accepted items are stored in one commit. Results stand in the order of the
+     *     request. An empty array answers 207 with an empty array. The same id twice in one batch
+     *     gives two 202 results and one task.
+     *
+     *     A failed item may be sent again alone. Where a rate limit or `max_pending` leaves room for
+     *     some items only, the first ones are taken and the rest answer 429.
+     *
+     *     The request as a whole is refused when it is not an array (422 INVALID_TASK), has more than
+     *     1,000 items (422 BATCH_TOO_LARGE) or more than 16 MiB (413 PAYLOAD_TOO_LARGE), when the
+     *     server sheds load (429) or the commit fails (503; none of the items is stored).
+     */
+    post: operations['submitBatch'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Look up a task
+     * @description The full task in any status. The grant is checked on the queue the task is stored in; there
+     *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND; a
+     *     task of a queue without a grant is 403 FORBIDDEN.
+     */
+    get: operations['getTask'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/dlq': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Browse dead tasks
+     * @description Dead tasks with payload and attempts, newest death first. Page on by sending `next_cursor`
+     *     as `cursor` with the same filter; `next_cursor` is `""` on the last page. A page holds at
+     *     most 8 MiB (but always one task), so it can be shorter than `limit` without being the last.
+     *
+     *     The cursor is opaque. It is 410 STALE_CURSOR when it is older than 24 hours, was made for
+     *     another queue or filter, when the queue was deleted and made again, or when it cannot be
+     *     read: start again without a cursor. `limit` may change between pages.
+     */
+    get: operations['listDlq'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/dlq:redrive': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Run dead tasks again
+     * @description Moves the selected dead tasks back to PENDING, oldest death first: same id, `attempt` 0,
+     *     `redrive_count` one higher, `expires_at` cleared, history kept. `rate_per_second` spreads
+     *     their starts.
+     *
+     *     The call is synchronous and `count` is what was really moved. Tasks that die after the call
+     *     started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
+     *     but a `dry_run` writes an audit record, also when the count is 0.
+     */
+    post: operations['redriveDlq'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/dlq:purge': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Delete dead tasks
+     * @description Deletes the selected dead tasks for good. A tombstone keeps each id for 24 hours, so that a
+     *     late client retry does not run the task again.
+     *
+     *     The call is synchronous and `count` is what was really deleted. Tasks that die after the
+     *     call started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
+     *     but a `dry_run` writes an audit record, also when the count is 0.
+     */
+    post: operations['purgeDlq'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/dlq:groups': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Cluster dead tasks by failure
+     * @description What is in the DLQ, clustered by error type, handler and HTTP status, largest group first;
+     *     at most the 1,000 largest. The three key fields of a group are a filter for redrive and
+     *     purge (leave out a null `http_status`).
+     */
+    get: operations['listDlqGroups'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/stats': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /** Count the tasks of a queue */
+    get: operations['getStats'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/admin/queues/{queue}:pause': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Stop claiming
+     * @description No task of the queue is started until it is resumed, also after a restart. Running ones
+     *     finish, submits are still accepted and kept, expiry goes on. Takes no body. Pausing a paused
+     *     queue is fine. Writes an audit record and leaves the config's `version` as it is.
+     */
+    post: operations['pauseQueue'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/admin/queues/{queue}:resume': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Start claiming again
+     * @description Takes no body. Resuming a running queue is fine. Writes an audit record and leaves the
+     *     config's `version` as it is.
+     */
+    post: operations['resumeQueue'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/admin/queues': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the queues
+     * @description Every queue on which the caller has the admin role, by name. A principal that is admin of
+     *     none is 403 FORBIDDEN.
+     */
+    get: operations['listQueues'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/admin/queues/{queue}/config': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a queue's config
+     * @description The stored config with every default filled in. Secrets appear by name only.
+     */
+    get: operations['getQueueConfig'];
+    /**
+     * Create a queue or replace its config
+     * @description Replaces the whole config: what is left out returns to its default. The answer has every
+     *     default filled in. Policy is read when a task is claimed, so a change also applies to tasks
+     *     already queued. The pause is not changed. Each write raises `version` by one and writes an
+     *     audit record.
+     *
+     *     Refusals: an unknown key, a value out of range, a secret that does not exist or is not open
+     *     to this queue, a status that is in both `retry_statuses` and `dead_statuses`, a read-only
+     *     field with another value than the current one, or a path name that cannot be a queue's are
+     *     422 INVALID_CONFIG with a JSON pointer each. A callback URL that is not on the server's
+     *     allowlist is 422 CALLBACK_URL_NOT_ALLOWED.
+     *
+     *     To change a config safely, GET it, edit it, and PUT it with `If-Match` set to the `ETag`.
+     */
+    put: operations['putQueueConfig'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/admin/queues/{queue}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Delete an empty queue
+     * @description Refused with 409 QUEUE_NOT_EMPTY while the queue has pending, in-flight or dead tasks; its
+     *     succeeded tasks go with it. Cursors of the queue become stale. Writes an audit record.
+     */
+    delete: operations['deleteQueue'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/admin/queues/{queue}:test': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send one probe to the callback
+     * @description Sends one request to the queue's callback with its auth, signature and time-outs, and
+     *     reports what came back. The probe has an empty body, a fresh ULID as its task id,
+     *     `X-Queue-Handler-Ref: queue.probe` and `X-Queue-Probe: true`, and no lease token. No task is
+     *     stored, nothing is retried, and circuit breaker and pause are left alone. A target that
+     *     fails or is blocked is a 200 answer with `delivered: false`. Takes no body.
+     */
+    post: operations['testCallback'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/admin/audit': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read the audit log
+     * @description Every redrive, purge, pause, resume, config write and queue deletion, newest first. Each
+     *     record is written in the same commit as the act and carries the hash of the one before it,
+     *     over the whole server. Without `queue` the answer holds the records of every queue on which
+     *     the caller is admin; missing `seq` numbers are then records of other queues, and checking
+     *     the whole chain takes a grant on `*`. Records of deleted queues stay.
+     *
+     *     Paging and cursors work as in the DLQ.
+     */
+    get: operations['listAudit'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}:complete': {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
+         *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token': components['parameters']['LeaseToken'];
+      };
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Settle long work as succeeded
+     * @description For a handler that answered its callback with 202 and `X-Queue-Async: true`. Takes the lease
+     *     token of that callback. The task becomes SUCCEEDED. Sending the same call with the same
+     *     token again is fine and answers 200; a lease that ran out, was settled otherwise or belongs
+     *     to another attempt is 409 LEASE_LOST and changes nothing. The body may be left out.
+     */
+    post: operations['completeTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}:fail': {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
+         *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token': components['parameters']['LeaseToken'];
+      };
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Settle long work as failed
+     * @description Ends the attempt as FAILED. The task is retried by the queue's policy, or becomes DEAD when
+     *     its attempts are used up or `retry` is false (`dead_reason` PERMANENT). Lease token, repeats
+     *     and LEASE_LOST as in `:complete`. The body may be left out.
+     */
+    post: operations['failTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}:extend': {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
+         *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token': components['parameters']['LeaseToken'];
+      };
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Keep the lease of long work
+     * @description Lets the lease run until at least `extend_ms` from now; it is never shortened. Call it well
+     *     before `lease_expires_at`. Lease token and LEASE_LOST as in `:complete`.
+     */
+    post: operations['extendTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/healthz': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Is the process up
+     * @description Says only that the process is up. Never touches storage or anything else.
+     */
+    get: operations['getLiveness'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/readyz': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Can the server take work
+     * @description 200 when every dependency probe passes. 503 STORAGE_UNAVAILABLE with `Retry-After: 5`
+     *     otherwise, and while the server drains before it stops. The probe's result is kept for one
+     *     second.
+     */
+    get: operations['getReadiness'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/openapi.yaml': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** This document */
+    get: operations['getOpenapi'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
+export interface webhooks {
+  executeTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * The callback that runs a task
+     * @description What the server sends to a queue's `callback.url` to run one attempt: the payload's bytes,
+     *     unchanged, with the task's headers, the headers below, and `Authorization` (or the header
+     *     named in the config) if the queue has `auth`. Task headers that are not passed on:
+     *     hop-by-hop headers, `host`, `content-*`, `authorization`, `cookie`, `user-agent`,
+     *     `webhook-*` and `x-queue-*`.
+     *
+     *     **At least once.** The same task can arrive more than once, also twice at the same time when
+     *     a lease ran out. Use `webhook-id` (the task id, the same in every attempt and redrive) to
+     *     recognise it.
+     *
+     *     **Time.** The attempt has `callback.timeout_ms` from name resolution to the last byte. The
+     *     first 64 KiB of the answer are read. Redirects are never followed. The claim holds a lease
+     *     of that time and `lease.grace_ms`; a lease that runs out counts as an attempt
+     *     (LEASE_EXPIRED). A server that shuts down in good order hands its tasks back, which does not
+     *     count.
+     *
+     *     **Signature.** With `signing`, the request is signed by the Standard Webhooks scheme: for
+     *     each secret `v1,` and the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`
+     *     over the raw bytes, several separated by a space while secrets rotate. The key is the base64
+     *     part of the secret after `whsec_`.
+     *
+     *     **Result.** 2xx succeeds. 3xx, 408, 425, 429, 5xx and network errors are retried. Any other
+     *     4xx is DEAD at once (PERMANENT). The queue's `retry_statuses` and `dead_statuses` override
+     *     this, and `X-Queue-Retry: never` ends the task whatever the failing status.
+     *
+     *     **Delay.** After attempt n the next one waits `min(max_backoff_ms, initial_backoff_ms *
+     *     multiplier^(n-1))`, of which one half is fixed and the other random. `Retry-After` (seconds
+     *     or a date) raises the delay, up to one hour. After `max_attempts` the task is DEAD
+     *     (ATTEMPTS_EXHAUSTED).
+     *
+     *     **Order.** Higher `priority` first; within it group keys take turns; then due time, then id.
+     *     There is no promise of order unless the queue has `ordering.mode: group`.
+     *
+     *     **Circuit breaker.** When `failure_ratio` of at least `min_requests` calls in `window_ms`
+     *     failed, the queue rests for `open_ms`, then three probes decide. Waiting uses no attempts.
+     */
+    post: operations['executeTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
+export interface components {
+  schemas: {
+    /**
+     * @description A ULID as stored, in upper case.
+     * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+     */
+    Ulid: string;
+    /**
+     * @description A ULID in either case; stored in upper case.
+     * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+     * @example 01jd3z8q4m7x2n5v9rtbkwch6e
+     */
+    InputUlid: string;
+    /**
+     * @description A queue's name.
+     * @example payments.capture
+     */
+    QueueName: string;
+    /**
+     * @description Names the handler that runs a task.
+     * @example mail.send
+     * @example billing/invoice@v2
+     */
+    HandlerRef: string;
+    /**
+     * Format: date-time
+     * @description RFC 3339, UTC, milliseconds.
+     * @example 2026-03-02T09:15:00.000Z
+     */
+    Timestamp: string;
+    /**
+     * Format: date-time
+     * @description RFC 3339, UTC, milliseconds, or null.
+     * @example 2026-03-02T09:15:00.000Z
+     * @example null
+     */
+    NullableTimestamp: string | null;
+    /**
+     * Format: date-time
+     * @description RFC 3339 with any offset.
+     * @example 2026-03-02T10:15:00+01:00
+     */
+    InputTimestamp: string;
+    /**
+     * @description Opaque; names one claim of one task.
+     * @example l1.7.Zk3vQm9X
+     */
+    LeaseToken: string;
+    /**
+     * Format: binary
+     * @description The bytes of the payload, as they are.
+     */
+    PayloadBytes: string;
+    /**
+     * @description The kind of a failure: one of those below, or what the handler named in
+     *     `X-Queue-Error-Type` or `:fail`.
+     *
+     *     | value | meaning |
+     *     |---|---|
+     *     | TIMEOUT | no whole answer within the time-out, or HTTP 408 |
+     *     | CONNECTION_REFUSED | nothing listens there |
+     *     | CONNECTION_RESET | the connection broke |
+     *     | DNS_FAILURE | the name has no address |
+     *     | TLS_FAILURE | no trusted TLS connection |
+     *     | NETWORK_ERROR | any other network failure |
+     *     | REDIRECT | HTTP 3xx; never followed |
+     *     | RATE_LIMITED | HTTP 429 |
+     *     | UNAVAILABLE | HTTP 503 |
+     *     | HTTP_4XX | any other HTTP 4xx |
+     *     | HTTP_5XX | any other HTTP 5xx |
+     *     | TARGET_BLOCKED | the address or URL is not allowed; retried, counts as an attempt |
+     *     | LEASE_EXPIRED | the lease ran out before the attempt was settled |
+     *     | EXPIRED | `expires_at` passed before the task was done |
+     *     | INTERNAL | failed without a stated reason |
+     * @example HTTP_5XX
+     * @example QUOTA_EXCEEDED
+     */
+    ErrorType: string;
+    /**
+     * @description An HTTP status.
+     * @example 503
+     */
+    HttpStatus: number;
+    /**
+     * @description An HTTP status, or null when there was no answer.
+     * @example 503
+     * @example null
+     */
+    NullableHttpStatus: number | null;
+    /**
+     * @description PENDING waits (also for a later time or a retry), IN_FLIGHT is being run, SUCCEEDED is done,
+     *     DEAD is in the DLQ.
+     * @enum {string}
+     */
+    TaskStatus: 'PENDING' | 'IN_FLIGHT' | 'SUCCEEDED' | 'DEAD';
+    /**
+     * @description Names are RFC 9110 tokens; values are visible ASCII with inner spaces, may be empty, and
+     *     have no space at either end. At most 64, and 16 KiB over all names and values.
+     * @example {
+     *       "X-Tenant": "acme"
+     *     }
+     */
+    TaskHeaders: {
+      [key: string]: string;
+    };
+    /** @description A task to run. Only `handler_ref` is required. */
+    SubmitTaskRequest: {
+      /** @description Makes the submit idempotent. Without it the server makes one, monotonically. */
+      id?: components['schemas']['InputUlid'];
+      /** @description Names the handler; passed to the callback as `X-Queue-Handler-Ref`. */
+      handler_ref: components['schemas']['HandlerRef'];
+      /**
+       * @description The payload in base64 by RFC 4648 section 4: standard alphabet, padded, no line breaks,
+       *     unused bits zero. The server checks this strictly (422 INVALID_TASK), and the decoded
+       *     size against the queue's limit (413 PAYLOAD_TOO_LARGE); the schema checks neither.
+       * @default
+       * @example aGVsbG8=
+       */
+      payload?: string;
+      /**
+       * @description The media type of the payload; the callback's `Content-Type`.
+       * @default application/octet-stream
+       * @example application/json
+       * @example text/plain; charset=utf-8
+       */
+      payload_content_type?: string;
+      /**
+       * @description Stored as they are and passed to the callback, except hop-by-hop headers, `host`,
+       *     `content-*`, `authorization`, `cookie`, `user-agent`, `webhook-*` and `x-queue-*`. At
+       *     most 64, and 16 KiB over all names and values.
+       * @default {}
+       */
+      headers?: components['schemas']['TaskHeaders'];
+      /**
+       * @description Not before this time, at most 30 days ahead. A time in the past means now. Not together
+       *     with `delay_ms`.
+       */
+      run_at?: components['schemas']['InputTimestamp'];
+      /**
+       * @description Not before this many milliseconds from now, at most 30 days. Not together with `run_at`.
+       * @example 60000
+       */
+      delay_ms?: number;
+      /**
+       * @description Must be in the future. A task that waits at this time becomes DEAD (EXPIRED), also while
+       *     the queue is paused; a running attempt may finish but is not retried.
+       */
+      expires_at?: components['schemas']['InputTimestamp'];
+      /**
+       * @description Higher is claimed first.
+       * @default 4
+       */
+      priority?: number;
+      /**
+       * @description Tasks of one priority with different keys take turns. Where the queue has
+       *     `ordering.mode: group`, the tasks of one key run one after another, in order.
+       * @example acme
+       */
+      group_key?: string;
+    };
+    /**
+     * @description The tasks. Each item is checked alone: one that is not a valid SubmitTaskRequest gets its
+     *     own 422 result and does not refuse the batch.
+     */
+    SubmitBatchRequest: components['schemas']['SubmitTaskRequest'][];
+    /** @description A failure in short. */
+    LastError: {
+      /** @description The kind of failure. */
+      error_type: components['schemas']['ErrorType'];
+      /** @description What happened, at most 1 KiB. */
+      message: string;
+      /** @description The callback's status; null without an answer. */
+      http_status: components['schemas']['NullableHttpStatus'];
+      /** @description When it happened. */
+      at: components['schemas']['Timestamp'];
+    };
+    /**
+     * @description A task without its payload and attempts. Every field is present; what does not apply is
+     *     null.
+     */
+    Envelope: {
+      /** @description The task's id. */
+      id: components['schemas']['Ulid'];
+      /** @description The queue it is stored in. */
+      queue: components['schemas']['QueueName'];
+      /** @description The handler it names. */
+      handler_ref: components['schemas']['HandlerRef'];
+      /** @description Where it stands. */
+      status: components['schemas']['TaskStatus'];
+      /** @description The media type of the payload. */
+      payload_content_type: string;
+      /** @description The task's headers as submitted; `{}` if none. */
+      headers: components['schemas']['TaskHeaders'];
+      /** @description Higher is claimed first. */
+      priority: number;
+      /** @description The group key; null if none was given. */
+      group_key: string | null;
+      /**
+       * @description Attempts since the submit or the last redrive, a running one included; 0 before the
+       *     first. One that was handed back by a server shutting down does not count.
+       */
+      attempt: number;
+      /** @description The same over all redrives; never reset. */
+      total_attempts: number;
+      /** @description The queue's `retry.max_attempts` of now. */
+      max_attempts: number;
+      /** @description How often the task was redriven. */
+      redrive_count: number;
+      /** @description When it was first submitted. */
+      created_at: components['schemas']['Timestamp'];
+      /** @description When it last changed. */
+      updated_at: components['schemas']['Timestamp'];
+      /** @description When PENDING, the time from which it may be claimed; else null. */
+      next_attempt_at: components['schemas']['NullableTimestamp'];
+      /** @description When it expires unless it is done; null if never. */
+      expires_at: components['schemas']['NullableTimestamp'];
+      /** @description When IN_FLIGHT, the end of its lease; else null. */
+      lease_expires_at: components['schemas']['NullableTimestamp'];
+      /** @description When it SUCCEEDED; else null. */
+      completed_at: components['schemas']['NullableTimestamp'];
+      /** @description When DEAD, the time it died; else null (also after a redrive). */
+      dead_at: components['schemas']['NullableTimestamp'];
+      /**
+       * @description When DEAD, why: ATTEMPTS_EXHAUSTED (all attempts failed), PERMANENT (the handler's
+       *     answer forbids a retry), EXPIRED (`expires_at` passed). Else null.
+       * @enum {string|null}
+       */
+      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | null;
+      /** @description The latest failure, kept after a success or a redrive; null if there was none. */
+      last_error: components['schemas']['LastError'] | null;
+      /** @description The principal that submitted it. */
+      submitted_by: string;
+    };
+    /** @description One attempt that has ended. What does not apply is null. */
+    Attempt: {
+      /** @description Its number since the submit or the redrive, from 1. */
+      attempt: number;
+      /** @description The task's `redrive_count` at the time. */
+      redrive: number;
+      /** @description When the task was claimed. */
+      started_at: components['schemas']['Timestamp'];
+      /** @description When the attempt was settled. */
+      ended_at: components['schemas']['Timestamp'];
+      /** @description From start to end. */
+      duration_ms: number;
+      /**
+       * @description SUCCEEDED; FAILED; LEASE_EXPIRED (not settled in time); INTERRUPTED (handed back by a
+       *     server shutting down; does not count).
+       * @enum {string}
+       */
+      outcome: 'SUCCEEDED' | 'FAILED' | 'LEASE_EXPIRED' | 'INTERRUPTED';
+      /** @description The kind of failure; null on success. */
+      error_type: components['schemas']['ErrorType'] | null;
+      /** @description What happened, cut to 1 KiB; null on success. */
+      message: string | null;
+      /** @description The callback's status; null without an answer. */
+      http_status: components['schemas']['NullableHttpStatus'];
+      /** @description What the handler asked for by `Retry-After` or `retry_after_ms`; null if nothing. */
+      retry_after_ms: number | null;
+      /** @description When the next attempt became due; null if none followed. */
+      next_attempt_at: components['schemas']['NullableTimestamp'];
+      /** @description The start of the answer's body as text, cut to 2 KiB; null without an answer. */
+      response_snippet: string | null;
+      /** @description The URL called, without its query; null if nothing was sent. */
+      url: string | null;
+      /** @description The address dialled; null if no connection was made. */
+      remote_ip: string | null;
+      /** @description The server that ran the attempt. */
+      node_id: string;
+      /** @description The trace id sent in `traceparent`; null if nothing was sent. */
+      trace_id: string | null;
+    };
+    /** @description A full task, as lookup and DLQ pages carry it. */
+    Task: components['schemas']['Envelope'] & components['schemas']['TaskDetails'];
+    /** @description What a full task has beyond the envelope. */
+    TaskDetails: {
+      /** @description The payload in base64; `""` for no bytes. */
+      payload: string;
+      /** @description The attempts that have ended, oldest first. The first and the last 49 are kept. */
+      attempts: components['schemas']['Attempt'][];
+      waiting_for?: components['schemas']['WaitingFor'];
+    };
+    /**
+     * @description Why a task is not running. Only in a lookup, and only while the task is PENDING. If several
+     *     hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
+     *     or held because its callback URL left the allowlist), `concurrency` (`max_in_flight`
+     *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (the target keeps
+     *     failing), `group` (an earlier task of its group goes first), `dispatch` (it is next in
+     *     turn).
+     * @enum {string}
+     */
+    WaitingFor:
+      'time' | 'paused' | 'concurrency' | 'rate_limit' | 'circuit_open' | 'group' | 'dispatch';
+    /** @description What is left of a purged or expired task for 24 hours. Nothing runs. */
+    Tombstone: {
+      /** @description The task's id. */
+      id: components['schemas']['Ulid'];
+      /** @description The queue it was stored in. */
+      queue: components['schemas']['QueueName'];
+      /** @description The handler it named. */
+      handler_ref: components['schemas']['HandlerRef'];
+      /** @description Its last status. */
+      status: components['schemas']['TaskStatus'];
+      /**
+       * @description Always true, and only on tombstones.
+       * @constant
+       */
+      purged: true;
+    };
+    /** @description The task's envelope, or the tombstone of a task that is gone. */
+    SubmitResult: components['schemas']['Envelope'] | components['schemas']['Tombstone'];
+    /** @description The result of an item that is stored, or was before. */
+    BatchItemAccepted: {
+      /** @description The item's place in the request, from 0. */
+      index: number;
+      /**
+       * @description As a single submit would have answered.
+       * @constant
+       */
+      status: 202;
+      /** @description The task, or its tombstone. */
+      envelope: components['schemas']['SubmitResult'];
+    };
+    /** @description The result of an item that was refused. */
+    BatchItemRejected: {
+      /** @description The item's place in the request, from 0. */
+      index: number;
+      /** @description As a single submit would have answered. */
+      status: number;
+      /** @description Why it was refused. */
+      error: components['schemas']['BatchItemError'];
+    };
+    /** @description Why an item was refused. */
+    BatchItemError: {
+      /** @description The machine code. */
+      code: components['schemas']['ErrorCode'];
+      /** @description The item's HTTP status again. */
+      status: number;
+      /** @description The code in words. */
+      title: string;
+      /** @description What is wrong and what to do. */
+      detail?: string;
+      /** @description Each place that is wrong; pointers start at the item. */
+      errors?: components['schemas']['FieldError'][];
+    };
+    /** @description The result of one item; `envelope` on success, `error` on failure. */
+    BatchItemResult:
+      components['schemas']['BatchItemAccepted'] | components['schemas']['BatchItemRejected'];
+    /** @description One result per item, in the order of the request. */
+    BatchResult: components['schemas']['BatchItemResult'][];
+    /** @description A page of dead tasks. */
+    DlqPage: {
+      /** @description Dead tasks, newest death first. */
+      tasks: components['schemas']['Task'][];
+      /** @description The `cursor` of the next page; `""` on the last one. */
+      next_cursor: string;
+    };
+    /**
+     * @description Ids of dead tasks of this queue, at most 1,000. Others are passed over, duplicates count
+     *     once, and an empty list does nothing.
+     */
+    SelectorIds: components['schemas']['InputUlid'][];
+    /** @description Dead tasks that match every given key; `{}` is the whole DLQ of the queue. */
+    SelectorFilter: {
+      /** @description Equals `last_error.error_type`. */
+      error_type?: components['schemas']['ErrorType'];
+      /** @description Equals `handler_ref`. */
+      handler_ref?: components['schemas']['HandlerRef'];
+      /** @description Died at this time or later. */
+      from?: components['schemas']['InputTimestamp'];
+      /** @description Died before this time. */
+      to?: components['schemas']['InputTimestamp'];
+      /** @description Equals `last_error.http_status`. */
+      http_status?: components['schemas']['HttpStatus'];
+    };
+    /**
+     * @description Exactly one of `ids` and `filter`. Both, none, or an unknown key is 422 INVALID_SELECTOR, so
+     *     that a typo never widens the call.
+     */
+    RedriveSelector: {
+      ids?: components['schemas']['SelectorIds'];
+      filter?: components['schemas']['SelectorFilter'];
+      /**
+       * @description Spreads the starts of the tasks over time; 0 makes them all due at once.
+       * @default 500
+       */
+      rate_per_second?: number;
+      /**
+       * @description Only count.
+       * @default false
+       */
+      dry_run?: boolean;
+    } & (unknown | unknown);
+    /**
+     * @description Exactly one of `ids` and `filter`. Both, none, or an unknown key is 422 INVALID_SELECTOR, so
+     *     that a typo never widens the call.
+     */
+    PurgeSelector: {
+      ids?: components['schemas']['SelectorIds'];
+      filter?: components['schemas']['SelectorFilter'];
+      /**
+       * @description Only count.
+       * @default false
+       */
+      dry_run?: boolean;
+    } & (unknown | unknown);
+    /** @description What a redrive or purge did. */
+    SelectorResult: {
+      /** @description Tasks affected; with `dry_run`, those that would be. */
+      count: number;
+      /**
+       * @description Present, and false, only when the call stopped after 25 seconds with tasks left.
+       * @constant
+       */
+      complete?: false;
+    };
+    /** @description Dead tasks that failed alike. */
+    DlqGroup: {
+      /** @description Their `last_error.error_type`. */
+      error_type: components['schemas']['ErrorType'];
+      /** @description Their handler. */
+      handler_ref: components['schemas']['HandlerRef'];
+      /** @description Their `last_error.http_status`. */
+      http_status: components['schemas']['NullableHttpStatus'];
+      /** @description How many there are. */
+      count: number;
+      /** @description The earliest `dead_at`. */
+      first_seen: components['schemas']['Timestamp'];
+      /** @description The latest `dead_at`. */
+      last_seen: components['schemas']['Timestamp'];
+      /** @description One of them. */
+      sample_id: components['schemas']['Ulid'];
+    };
+    /** @description The DLQ by kind of failure. */
+    DlqGroups: {
+      /** @description Largest first. */
+      groups: components['schemas']['DlqGroup'][];
+    };
+    /** @description The counts of one queue. */
+    Stats: {
+      /** @description PENDING tasks, those that wait for a later time included. */
+      pending: number;
+      /** @description IN_FLIGHT tasks. */
+      in_flight: number;
+      /** @description DEAD tasks. */
+      dlq_depth: number;
+      /** @description The age of the oldest PENDING task; 0 if there is none. */
+      oldest_pending_age_ms: number;
+    };
+    /** @description A queue in short. */
+    QueueSummary: {
+      /** @description Whether claiming is stopped. */
+      paused: boolean;
+      /** @description As in stats. */
+      pending: number;
+      /** @description As in stats. */
+      in_flight: number;
+      /** @description As in stats. */
+      dlq_depth: number;
+      /** @description As in stats. */
+      oldest_pending_age_ms: number;
+      /** @description Where its tasks go. */
+      callback_url: string;
+      /** @description The config's version. */
+      version: number;
+      /** @description When the config was last written. */
+      updated_at: components['schemas']['Timestamp'];
+    };
+    /** @description One queue. */
+    QueueListItem: {
+      /** @description The queue's name. */
+      name: components['schemas']['QueueName'];
+      /** @description Its state in short. */
+      summary: components['schemas']['QueueSummary'];
+    };
+    /** @description Queues by name. */
+    QueueList: components['schemas']['QueueListItem'][];
+    /**
+     * @description The name of a secret in the server's secrets file. It must exist and be open to this queue.
+     *     Values never pass through this API.
+     * @example payments-token
+     */
+    SecretRef: string;
+    /** @description No credentials. */
+    NoAuth: {
+      /**
+       * @description No credentials.
+       * @constant
+       */
+      type: 'none';
+    };
+    /** @description `Authorization: Bearer <secret>`. */
+    BearerAuth: {
+      /**
+       * @description A bearer token.
+       * @constant
+       */
+      type: 'bearer';
+      secret_ref: components['schemas']['SecretRef'];
+    };
+    /** @description `Authorization: Basic`; the secret is `user:password`. */
+    BasicAuth: {
+      /**
+       * @description User and password.
+       * @constant
+       */
+      type: 'basic';
+      secret_ref: components['schemas']['SecretRef'];
+    };
+    /** @description The secret as the value of a header. */
+    HeaderAuth: {
+      /**
+       * @description A header of your choice.
+       * @constant
+       */
+      type: 'header';
+      /**
+       * @description The header's name. Not one that the server sets itself: hop-by-hop headers, `host`,
+       *     `content-*`, `webhook-*`, `x-queue-*`.
+       * @example X-Api-Key
+       */
+      name: string;
+      secret_ref: components['schemas']['SecretRef'];
+    };
+    /** @description How the server shows itself to the callback. */
+    CallbackAuth:
+      | components['schemas']['NoAuth']
+      | components['schemas']['BearerAuth']
+      | components['schemas']['BasicAuth']
+      | components['schemas']['HeaderAuth'];
+    /** @description Signs each callback. */
+    SigningInput: {
+      /**
+       * @description The signature scheme.
+       * @default standard_webhooks
+       * @enum {string}
+       */
+      scheme?: 'standard_webhooks';
+      /**
+       * @description Secrets of the form `whsec_` and base64. With several, each request carries a signature
+       *     of each: name old and new while you rotate.
+       */
+      secret_refs: components['schemas']['SecretRef'][];
+    };
+    /** @description Signs each callback. */
+    Signing: WithRequired<components['schemas']['SigningInput'], 'scheme' | 'secret_refs'>;
+    /** @description Where and how tasks are delivered. */
+    CallbackInput: {
+      /**
+       * @description An absolute `http` or `https` URL on the server's allowlist, without user and password.
+       *     No scheme or too long is INVALID_CONFIG; any other fault, also one that does not parse,
+       *     is CALLBACK_URL_NOT_ALLOWED. If the allowlist shrinks later, the queue is held and its
+       *     tasks wait.
+       * @example https://handlers.example.org/payments
+       */
+      url: string;
+      /**
+       * @description The only protocol of v1.
+       * @default http
+       * @enum {string}
+       */
+      protocol?: 'http';
+      /**
+       * @description From name resolution to the last byte of the answer.
+       * @default 30000
+       */
+      timeout_ms?: number;
+      /**
+       * @description For the connection alone.
+       * @default 5000
+       */
+      connect_timeout_ms?: number;
+      /**
+       * @description The lease after a 202 with `X-Queue-Async`.
+       * @default 3600000
+       */
+      async_timeout_ms?: number;
+      /**
+       * @description How the server shows itself to the callback.
+       * @default {
+       *       "type": "none"
+       *     }
+       */
+      auth?: components['schemas']['CallbackAuth'];
+      /**
+       * @description Signs each callback; null sends it unsigned.
+       * @default null
+       */
+      signing?: components['schemas']['SigningInput'] | null;
+    };
+    /** @description Where and how tasks are delivered, with every default filled in. */
+    Callback: WithRequired<
+      components['schemas']['CallbackInput'],
+      | 'url'
+      | 'protocol'
+      | 'timeout_ms'
+      | 'connect_timeout_ms'
+      | 'async_timeout_ms'
+      | 'auth'
+      | 'signing'
+    > & {
+      /** @description Signs each callback; null sends it unsigned. */
+      signing: components['schemas']['Signing'] | null;
+    };
+    /** @description When and how often a failed attempt is repeated. */
+    RetryInput: {
+      /**
+       * @description After this many the task is DEAD.
+       * @default 15
+       */
+      max_attempts?: number;
+      /**
+       * @description The delay after the first failure.
+       * @default 1000
+       */
+      initial_backoff_ms?: number;
+      /**
+       * @description The growth of the delay from one failure to the next.
+       * @default 2
+       */
+      multiplier?: number;
+      /**
+       * @description The longest delay.
+       * @default 3600000
+       */
+      max_backoff_ms?: number;
+      /**
+       * @description Statuses to retry that would otherwise end the task. None may be in `dead_statuses`.
+       * @default []
+       */
+      retry_statuses?: components['schemas']['FailureStatus'][];
+      /**
+       * @description Statuses that end the task at once and would otherwise be retried.
+       * @default []
+       */
+      dead_statuses?: components['schemas']['FailureStatus'][];
+    };
+    /** @description An HTTP status that is not a success. */
+    FailureStatus: number;
+    /** @description The retry policy with every default filled in. */
+    Retry: WithRequired<
+      components['schemas']['RetryInput'],
+      | 'max_attempts'
+      | 'initial_backoff_ms'
+      | 'multiplier'
+      | 'max_backoff_ms'
+      | 'retry_statuses'
+      | 'dead_statuses'
+    >;
+    /** @description Bounds of the queue. */
+    LimitsInput: {
+      /**
+       * @description The largest decoded payload; 8 MiB is the server's ceiling.
+       * @default 1048576
+       */
+      max_payload_bytes?: number;
+      /**
+       * @description Tasks that run at the same time.
+       * @default 64
+       */
+      max_in_flight?: number;
+      /**
+       * @description Starts per second; 0 is no limit.
+       * @default 0
+       */
+      dispatch_per_second?: number;
+      /**
+       * @description Submitted tasks per second, beyond which 429 RATE_LIMITED; 0 is no limit.
+       * @default 0
+       */
+      submit_per_second?: number;
+      /**
+       * @description PENDING tasks, beyond which submits are 429 RATE_LIMITED; 0 is no limit.
+       * @default 0
+       */
+      max_pending?: number;
+    };
+    /** @description Bounds of the queue with every default filled in. */
+    Limits: WithRequired<
+      components['schemas']['LimitsInput'],
+      | 'max_payload_bytes'
+      | 'max_in_flight'
+      | 'dispatch_per_second'
+      | 'submit_per_second'
+      | 'max_pending'
+    >;
+    /** @description How long a claim is kept. */
+    LeaseInput: {
+      /**
+       * @description Added to the callback's time-out to make the lease.
+       * @default 15000
+       */
+      grace_ms?: number;
+    };
+    /** @description How long a claim is kept, with every default filled in. */
+    Lease: WithRequired<components['schemas']['LeaseInput'], 'grace_ms'>;
+    /** @description How long finished tasks are kept. */
+    RetentionInput: {
+      /**
+       * @description How long SUCCEEDED tasks are kept; 0 keeps them for good.
+       * @default 86400000
+       */
+      succeeded_ms?: number;
+      /**
+       * @description How long DEAD tasks are kept; 0 keeps them until they are purged.
+       * @default 0
+       */
+      dead_ms?: number;
+    };
+    /** @description How long finished tasks are kept, with every default filled in. */
+    Retention: WithRequired<components['schemas']['RetentionInput'], 'succeeded_ms' | 'dead_ms'>;
+    /** @description Rests the queue while its target keeps failing. Resting uses no attempts. */
+    CircuitBreakerInput: {
+      /**
+       * @description Whether it is used.
+       * @default true
+       */
+      enabled?: boolean;
+      /**
+       * @description The share of failed calls that opens it.
+       * @default 0.7
+       */
+      failure_ratio?: number;
+      /**
+       * @description Calls in the window below which it never opens.
+       * @default 10
+       */
+      min_requests?: number;
+      /**
+       * @description The window over which calls are counted.
+       * @default 30000
+       */
+      window_ms?: number;
+      /**
+       * @description How long it stays open before three probes are sent.
+       * @default 30000
+       */
+      open_ms?: number;
+    };
+    /** @description The circuit breaker with every default filled in. */
+    CircuitBreaker: WithRequired<
+      components['schemas']['CircuitBreakerInput'],
+      'enabled' | 'failure_ratio' | 'min_requests' | 'window_ms' | 'open_ms'
+    >;
+    /** @description What order is promised. */
+    OrderingInput: {
+      /**
+       * @description `none` promises nothing; `group` runs the tasks of one `group_key` one after another, by
+       *     due time, then id.
+       * @default none
+       * @enum {string}
+       */
+      mode?: 'none' | 'group';
+    };
+    /** @description What order is promised, with every default filled in. */
+    Ordering: WithRequired<components['schemas']['OrderingInput'], 'mode'>;
+    /**
+     * @description A queue's config. Only `callback.url` is required; what is left out gets its default. The
+     *     read-only fields `name`, `paused`, `version`, `created_at` and `updated_at` may be sent back
+     *     as they were read; any other value is 422 INVALID_CONFIG.
+     */
+    QueueConfigInput: {
+      /**
+       * @description For people.
+       * @default
+       */
+      description?: string;
+      /** @description Where and how tasks are delivered. */
+      callback: components['schemas']['CallbackInput'];
+      /**
+       * @description When and how often a failed attempt is repeated.
+       * @default {}
+       */
+      retry?: components['schemas']['RetryInput'];
+      /**
+       * @description Bounds of the queue.
+       * @default {}
+       */
+      limits?: components['schemas']['LimitsInput'];
+      /**
+       * @description How long a claim is kept.
+       * @default {}
+       */
+      lease?: components['schemas']['LeaseInput'];
+      /**
+       * @description How long finished tasks are kept.
+       * @default {}
+       */
+      retention?: components['schemas']['RetentionInput'];
+      /**
+       * @description Rests the queue while its target keeps failing.
+       * @default {}
+       */
+      circuit_breaker?: components['schemas']['CircuitBreakerInput'];
+      /**
+       * @description What order is promised.
+       * @default {}
+       */
+      ordering?: components['schemas']['OrderingInput'];
+      /** @description Read-only. If given, the name in the path. */
+      name?: components['schemas']['QueueName'];
+      /** @description Read-only. If given, the current value (false for a new queue). */
+      paused?: boolean;
+      /** @description Read-only. If given, the current value. */
+      version?: number;
+      /** @description Read-only. If given, the current value. */
+      created_at?: components['schemas']['Timestamp'];
+      /** @description Read-only. If given, the current value. */
+      updated_at?: components['schemas']['Timestamp'];
+    };
+    /** @description A queue's config with every default filled in, and its read-only fields. */
+    QueueConfig: {
+      /** @description The queue's name. */
+      name: components['schemas']['QueueName'];
+      /** @description Whether claiming is stopped. Changed by `:pause` and `:resume` only. */
+      paused: boolean;
+      /** @description 1 for a new queue, one more with each write. The `ETag`. */
+      version: number;
+      /** @description When the queue was made. */
+      created_at: components['schemas']['Timestamp'];
+      /** @description When the config was last written. */
+      updated_at: components['schemas']['Timestamp'];
+      /** @description For people. */
+      description: string;
+      /** @description Where and how tasks are delivered. */
+      callback: components['schemas']['Callback'];
+      /** @description When and how often a failed attempt is repeated. */
+      retry: components['schemas']['Retry'];
+      /** @description Bounds of the queue. */
+      limits: components['schemas']['Limits'];
+      /** @description How long a claim is kept. */
+      lease: components['schemas']['Lease'];
+      /** @description How long finished tasks are kept. */
+      retention: components['schemas']['Retention'];
+      /** @description Rests the queue while its target keeps failing. */
+      circuit_breaker: components['schemas']['CircuitBreaker'];
+      /** @description What order is promised. */
+      ordering: components['schemas']['Ordering'];
+    };
+    /** @description What came back from a probe. */
+    CallbackTestResult: {
+      /** @description Whether the callback answered with 2xx. */
+      delivered: boolean;
+      /** @description Its status; null without an answer. */
+      http_status: components['schemas']['NullableHttpStatus'];
+      /** @description How long it took. */
+      duration_ms: number;
+      /** @description The kind of failure; null if delivered. */
+      error_type: components['schemas']['ErrorType'] | null;
+      /** @description What happened; null if delivered. */
+      message: string | null;
+    };
+    /**
+     * @description One act. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
+     *     of RFC 8785.
+     */
+    AuditRecord: {
+      /** @description Its number over the whole server, without gaps. */
+      seq: number;
+      /** @description When it was done. */
+      at: components['schemas']['Timestamp'];
+      /** @description Who did it. */
+      principal: string;
+      /**
+       * @description What was done.
+       * @enum {string}
+       */
+      action: 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
+      /** @description The queue it was done to. */
+      queue: components['schemas']['QueueName'];
+      /** @description The body of the redrive or purge as sent; null for other acts. */
+      selector: {
+        [key: string]: unknown;
+      } | null;
+      /** @description Tasks affected by the redrive or purge; null for other acts. */
+      count: number | null;
+      /** @description The `hash` of the record before; 64 zeros for the first. */
+      prev_hash: string;
+      /** @description The record's own hash. */
+      hash: string;
+    };
+    /** @description A page of the audit log. */
+    AuditPage: {
+      /** @description Newest first. */
+      records: components['schemas']['AuditRecord'][];
+      /** @description The `cursor` of the next page; `""` on the last one. */
+      next_cursor: string;
+    };
+    /** @description Nothing to say yet. */
+    CompleteTaskRequest: Record<string, never>;
+    /** @description Why and how to go on. Every field is optional. */
+    FailTaskRequest: {
+      /**
+       * @description The kind of failure, by your own name or a known one.
+       * @default INTERNAL
+       */
+      error_type?: components['schemas']['ErrorType'];
+      /**
+       * @description What happened. Cut to 1 KiB.
+       * @default
+       */
+      message?: string;
+      /**
+       * @description `false` makes the task DEAD at once.
+       * @default true
+       */
+      retry?: boolean;
+      /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
+      retry_after_ms?: number;
+    };
+    /** @description How long to go on. */
+    ExtendTaskRequest: {
+      /** @description The lease runs at least this long from now. */
+      extend_ms: number;
+    };
+    /** @description The process is up. */
+    LivenessResult: {
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+    };
+    /** @description One entry per dependency. */
+    ReadinessChecks: {
+      /**
+       * @description The task store answers.
+       * @constant
+       */
+      storage: 'ok';
+    };
+    /** @description The server can take work. */
+    ReadinessResult: {
+      /**
+       * @description Always `ready`.
+       * @constant
+       */
+      status: 'ready';
+      /** @description What was probed. */
+      checks: components['schemas']['ReadinessChecks'];
+    };
+    /** @description An OpenAPI 3.1 document. */
+    OpenapiDocument: {
+      /** @description The OpenAPI version. */
+      openapi: string;
+      /** @description Title, version and description. */
+      info: {
+        [key: string]: unknown;
+      };
+      /** @description Every route of the server. */
+      paths: {
+        [key: string]: unknown;
+      };
+    } & {
+      [key: string]: unknown;
+    };
+    /** @description One thing that is wrong with a request. */
+    FieldError: {
+      /**
+       * @description A JSON pointer (RFC 6901) into the body, `""` for the body as a whole. For a query
+       *     parameter, header or path parameter: `/` and its name.
+       */
+      pointer: string;
+      /** @description What is wrong there. */
+      message: string;
+    };
+    /** @description An error by RFC 9457. */
+    Problem: {
+      /**
+       * Format: uri-reference
+       * @description `urn:millrace:problem:` and the code in lower case, with `-` for `_`.
+       */
+      type: string;
+      /** @description The code in words; the same for every error with this code. */
+      title: string;
+      /** @description The HTTP status again. */
+      status: number;
+      /** @description What is wrong with this request and what to do. */
+      detail: string;
+      /**
+       * Format: uri-reference
+       * @description Names this one answer; the server's log has the same.
+       */
+      instance: string;
+      /** @description The machine code. Decide by this. */
+      code: components['schemas']['ErrorCode'];
+      /** @description Each place in the request that is wrong, where that can be said. */
+      errors?: components['schemas']['FieldError'][];
+    };
+    /**
+     * @description The closed list of machine codes; see `x-error-codes`.
+     * @enum {string}
+     */
+    ErrorCode:
+      | 'UNAUTHENTICATED'
+      | 'FORBIDDEN'
+      | 'NOT_FOUND'
+      | 'QUEUE_NOT_FOUND'
+      | 'TASK_NOT_FOUND'
+      | 'METHOD_NOT_ALLOWED'
+      | 'ID_CONFLICT'
+      | 'QUEUE_NOT_EMPTY'
+      | 'LEASE_LOST'
+      | 'STALE_CURSOR'
+      | 'PRECONDITION_FAILED'
+      | 'PAYLOAD_TOO_LARGE'
+      | 'UNSUPPORTED_MEDIA_TYPE'
+      | 'INVALID_TASK'
+      | 'BATCH_TOO_LARGE'
+      | 'INVALID_SELECTOR'
+      | 'INVALID_CONFIG'
+      | 'CALLBACK_URL_NOT_ALLOWED'
+      | 'INVALID_QUERY'
+      | 'RATE_LIMITED'
+      | 'INTERNAL'
+      | 'STORAGE_UNAVAILABLE';
+  };
+  responses: {
+    /** @description How many tasks were affected or, with `dry_run`, would be. */
+    Selected: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['SelectorResult'];
+      };
+    };
+    /** @description The whole config. */
+    Config: {
+      headers: {
+        ETag: components['headers']['ETag'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['QueueConfig'];
+      };
+    };
+    /** @description The bearer token is missing, unknown or expired. */
+    Unauthenticated: {
+      headers: {
+        'WWW-Authenticate': components['headers']['WwwAuthenticate'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The principal lacks the role on this queue. */
+    Forbidden: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The queue is not configured, or the name cannot be a queue's. */
+    QueueNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description No task has this id. */
+    TaskNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The id is in use in another queue. */
+    IdConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The lease is gone; nothing was changed. Stop the work. */
+    LeaseLost: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The queue still has pending, in-flight or dead tasks. */
+    QueueNotEmpty: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The cursor cannot be used any more. Start again without one. */
+    StaleCursor: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The config has changed since, or the queue does not exist. Read it again. */
+    PreconditionFailed: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The decoded payload exceeds the queue's limit, or the body that of the operation. */
+    PayloadTooLarge: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body is not `application/json`. */
+    UnsupportedMediaType: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body is not JSON or breaks a rule; `errors` says where. */
+    InvalidTask: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body is not a JSON array, or has too many items. Bad items are not refused here. */
+    InvalidBatch: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The selector is not JSON or breaks a rule; `errors` says where. Nothing was done. */
+    InvalidSelector: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The config, its callback URL or a query parameter is refused. Nothing was written. */
+    InvalidConfig: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description A query parameter is unknown, repeated or has a bad value. */
+    InvalidQuery: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description A rate limit or `max_pending` is reached, or the server sheds load. Retry later. */
+    RateLimited: {
+      headers: {
+        'Retry-After': components['headers']['RetryAfter'];
+        RateLimit: components['headers']['RateLimit'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description A fault of the server. The log has the details under `instance`. */
+    Internal: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description Storage cannot be reached. It is safe to repeat a submit with the same id. */
+    StorageUnavailable: {
+      headers: {
+        'Retry-After': components['headers']['RetryAfter'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+  };
+  parameters: {
+    /**
+     * @description The queue's name.
+     * @example payments.capture
+     */
+    Queue: components['schemas']['QueueName'];
+    /**
+     * @description The queue's name. One that cannot be a queue's is 422 INVALID_CONFIG.
+     * @example payments.capture
+     */
+    ConfiguredQueue: components['schemas']['QueueName'];
+    /**
+     * @description The task's id, in upper or lower case.
+     * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+     */
+    TaskId: components['schemas']['InputUlid'];
+    /**
+     * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
+     *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
+     * @example l1.7.Zk3vQm9X
+     */
+    LeaseToken: components['schemas']['LeaseToken'];
+    /**
+     * @description Entries per page. More than 500 is taken as 500.
+     * @example 100
+     */
+    Limit: number;
+    /**
+     * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
+     * @example c1.AZWq0Lk3.h7Rk2v9Q
+     */
+    Cursor: string;
+  };
+  requestBodies: never;
+  headers: {
+    /**
+     * @description `true` when the id was used before and nothing new was stored. Else absent.
+     * @example true
+     */
+    IdempotentReplayed: 'true';
+    /**
+     * @description The config's `version`, quoted. Send it as `If-Match`.
+     * @example "3"
+     */
+    ETag: string;
+    /**
+     * @description Seconds to wait before the next try.
+     * @example 5
+     */
+    RetryAfter: number;
+    /**
+     * @description What is left of the limit that was hit (`r`) and the seconds until there is more (`t`), by
+     *     the IETF RateLimit header fields. The name is `queue`, `principal`, `pending`
+     *     (`max_pending`) or `load` (the server sheds load).
+     * @example "queue";r=0;t=1
+     */
+    RateLimit: string;
+    /**
+     * @description The limit that was hit: quota (`q`) and, for a rate, its window in seconds (`w`). Absent for
+     *     `load`, which has no fixed quota.
+     * @example "queue";q=100;w=1
+     */
+    RateLimitPolicy: string;
+    /**
+     * @description The scheme to use.
+     * @example Bearer realm="millrace"
+     */
+    WwwAuthenticate: string;
+  };
+  pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+  submitTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SubmitTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The task is stored, or was before. */
+      202: {
+        headers: {
+          'Idempotent-Replayed': components['headers']['IdempotentReplayed'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SubmitResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      409: components['responses']['IdConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  submitBatch: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SubmitBatchRequest'];
+      };
+    };
+    responses: {
+      /** @description One result per item, in the order of the request. */
+      207: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['BatchResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidBatch'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The task with its payload and attempts. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Task'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listDlq: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only tasks whose `last_error.error_type` is this.
+         * @example HTTP_5XX
+         */
+        error_type?: components['schemas']['ErrorType'];
+        /**
+         * @description Only tasks with this handler.
+         * @example mail.send
+         */
+        handler_ref?: components['schemas']['HandlerRef'];
+        /**
+         * @description Only tasks that died at this time or later (`dead_at`).
+         * @example 2026-03-02T00:00:00Z
+         */
+        from?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Only tasks that died before this time (`dead_at`); not after `from`, it selects none.
+         * @example 2026-03-03T00:00:00Z
+         */
+        to?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Entries per page. More than 500 is taken as 500.
+         * @example 100
+         */
+        limit?: components['parameters']['Limit'];
+        /**
+         * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
+         * @example c1.AZWq0Lk3.h7Rk2v9Q
+         */
+        cursor?: components['parameters']['Cursor'];
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One page. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['DlqPage'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      410: components['responses']['StaleCursor'];
+      422: components['responses']['InvalidQuery'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  redriveDlq: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RedriveSelector'];
+      };
+    };
+    responses: {
+      200: components['responses']['Selected'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidSelector'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  purgeDlq: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PurgeSelector'];
+      };
+    };
+    responses: {
+      200: components['responses']['Selected'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidSelector'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listDlqGroups: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The groups. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['DlqGroups'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getStats: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The counts of this moment. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Stats'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  pauseQueue: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The queue is paused. */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  resumeQueue: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The queue is running. */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listQueues: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The queues, in the order of their names. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['QueueList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getQueueConfig: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Config'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  putQueueConfig: {
+    parameters: {
+      query?: {
+        /**
+         * @description Checks everything and writes nothing. The answer is the one the write would have given,
+         *     without `ETag`.
+         * @example true
+         */
+        validate_only?: boolean;
+      };
+      header?: {
+        /**
+         * @description Write only if the queue exists and its `ETag` is one of these; `*` asks only that it
+         *     exists. Anything else is 412 PRECONDITION_FAILED.
+         * @example "3"
+         */
+        'If-Match'?: string;
+      };
+      path: {
+        /**
+         * @description The queue's name. One that cannot be a queue's is 422 INVALID_CONFIG.
+         * @example payments.capture
+         */
+        queue: components['parameters']['ConfiguredQueue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['QueueConfigInput'];
+      };
+    };
+    responses: {
+      200: components['responses']['Config'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      412: components['responses']['PreconditionFailed'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidConfig'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  deleteQueue: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The queue is gone. */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      409: components['responses']['QueueNotEmpty'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  testCallback: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What the callback answered, or why it could not be reached. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CallbackTestResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listAudit: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only records of this queue. 403 FORBIDDEN if the caller is not its admin.
+         * @example payments.capture
+         */
+        queue?: components['schemas']['QueueName'];
+        /**
+         * @description Only records of this time or later (`at`).
+         * @example 2026-03-02T00:00:00Z
+         */
+        from?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Only records before this time (`at`).
+         * @example 2026-03-03T00:00:00Z
+         */
+        to?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Entries per page. More than 500 is taken as 500.
+         * @example 100
+         */
+        limit?: components['parameters']['Limit'];
+        /**
+         * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
+         * @example c1.AZWq0Lk3.h7Rk2v9Q
+         */
+        cursor?: components['parameters']['Cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One page. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['AuditPage'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      410: components['responses']['StaleCursor'];
+      422: components['responses']['InvalidQuery'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  completeTask: {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
+         *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token': components['parameters']['LeaseToken'];
+      };
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['CompleteTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The task is SUCCEEDED. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['LeaseLost'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  failTask: {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
+         *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token': components['parameters']['LeaseToken'];
+      };
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['FailTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The attempt has failed; the task is PENDING or DEAD. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['LeaseLost'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  extendTask: {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
+         *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token': components['parameters']['LeaseToken'];
+      };
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ExtendTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The lease runs on; see `lease_expires_at`. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['LeaseLost'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getLiveness: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The process is up. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LivenessResult'];
+        };
+      };
+    };
+  };
+  getReadiness: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Ready. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ReadinessResult'];
+        };
+      };
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getOpenapi: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The OpenAPI document of the running server. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/yaml': components['schemas']['OpenapiDocument'];
+        };
+      };
+    };
+  };
+  executeTask: {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description The queue.
+         * @example payments.capture
+         */
+        'X-Queue-Name': components['schemas']['QueueName'];
+        /**
+         * @description The task.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        'X-Queue-Task-Id': components['schemas']['Ulid'];
+        /**
+         * @description The handler the task names.
+         * @example mail.send
+         */
+        'X-Queue-Handler-Ref': components['schemas']['HandlerRef'];
+        /**
+         * @description The number of this attempt since the submit or the last redrive, from 1.
+         * @example 1
+         */
+        'X-Queue-Attempt': number;
+        /**
+         * @description The queue's `retry.max_attempts`.
+         * @example 15
+         */
+        'X-Queue-Max-Attempts': number;
+        /**
+         * @description How often the task was redriven.
+         * @example 0
+         */
+        'X-Queue-Redrive-Count': number;
+        /**
+         * @description When the attempt times out.
+         * @example 2026-03-02T09:15:30.000Z
+         */
+        'X-Queue-Deadline': components['schemas']['Timestamp'];
+        /**
+         * @description What `:complete`, `:fail` and `:extend` ask for. Opaque. On every task.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token'?: components['schemas']['LeaseToken'];
+        /**
+         * @description `true` on the probe of `:test`, which carries no lease token. Absent on tasks.
+         * @example true
+         */
+        'X-Queue-Probe'?: 'true';
+        /**
+         * @description W3C trace context; its trace id is the attempt's `trace_id`.
+         * @example 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+         */
+        traceparent: string;
+        /**
+         * @description The task id. Present when the queue signs.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        'webhook-id'?: components['schemas']['Ulid'];
+        /**
+         * @description Unix seconds of this attempt. Present when the queue signs.
+         * @example 1772442900
+         */
+        'webhook-timestamp'?: number;
+        /**
+         * @description The signatures, separated by spaces. Present when the queue signs.
+         * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+         */
+        'webhook-signature'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    /** @description The decoded payload. `Content-Type` is the task's `payload_content_type`. */
+    requestBody: {
+      content: {
+        '*/*': components['schemas']['PayloadBytes'];
+      };
+    };
+    responses: {
+      /**
+       * @description With `X-Queue-Async: true`: the work goes on. The lease now runs for
+       *     `callback.async_timeout_ms`; settle it with `:complete` or `:fail`, keep it with
+       *     `:extend`. Without that header a 202 is a success like any 2xx.
+       */
+      202: {
+        headers: {
+          /**
+           * @description `true` to settle later.
+           * @example true
+           */
+          'X-Queue-Async'?: 'true';
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description The task is SUCCEEDED. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description DEAD at once, but 408, 425 and 429 are retried. Overridden by the queue's lists. */
+      '4XX': {
+        headers: {
+          /**
+           * @description Seconds, or an HTTP date, to wait at least; at most one hour counts.
+           * @example 120
+           */
+          'Retry-After'?: string;
+          /**
+           * @description `never`: do not try again; the task is DEAD (PERMANENT).
+           * @example never
+           */
+          'X-Queue-Retry'?: 'never';
+          /**
+           * @description An `error_type` of the handler's own. A value that does not match its pattern is
+           *     ignored.
+           * @example QUOTA_EXCEEDED
+           */
+          'X-Queue-Error-Type'?: components['schemas']['ErrorType'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Retried by the queue's policy. Overridden by the queue's lists. */
+      default: {
+        headers: {
+          /**
+           * @description Seconds, or an HTTP date, to wait at least; at most one hour counts.
+           * @example 120
+           */
+          'Retry-After'?: string;
+          /**
+           * @description `never`: do not try again; the task is DEAD (PERMANENT).
+           * @example never
+           */
+          'X-Queue-Retry'?: 'never';
+          /**
+           * @description An `error_type` of the handler's own. A value that does not match its pattern is
+           *     ignored.
+           * @example QUOTA_EXCEEDED
+           */
+          'X-Queue-Error-Type'?: components['schemas']['ErrorType'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+}
+type WithRequired<T, K extends keyof T> = T & {
+  [P in K]-?: T[P];
+};

@@ -1,0 +1,72 @@
+/**
+ * Makes a fresh clone ready: installs when the lockfile changed since the last install, builds
+ * what changed since the last build. Plain JavaScript on Node alone, because nothing else is
+ * there yet when it runs.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const stamp = join(root, 'node_modules', '.millrace-installed');
+const oldestNode = [20, 19, 0];
+
+/** Installs and builds, or ends the process with the failing command's exit code. */
+export function prepare() {
+  demandNode();
+  install();
+  build();
+}
+
+export function install() {
+  const lock = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')));
+  const wanted = `${lock.digest('hex')} ${process.platform}-${process.arch}\n`;
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  say('Installing dependencies (npm ci) ...');
+  // --include=dev: NODE_ENV=production in someone's shell must not leave the compiler out.
+  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']);
+  writeFileSync(stamp, wanted);
+}
+
+export function build() {
+  run(process.execPath, [bin('typescript', 'tsc'), '--build', 'tsconfig.json']);
+}
+
+/** Runs a command in the repository, shown as it goes; ends this process if it fails. */
+export function run(command, args, env = {}) {
+  const result = spawnSync(command, args, {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+  });
+  if (result.error) {
+    say(`Could not run ${command}: ${result.error.message}`);
+    process.exit(1);
+  }
+  if (result.status !== 0) process.exit(result.status ?? 1);
+}
+
+/** The script behind a package's command, so that it runs on this very Node. */
+export function bin(packageName, command = packageName) {
+  const folder = join(root, 'node_modules', packageName);
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const path = typeof manifest.bin === 'string' ? manifest.bin : manifest.bin[command];
+  return join(folder, path);
+}
+
+export function say(text) {
+  process.stderr.write(`${text}\n`);
+}
+
+function demandNode() {
+  const have = process.versions.node.split('.').map(Number);
+  for (let i = 0; i < oldestNode.length; i++) {
+    if (have[i] > oldestNode[i]) return;
+    if (have[i] < oldestNode[i]) {
+      say(`Millrace needs Node ${oldestNode.join('.')} or later; this is ${process.version}.`);
+      process.exit(2);
+    }
+  }
+}

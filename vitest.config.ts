@@ -1,0 +1,17 @@
+import { defineConfig } from 'vitest/config';
+
+// Workspace packages resolve to their sources, so tests never run against a stale build.
+// Only tests that start `bin/ctl` need `npm run build` first; `npm test` always builds.
+const conditions = ['millrace-source', 'node', 'module', 'import', 'default'];
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: conditions } },
+  test: {
+    include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+    reporters: ['default', './scripts/closing-line.mjs'],
+    pool: 'forks',
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+});
