@@ -1,0 +1,148 @@
+import { compileIndex, type CompiledIndex, type IndexDefinition } from './index/entries.js';
+import { checkCollectionName } from './documents.js';
+import { refuse } from './refusal.js';
+
+/** A collection, by name and by the number that its rows begin with. */
+export interface CollectionInfo {
+  id: number;
+  name: string;
+  indexes: IndexInfo[];
+  /** How long its records live when their writer does not say; 0: for ever. */
+  defaultTtlMs: number;
+}
+
+export interface IndexInfo {
+  id: number;
+  name: string;
+  collection: string;
+  definition: IndexDefinition;
+  compiled: CompiledIndex;
+  /** `building`: kept up to date by writes, not complete yet. `failed`: see `problem`. */
+  state: 'building' | 'ready' | 'failed';
+  problem: string;
+  /** Some record has several entries: the index cannot give an order. */
+  multi: boolean;
+  /** Some entry was too long and is cut: the index cannot give an order. */
+  cut: boolean;
+}
+
+/** How the catalog lies in the table `meta`. */
+interface StoredCollection {
+  id: number;
+  name: string;
+}
+export interface StoredIndex {
+  id: number;
+  collection: string;
+  definition: IndexDefinition;
+  state: IndexInfo['state'];
+  problem: string;
+  multi: boolean;
+  cut: boolean;
+}
+
+type PutMeta = (name: string, value: unknown) => void;
+
+/** Which collections and indexes there are. Loaded once; everything after is in memory. */
+export class Catalog {
+  readonly #byName = new Map<string, CollectionInfo>();
+  readonly #byId = new Map<number, CollectionInfo>();
+  readonly #changedIndexes = new Set<IndexInfo>();
+
+  load(collections: Iterable<unknown>, indexes: Iterable<unknown>): void {
+    for (const stored of collections) this.addCollection(stored as StoredCollection);
+    for (const stored of indexes) {
+      const index = stored as StoredIndex;
+      this.#byName.get(index.collection)?.indexes.push(indexInfo(index));
+    }
+  }
+
+  find(name: string): CollectionInfo | undefined {
+    return this.#byName.get(name);
+  }
+
+  byId(id: number): CollectionInfo {
+    const info = this.#byId.get(id);
+    if (!info) throw refuse('CORRUPT', `The file holds rows of an unknown collection ${id}.`);
+    return info;
+  }
+
+  all(): CollectionInfo[] {
+    return [...this.#byName.values()];
+  }
+
+  indexes(): IndexInfo[] {
+    return this.all().flatMap((collection) => collection.indexes);
+  }
+
+  addCollection(stored: StoredCollection): CollectionInfo {
+    checkCollectionName(stored.name);
+    const info: CollectionInfo = { ...stored, indexes: [], defaultTtlMs: 0 };
+    this.#byName.set(info.name, info);
+    this.#byId.set(info.id, info);
+    return info;
+  }
+
+  addIndex(stored: StoredIndex): IndexInfo {
+    const info = indexInfo(stored);
+    this.#byName.get(stored.collection)?.indexes.push(info);
+    return info;
+  }
+
+  dropIndex(index: IndexInfo): void {
+    const collection = this.#byName.get(index.collection);
+    if (collection) collection.indexes = collection.indexes.filter((each) => each !== index);
+    this.#changedIndexes.delete(index);
+  }
+
+  /** Notes what an entry showed about its index; written with the next commit. */
+  noteEntry(index: IndexInfo, multi: boolean, cut: boolean): void {
+    if ((!multi || index.multi) && (!cut || index.cut)) return;
+    index.multi ||= multi;
+    index.cut ||= cut;
+    this.#changedIndexes.add(index);
+  }
+
+  setIndexState(index: IndexInfo, state: IndexInfo['state'], problem = ''): void {
+    index.state = state;
+    index.problem = problem;
+    this.#changedIndexes.add(index);
+  }
+
+  /** Puts every index whose row on disk is out of date. They stay noted until `saved`. */
+  saveChanges(put: PutMeta): readonly IndexInfo[] {
+    for (const index of this.#changedIndexes) put(indexRow(index.id), storedIndex(index));
+    return [...this.#changedIndexes];
+  }
+
+  saved(indexes: readonly IndexInfo[]): void {
+    for (const index of indexes) this.#changedIndexes.delete(index);
+  }
+}
+
+export function collectionRow(name: string): string {
+  return `collection:${name}`;
+}
+
+export function indexRow(id: number): string {
+  return `index:${id}`;
+}
+
+export function sameDefinition(a: IndexDefinition, b: IndexDefinition): boolean {
+  return (
+    a.fields.join('\0') === b.fields.join('\0') &&
+    Boolean(a.unique) === Boolean(b.unique) &&
+    Boolean(a.sparse) === Boolean(b.sparse)
+  );
+}
+
+export function storedIndex(index: IndexInfo): StoredIndex {
+  const { id, collection, definition, state, problem, multi, cut } = index;
+  return { id, collection, definition, state, problem, multi, cut };
+}
+
+function indexInfo(stored: StoredIndex): IndexInfo {
+  const { fields, unique } = stored.definition;
+  const name = `${stored.collection}(${fields.join(',')})${unique ? ' unique' : ''}`;
+  return { ...stored, name, compiled: compileIndex(stored.definition) };
+}

@@ -1,0 +1,49 @@
+import { Packr } from 'msgpackr';
+import type { JsonObject } from './documents.js';
+
+/**
+ * Turns documents into bytes and back: msgpack, with the names of a document's fields kept once
+ * per shape instead of once per record. The shapes are part of the database file: a record can be
+ * read only with the shapes that were there when it was written, so `save` must have put them on
+ * disk in or before the commit that holds the record.
+ */
+export interface Codec {
+  encode(data: JsonObject): Buffer;
+  decode(bytes: Uint8Array, start: number, end: number): JsonObject;
+}
+
+export interface ShapeStore {
+  load(): Uint8Array | undefined;
+  save(shapes: Uint8Array): void;
+}
+
+type Shapes = string[][];
+
+// Enough for the collections of one database; documents of rarer shapes carry their field names.
+const mostShapes = 256;
+
+export function createCodec(store: ShapeStore): Codec {
+  const plain = new Packr({ useRecords: false });
+  const loadShapes = (): Shapes => {
+    const bytes = store.load();
+    return bytes ? (plain.unpack(bytes) as Shapes) : [];
+  };
+  const packr = new Packr({
+    structures: loadShapes(),
+    getStructures: loadShapes,
+    saveStructures: (shapes: unknown) => {
+      store.save(plain.pack(Array.from(shapes as Shapes)));
+    },
+    maxSharedStructures: mostShapes,
+    moreTypes: false,
+  } as ConstructorParameters<typeof Packr>[0]);
+  const range = { start: 0, end: 0 };
+  return {
+    encode: (data) => packr.pack(data),
+    decode: (bytes, start, end) => {
+      range.start = start;
+      range.end = end;
+      return packr.unpack(bytes, range) as JsonObject;
+    },
+  };
+}

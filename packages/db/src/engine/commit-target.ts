@@ -1,0 +1,61 @@
+import type { CollectionInfo } from './catalog.js';
+import type { Core } from './core.js';
+import type { JsonObject } from './documents.js';
+import { CommitBuilder, encodeDocument, type EncodedDocument } from './mutations.js';
+import type { Target } from './operations.js';
+import type { RecordImage } from './record.js';
+import type { WriterView } from './storage/views.js';
+import type { DatabaseState } from './storage/state.js';
+
+/** Operations that go straight into a commit. Lives inside one job of the writer. */
+export class CommitTarget implements Target {
+  readonly view: WriterView<DatabaseState>;
+  readonly commit: CommitBuilder;
+
+  constructor(private readonly core: Core) {
+    this.view = core.view();
+    this.commit = new CommitBuilder(core);
+  }
+
+  get now(): number {
+    return this.commit.now;
+  }
+
+  newId(): string {
+    return this.core.random.ulid(this.now);
+  }
+
+  encode(data: JsonObject): EncodedDocument {
+    return encodeDocument(this.core, data);
+  }
+
+  byId(collection: CollectionInfo, id: string): RecordImage | undefined {
+    return this.#live(collection, this.view.record(collection.id, id));
+  }
+
+  byKey(collection: CollectionInfo, key: string): RecordImage | undefined {
+    const id = this.view.idOfKey(collection.id, key);
+    return id === undefined ? undefined : this.byId(collection, id);
+  }
+
+  store(
+    collection: CollectionInfo,
+    id: string,
+    before: RecordImage | undefined,
+    document: EncodedDocument,
+    fields: { key: string; expiresAt: number },
+  ): RecordImage {
+    return this.commit.store(collection, id, before, document, fields);
+  }
+
+  remove(collection: CollectionInfo, before: RecordImage): void {
+    this.commit.remove(collection, before);
+  }
+
+  /** A record that outlived its time but not yet the sweeper is swept here and now. */
+  #live(collection: CollectionInfo, record: RecordImage | undefined): RecordImage | undefined {
+    if (!record?.isExpired(this.now)) return record;
+    this.commit.remove(collection, record, 'expire');
+    return undefined;
+  }
+}

@@ -1,0 +1,174 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import type { Random } from '@millrace/kit/random';
+import { systemCode } from '@millrace/kit/errors';
+import { Catalog, collectionRow, type CollectionInfo } from './catalog.js';
+import { createCodec, type Codec } from './codec.js';
+import { checkCollectionName } from './documents.js';
+import { refuse } from './refusal.js';
+import { decodeState, encodeState, stateRow, type DatabaseState } from './storage/state.js';
+import type { Tables } from './storage/tables.js';
+import { SnapshotView, WriterView } from './storage/views.js';
+import { Writer } from './storage/writer.js';
+
+export interface CoreOptions {
+  clock: Clock;
+  random: Random;
+  log: Log;
+  /** `relaxed`: a write resolves before it is on disk. */
+  durability: 'strict' | 'relaxed';
+}
+
+const shapesRow = Buffer.from('shapes');
+
+/**
+ * The heart of an open database: the file, the one writer, what is known of collections and
+ * indexes, and the numbers of the last commit. Everything else is built on it.
+ */
+export class Core {
+  readonly codec: Codec;
+  readonly catalog = new Catalog();
+  readonly writer: Writer<DatabaseState>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** The state that is on disk: what watchers and backups may speak of. */
+  durable: DatabaseState;
+  readonly snapshots = new Set<SnapshotView>();
+  readonly #onDurable = new Set<() => void>();
+  #shapes: { bytes: Uint8Array; saved: boolean } | undefined;
+  readonly stats = { commits: 0, batches: 0, largestBatch: 0 };
+
+  constructor(
+    public tables: Tables,
+    readonly options: CoreOptions,
+  ) {
+    this.clock = options.clock;
+    this.random = options.random;
+    this.log = options.log;
+    this.codec = createCodec({
+      load: () => this.#shapes?.bytes ?? this.tables.get('meta', shapesRow),
+      save: (bytes) => (this.#shapes = { bytes, saved: false }),
+    });
+    this.catalog.load(this.metaRows('collection:'), this.metaRows('index:'));
+    this.writer = new Writer(tables, {
+      clock: options.clock,
+      load: () => decodeState(tables.get('meta', stateRow)),
+      beforeFlush: (state, put) => this.#beforeFlush(state, put),
+      afterFlush: (state, jobs) => this.#afterFlush(state, jobs),
+      explain: explainStorageError,
+      failed: (reason, jobs) => this.log.error({ err: reason, jobs }, 'A commit failed'),
+      mostJobs: 1_024,
+      mostBytes: 16 * 2 ** 20,
+      sliceMs: 3,
+      relaxed: options.durability === 'relaxed',
+    });
+    this.durable = { ...this.writer.state };
+  }
+
+  get state(): DatabaseState {
+    return this.writer.state;
+  }
+
+  /** A consistent state to read from. Give it back with `done()`. */
+  snapshot(): SnapshotView {
+    const view = new SnapshotView(
+      this.tables,
+      this.codec,
+      (get) => decodeState(get(stateRow)).seq,
+      (done) => this.snapshots.delete(done),
+    );
+    this.snapshots.add(view);
+    return view;
+  }
+
+  /** What a job reads through. Only inside a job. */
+  view(): WriterView<DatabaseState> {
+    return new WriterView(this.writer, this.codec);
+  }
+
+  putMeta(name: string, value: unknown): void {
+    this.writer.put('meta', Buffer.from(name), Buffer.from(JSON.stringify(value)));
+  }
+
+  metaRows(prefix: string): unknown[] {
+    const start = Buffer.from(prefix);
+    const end = Buffer.from(prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1));
+    const rows = this.tables.range('meta', { start, end });
+    return Array.from(rows, (row) => JSON.parse(row.value.toString()) as unknown);
+  }
+
+  /** The collection, made when it is not there yet. */
+  async ensureCollection(name: string): Promise<CollectionInfo> {
+    const known = this.catalog.find(name);
+    if (known) return known;
+    checkCollectionName(name);
+    return this.writer.submit(() => {
+      // Another caller may have been first.
+      const there = this.catalog.find(name);
+      if (there) return there;
+      const id = this.state.nextCollection;
+      this.writer.state = { ...this.state, nextCollection: id + 1 };
+      this.putMeta(collectionRow(name), { id, name });
+      return this.catalog.addCollection({ id, name });
+    });
+  }
+
+  /** Calls `run` after every flush, until the returned function is called. */
+  onDurable(run: () => void): () => void {
+    this.#onDurable.add(run);
+    return () => this.#onDurable.delete(run);
+  }
+
+  /** Lets the queued writes finish, then closes the file. Open snapshots are given back. */
+  async close(reason: Error): Promise<void> {
+    await this.writer.close(reason);
+    for (const view of this.snapshots) view.done();
+    await this.tables.close();
+  }
+
+  #beforeFlush(
+    state: DatabaseState,
+    put: (table: 'meta', key: Buffer, value: Buffer) => void,
+  ): void {
+    put('meta', stateRow, encodeState(state));
+    // A shape goes out with the first commit after its birth: no record that uses it is earlier.
+    if (this.#shapes && !this.#shapes.saved) {
+      put('meta', shapesRow, Buffer.from(this.#shapes.bytes));
+      this.#flushingShapes = this.#shapes;
+    }
+    this.#flushingIndexes = this.catalog.saveChanges((name, value) =>
+      put('meta', Buffer.from(name), Buffer.from(JSON.stringify(value))),
+    );
+  }
+  #flushingShapes: { bytes: Uint8Array; saved: boolean } | undefined;
+  #flushingIndexes: ReturnType<Catalog['saveChanges']> = [];
+
+  #afterFlush(state: DatabaseState, jobs: number): void {
+    if (this.#flushingShapes) this.#flushingShapes.saved = true;
+    this.#flushingShapes = undefined;
+    this.catalog.saved(this.#flushingIndexes);
+    this.stats.commits += state.seq - this.durable.seq;
+    this.stats.batches++;
+    this.stats.largestBatch = Math.max(this.stats.largestBatch, jobs);
+    this.durable = state;
+    for (const run of this.#onDurable) run();
+  }
+}
+
+/** What LMDB and the system say, as a refusal that says what to do. */
+function explainStorageError(error: unknown): unknown {
+  const text = error instanceof Error ? error.message : String(error);
+  if (systemCode(error) === 'ENOSPC' || /no space left|disk full|MDB_MAP_FULL|EFBIG|too large/i.test(text)) {
+    return refuse(
+      'DISK_FULL',
+      'The disk is full. Nothing of this write was kept; free some space and try again.',
+      undefined,
+      { cause: error },
+    );
+  }
+  if (/corrupt|MDB_PAGE_NOTFOUND|MDB_INVALID|Located page was wrong/i.test(text)) {
+    return refuse('CORRUPT', `The database file is damaged: ${text}`, undefined, { cause: error });
+  }
+  return error;
+}

@@ -1,0 +1,139 @@
+import { refuse } from './refusal.js';
+
+/** What a document may hold: what JSON may hold. */
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export type JsonObject = { [name: string]: Json };
+
+export const mostDepth = 32;
+export const mostRecordBytes = 2 * 1024 * 1024;
+export const mostKeyBytes = 1024;
+
+const collectionPattern = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
+
+export function checkCollectionName(name: string): void {
+  if (collectionPattern.test(name)) return;
+  throw refuse(
+    'BAD_COLLECTION',
+    `"${name}" cannot name a collection: a letter, then up to 63 letters, digits, "_", "." or "-".`,
+  );
+}
+
+export function checkKey(key: string): void {
+  const problem = keyProblem(key);
+  if (problem) throw refuse('BAD_KEY', `A key ${problem}.`);
+}
+
+function keyProblem(key: string): string | undefined {
+  if (typeof key !== 'string') return 'must be a string';
+  if (key === '') return 'must not be empty';
+  if (key.length > mostKeyBytes || Buffer.byteLength(key) > mostKeyBytes) {
+    return `takes at most ${mostKeyBytes} bytes of UTF-8, this one ${Buffer.byteLength(key)}`;
+  }
+  if (key.includes('\0')) return 'must not contain NUL';
+  if (!key.isWellFormed()) return 'must be well-formed Unicode (it has a lone surrogate)';
+  return undefined;
+}
+
+/**
+ * A clean copy of a document as JSON would carry it: no undefined, no class instances, no number
+ * that JSON cannot write. The copy also protects what is stored from later changes by the caller.
+ */
+export function toDocument(value: unknown): JsonObject {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw refuse('BAD_DATA', `data must be a JSON object, not ${describe(value)}.`);
+  }
+  return copyObject(value, '', 1);
+}
+
+function copyObject(value: object, path: string, depth: number): JsonObject {
+  if (depth > mostDepth) {
+    throw refuse('BAD_DATA', `data is nested deeper than ${mostDepth} levels at "${path}".`);
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && prototype !== Object.prototype) {
+    if ('toJSON' in value && typeof value.toJSON === 'function') {
+      throw refuse(
+        'BAD_DATA',
+        `data at "${path}" is ${describe(value)}: store it in a JSON form (a Date as toISOString()).`,
+      );
+    }
+    // Objects of another realm or decoder are plain in every way that matters.
+    if (!isPlain(value)) throw refuse('BAD_DATA', `data at "${path}" is ${describe(value)}.`);
+  }
+  const copy: JsonObject = {};
+  for (const name of Object.keys(value)) {
+    const member = (value as Record<string, unknown>)[name];
+    if (member === undefined) continue;
+    if (name === '__proto__' || !name.isWellFormed()) {
+      throw refuse('BAD_DATA', `"${name}" cannot be the name of a field (at "${path}").`);
+    }
+    copy[name] = copyValue(member, path, name, depth);
+  }
+  return copy;
+}
+
+function copyValue(value: unknown, parent: string, name: string | number, depth: number): Json {
+  switch (typeof value) {
+    case 'string':
+      if (value.isWellFormed()) return value;
+      throw refuse('BAD_DATA', `The text at "${join(parent, name)}" has a lone surrogate.`);
+    case 'number':
+      if (Number.isFinite(value)) return value;
+      throw refuse('BAD_DATA', `JSON has no ${value} (at "${join(parent, name)}").`);
+    case 'boolean':
+      return value;
+    case 'object': {
+      if (value === null) return null;
+      const path = join(parent, name);
+      if (!Array.isArray(value)) return copyObject(value, path, depth + 1);
+      if (depth + 1 > mostDepth) {
+        throw refuse('BAD_DATA', `data is nested deeper than ${mostDepth} levels at "${path}".`);
+      }
+      // A hole or undefined in an array is null, as JSON.stringify has it.
+      return Array.from(value, (item: unknown, at) =>
+        item === undefined ? null : copyValue(item, path, at, depth + 1),
+      );
+    }
+    default:
+      throw refuse('BAD_DATA', `data at "${join(parent, name)}" is ${describe(value)}.`);
+  }
+}
+
+function isPlain(value: object): boolean {
+  return Object.prototype.toString.call(value) === '[object Object]' && !isClassInstance(value);
+}
+
+function isClassInstance(value: object): boolean {
+  const maker: unknown = (value as { constructor?: unknown }).constructor;
+  return typeof maker === 'function' && maker.name !== 'Object';
+}
+
+function join(parent: string, name: string | number): string {
+  return parent === '' ? String(name) : `${parent}.${name}`;
+}
+
+function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return `a ${value.constructor?.name ?? 'class instance'}`;
+  return value === undefined ? 'missing' : `a ${typeof value}`;
+}
+
+/** RFC 7396: null removes, objects merge, everything else replaces. Changes neither argument. */
+export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
+  const merged: JsonObject = { ...target };
+  for (const name of Object.keys(patch)) {
+    const value = patch[name]!;
+    if (value === null) delete merged[name];
+    else if (!isObject(value)) merged[name] = value;
+    else {
+      const old = merged[name];
+      merged[name] = mergePatch(old !== undefined && isObject(old) ? old : {}, value);
+    }
+  }
+  return merged;
+}
+
+export function isObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

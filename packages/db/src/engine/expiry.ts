@@ -1,0 +1,79 @@
+import type { Core } from './core.js';
+import { CommitBuilder } from './mutations.js';
+import { prefixLength, readId, readUint48 } from './storage/keys.js';
+import type { Timer } from '@millrace/kit/clock';
+
+/** What a row of the table `expiry` may stand for. */
+export const expiryKinds = { record: 1, request: 2 } as const;
+
+const headLength = 7;
+const mostPerCommit = 500;
+const sweepEveryMs = 1_000;
+
+export function expiryKey(time: number, kind: number, what: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(headLength + what.length);
+  key.writeUIntBE(time, 0, 6);
+  key[6] = kind;
+  key.set(what, headLength);
+  return key;
+}
+
+/** Removes what is past its time: records with an EXPIRE change, answered request ids silently. */
+export class ExpirySweeper {
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(private readonly core: Core) {
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** Sweeps until nothing is due. */
+  async sweep(): Promise<void> {
+    while (this.#anythingDue() && (await this.core.writer.submit(() => this.#sweepSome()))) {
+      if (this.#stopped) return;
+    }
+  }
+
+  #schedule(): void {
+    this.#timer = this.core.clock.after(sweepEveryMs, () => {
+      this.sweep()
+        .catch((error: unknown) => this.core.log.error({ err: error }, 'Expiry sweep failed'))
+        .finally(() => {
+          if (!this.#stopped) this.#schedule();
+        });
+    });
+  }
+
+  #anythingDue(): boolean {
+    for (const key of this.core.tables.keys('expiry', { limit: 1 })) {
+      return readUint48(key, 0) <= this.core.clock.now();
+    }
+    return false;
+  }
+
+  /** One commit's worth. True when there may be more. */
+  #sweepSome(): boolean {
+    const { core } = this;
+    const commit = new CommitBuilder(core);
+    const view = core.view();
+    const end = expiryKey(commit.now + 1, 0, new Uint8Array(0));
+    const due = Array.from(core.writer.range('expiry', { end, limit: mostPerCommit }));
+    for (const { key } of due) {
+      const what = key.subarray(headLength);
+      if (key[6] === expiryKinds.request) core.writer.remove('requests', Buffer.from(what));
+      else if (key[6] === expiryKinds.record) {
+        const collection = core.catalog.byId(what.readUInt32BE(0));
+        const record = view.record(collection.id, readId(what, prefixLength));
+        if (record?.expiresAt === readUint48(key, 0)) commit.remove(collection, record, 'expire');
+      }
+      core.writer.remove('expiry', key);
+    }
+    commit.finish();
+    return due.length === mostPerCommit;
+  }
+}

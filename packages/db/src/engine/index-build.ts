@@ -1,0 +1,105 @@
+import { indexRow, sameDefinition, storedIndex, type IndexInfo } from './catalog.js';
+import type { Core } from './core.js';
+import type { IndexDefinition } from './index/entries.js';
+import { messageOf } from '@millrace/kit/errors';
+import { moveEntries } from './mutations.js';
+import { prefixKey } from './storage/keys.js';
+
+const recordsPerStep = 200;
+const rowsPerStep = 2_000;
+
+/** Indexes as they are declared to `open`, by collection. */
+export type DeclaredIndexes = ReadonlyMap<string, readonly IndexDefinition[]>;
+
+/**
+ * Makes the indexes on disk those that are declared. New ones are born in the state `building`:
+ * from then on every write keeps them, while `build` adds the records that were there before, a
+ * few at a time between other writes. Nothing uses an index before it is `ready`.
+ */
+export async function reconcileIndexes(core: Core, declared: DeclaredIndexes): Promise<void> {
+  for (const name of declared.keys()) await core.ensureCollection(name);
+  const stale = core.catalog
+    .indexes()
+    .filter((index) => !isDeclared(declared, index) || index.state === 'failed');
+  for (const index of stale) await drop(core, index);
+  for (const [collection, definitions] of declared) {
+    for (const definition of definitions) await declare(core, collection, definition);
+  }
+}
+
+/** Builds what is not ready. Resolves when every index is ready or has failed. */
+export async function buildIndexes(core: Core, signal: AbortSignal): Promise<void> {
+  for (const index of core.catalog.indexes()) {
+    if (index.state === 'building' && !signal.aborted) await build(core, index, signal);
+  }
+}
+
+function isDeclared(declared: DeclaredIndexes, index: IndexInfo): boolean {
+  const definitions = declared.get(index.collection) ?? [];
+  return definitions.some((each) => sameDefinition(each, index.definition));
+}
+
+async function declare(core: Core, name: string, definition: IndexDefinition): Promise<void> {
+  const known = core.catalog.find(name)?.indexes ?? [];
+  if (known.some((index) => sameDefinition(index.definition, definition))) return;
+  await core.writer.submit(() => {
+    const id = core.state.nextIndex;
+    core.writer.state = { ...core.state, nextIndex: id + 1 };
+    const index = core.catalog.addIndex({
+      id,
+      collection: name,
+      definition,
+      state: 'building',
+      problem: '',
+      multi: false,
+      cut: false,
+    });
+    core.putMeta(indexRow(id), storedIndex(index));
+  });
+}
+
+async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise<void> {
+  const collection = core.catalog.find(index.collection)!;
+  let after: string | undefined;
+  try {
+    for (;;) {
+      if (signal.aborted) return;
+      const from = after;
+      const last = await core.writer.submit(() => {
+        let id: string | undefined;
+        let seen = 0;
+        for (const record of core.view().scan(collection.id, { after: from }, () => true)) {
+          const entries = index.compiled.entriesOf(record);
+          core.catalog.noteEntry(index, entries.multi, entries.cut);
+          moveEntries(core, index, record.id, { values: [], unique: [] }, entries);
+          id = record.id;
+          if (++seen === recordsPerStep) return id;
+        }
+        return undefined;
+      });
+      if (last === undefined) break;
+      after = last;
+    }
+    await core.writer.submit(() => core.catalog.setIndexState(index, 'ready'));
+    core.log.info({ index: index.name }, 'Index is ready');
+  } catch (error) {
+    await core.writer.submit(() => core.catalog.setIndexState(index, 'failed', messageOf(error)));
+    core.log.error({ index: index.name, err: error }, 'Index could not be built');
+  }
+}
+
+async function drop(core: Core, index: IndexInfo): Promise<void> {
+  core.catalog.dropIndex(index);
+  const range = { start: prefixKey(index.id), end: prefixKey(index.id + 1), limit: rowsPerStep };
+  for (const table of ['index', 'unique'] as const) {
+    for (;;) {
+      const removed = await core.writer.submit(() => {
+        const rows = Array.from(core.writer.range(table, range));
+        for (const { key } of rows) core.writer.remove(table, key);
+        return rows.length;
+      });
+      if (removed < rowsPerStep) break;
+    }
+  }
+  await core.writer.submit(() => core.writer.remove('meta', Buffer.from(indexRow(index.id))));
+}

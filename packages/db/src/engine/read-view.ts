@@ -1,0 +1,46 @@
+import type { RecordImage } from './record.js';
+
+/**
+ * One consistent state of the database: a snapshot for readers, or the writer's own view with the
+ * writes that are not on disk yet. Queries, checks and index builds read through it and do not
+ * know which one it is. Everything is synchronous; long scans are cut into slices by the caller,
+ * who continues from the last position.
+ */
+export interface ReadView {
+  /** The last commit that this view contains. */
+  readonly seq: number;
+  /** The record, also when it is past its expiry: callers that care ask `isExpired`. */
+  record(collection: number, id: string): RecordImage | undefined;
+  /** The id that bears this key. */
+  idOfKey(collection: number, key: string): string | undefined;
+  /** The id that holds these values in a unique index (encoded as in index/encoding.ts). */
+  idOfUnique(index: number, values: Uint8Array): string | undefined;
+  /**
+   * Records of a collection in id order. `test` sees each image in place (valid only during the
+   * call) and says whether it is wanted; wanted ones come out as kept copies.
+   */
+  scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage>;
+  /** Entries of an index from `start` (included) up to `end` (excluded), values part first. */
+  entries(index: number, range: EntryRange): Iterable<IndexEntry>;
+}
+
+/** Called for every record that a scan passes. */
+export type RecordTest = (image: RecordImage) => boolean;
+
+export interface IdRange {
+  /** Start beyond this id, in the direction of travel. */
+  after?: string | undefined;
+  reverse?: boolean | undefined;
+}
+
+export interface EntryRange {
+  start: Uint8Array;
+  end: Uint8Array;
+  reverse?: boolean | undefined;
+}
+
+export interface IndexEntry {
+  /** The encoded values without the index's prefix and without the id. Valid until the next step. */
+  values: Uint8Array;
+  id: string;
+}

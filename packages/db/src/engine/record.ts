@@ -1,0 +1,128 @@
+import type { Codec } from './codec.js';
+import type { JsonObject } from './documents.js';
+import { readUint48 } from './storage/keys.js';
+
+/**
+ * A record as it stands in the file:
+ *
+ *   flags u8 | content hash u32 | rev u32 | seq u48 | created_at u48 | updated_at u48
+ *   | expires_at u48 if flagged | key length u16, key utf-8 if flagged | document (see codec.ts)
+ *
+ * Times are milliseconds since the epoch. The id is in the table's key, not in the value.
+ */
+const hasExpiry = 1;
+const hasKey = 2;
+const fixedLength = 27;
+
+export interface RecordFields {
+  rev: number;
+  seq: number;
+  createdAt: number;
+  updatedAt: number;
+  /** 0: never. */
+  expiresAt: number;
+  /** "": not keyed. */
+  key: string;
+  /** Of the document's canonical JSON: what `verify` recomputes. */
+  contentHash: number;
+}
+
+export function encodeRecord(fields: RecordFields, document: Uint8Array): Buffer {
+  const keyLength = fields.key === '' ? 0 : Buffer.byteLength(fields.key);
+  const headLength = fixedLength + (fields.expiresAt ? 6 : 0) + (keyLength ? 2 + keyLength : 0);
+  const bytes = Buffer.allocUnsafe(headLength + document.length);
+  bytes[0] = (fields.expiresAt ? hasExpiry : 0) | (keyLength ? hasKey : 0);
+  bytes.writeUInt32BE(fields.contentHash, 1);
+  bytes.writeUInt32BE(fields.rev, 5);
+  bytes.writeUIntBE(fields.seq, 9, 6);
+  bytes.writeUIntBE(fields.createdAt, 15, 6);
+  bytes.writeUIntBE(fields.updatedAt, 21, 6);
+  let at = fixedLength;
+  if (fields.expiresAt) at = bytes.writeUIntBE(fields.expiresAt, at, 6);
+  if (keyLength) {
+    at = bytes.writeUInt16BE(keyLength, at);
+    at += bytes.write(fields.key, at);
+  }
+  bytes.set(document, at);
+  return bytes;
+}
+
+/**
+ * One record, read where it lies: nothing is decoded before it is asked for. While a scan runs,
+ * `bytes` may be a window that the next step overwrites; `keep()` gives a copy that stays.
+ */
+export class RecordImage {
+  #data: JsonObject | undefined;
+
+  constructor(
+    readonly id: string,
+    readonly bytes: Uint8Array,
+    /** Where the record ends in `bytes`, which may be longer. */
+    readonly end: number,
+    private readonly codec: Codec,
+  ) {}
+
+  get contentHash(): number {
+    return readUint32(this.bytes, 1);
+  }
+  get rev(): number {
+    return readUint32(this.bytes, 5);
+  }
+  get seq(): number {
+    return readUint48(this.bytes, 9);
+  }
+  get createdAt(): number {
+    return readUint48(this.bytes, 15);
+  }
+  get updatedAt(): number {
+    return readUint48(this.bytes, 21);
+  }
+  /** 0: never. */
+  get expiresAt(): number {
+    return this.bytes[0]! & hasExpiry ? readUint48(this.bytes, fixedLength) : 0;
+  }
+  /** "": not keyed. */
+  get key(): string {
+    if (!(this.bytes[0]! & hasKey)) return '';
+    const at = this.#keyStart;
+    const length = (this.bytes[at]! << 8) | this.bytes[at + 1]!;
+    return asBuffer(this.bytes).toString('utf8', at + 2, at + 2 + length);
+  }
+  /** The document. Belongs to this image: do not change it. */
+  get data(): JsonObject {
+    return (this.#data ??= this.codec.decode(this.bytes, this.documentStart, this.end));
+  }
+  get documentStart(): number {
+    if (!(this.bytes[0]! & hasKey)) return this.#keyStart;
+    const at = this.#keyStart;
+    return at + 2 + ((this.bytes[at]! << 8) | this.bytes[at + 1]!);
+  }
+
+  isExpired(now: number): boolean {
+    return (this.bytes[0]! & hasExpiry) !== 0 && this.expiresAt <= now;
+  }
+
+  /** The stored form alone, safe to hold on to. */
+  keep(): RecordImage {
+    const bytes = Buffer.from(this.bytes.subarray(0, this.end));
+    const kept = new RecordImage(this.id, bytes, bytes.length, this.codec);
+    kept.#data = this.#data;
+    return kept;
+  }
+
+  get #keyStart(): number {
+    return this.bytes[0]! & hasExpiry ? fixedLength + 6 : fixedLength;
+  }
+}
+
+function readUint32(source: Uint8Array, at: number): number {
+  return (
+    source[at]! * 0x1000000 + ((source[at + 1]! << 16) | (source[at + 2]! << 8) | source[at + 3]!)
+  );
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,34 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { open } from './index.js';
+
+const dirs: string[] = [];
+afterEach(() => { for (const d of dirs.splice(0)) rmSync(d, { recursive: true, force: true }); });
+test('smoke', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'mr-')); dirs.push(dir);
+  let db = await open(dir, { collections: { people: { indexes: [{ fields: ['age'] }, { fields: ['email'], unique: true }] } } });
+  const people = db.collection<{ name: string; age: number; email?: string }>('people');
+  const a = await people.insert({ name: 'Ada', age: 36, email: 'a@x' });
+  expect(a.rev).toBe(1);
+  await expect(people.insert({ name: 'B', age: 3, email: 'a@x' })).rejects.toMatchObject({ code: 'UNIQUE_VIOLATION' });
+  const k = await people.insertWithKey('bob', { name: 'Bob', age: 4 });
+  await expect(people.insertWithKey('bob', { name: 'Bob', age: 4 })).rejects.toMatchObject({ code: 'DUPLICATE_KEY' });
+  expect((await people.mergeByKey('bob', { age: 5 })).data).toEqual({ name: 'Bob', age: 5 });
+  const tx = db.transactions.begin();
+  await people.updateByKey('bob', { name: 'Bob', age: 6 }, { transaction: tx });
+  expect((await people.findByKey('bob'))!.data.age).toBe(5);
+  expect((await people.findByKey('bob', { transaction: tx }))!.data.age).toBe(6);
+  await db.transactions.commit(tx.id);
+  expect((await people.findByKey('bob'))!.data.age).toBe(6);
+  expect((await people.findByKey('bob'))!.rev).toBe(3);
+  await people.delete(a.id);
+  await db.close();
+  db = await open(dir);
+  expect((await db.collection('people').findByKey('bob'))!.id).toBe(k.id);
+  expect(db.indexes()).toEqual([]);
+  await Promise.all(Array.from({ length: 1000 }, (_, i) => db.collection('people').insert({ i })));
+  expect(db.core.state.seq).toBe(1000 + 5);
+  await db.close();
+});

@@ -1,0 +1,109 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemCode, UsageError } from '@millrace/kit/errors';
+
+/**
+ * The files of a database:
+ *
+ *   LOCK               who has it open
+ *   CURRENT            the name of the store that counts
+ *   store-000001.mdb   a store; compaction writes the next one and then points CURRENT to it
+ *
+ * So a crash at any moment leaves exactly one store that counts, and leftovers are easy to tell.
+ */
+const currentFile = 'CURRENT';
+const storePattern = /^store-(\d{6})\.mdb$/;
+
+export function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (!statSync(directory).isDirectory()) {
+      throw new UsageError(`${directory} is not a directory; a database needs one of its own.`);
+    }
+    const probe = join(directory, `.probe-${process.pid}`);
+    closeSync(openSync(probe, 'w'));
+    rmSync(probe);
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`Cannot write in ${directory}: ${reason(error)}.`, { cause: error });
+  }
+}
+
+/** The store that counts, by name; made up when the directory has none. */
+export function currentStore(directory: string): string {
+  const pointer = join(directory, currentFile);
+  if (!existsSync(pointer)) {
+    const stores = storeFiles(directory);
+    if (stores.length > 0) {
+      throw new UsageError(
+        `${directory} has a store (${stores[0]}) but no CURRENT file that names it. ` +
+          'Put the directory back as it was, or restore a backup.',
+      );
+    }
+    return storeName(1);
+  }
+  const name = readFileSync(pointer, 'utf8').trim();
+  if (!storePattern.test(name)) {
+    throw new UsageError(`${pointer} does not name a store: "${name.slice(0, 40)}".`);
+  }
+  return name;
+}
+
+export function nextStore(name: string): string {
+  return storeName(Number(storePattern.exec(name)?.[1] ?? 0) + 1);
+}
+
+/** Makes `name` the store that counts, durably: after this returns, a crash finds it. */
+export function pointTo(directory: string, name: string): void {
+  const fresh = join(directory, `${currentFile}.new`);
+  const file = openSync(fresh, 'w');
+  try {
+    writeSync(file, `${name}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(fresh, join(directory, currentFile));
+  syncDirectory(directory);
+}
+
+/** Removes what an unfinished compaction left behind. */
+export function removeOtherStores(directory: string, current: string): void {
+  for (const name of storeFiles(directory)) {
+    if (name !== current) removeStore(directory, name);
+  }
+}
+
+export function removeStore(directory: string, name: string): void {
+  for (const file of [name, `${name}-lock`]) rmSync(join(directory, file), { force: true });
+}
+
+export function isEmptyDirectory(directory: string): boolean {
+  return !existsSync(directory) || readdirSync(directory).length === 0;
+}
+
+export function syncDirectory(directory: string): void {
+  const handle = openSync(directory, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function storeFiles(directory: string): string[] {
+  return readdirSync(directory).filter((name) => storePattern.test(name));
+}
+
+function storeName(number: number): string {
+  return `store-${String(number).padStart(6, '0')}.mdb`;
+}
+
+function reason(error: unknown): string {
+  const code = systemCode(error);
+  if (code === 'EACCES' || code === 'EPERM') return 'permission denied for this user';
+  if (code === 'EROFS') return 'the file system is read-only';
+  if (code === 'ENOSPC') return 'the disk is full';
+  if (code === 'ENOTDIR' || code === 'EEXIST') return 'a file stands in its way';
+  return code || (error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,99 @@
+/**
+ * The keys of the tables in the file. All are bytes that sort as the things they stand for:
+ *
+ *   records   collection u32 | id 16
+ *   keys      collection u32 | key utf-8                   -> id 16
+ *   index     index u32 | values (see index/encoding.ts) | id 16
+ *   unique    index u32 | values                           -> id 16
+ *   log       seq u64
+ *   expiry    time u48 | kind u8 | what expires
+ *   requests  request id utf-8
+ *   meta      name
+ */
+export const idLength = 16;
+export const prefixLength = 4;
+
+const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const digitOf = new Int8Array(128).fill(-1);
+for (let i = 0; i < 32; i++) digitOf[alphabet.charCodeAt(i)] = i;
+for (let i = 10; i < 32; i++) digitOf[alphabet.charCodeAt(i) | 32] = i;
+
+/** Writes the 16 bytes of a ULID's 26 characters. */
+export function writeId(id: string, target: Uint8Array, offset: number): void {
+  let bits = 0;
+  let have = 0;
+  let at = offset;
+  // 26 characters are 130 bits; the first two are always zero, so 3 bits come of the first.
+  for (let i = 0; i < 26; i++) {
+    bits = (bits << 5) | digitOf[id.charCodeAt(i)]!;
+    have += i === 0 ? 3 : 5;
+    while (have >= 8) {
+      have -= 8;
+      target[at++] = (bits >>> have) & 0xff;
+    }
+    bits &= 0xff;
+  }
+}
+
+/** The 26 characters of 16 bytes. */
+export function readId(source: Uint8Array, offset: number): string {
+  let text = '';
+  let bits = 0;
+  let have = 2;
+  for (let i = 0; i < idLength; i++) {
+    bits = ((bits << 8) | source[offset + i]!) & 0xffff;
+    have += 8;
+    while (have >= 5) {
+      have -= 5;
+      text += alphabet[(bits >>> have) & 31];
+    }
+  }
+  return text;
+}
+
+export function idBytes(id: string): Buffer {
+  const bytes = Buffer.allocUnsafe(idLength);
+  writeId(id, bytes, 0);
+  return bytes;
+}
+
+export function recordKey(collection: number, id: string): Buffer {
+  const key = Buffer.allocUnsafe(prefixLength + idLength);
+  key.writeUInt32BE(collection, 0);
+  writeId(id, key, prefixLength);
+  return key;
+}
+
+/** The four bytes that all keys of a collection or of an index begin with. */
+export function prefixKey(owner: number): Buffer {
+  const key = Buffer.allocUnsafe(prefixLength);
+  key.writeUInt32BE(owner, 0);
+  return key;
+}
+
+/** `prefix | bytes`, for tables whose keys begin with a collection or an index. */
+export function prefixed(owner: number, bytes: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(prefixLength + bytes.length);
+  key.writeUInt32BE(owner, 0);
+  key.set(bytes, prefixLength);
+  return key;
+}
+
+export function seqKey(seq: number): Buffer {
+  const key = Buffer.allocUnsafe(8);
+  key.writeUInt16BE(0, 0);
+  key.writeUIntBE(seq, 2, 6);
+  return key;
+}
+
+export function seqOfKey(key: Uint8Array): number {
+  return readUint48(key, 2);
+}
+
+export function readUint48(source: Uint8Array, offset: number): number {
+  const high = source[offset]! * 0x100 + source[offset + 1]!;
+  const low =
+    source[offset + 2]! * 0x1000000 +
+    ((source[offset + 3]! << 16) | (source[offset + 4]! << 8) | source[offset + 5]!);
+  return high * 0x100000000 + low;
+}

@@ -1,0 +1,212 @@
+import { open, type Database, type RootDatabase, type Transaction } from 'lmdb';
+
+/** The tables of a store. Their keys are told in keys.ts. */
+export const tableNames = [
+  'meta',
+  'records',
+  'keys',
+  'index',
+  'unique',
+  'log',
+  'expiry',
+  'requests',
+] as const;
+export type TableName = (typeof tableNames)[number];
+
+export interface KeyRange {
+  /** Included, in either direction. */
+  start?: Uint8Array;
+  /** Excluded, in either direction. */
+  end?: Uint8Array;
+  reverse?: boolean | undefined;
+  limit?: number;
+}
+
+export interface TableRow {
+  key: Buffer;
+  value: Buffer;
+}
+
+type Handle = Database<Buffer, Buffer>;
+
+/** Members of lmdb's handles that its types leave out. */
+interface FastReader {
+  getBinaryFast(key: Buffer, options?: { transaction: Transaction }): Uint8Array | undefined;
+  /** The length of what was read last: the bytes are a shared window that is longer. */
+  lastSize: number;
+}
+
+/** What a record scan shows of each row, in place: nothing here outlives the call. */
+export type RowVisitor<Result> = (
+  keyBytes: Uint8Array,
+  keyStart: number,
+  valueBytes: Uint8Array,
+  valueEnd: number,
+) => Result | undefined;
+
+// LMDB copies nothing before it has to, so neither do we: these encoders hand bytes through, and
+// `readKey` gives each key memory of its own.
+const keyEncoder = {
+  writeKey(key: Uint8Array, target: Uint8Array, at: number): number {
+    target.set(key, at);
+    return at + key.length;
+  },
+  readKey(source: Buffer, start: number, end: number): Buffer {
+    const key = Buffer.allocUnsafe(end - start);
+    key.set(source.subarray(start, end));
+    return key;
+  },
+};
+const valueEncoder = {
+  encode: (value: Buffer) => value,
+  decode(bytes: Uint8Array, end?: number): Buffer {
+    const length = end ?? bytes.length;
+    const value = Buffer.allocUnsafe(length);
+    // lmdb hands out one long shared window and overrides its `length`: `set` would not notice.
+    value.set(bytes.subarray(0, length));
+    return value;
+  },
+};
+
+// Reserved address space, not memory or disk; the file grows as it is written, and past this too.
+const mapBytes = 16 * 2 ** 30;
+const mostReaders = 1_024;
+
+/** One LMDB file and its tables. */
+export class Tables {
+  readonly #root: RootDatabase<Buffer, Buffer>;
+  readonly #handles: Record<TableName, Handle>;
+  readonly #visited: Database<unknown, Buffer>;
+  #visitor: RowVisitor<unknown> | undefined;
+  #keyBytes: Uint8Array = new Uint8Array(0);
+  #keyStart = 0;
+
+  constructor(readonly path: string) {
+    this.#root = open<Buffer, Buffer>({
+      path,
+      noSubdir: true,
+      maxDbs: tableNames.length + 8,
+      maxReaders: mostReaders,
+      mapSize: mapBytes,
+      noMemInit: true,
+    } as Parameters<typeof open>[0]) as RootDatabase<Buffer, Buffer>;
+    const openTable = (name: TableName) =>
+      this.#root.openDB<Buffer, Buffer>({ name, keyEncoder, encoder: valueEncoder } as object as {
+        name: string;
+      });
+    this.#handles = Object.fromEntries(
+      tableNames.map((name) => [name, openTable(name)]),
+    ) as Record<TableName, Handle>;
+    this.#visited = this.#openVisited();
+  }
+
+  get(table: TableName, key: Uint8Array, txn?: Transaction): Buffer | undefined {
+    const options = txn ? { transaction: txn } : undefined;
+    const handle = this.#handles[table];
+    const bytes = (handle as unknown as FastReader).getBinaryFast(key as Buffer, options);
+    if (bytes === undefined) return undefined;
+    return valueEncoder.decode(bytes, (handle as unknown as FastReader).lastSize);
+  }
+
+  *range(table: TableName, range: KeyRange, txn?: Transaction): Iterable<TableRow> {
+    yield* this.#handles[table].getRange(rangeOptions(range, txn)) as Iterable<TableRow>;
+  }
+
+  keys(table: TableName, range: KeyRange, txn?: Transaction): Iterable<Buffer> {
+    return this.#handles[table].getKeys(rangeOptions(range, txn));
+  }
+
+  count(table: TableName, txn?: Transaction): number {
+    return this.#handles[table].getCount(rangeOptions({}, txn) as object as { limit: number });
+  }
+
+  /** Walks a range and shows each row in place; yields what `visit` makes of the rows it wants. */
+  *visit<Result>(
+    range: KeyRange,
+    txn: Transaction | undefined,
+    visit: RowVisitor<Result>,
+  ): Iterable<Result> {
+    const rows = this.#visited.getRange(rangeOptions(range, txn))[Symbol.iterator]();
+    try {
+      for (;;) {
+        // Another scan may have run since the last step.
+        this.#visitor = visit;
+        const step = rows.next();
+        if (step.done) return;
+        const result = step.value.value as Result | undefined;
+        if (result !== undefined) yield result;
+      }
+    } finally {
+      rows.return?.();
+    }
+  }
+
+  /** A snapshot that stays until `done()`. It keeps old pages from being used again. */
+  snapshot(): Transaction {
+    this.#root.resetReadTxn();
+    return this.#root.useReadTransaction();
+  }
+
+  /** Makes the next plain read see the newest commit. */
+  refresh(): void {
+    this.#root.resetReadTxn();
+  }
+
+  /**
+   * Queues writes as one atomic commit. Resolves when it is on disk: lmdb's own promise may come
+   * with the commit alone, so `flushed` is awaited as well, taken before anything else is queued.
+   */
+  async commit(writes: (put: PutRow, remove: RemoveRow) => void): Promise<void> {
+    const committed = this.#root.batch(() => {
+      writes(
+        (table, key, value) => void this.#handles[table].put(key, value),
+        (table, key) => void this.#handles[table].remove(key),
+      );
+    });
+    const flushed = this.#root.flushed;
+    await committed;
+    await flushed;
+  }
+
+  /** Bytes of the file. */
+  get pageStats(): { lastPage: number; pageSize: number } {
+    const stats = this.#root.getStats() as { lastPageNumber?: number; pageSize?: number };
+    return { lastPage: stats.lastPageNumber ?? 0, pageSize: stats.pageSize ?? 4096 };
+  }
+
+  async close(): Promise<void> {
+    await this.#root.close();
+  }
+
+  #openVisited(): Database<unknown, Buffer> {
+    return this.#root.openDB<unknown, Buffer>({
+      name: 'records',
+      keyEncoder: {
+        writeKey: keyEncoder.writeKey,
+        readKey: (source: Uint8Array, start: number) => {
+          this.#keyBytes = source;
+          this.#keyStart = start;
+          return undefined;
+        },
+      },
+      encoder: {
+        encode: valueEncoder.encode,
+        decode: (bytes: Uint8Array, end?: number) =>
+          this.#visitor?.(this.#keyBytes, this.#keyStart, bytes, end ?? bytes.length),
+      },
+    } as object as { name: string });
+  }
+}
+
+export type PutRow = (table: TableName, key: Buffer, value: Buffer) => void;
+export type RemoveRow = (table: TableName, key: Buffer) => void;
+
+function rangeOptions(range: KeyRange, txn: Transaction | undefined) {
+  const options: Record<string, unknown> = {};
+  if (range.start) options['start'] = range.start;
+  if (range.end) options['end'] = range.end;
+  if (range.reverse) options['reverse'] = true;
+  if (range.limit !== undefined) options['limit'] = range.limit;
+  if (txn) options['transaction'] = txn;
+  return options as { start?: Buffer; end?: Buffer };
+}

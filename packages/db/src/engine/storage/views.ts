@@ -1,0 +1,151 @@
+import type { Transaction } from 'lmdb';
+import type { Codec } from '../codec.js';
+import type { EntryRange, IdRange, IndexEntry, ReadView, RecordTest } from '../read-view.js';
+import { RecordImage } from '../record.js';
+import { idLength, prefixed, prefixKey, prefixLength, readId, recordKey } from './keys.js';
+import type { KeyRange, TableName, TableRow, Tables } from './tables.js';
+import type { Writer } from './writer.js';
+
+/** What both views share: how rows become records and entries. */
+abstract class RowView implements ReadView {
+  constructor(
+    protected readonly codec: Codec,
+    readonly seq: number,
+  ) {}
+
+  abstract get(table: TableName, key: Buffer): Buffer | undefined;
+  abstract rows(table: TableName, range: KeyRange): Iterable<TableRow>;
+  abstract scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage>;
+
+  record(collection: number, id: string): RecordImage | undefined {
+    const bytes = this.get('records', recordKey(collection, id));
+    return bytes && new RecordImage(id, bytes, bytes.length, this.codec);
+  }
+
+  idOfKey(collection: number, key: string): string | undefined {
+    const bytes = this.get('keys', prefixed(collection, Buffer.from(key)));
+    return bytes && readId(bytes, 0);
+  }
+
+  idOfUnique(index: number, values: Uint8Array): string | undefined {
+    const bytes = this.get('unique', prefixed(index, values));
+    return bytes && readId(bytes, 0);
+  }
+
+  *entries(index: number, range: EntryRange): Iterable<IndexEntry> {
+    const bounds = {
+      start: prefixed(index, range.start),
+      end: prefixed(index, range.end),
+      reverse: range.reverse,
+    };
+    for (const key of this.rowKeys('index', bounds)) {
+      const cut = key.length - idLength;
+      yield { values: key.subarray(prefixLength, cut), id: readId(key, cut) };
+    }
+  }
+
+  protected *rowKeys(table: TableName, range: KeyRange): Iterable<Buffer> {
+    for (const row of this.rows(table, range)) yield row.key;
+  }
+}
+
+/** A state that does not change while others write. Give it back with `done()`. */
+export class SnapshotView extends RowView {
+  readonly #txn: Transaction;
+  #open = true;
+
+  constructor(
+    private readonly tables: Tables,
+    codec: Codec,
+    readSeq: (get: (key: Buffer) => Buffer | undefined) => number,
+    private readonly onDone: (view: SnapshotView) => void,
+  ) {
+    const txn = tables.snapshot();
+    super(
+      codec,
+      readSeq((key) => tables.get('meta', key, txn)),
+    );
+    this.#txn = txn;
+  }
+
+  get(table: TableName, key: Buffer): Buffer | undefined {
+    return this.tables.get(table, key, this.#txn);
+  }
+
+  rows(table: TableName, range: KeyRange): Iterable<TableRow> {
+    return this.tables.range(table, range, this.#txn);
+  }
+
+  protected override rowKeys(table: TableName, range: KeyRange): Iterable<Buffer> {
+    return this.tables.keys(table, range, this.#txn);
+  }
+
+  scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage> {
+    const { codec } = this;
+    return this.tables.visit(scanBounds(collection, range), this.#txn, (keys, at, bytes, end) => {
+      const image = new RecordImage(readId(keys, at + prefixLength), bytes, end, codec);
+      return test(image) ? image.keep() : undefined;
+    });
+  }
+
+  done(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#txn.done();
+    this.onDone(this);
+  }
+}
+
+/** The writer's own view: the file and everything that is on its way there. */
+export class WriterView<State extends { seq: number }> extends RowView {
+  constructor(
+    private readonly writer: Writer<State>,
+    codec: Codec,
+  ) {
+    super(codec, writer.state.seq);
+  }
+
+  get(table: TableName, key: Buffer): Buffer | undefined {
+    return this.writer.get(table, key);
+  }
+
+  rows(table: TableName, range: KeyRange): Iterable<TableRow> {
+    return this.writer.range(table, range);
+  }
+
+  *scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage> {
+    for (const { key, value } of this.rows('records', scanBounds(collection, range))) {
+      const image = new RecordImage(readId(key, prefixLength), value, value.length, this.codec);
+      if (test(image)) yield image;
+    }
+  }
+}
+
+function scanBounds(collection: number, range: IdRange): KeyRange {
+  if (range.reverse) {
+    const start = range.after ? recordKey(collection, range.after) : prefixKey(collection + 1);
+    if (range.after) stepBack(start);
+    return { start, end: beforeFirst(collection), reverse: true };
+  }
+  const start = range.after
+    ? Buffer.concat([recordKey(collection, range.after), Buffer.of(0)])
+    : prefixKey(collection);
+  return { start, end: prefixKey(collection + 1) };
+}
+
+/** The greatest key below `key` among keys of its length. */
+function stepBack(key: Buffer): void {
+  for (let i = key.length - 1; i >= prefixLength; i--) {
+    if (key[i]! > 0) {
+      key[i]!--;
+      return;
+    }
+    key[i] = 0xff;
+  }
+}
+
+/** A bound below every record of the collection and above every other's. */
+function beforeFirst(collection: number): Buffer {
+  return prefixKey(collection);
+}
+

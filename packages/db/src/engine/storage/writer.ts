@@ -1,0 +1,214 @@
+import type { Clock } from '@millrace/kit/clock';
+import { PendingWrites, mergeRows } from './pending.js';
+import type { KeyRange, TableName, TableRow, Tables } from './tables.js';
+
+/**
+ * The one writer of a database.
+ *
+ * A job is a synchronous function that reads and writes through the `Writer`. Jobs run one after
+ * the other and see each other's writes at once; a job that throws leaves no trace. Finished jobs
+ * gather in a batch, a batch is one LMDB commit, and the promise of a job resolves when its batch
+ * is on disk. While a batch is being flushed, the next one is already being filled, but it is not
+ * handed over before the first one is known to be safe: when a flush fails, the jobs that built
+ * upon it run again from what the file really holds. So a job may run twice, and must touch
+ * nothing but the `Writer`.
+ */
+export class Writer<State extends object> {
+  #queue: Job[] = [];
+  #filling: Batch<State> | undefined;
+  #flushing: Batch<State> | undefined;
+  #scheduled = false;
+  #closed: Error | undefined;
+  #idle: (() => void)[] = [];
+  state: State;
+
+  constructor(
+    private tables: Tables,
+    private readonly options: WriterOptions<State>,
+  ) {
+    this.state = options.load();
+  }
+
+  /** Runs `job` in its turn. Resolves with what it returned once that is on disk. */
+  submit<Result>(job: () => Result): Promise<Result> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    return new Promise<Result>((resolve, reject) => {
+      this.#queue.push({ run: job, resolve: resolve as (value: unknown) => void, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Jobs that wait for their turn: a measure of load. */
+  get backlog(): number {
+    return this.#queue.length;
+  }
+
+  get(table: TableName, key: Buffer): Buffer | undefined {
+    const pending = this.#filling?.writes.find(table, key) ?? this.#flushing?.writes.find(table, key);
+    return pending ? pending.value : this.tables.get(table, key);
+  }
+
+  range(table: TableName, range: KeyRange): Iterable<TableRow> {
+    const layers = [this.#filling, this.#flushing].flatMap((batch) =>
+      batch?.writes.has(table) ? [batch.writes.rows(table, range)] : [],
+    );
+    if (layers.length === 0) return this.tables.range(table, range);
+    // The limit is for what is left after removed rows, so the file is read without one.
+    const { limit: _limit, ...unlimited } = range;
+    return mergeRows(layers, this.tables.range(table, unlimited), range);
+  }
+
+  put(table: TableName, key: Buffer, value: Buffer): void {
+    this.#filling!.writes.set(table, key, value);
+  }
+
+  remove(table: TableName, key: Buffer): void {
+    this.#filling!.writes.set(table, key, undefined);
+  }
+
+  /** Resolves when nothing is queued or being flushed. */
+  async drained(): Promise<void> {
+    if (!this.#busy) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Refuses new jobs with `reason`; those already queued still run. */
+  async close(reason: Error): Promise<void> {
+    this.#closed ??= reason;
+    await this.drained();
+  }
+
+  /** Goes on with another file that holds the same rows. Only inside a job-free moment. */
+  switchTo(tables: Tables): void {
+    if (this.#flushing || this.#filling) throw new Error('The writer is busy');
+    this.tables = tables;
+  }
+
+  get #busy(): boolean {
+    return this.#queue.length > 0 || this.#filling !== undefined || this.#flushing !== undefined;
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    if (this.#queue.length > 0 && !this.#isFull()) this.#fill();
+    if (this.#filling && !this.#flushing) this.#flush(this.#filling);
+    if (this.#queue.length > 0 && !this.#isFull()) this.#schedule();
+    if (!this.#busy) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #isFull(): boolean {
+    const batch = this.#filling;
+    return (
+      batch !== undefined &&
+      (batch.jobs.length >= this.options.mostJobs || batch.writes.bytes >= this.options.mostBytes)
+    );
+  }
+
+  #fill(): void {
+    this.tables.refresh();
+    const started = this.options.clock.monotonic();
+    const batch = (this.#filling ??= {
+      writes: new PendingWrites(),
+      jobs: [],
+      before: { ...this.state },
+    });
+    let taken = 0;
+    while (taken < this.#queue.length) {
+      this.#runJob(batch, this.#queue[taken++]!);
+      if (this.#isFull()) break;
+      // Others want the event loop too. The rest of the queue runs on the next turn.
+      if (this.options.clock.monotonic() - started > this.options.sliceMs) break;
+    }
+    this.#queue = taken === this.#queue.length ? [] : this.#queue.slice(taken);
+    if (batch.jobs.length === 0) this.#filling = undefined;
+  }
+
+  #runJob(batch: Batch<State>, job: Job): void {
+    const before = { ...this.state };
+    batch.writes.begin();
+    try {
+      job.result = job.run();
+      batch.jobs.push(job);
+      if (this.options.relaxed) job.resolve(job.result);
+    } catch (error) {
+      batch.writes.rollback();
+      this.state = before;
+      job.reject(error);
+    }
+  }
+
+  #flush(batch: Batch<State>): void {
+    this.#filling = undefined;
+    this.#flushing = batch;
+    this.options.beforeFlush(this.state, (table, key, value) => batch.writes.set(table, key, value));
+    const after = this.state;
+    this.tables
+      .commit((put, remove) => batch.writes.writeTo(put, remove))
+      .then(
+        () => this.#flushed(batch, after),
+        (error: unknown) => this.#failed(batch, error),
+      );
+  }
+
+  #flushed(batch: Batch<State>, after: State): void {
+    this.#flushing = undefined;
+    // Readers see the commit before its writers hear of it.
+    this.tables.refresh();
+    this.options.afterFlush(after, batch.jobs.length);
+    for (const job of batch.jobs) job.resolve(job.result);
+    this.#pump();
+  }
+
+  #failed(batch: Batch<State>, error: unknown): void {
+    this.#flushing = undefined;
+    const again = this.#filling?.jobs ?? [];
+    this.#filling = undefined;
+    this.state = batch.before;
+    this.tables.refresh();
+    this.#queue = [...again, ...this.#queue];
+    const reason = this.options.explain(error);
+    this.options.failed(reason, batch.jobs.length);
+    for (const job of batch.jobs) job.reject(reason);
+    this.#pump();
+  }
+}
+
+export interface WriterOptions<State> {
+  clock: Clock;
+  load(): State;
+  /** Adds what every commit carries. */
+  beforeFlush(state: State, put: (table: TableName, key: Buffer, value: Buffer) => void): void;
+  /** Called with the state that is now on disk. */
+  afterFlush(state: State, jobs: number): void;
+  /** Called when a batch did not reach the disk. */
+  failed(reason: unknown, jobs: number): void;
+  /** Turns what LMDB said into a refusal that says what to do. */
+  explain(error: unknown): unknown;
+  mostJobs: number;
+  mostBytes: number;
+  /** How long jobs may hold the event loop in one go. */
+  sliceMs: number;
+  /** Resolve a job when it has run, not when it is on disk. */
+  relaxed: boolean;
+}
+
+interface Job {
+  run: () => unknown;
+  resolve: (value: unknown) => void;
+  reject: (reason: unknown) => void;
+  result?: unknown;
+}
+
+interface Batch<State> {
+  writes: PendingWrites;
+  jobs: Job[];
+  before: State;
+}

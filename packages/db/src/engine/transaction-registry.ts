@@ -1,0 +1,92 @@
+import type { Core } from './core.js';
+import { refuse } from './refusal.js';
+import {
+  expired,
+  rememberedCommit,
+  Transaction,
+  transactionLimits,
+  type CommitResult,
+} from './transactions.js';
+
+const endedMemory = 10_000;
+
+/** The transactions under way, by id, and what became of those that ended. */
+export class TransactionRegistry {
+  readonly #open = new Map<string, Transaction>();
+  readonly #committing = new Map<string, Promise<CommitResult>>();
+  readonly #expired = new Set<string>();
+
+  constructor(private readonly core: Core) {}
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  begin(options: { readOnly?: boolean; timeoutMs?: number } = {}): Transaction {
+    const lifetimeMs = options.timeoutMs || transactionLimits.lifetimeMs;
+    if (!(lifetimeMs > 0)) throw refuse('BAD_REQUEST', 'A timeout must be longer than nothing.');
+    const transaction = new Transaction(
+      this.core,
+      this.core.random.ulid(this.core.clock.now()),
+      options.readOnly ?? false,
+      Math.min(lifetimeMs, transactionLimits.lifetimeMs),
+      (ended, wasExpired) => this.#ended(ended.id, wasExpired),
+    );
+    this.#open.set(transaction.id, transaction);
+    return transaction;
+  }
+
+  /** The transaction of this id, for one operation in it. */
+  use(id: string): Transaction {
+    const transaction = this.#open.get(id);
+    if (!transaction) throw this.#whyNot(id);
+    transaction.use();
+    return transaction;
+  }
+
+  /** May be repeated: the same answer for ten minutes. */
+  async commit(id: string): Promise<CommitResult> {
+    const underWay = this.#committing.get(id);
+    if (underWay) return underWay;
+    const transaction = this.#open.get(id);
+    if (!transaction) {
+      const before = rememberedCommit(this.core, id);
+      if (before) return before;
+      throw this.#whyNot(id);
+    }
+    const result = transaction.commit();
+    this.#committing.set(id, result);
+    try {
+      return await result;
+    } finally {
+      this.#committing.delete(id);
+    }
+  }
+
+  rollback(id: string): void {
+    const transaction = this.#open.get(id);
+    if (!transaction) throw this.#whyNot(id);
+    transaction.rollback();
+  }
+
+  close(): void {
+    for (const transaction of this.#open.values()) transaction.abandon();
+  }
+
+  #whyNot(id: string) {
+    if (this.#expired.has(id)) return expired(id);
+    return refuse('TX_NOT_FOUND', `There is no transaction ${id}; it may have ended.`);
+  }
+
+  #ended(id: string, wasExpired: boolean): void {
+    this.#open.delete(id);
+    if (!wasExpired) return;
+    this.#expired.add(id);
+    if (this.#expired.size > endedMemory) {
+      for (const oldest of this.#expired) {
+        this.#expired.delete(oldest);
+        break;
+      }
+    }
+  }
+}

@@ -1,0 +1,358 @@
+import type { Timer } from '@millrace/kit/clock';
+import type { CollectionInfo } from './catalog.js';
+import { decodeCommit } from './changes.js';
+import { CommitTarget } from './commit-target.js';
+import type { Core } from './core.js';
+import type { JsonObject } from './documents.js';
+import {
+  type CommitBuilder,
+  encodeDocument,
+  uniqueViolation,
+  type EncodedDocument,
+} from './mutations.js';
+import type { Target } from './operations.js';
+import { encodeRecord, RecordImage } from './record.js';
+import { refuse } from './refusal.js';
+import { remember } from './requests.js';
+import { seqKey } from './storage/keys.js';
+import type { SnapshotView } from './storage/views.js';
+
+export const transactionLimits = {
+  lifetimeMs: 60_000,
+  idleMs: 10_000,
+  operations: 1_000,
+  bytes: 8 * 1024 * 1024,
+};
+
+/** What a transaction has done to one record: its new image, or null when it removed it. */
+interface OwnWrite {
+  collection: CollectionInfo;
+  base: RecordImage | undefined;
+  image: RecordImage | null;
+  document: EncodedDocument | undefined;
+}
+
+/** A condition that a transaction has read by: what matched it must not have changed. */
+export interface ReadPredicate {
+  collection: number;
+  matches(image: RecordImage): boolean;
+}
+
+export interface CommitResult {
+  seq: number;
+  operations: number;
+  committedAt: number;
+}
+
+/**
+ * An interactive transaction. It reads one snapshot, keeps its own writes to itself, and
+ * remembers what it read: records, keys that were not there, conditions. At the commit, inside
+ * the writer, all of that must still be as it was read; then its writes become one commit. So
+ * transactions behave as if they ran one after the other.
+ */
+export class Transaction implements Target {
+  readonly expiresAt: number;
+  readonly view: SnapshotView;
+  readonly #own = new Map<string, OwnWrite>();
+  readonly #ownKeys = new Map<string, string | null>();
+  readonly #readRecords = new Map<string, { collection: number; id: string; seq: number }>();
+  readonly #readKeys = new Map<string, { collection: number; key: string; id: string | undefined }>();
+  readonly #predicates: ReadPredicate[] = [];
+  #operations = 0;
+  #bytes = 0;
+  #idle: Timer | undefined;
+  #lifetime: Timer | undefined;
+  #state: 'open' | 'expired' | 'closed' = 'open';
+
+  constructor(
+    private readonly core: Core,
+    readonly id: string,
+    readonly readOnly: boolean,
+    lifetimeMs: number,
+    private readonly onEnd: (transaction: Transaction, expired: boolean) => void,
+  ) {
+    this.view = core.snapshot();
+    this.expiresAt = core.clock.now() + lifetimeMs;
+    this.#lifetime = core.clock.after(lifetimeMs, () => this.#expire());
+    this.#touch();
+  }
+
+  get readSeq(): number {
+    return this.view.seq;
+  }
+
+  get now(): number {
+    return this.core.clock.now();
+  }
+
+  get operations(): number {
+    return this.#operations;
+  }
+
+  /** Every call that uses the transaction begins here. */
+  use(): void {
+    if (this.#state === 'open') {
+      this.#touch();
+      return;
+    }
+    if (this.#state === 'expired') throw expired(this.id);
+    throw refuse('TX_CLOSED', `The transaction ${this.id} has ended.`);
+  }
+
+  newId(): string {
+    return this.core.random.ulid(this.now);
+  }
+
+  encode(data: JsonObject): EncodedDocument {
+    return encodeDocument(this.core, data);
+  }
+
+  byId(collection: CollectionInfo, id: string): RecordImage | undefined {
+    const name = nameOf(collection.id, id);
+    const own = this.#own.get(name);
+    if (own) return own.image ?? undefined;
+    const record = this.view.record(collection.id, id);
+    this.#readRecords.set(name, { collection: collection.id, id, seq: record?.seq ?? 0 });
+    return record?.isExpired(this.now) ? undefined : record;
+  }
+
+  byKey(collection: CollectionInfo, key: string): RecordImage | undefined {
+    const name = nameOf(collection.id, key);
+    const own = this.#ownKeys.get(name);
+    if (own === null) return undefined;
+    const id = own ?? this.view.idOfKey(collection.id, key);
+    if (own === undefined) this.#readKeys.set(name, { collection: collection.id, key, id });
+    return id === undefined ? undefined : this.byId(collection, id);
+  }
+
+  /** Notes that the transaction has read everything that meets a condition. */
+  notePredicate(predicate: ReadPredicate): void {
+    this.#predicates.push(predicate);
+  }
+
+  /** Its own writes of a collection, for queries to lay over the snapshot. */
+  overlay(collection: number): Map<string, RecordImage | null> {
+    const own = new Map<string, RecordImage | null>();
+    for (const write of this.#own.values()) {
+      const id = write.image?.id ?? write.base?.id;
+      if (write.collection.id === collection && id) own.set(id, write.image);
+    }
+    return own;
+  }
+
+  store(
+    collection: CollectionInfo,
+    id: string,
+    before: RecordImage | undefined,
+    document: EncodedDocument,
+    fields: { key: string; expiresAt: number },
+  ): RecordImage {
+    this.#count(document.bytes.length);
+    const name = nameOf(collection.id, id);
+    const base = this.#own.has(name) ? this.#own.get(name)!.base : before;
+    const bytes = encodeRecord(
+      {
+        ...fields,
+        // One commit is one change, however often the transaction touched the record.
+        rev: (base?.rev ?? 0) + 1,
+        seq: this.readSeq,
+        createdAt: base?.createdAt ?? this.now,
+        updatedAt: this.now,
+        contentHash: document.contentHash,
+      },
+      document.bytes,
+    );
+    const image = new RecordImage(id, bytes, bytes.length, this.core.codec);
+    this.#checkUnique(collection, image);
+    this.#own.set(name, { collection, base, image, document });
+    if (fields.key) this.#ownKeys.set(nameOf(collection.id, fields.key), id);
+    return image;
+  }
+
+  remove(collection: CollectionInfo, before: RecordImage): void {
+    this.#count(0);
+    const name = nameOf(collection.id, before.id);
+    const base = this.#own.has(name) ? this.#own.get(name)!.base : before;
+    this.#own.set(name, { collection, base, image: null, document: undefined });
+    if (before.key) this.#ownKeys.set(nameOf(collection.id, before.key), null);
+  }
+
+  /** Makes the writes one commit, or throws TX_CONFLICT and changes nothing. */
+  async commit(): Promise<CommitResult> {
+    this.use();
+    this.#end();
+    try {
+      // Most of the log is read here, beside other work; the writer only looks at the rest.
+      const seen = this.#predicates.length > 0 ? await this.#checkPredicatesEarly() : this.readSeq;
+      return await this.core.writer.submit(() => this.#commitNow(seen));
+    } finally {
+      this.view.done();
+    }
+  }
+
+  rollback(): void {
+    this.use();
+    this.#end();
+    this.view.done();
+  }
+
+  /** Ends it without a word: the database closes. */
+  abandon(): void {
+    if (this.#state !== 'open') return;
+    this.#end();
+    this.view.done();
+  }
+
+  #commitNow(checkedSeq: number): CommitResult {
+    const target = new CommitTarget(this.core);
+    // A transaction that wrote nothing saw one snapshot: that is an order of its own.
+    if (this.#own.size > 0) {
+      this.#checkReads();
+      this.#checkPredicates(checkedSeq, this.core.state.seq, (seq) =>
+        this.core.writer.get('log', seqKey(seq)),
+      );
+      this.#apply(target.commit);
+      target.commit.finish();
+    }
+    const result: CommitResult = {
+      seq: this.core.state.seq,
+      operations: this.#operations,
+      committedAt: target.now,
+    };
+    rememberCommit(this.core, this.id, result);
+    return result;
+  }
+
+  /** Old images leave before new ones come, so that two records may swap a unique value. */
+  #apply(commit: CommitBuilder): void {
+    const writes = [...this.#own.values()];
+    for (const { collection, base } of writes) {
+      if (base) commit.remove(collection, base);
+    }
+    for (const { collection, base, image, document } of writes) {
+      if (!image || !document) continue;
+      commit.storeAgain(collection, image.id, base, document, {
+        key: image.key,
+        expiresAt: image.expiresAt,
+      });
+    }
+  }
+
+  #checkReads(): void {
+    const view = this.core.view();
+    for (const { collection, id, seq } of this.#readRecords.values()) {
+      if ((view.record(collection, id)?.seq ?? 0) !== seq) throw conflict('a record it read');
+    }
+    for (const { collection, key, id } of this.#readKeys.values()) {
+      if (view.idOfKey(collection, key) !== id) throw conflict(`the key "${key}" it read`);
+    }
+  }
+
+  async #checkPredicatesEarly(): Promise<number> {
+    const view = this.core.snapshot();
+    try {
+      const step = 500;
+      for (let from = this.readSeq; from < view.seq; from += step) {
+        const to = Math.min(from + step, view.seq);
+        this.#checkPredicates(from, to, (seq) => view.get('log', seqKey(seq)));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return view.seq;
+    } finally {
+      view.done();
+    }
+  }
+
+  #checkPredicates(from: number, to: number, read: (seq: number) => Buffer | undefined): void {
+    if (this.#predicates.length === 0) return;
+    for (let seq = from + 1; seq <= to; seq++) {
+      const row = read(seq);
+      if (!row) throw conflict('a condition it read by (the log was trimmed meanwhile)');
+      for (const change of decodeCommit(seq, row, this.core.codec).changes) {
+        for (const { collection, matches } of this.#predicates) {
+          if (change.collection !== collection) continue;
+          if ((change.before && matches(change.before)) || (change.after && matches(change.after))) {
+            throw conflict('what a query it ran had found');
+          }
+        }
+      }
+    }
+  }
+
+  /** Tells a caller at once what the commit would refuse anyway. */
+  #checkUnique(collection: CollectionInfo, image: RecordImage): void {
+    for (const index of collection.indexes) {
+      if (!index.definition.unique || index.state !== 'ready') continue;
+      for (const values of index.compiled.entriesOf(image).unique) {
+        const holder = this.view.idOfUnique(index.id, values);
+        if (holder === undefined || holder === image.id) continue;
+        if (this.#own.has(nameOf(collection.id, holder))) continue;
+        throw uniqueViolation(index);
+      }
+    }
+  }
+
+  #count(bytes: number): void {
+    if (this.readOnly) {
+      throw refuse('TX_READ_ONLY', `The transaction ${this.id} was begun read-only.`);
+    }
+    if (this.#operations + 1 > transactionLimits.operations) {
+      throw limit(`${transactionLimits.operations} operations`);
+    }
+    if (this.#bytes + bytes > transactionLimits.bytes) throw limit('8 MiB of data');
+    this.#operations++;
+    this.#bytes += bytes;
+  }
+
+  #touch(): void {
+    this.#idle?.cancel();
+    this.#idle = this.core.clock.after(transactionLimits.idleMs, () => this.#expire());
+  }
+
+  #expire(): void {
+    if (this.#state !== 'open') return;
+    this.#end('expired');
+    this.view.done();
+  }
+
+  #end(state: 'closed' | 'expired' = 'closed'): void {
+    this.#state = state;
+    this.#idle?.cancel();
+    this.#lifetime?.cancel();
+    this.onEnd(this, state === 'expired');
+  }
+}
+
+/** How a commit was answered, for ten minutes: the answer may have been lost on its way. */
+function rememberCommit(core: Core, id: string, result: CommitResult): void {
+  remember(core, commitRow(id), result.committedAt, Buffer.from(JSON.stringify(result)));
+}
+
+export function rememberedCommit(core: Core, id: string): CommitResult | undefined {
+  const row = core.tables.get('requests', commitRow(id));
+  return row && (JSON.parse(row.toString()) as CommitResult);
+}
+
+function commitRow(id: string): Buffer {
+  return Buffer.from(`t:${id}`);
+}
+
+function nameOf(collection: number, rest: string): string {
+  return `${collection}/${rest}`;
+}
+
+export function expired(id: string) {
+  return refuse(
+    'TX_EXPIRED',
+    `The transaction ${id} has expired (60 s in all, 10 s without a call); begin another.`,
+  );
+}
+
+function conflict(what: string) {
+  return refuse('TX_CONFLICT', `Another commit changed ${what}; run the transaction again.`);
+}
+
+function limit(what: string) {
+  return refuse('TX_LIMIT', `A transaction takes at most ${what}; split the work.`);
+}
+

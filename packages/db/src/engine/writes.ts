@@ -1,0 +1,122 @@
+import type { CollectionInfo } from './catalog.js';
+import { CommitTarget } from './commit-target.js';
+import type { Core } from './core.js';
+import { toDocument } from './documents.js';
+import { encodeDocument } from './mutations.js';
+import * as operations from './operations.js';
+import type { Address, Document, Target, UpdateMode, WriteOptions } from './operations.js';
+import { once, type Outcome } from './requests.js';
+import type { Transaction } from './transactions.js';
+
+/** What every write may carry beside its own arguments. */
+export interface CallOptions extends WriteOptions {
+  /** Makes the write safe to repeat for ten minutes. */
+  requestId?: string | undefined;
+  /** Does the write inside this transaction instead of at once. */
+  transaction?: Transaction | undefined;
+}
+
+/** The writes of a database, each one commit of its own or a part of a transaction. */
+export class Writes {
+  constructor(private readonly core: Core) {}
+
+  insert(
+    collection: string,
+    data: unknown,
+    options: CallOptions & { id?: string | undefined; key?: string | undefined } = {},
+  ): Promise<Outcome> {
+    const document = this.#document(data);
+    const print = () => ['insert', collection, options.id, options.key, document.data, options.ttlMs];
+    return this.#run(collection, options, print, (target, info) =>
+      operations.insert(target, info, document, options),
+    );
+  }
+
+  update(
+    collection: string,
+    address: Address,
+    data: unknown,
+    options: CallOptions & { mode?: UpdateMode | undefined } = {},
+  ): Promise<Outcome> {
+    const document = this.#document(data, options.mode);
+    const print = () => ['update', collection, address, document.data, options.mode, options.ttlMs];
+    return this.#run(collection, options, print, (target, info) =>
+      operations.update(target, info, address, document, options),
+    );
+  }
+
+  upsert(
+    collection: string,
+    key: string,
+    data: unknown,
+    options: CallOptions & { mode?: UpdateMode | undefined } = {},
+  ): Promise<Outcome> {
+    const document = this.#document(data, options.mode);
+    const print = () => ['upsert', collection, key, document.data, options.mode, options.ttlMs];
+    return this.#run(collection, options, print, (target, info) =>
+      operations.upsert(target, info, key, document, options),
+    );
+  }
+
+  updateIfRev(
+    collection: string,
+    address: Address,
+    expectedRev: number,
+    data: unknown,
+    options: CallOptions & { mode?: UpdateMode | undefined } = {},
+  ): Promise<Outcome> {
+    const document = this.#document(data, options.mode);
+    const print = () => [
+      'updateIfRev',
+      collection,
+      address,
+      expectedRev,
+      document.data,
+      options.mode,
+      options.ttlMs,
+    ];
+    return this.#run(collection, options, print, (target, info) =>
+      operations.updateIfRev(target, info, address, expectedRev, document, options),
+    );
+  }
+
+  /** The outcome's record is the one that is gone. */
+  remove(collection: string, address: Address, options: CallOptions = {}): Promise<Outcome> {
+    const print = () => ['remove', collection, address];
+    return this.#run(collection, options, print, (target, info) => ({
+      record: operations.remove(target, info, address),
+      created: false,
+    }));
+  }
+
+  /** Checks and encodes outside the writer, so that its turn is short. */
+  #document(data: unknown, mode?: UpdateMode): Document {
+    const document = toDocument(data);
+    return mode === 'merge'
+      ? { data: document }
+      : { data: document, encoded: encodeDocument(this.core, document) };
+  }
+
+  async #run(
+    name: string,
+    options: CallOptions,
+    fingerprint: () => unknown,
+    operate: (target: Target, collection: CollectionInfo) => operations.Written,
+  ): Promise<Outcome> {
+    const collection = this.core.catalog.find(name) ?? (await this.core.ensureCollection(name));
+    const { transaction } = options;
+    if (transaction) {
+      transaction.use();
+      return { ...operate(transaction, collection), seq: 0 };
+    }
+    const print = options.requestId ? JSON.stringify(fingerprint()) : '';
+    return this.core.writer.submit(() =>
+      once(this.core, options.requestId, print, () => {
+        const target = new CommitTarget(this.core);
+        const written = operate(target, collection);
+        target.commit.finish();
+        return { ...written, seq: target.commit.seq };
+      }),
+    );
+  }
+}
