@@ -1,5 +1,6 @@
 import { Packr } from 'msgpackr';
-import type { JsonObject } from './documents.js';
+import type { Json, JsonObject } from './documents.js';
+import { FieldReader, type undecided } from './field-reader.js';
 
 /**
  * Turns documents into bytes and back: msgpack, with the names of a document's fields kept once
@@ -10,6 +11,13 @@ import type { JsonObject } from './documents.js';
 export interface Codec {
   encode(data: JsonObject): Buffer;
   decode(bytes: Uint8Array, start: number, end: number): JsonObject;
+  /** One top-level field alone, or `undecided`. `bytes` must be a Buffer. */
+  field(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    name: string,
+  ): Json | undefined | typeof undecided;
 }
 
 export interface ShapeStore {
@@ -29,7 +37,7 @@ export function createCodec(store: ShapeStore): Codec {
     return bytes ? (plain.unpack(bytes) as Shapes) : [];
   };
   const packr = new Packr({
-    structures: loadShapes(),
+    // Not `structures: loadShapes()`: shapes given that way are never told to take two bytes.
     getStructures: loadShapes,
     saveStructures: (shapes: unknown) => {
       store.save(plain.pack(Array.from(shapes as Shapes)));
@@ -38,12 +46,18 @@ export function createCodec(store: ShapeStore): Codec {
     moreTypes: false,
   } as ConstructorParameters<typeof Packr>[0]);
   const range = { start: 0, end: 0 };
+  const decode = (bytes: Uint8Array, start: number, end: number): unknown => {
+    range.start = start;
+    range.end = end;
+    return packr.unpack(bytes, range);
+  };
+  const reader = new FieldReader(
+    () => (packr as unknown as { structures: Shapes }).structures,
+    (bytes, start, end) => decode(bytes, start, end) as Json,
+  );
   return {
     encode: (data) => packr.pack(data),
-    decode: (bytes, start, end) => {
-      range.start = start;
-      range.end = end;
-      return packr.unpack(bytes, range) as JsonObject;
-    },
+    decode: (bytes, start, end) => decode(bytes, start, end) as JsonObject,
+    field: (bytes, start, end, name) => reader.read(bytes, start, end, name),
   };
 }

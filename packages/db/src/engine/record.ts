@@ -1,5 +1,6 @@
 import type { Codec } from './codec.js';
-import type { JsonObject } from './documents.js';
+import type { Json, JsonObject } from './documents.js';
+import { undecided } from './field-reader.js';
 import { readUint48 } from './storage/keys.js';
 
 /**
@@ -91,6 +92,18 @@ export class RecordImage {
   /** The document. Belongs to this image: do not change it. */
   get data(): JsonObject {
     return (this.#data ??= this.codec.decode(this.bytes, this.documentStart, this.end));
+  }
+  /**
+   * A top-level field of the document; undefined when it has none of this name. Cheap as long as
+   * nobody asked for the whole document.
+   */
+  top(name: string): Json | undefined {
+    if (this.#data === undefined) {
+      const value = this.codec.field(this.bytes, this.documentStart, this.end, name);
+      if (value !== undecided) return value;
+    }
+    const { data } = this;
+    return Object.hasOwn(data, name) ? data[name] : undefined;
   }
   get documentStart(): number {
     if (!(this.bytes[0]! & hasKey)) return this.#keyStart;

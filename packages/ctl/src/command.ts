@@ -1,0 +1,135 @@
+import { Command, Help, type HelpContext, type Option } from 'commander';
+import { shapeOf } from './shape.js';
+
+export interface Example {
+  readonly line: string;
+  readonly note: string;
+}
+
+/** The command line itself is wrong. `path` is the command whose help would have told. */
+export class Mistake extends Error {
+  override readonly name = 'Mistake';
+
+  constructor(
+    message: string,
+    readonly path: string,
+  ) {
+    super(message);
+  }
+}
+
+/** A commander command that also knows its examples and what its exit codes mean. */
+export class CtlCommand extends Command {
+  readonly examples: Example[] = [];
+  readonly exitCodes = new Map<number, string>([
+    [0, 'ok'],
+    [1, 'failure'],
+    [2, 'usage error'],
+  ]);
+
+  constructor(name?: string) {
+    super(name);
+    // `ctl help` is a command of its own; groups do not need one each.
+    this.helpCommand(false);
+  }
+
+  example(line: string, note: string): this {
+    this.examples.push({ line, note });
+    return this;
+  }
+
+  exitCode(code: number, meaning: string): this {
+    this.exitCodes.set(code, meaning);
+    return this;
+  }
+
+  /** All names from the root to here, as typed: `ctl queue serve`. */
+  get path(): string {
+    return this.parent instanceof CtlCommand ? `${this.parent.path} ${this.name()}` : this.name();
+  }
+
+  get subcommands(): readonly CtlCommand[] {
+    return this.commands.filter((command) => command instanceof CtlCommand);
+  }
+
+  subcommand(name: string): CtlCommand | undefined {
+    return this.subcommands.find(
+      (command) => command.name() === name || command.aliases().includes(name),
+    );
+  }
+
+  override createCommand(name?: string): CtlCommand {
+    return new CtlCommand(name);
+  }
+
+  override createHelp(): Help {
+    return Object.assign(new CtlHelp(), this.configureHelp());
+  }
+
+  /** Commander prints and exits here; we leave both to the one place that reports failures. */
+  override error(message: string): never {
+    const oneLine = message
+      .replace(/^error: /, '')
+      .replace(/\.?\s*\n\((Did you mean .+\?)\)$/s, '. $1')
+      .replaceAll(/\s*\n\s*/g, ' ');
+    throw new Mistake(oneLine, this.path);
+  }
+
+  override helpInformation(context?: HelpContext): string {
+    // Commander's answer to a group without a subcommand is its help as an error.
+    if (context?.error === true) {
+      const names = this.subcommands.map((command) => command.name()).join(', ');
+      this.error(`'${this.path}' needs one of: ${names}`);
+    }
+    // It would show the group's help for `ctl queue srve --help` and call that a success.
+    const word = this.args[0];
+    if (this.#isPureGroup && word !== undefined && !word.startsWith('-')) {
+      if (!this.subcommand(word)) this.complainAbout(word);
+    }
+    if (this.optsWithGlobals()['json'] !== true) return super.helpInformation(context);
+    return `${JSON.stringify(shapeOf(this), null, 2)}\n`;
+  }
+
+  /** Refuses a word that names no subcommand, with the parser's own "did you mean". */
+  complainAbout(word: string): never {
+    if (this.#isPureGroup) this.parse([word], { from: 'user' });
+    this.error(`'${this.path}' has no command '${word}'`);
+  }
+
+  get #isPureGroup(): boolean {
+    return this.subcommands.length > 0 && this.registeredArguments.length === 0;
+  }
+}
+
+class CtlHelp extends Help {
+  override showGlobalOptions = true;
+
+  /** The overview shows names alone: the arguments of a group are known only once it is loaded. */
+  override subcommandTerm(command: Command): string {
+    return command.parent?.parent ? super.subcommandTerm(command) : command.name();
+  }
+
+  override visibleGlobalOptions(command: Command): Option[] {
+    return super.visibleGlobalOptions(command).filter(({ long }) => long !== '--version');
+  }
+
+  override formatHelp(command: Command, helper: Help): string {
+    const text = super.formatHelp(command, helper).trimEnd();
+    if (!(command instanceof CtlCommand)) return `${text}\n`;
+    const examples = command.examples.map(({ line, note }): Item => [line, note]);
+    const exitCodes = [...command.exitCodes].map(([code, meaning]): Item => [`${code}`, meaning]);
+    return [text, '', ...section('Examples:', examples), '', ...section('Exit codes:', exitCodes)]
+      .map((line) => `${line}\n`)
+      .join('');
+
+    function section(title: string, items: readonly Item[]): string[] {
+      const width = Math.max(...items.map(([term]) => term.length));
+      return [
+        helper.styleTitle(title),
+        ...items.map(([term, meaning]) => helper.formatItem(term, width, meaning, helper)),
+      ];
+    }
+  }
+}
+
+type Item = readonly [term: string, meaning: string];

@@ -1,0 +1,68 @@
+import type { CtlCommand } from '../command.js';
+import type { Report } from '../doctor/check.js';
+import type { Tools } from '../registry.js';
+import type { Tone } from '../render/paint.js';
+
+const TONES = { ok: 'ok', warn: 'warn', fail: 'bad' } as const satisfies Record<string, Tone>;
+
+export function build(doctor: CtlCommand, tools: Tools): void {
+  doctor
+    .description(
+      'Checks Node, the data directory, the programs Millrace calls and the ports it listens on. ' +
+        'Says what to do about each thing that is not as it should be, and changes nothing.',
+    )
+    .option('--data <dir>', 'Check this data directory (default: your data directory)')
+    .example('ctl doctor', 'look at everything')
+    .example('ctl doctor --data ./data', 'with the data directory you mean to use')
+    .example('ctl doctor --json', 'the same for scripts')
+    .exitCode(0, 'ready, perhaps with warnings')
+    .exitCode(1, 'something must be mended first')
+    .action(async (options: { data?: string }) => {
+      const reports = await examineAll(options.data, tools);
+      const failed = reports.some(({ status }) => status === 'fail');
+      if (failed) tools.exitWith(1);
+      const { out, json } = tools.terminal;
+      if (json) {
+        const checks = reports.map((report) => ({ ...report, advice: report.advice ?? null }));
+        out.write(`${JSON.stringify({ ok: !failed, checks }, null, 2)}\n`);
+        return;
+      }
+      const { renderTable } = await import('../render/table.js');
+      const rows = reports.map(({ status, name, finding, advice }) => [
+        { text: status, tone: TONES[status] },
+        name,
+        advice === undefined ? finding : `${finding}. ${advice}`,
+      ]);
+      const columns = [{ title: '' }, { title: '' }, { title: '', overflow: 'wrap' as const }];
+      out.write(`${renderTable(columns, rows, out)}\n${verdict(reports)}\n`);
+    });
+}
+
+async function examineAll(data: string | undefined, tools: Tools): Promise<Report[]> {
+  const [{ examine }, { nodeCheck, programChecks }, { dataCheck }, { portChecks }, up, place] =
+    await Promise.all([
+      import('../doctor/check.js'),
+      import('../doctor/programs.js'),
+      import('../doctor/data.js'),
+      import('../doctor/ports.js'),
+      import('../up/parts.js'),
+      import('../data-directory.js'),
+    ]);
+  const { env } = tools.terminal;
+  const { interrupted } = tools.lifecycle;
+  return examine([
+    nodeCheck(),
+    ...programChecks(env, interrupted),
+    dataCheck(place.dataDirectory(data, env)),
+    ...portChecks(up.parts, interrupted),
+  ]);
+}
+
+function verdict(reports: readonly Report[]): string {
+  const count = (status: string): number =>
+    reports.filter((report) => report.status === status).length;
+  const [fails, warns] = [count('fail'), count('warn')];
+  if (fails > 0) return `${fails} to mend before Millrace can run, ${warns} to look at.`;
+  if (warns > 0) return `Ready, with ${warns} to look at.`;
+  return 'Ready.';
+}

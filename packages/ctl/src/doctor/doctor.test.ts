@@ -1,0 +1,117 @@
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { serverPart } from '../up/parts.js';
+import { examine } from './check.js';
+import { dataCheck } from './data.js';
+import { portChecks } from './ports.js';
+import { isAtLeast, nodeCheck, programChecks } from './programs.js';
+
+const { signal } = new AbortController();
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ctl-doctor-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('node', () => {
+  test('a version that is old enough to lack what we use is a failure that says what to install', async () => {
+    expect(await nodeCheck().look()).toEqual({ status: 'ok', finding: process.versions.node });
+    expect(await nodeCheck('18.20.0').look()).toEqual({
+      status: 'fail',
+      finding: '18.20.0 is too old',
+      advice: 'Install Node 20.19.0 or later: https://nodejs.org',
+    });
+  });
+
+  test('versions are compared as numbers', () => {
+    expect(isAtLeast('20.19.0', '20.19.0')).toBe(true);
+    expect(isAtLeast('20.9.0', '20.19.0')).toBe(false);
+    expect(isAtLeast('100.0.0-nightly', '20.19.0')).toBe(true);
+    expect(isAtLeast('11', '10.0.0')).toBe(true);
+  });
+});
+
+describe('programs', () => {
+  test('each is told apart: there, too old, broken, missing', async () => {
+    const bin = join(folder, 'bin');
+    await mkdir(bin);
+    const script = (name: string, body: string) =>
+      writeFile(join(bin, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+    await script('npm', 'echo 9.8.7');
+    await script('git', 'echo git version 2.39.5');
+    await script('tmux', 'echo lost library >&2; exit 127');
+    const reports = await examine(programChecks({ PATH: bin }, signal));
+    expect(
+      reports.map(({ name, status, finding }) => [name, status, finding.split(':')[0]]),
+    ).toEqual([
+      ['npm', 'warn', '9.8.7 is too old'],
+      ['git', 'ok', '2.39.5'],
+      ['tmux', 'warn', 'does not run'],
+      ['gh', 'warn', 'not found'],
+    ]);
+    expect(reports.filter(({ status, advice }) => status !== 'ok' && !advice)).toEqual([]);
+  });
+});
+
+describe('data directory', () => {
+  test('one that does not exist is fine and is not made', async () => {
+    const path = join(folder, 'a', 'b');
+    expect(await dataCheck(path).look()).toMatchObject({ status: 'ok' });
+    expect(await readdir(folder)).not.toContain('a');
+  });
+
+  test('one of our own is written to and left as it was', async () => {
+    const path = join(folder, 'mine');
+    await mkdir(path, { mode: 0o700 });
+    expect(await dataCheck(path).look()).toMatchObject({ status: 'ok' });
+    expect(await readdir(path)).toEqual([]);
+  });
+
+  test('one that others can read is a warning', async () => {
+    const path = join(folder, 'open');
+    await mkdir(path);
+    await chmod(path, 0o755);
+    expect(await dataCheck(path).look()).toMatchObject({
+      status: 'warn',
+      advice: `Close it: chmod 700 ${path}`,
+    });
+  });
+
+  test('a file, or a path through a file, is a failure', async () => {
+    const file = join(folder, 'file');
+    await writeFile(file, '');
+    expect(await dataCheck(file).look()).toMatchObject({ status: 'fail' });
+    expect(await dataCheck(join(file, 'below')).look()).toMatchObject({ status: 'fail' });
+  });
+});
+
+describe('ports', () => {
+  test('a taken port is a warning that names who has it; a free one is fine', async () => {
+    const server = createServer();
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    const part = serverPart('mill', 'mill', 'none', [{ listener: 'http', port, url: '' }]);
+    const [taken] = await examine(portChecks([part], signal));
+    await new Promise((done) => server.close(done));
+    const [free] = await examine(portChecks([part], signal));
+
+    expect(taken).toMatchObject({ name: `port ${port}`, status: 'warn' });
+    expect(taken?.finding).toContain(`(pid ${process.pid})`);
+    expect(free).toEqual({ name: `port ${port}`, status: 'ok', finding: 'free (mill, http)' });
+  });
+});
+
+test('a check that itself breaks is reported as a failure', async () => {
+  const broken = { name: 'moon', look: () => Promise.reject(new Error('no telescope')) };
+  expect(await examine([broken])).toEqual([
+    {
+      name: 'moon',
+      status: 'fail',
+      finding: 'could not look: no telescope',
+      advice: 'Report this as a bug in ctl.',
+    },
+  ]);
+});

@@ -1,0 +1,45 @@
+import { createServer } from 'node:net';
+import type { Part } from '../up/parts.js';
+import type { Check } from './check.js';
+import { listenerOn, type Holder } from './port-holder.js';
+
+/** Whether the ports the parts listen on by default are free, and who has those that are not. */
+export function portChecks(parts: readonly Part[], interrupted: AbortSignal): Check[] {
+  return parts.flatMap((part) =>
+    part.addresses.map(({ port, listener }) => ({
+      name: `port ${port}`,
+      async look() {
+        const use = `${part.title}, ${listener}`;
+        const refused = await tryToListen(port);
+        if (refused === null) return { status: 'ok', finding: `free (${use})` };
+        if (refused !== 'EADDRINUSE') {
+          return {
+            status: 'warn',
+            finding: `cannot be used: ${refused} (${use})`,
+            advice: 'Give the server another address.',
+          };
+        }
+        return {
+          status: 'warn',
+          finding: `taken by ${nameOf(await listenerOn(port, interrupted))} (${use})`,
+          advice: 'Stop it if it is not Millrace, or give the server another address.',
+        };
+      },
+    })),
+  );
+}
+
+/** Null when the port could be had, else the system's reason. */
+function tryToListen(port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {
+      server.close(() => resolve(null));
+    });
+  });
+}
+
+function nameOf(holder: Holder | null): string {
+  return holder ? `${holder.name} (pid ${holder.pid})` : 'a process of another user';
+}

@@ -1,0 +1,48 @@
+import { inspect } from 'node:util';
+import { Mistake } from './command.js';
+import type { Terminal } from './terminal.js';
+
+interface Failure {
+  readonly code: string;
+  readonly message: string;
+  /** A second line for people. */
+  readonly hint?: string;
+  readonly exitCode: 1 | 2;
+}
+
+/** Tells the person, or the program that asked for `--json`, what went wrong; answers the exit code. */
+export async function reportFailure(error: unknown, terminal: Terminal): Promise<number> {
+  const failure = await classify(error);
+  const message = failure.message.trim().replaceAll(/\s*\n\s*/g, ' ');
+  const { err, json, debug } = terminal;
+  if (json) {
+    const stack = debug ? { stack: inspect(error) } : {};
+    err.write(`${JSON.stringify({ error: { code: failure.code, message, ...stack } })}\n`);
+    return failure.exitCode;
+  }
+  err.write(`${err.paint('bad', 'ctl:')} ${message}\n`);
+  if (debug) err.write(`${inspect(error)}\n`);
+  else if (failure.hint !== undefined) err.write(`${failure.hint}\n`);
+  return failure.exitCode;
+}
+
+async function classify(error: unknown): Promise<Failure> {
+  if (error instanceof Mistake) {
+    const hint = `Run '${error.path} --help' to see how it is used.`;
+    return { code: 'USAGE', message: error.message, hint, exitCode: 2 };
+  }
+  const { Refusal, UsageError, messageOf, systemCode } = await import('@millrace/kit/errors');
+  if (error instanceof UsageError) {
+    return { code: 'USAGE', message: error.message, exitCode: 2 };
+  }
+  if (error instanceof Refusal) return { code: error.code, message: error.detail, exitCode: 1 };
+  const code = systemCode(error);
+  // ENOENT, ECONNREFUSED and their kin come from outside; ERR_... is Node finding fault with us.
+  if (/^E[A-Z0-9]+$/.test(code)) return { code, message: messageOf(error), exitCode: 1 };
+  return {
+    code: 'INTERNAL',
+    message: `internal error: ${messageOf(error)}`,
+    hint: 'This is a bug in ctl. Run it again with MILLRACE_DEBUG=1 to see where.',
+    exitCode: 1,
+  };
+}

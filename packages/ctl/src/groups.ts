@@ -1,0 +1,32 @@
+import type { CtlCommand } from './command.js';
+import type { GroupEntry, Tools } from './registry.js';
+
+/** The root command with every group's name on it, each filled in only when somebody needs it. */
+export class Groups {
+  readonly #entries: ReadonlyMap<string, GroupEntry>;
+  readonly #filled = new Set<string>();
+  readonly #tools: Tools;
+
+  constructor(
+    readonly root: CtlCommand,
+    registry: readonly GroupEntry[],
+    tools: Omit<Tools, 'groups'>,
+  ) {
+    this.#entries = new Map(registry.map((entry) => [entry.name, entry]));
+    this.#tools = { ...tools, groups: this };
+    for (const { name, summary } of registry) root.command(name).summary(summary);
+  }
+
+  /** Loads the group of that name; an unknown name is left for the parser to complain about. */
+  async fill(name: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    const command = this.root.subcommand(name);
+    if (!entry || !command || this.#filled.has(name)) return;
+    this.#filled.add(name);
+    (await entry.load()).build(command, this.#tools);
+  }
+
+  async fillAll(): Promise<void> {
+    for (const name of this.#entries.keys()) await this.fill(name);
+  }
+}

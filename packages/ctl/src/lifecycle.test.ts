@@ -1,0 +1,64 @@
+import { EventEmitter } from 'node:events';
+import { expect, test } from 'vitest';
+import { takeOverProcess } from './lifecycle.js';
+
+/** A process that writes its exits down instead of ending. */
+class FakeProcess extends EventEmitter {
+  readonly stdout = new EventEmitter();
+  readonly stderr = new EventEmitter();
+  readonly exits: unknown[] = [];
+  exitCode?: number;
+
+  exit(code: number | string): never {
+    this.exits.push(code);
+    throw new Error('exit');
+  }
+
+  /** Delivers what the system would; a real exit does not come back either. */
+  deliver(emitter: EventEmitter, event: string, ...args: unknown[]): void {
+    try {
+      emitter.emit(event, ...args);
+    } catch (error) {
+      if (!(error instanceof Error && error.message === 'exit')) throw error;
+    }
+  }
+}
+
+const brokenPipe = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+
+test('Ctrl-C aborts what the command waits for and exits with 130', () => {
+  const self = new FakeProcess();
+  const { interrupted } = takeOverProcess(self);
+  self.deliver(self, 'SIGINT');
+  expect(interrupted.aborted).toBe(true);
+  expect(self.exits).toEqual([130]);
+});
+
+test('a broken pipe ends a command with the code it has so far, and never a server', async () => {
+  const self = new FakeProcess();
+  const { serve } = takeOverProcess(self);
+  self.exitCode = 1;
+  self.deliver(self.stdout, 'error', brokenPipe);
+  expect(self.exits).toEqual([1]);
+  await serve(async () => self.deliver(self.stdout, 'error', brokenPipe));
+  expect(self.exits).toEqual([1]);
+});
+
+test('other trouble with stdout is not hidden', () => {
+  const self = new FakeProcess();
+  takeOverProcess(self);
+  const full = Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' });
+  expect(() => self.stdout.emit('error', full)).toThrow('ENOSPC');
+});
+
+test('a server hears the first signal and is cut short by the second', async () => {
+  const self = new FakeProcess();
+  const { serve } = takeOverProcess(self);
+  await serve(async (stopped) => {
+    self.deliver(self, 'SIGTERM');
+    await stopped;
+    expect(self.exits).toEqual([]);
+    self.deliver(self, 'SIGINT');
+    expect(self.exits).toEqual([130]);
+  });
+});

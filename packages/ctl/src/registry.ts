@@ -1,0 +1,75 @@
+import type { CtlCommand } from './command.js';
+import type { Groups } from './groups.js';
+import type { Lifecycle } from './lifecycle.js';
+import type { Terminal } from './terminal.js';
+
+/**
+ * Every group of commands, in the order of `ctl help`.
+ *
+ * This list is all that is read when `ctl` starts; the file of a group is loaded when the group is
+ * used. To add `ctl queue serve`:
+ *
+ * 1. add `{ name: 'queue', summary: '...', load: () => import('./commands/queue.js') }` below;
+ * 2. in `commands/queue.ts`, export `build(queue, tools)` and hang the subcommands on `queue`:
+ *
+ *        queue.description('...').example('ctl queue serve', '...');
+ *        queue
+ *          .command('serve')
+ *          .description('...')
+ *          .option('--listen <address>', '...')
+ *          .example('ctl queue serve --listen 127.0.0.1:0', '...')
+ *          .action(async (options: { listen?: string }) => {
+ *            const { serve } = await import('@millrace/queue/serve');
+ *            ...
+ *          });
+ *
+ *    A group that is itself a command sets an action on `queue` and adds no subcommands.
+ * 3. import what is heavy inside the action, so that `--help` and completion stay quick.
+ *
+ * The tests walk every command and demand a description and an example; help, `--json` on help,
+ * "did you mean" and the completion scripts follow from what is declared. Value names matter to
+ * completion: `<dir>` completes directories, `<file>` completes files, `choices()` its choices.
+ * An action writes to `tools.terminal.out`, as JSON when `tools.terminal.json` is set, and throws
+ * what goes wrong: `UsageError` (exit code 2) or `Refusal` (exit code 1) of `@millrace/kit/errors`.
+ * A server runs inside `tools.lifecycle.serve()`.
+ */
+export const registry: readonly GroupEntry[] = [
+  {
+    name: 'up',
+    summary: 'Start everything on this machine',
+    load: () => import('./commands/up.js'),
+  },
+  {
+    name: 'doctor',
+    summary: 'Check that this machine is ready for Millrace',
+    load: () => import('./commands/doctor.js'),
+  },
+  {
+    name: 'completion',
+    summary: 'Print the completion script of a shell',
+    load: () => import('./commands/completion.js'),
+  },
+  {
+    name: 'help',
+    summary: 'Show what a command does, with examples',
+    load: () => import('./commands/help.js'),
+  },
+];
+
+export interface GroupEntry {
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<GroupModule>;
+}
+
+interface GroupModule {
+  build(command: CtlCommand, tools: Tools): void;
+}
+
+export interface Tools {
+  readonly terminal: Terminal;
+  readonly lifecycle: Lifecycle;
+  readonly groups: Groups;
+  /** For a command that ran well and has bad news. A thrown error sets its own. */
+  exitWith(code: number): void;
+}

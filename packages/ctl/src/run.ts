@@ -1,0 +1,73 @@
+import { CommanderError } from 'commander';
+import { CtlCommand } from './command.js';
+import { reportFailure } from './failure.js';
+import { Groups } from './groups.js';
+import type { Lifecycle } from './lifecycle.js';
+import { registry as everything, type GroupEntry } from './registry.js';
+import { openTerminal, type Outside, type Terminal } from './terminal.js';
+import { version } from './version.js';
+
+/** Runs one command line and answers its exit code. */
+export async function run(
+  args: readonly string[],
+  outside: Outside,
+  lifecycle: Lifecycle,
+  registry: readonly GroupEntry[] = everything,
+): Promise<number> {
+  const terminal = openTerminal(args, outside);
+  let exitCode = 0;
+  const exitWith = (code: number): void => {
+    exitCode = code;
+  };
+  try {
+    const root = rootCommand(terminal);
+    const groups = new Groups(root, registry, { terminal, lifecycle, exitWith });
+    // No global option takes a value, so the first plain word is the command.
+    const name = args.find((arg) => !arg.startsWith('-'));
+    if (name !== undefined) await groups.fill(name);
+    else if (terminal.json) await groups.fillAll();
+
+    // A bare `ctl` is a question, not a mistake.
+    const asked = args.every((arg) => arg === '--json') ? [...args, '--help'] : args;
+    await root.parseAsync(asked, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    // Commander's way of saying that it has shown the help or the version.
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    return await reportFailure(error, terminal);
+  }
+}
+
+/** Prose in longer lines is hard to read. */
+const WIDEST_HELP_COLUMNS = 100;
+
+function rootCommand(terminal: Terminal): CtlCommand {
+  const { out, err, json } = terminal;
+  return new CtlCommand('ctl')
+    .description(
+      'Millrace: a durable task queue, a daemon for coding agents and an embedded database.',
+    )
+    .usage('<command> [options]')
+    .version(
+      json ? JSON.stringify({ version: version() }) : version(),
+      '-V, --version',
+      'Show the version',
+    )
+    .helpOption('-h, --help', 'Show help')
+    .option('--json', 'Write JSON alone to stdout, and errors as JSON to stderr')
+    .example('ctl up', 'start everything on this machine')
+    .example('ctl doctor', 'see whether this machine is ready')
+    .example('ctl help doctor', 'read about one command')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => out.write(text),
+      writeErr: (text) => err.write(text),
+      getOutHasColors: () => out.colour,
+      getOutHelpWidth: () =>
+        Math.min(Number.isFinite(out.columns) ? out.columns : 80, WIDEST_HELP_COLUMNS),
+      stripColor: (text) => text,
+    })
+    .configureHelp({
+      styleTitle: (text) => out.paint('strong', text),
+    });
+}

@@ -1,0 +1,240 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CommandShape } from '../src/shape.js';
+import { CTL, ctl, startCtl } from './run-ctl.js';
+
+const run = promisify(execFile);
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ctl-process-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('version and help', () => {
+  test('--version is the version alone, also as JSON', async () => {
+    const plain = await ctl(['--version']);
+    expect(plain).toMatchObject({ code: 0, err: '' });
+    expect(plain.out).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const json = await ctl(['--json', '--version']);
+    expect(JSON.parse(json.out)).toEqual({ version: plain.out.trim() });
+  });
+
+  test('a bare ctl is its help, with exit code 0', async () => {
+    const [bare, help, flag] = await Promise.all([ctl([]), ctl(['help']), ctl(['--help'])]);
+    expect(bare).toMatchObject({ code: 0, err: '', out: help.out });
+    expect(flag.out).toBe(help.out);
+    expect(bare.out).toContain('Usage: ctl <command>');
+  });
+
+  test('every command shows a description, examples and exit codes, the same both ways', async () => {
+    const { out } = await ctl(['help', '--json']);
+    const everything: CommandShape = JSON.parse(out);
+    for (const { path, description } of flatten(everything)) {
+      const names = path.split(' ').slice(1);
+      const [flag, help] = await Promise.all([ctl([...names, '--help']), ctl(['help', ...names])]);
+      expect(flag, path).toMatchObject({ code: 0, err: '' });
+      expect(flag.out).toContain(description.slice(0, 40));
+      expect(flag.out).toMatch(/\nExamples:\n {2}.*\bctl\b/);
+      expect(flag.out).toMatch(/\nExit codes:\n {2}0 {2}.+\n {2}1 {2}.+\n {2}2 {2}usage error\n/);
+      expect(help.out).toBe(flag.out);
+      expect(Math.max(...flag.out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+    }
+  });
+});
+
+describe('mistakes', () => {
+  const cases: readonly [line: string, first: string, hint: string][] = [
+    ['dcotor', "unknown command 'dcotor'. Did you mean doctor?", 'ctl --help'],
+    ['dcotor --help', "unknown command 'dcotor'. Did you mean doctor?", 'ctl --help'],
+    ['help dcotor', "unknown command 'dcotor'. Did you mean doctor?", 'ctl --help'],
+    ['--jsn doctor', "unknown option '--jsn'. Did you mean --json?", 'ctl --help'],
+    ['up --dat x', "unknown option '--dat'. Did you mean --data?", 'ctl up --help'],
+    ['up --data', "option '--data <dir>' argument missing", 'ctl up --help'],
+    ['completion', "missing required argument 'shell'", 'ctl completion --help'],
+  ];
+  test.for(cases)('ctl %s', async ([line, first, hint]) => {
+    const { code, out, err } = await ctl(line.split(' '));
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toBe(`ctl: ${first}\nRun '${hint}' to see how it is used.\n`);
+  });
+
+  test('under --json the error alone is on stderr', async () => {
+    const { code, out, err } = await ctl(['doctor', '--nope', '--json']);
+    expect([code, out]).toEqual([2, '']);
+    expect(JSON.parse(err)).toEqual({
+      error: { code: 'USAGE', message: "unknown option '--nope'" },
+    });
+  });
+
+  test('MILLRACE_DEBUG=1 adds the stack', async () => {
+    const { code, err } = await ctl(['nope'], { MILLRACE_DEBUG: '1' });
+    expect(code).toBe(2);
+    expect(err).toMatch(/\n {4}at .*command\.js/);
+  });
+
+  test('a failure that is nobody’s spelling is exit code 1, with what to do', async () => {
+    const { code, err } = await ctl(['up', '--data', '/dev/null/x']);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^ctl: cannot keep data in \/dev\/null\/x: .*Choose another.*\n$/);
+  });
+});
+
+describe('colour', () => {
+  test('a pipe gets none, FORCE_COLOR brings it, NO_COLOR takes it away again', async () => {
+    const forced = { FORCE_COLOR: '1' };
+    for (const args of [['help'], ['doctor']]) {
+      expect(coloured((await ctl(args)).out), args[0]).toBe(false);
+      expect(coloured((await ctl(args, forced)).out), args[0]).toBe(true);
+      expect(coloured((await ctl(args, { ...forced, NO_COLOR: '1' })).out), args[0]).toBe(false);
+    }
+    expect(coloured((await ctl(['nope'])).err)).toBe(false);
+    expect(coloured((await ctl(['nope'], forced)).err)).toBe(true);
+  });
+
+  test('JSON is never coloured', async () => {
+    const { out } = await ctl(['doctor', '--json'], { FORCE_COLOR: '1' });
+    expect(JSON.parse(out)).toHaveProperty('checks');
+  });
+});
+
+describe('endings', () => {
+  test('a reader that goes away ends the command quietly', async () => {
+    const script = `"$0" "$1" help --json | head -c 1; echo " \${PIPESTATUS[0]}"`;
+    const { stdout, stderr } = await run('bash', ['-c', script, process.execPath, CTL]);
+    expect([stdout, stderr]).toEqual(['{ 0\n', '']);
+    const closed = startCtl(['help', '--json']);
+    closed.child.stdout.destroy();
+    expect(await closed.ended).toMatchObject({ code: 0, err: '' });
+  });
+
+  test('Ctrl-C ends a command with 130, and what it was waiting for with it', async () => {
+    const bin = join(folder, 'slow');
+    const pidFile = join(folder, 'slow.pid');
+    await mkdir(bin);
+    const slow = `#!/bin/sh\necho $$ > ${pidFile}\nexec sleep 60\n`;
+    await writeFile(join(bin, 'npm'), slow, { mode: 0o755 });
+    const { child, ended } = startCtl(['doctor'], { PATH: `${bin}:${process.env['PATH']}` });
+    const pid = await eventually(async () => {
+      return Number((await readFile(pidFile, 'utf8')).trim()) || undefined;
+    });
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130, signal: null, err: '' });
+    await eventually(() => (isAlive(pid) ? undefined : true));
+  });
+});
+
+describe('up', () => {
+  test('names the three parts and their addresses, and Ctrl-C stops it with 0', async () => {
+    const data = join(folder, 'up');
+    const { child, ended, says } = startCtl(['up', '--data', data]);
+    await says('Ctrl-C');
+    expect((await stat(data)).mode & 0o777).toBe(0o700);
+    child.kill('SIGINT');
+    const { code, signal, out, err } = await ended;
+    expect({ code, signal, err }).toEqual({ code: 0, signal: null, err: '' });
+    expect(out).toMatch(/database +grpc:\/\/127\.0\.0\.1:5433 +not built yet/);
+    expect(out).toMatch(/http:\/\/127\.0\.0\.1:8080 +not built yet/);
+    expect(out).toMatch(/queue +http:\/\/127\.0\.0\.1:8081 +not built yet/);
+    expect(out).toMatch(/daemon +http:\/\/127\.0\.0\.1:8765 +not built yet/);
+    expect(out).toContain(data);
+  });
+
+  test('under --json every line is an event, and SIGTERM stops it too', async () => {
+    const { child, ended, says } = startCtl(['up', '--json', '--data', join(folder, 'up')]);
+    await says('"ready"');
+    child.kill('SIGTERM');
+    const { code, out } = await ended;
+    expect(code).toBe(0);
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).event),
+    ).toEqual(['not_built', 'not_built', 'not_built', 'ready', 'stopped']);
+  });
+});
+
+describe('doctor', () => {
+  test('is 0 with warnings and 1 with a failure, and says what to do', async () => {
+    const good = await ctl(['doctor', '--data', join(folder, 'fresh'), '--json']);
+    expect(good.code).toBe(0);
+    const report = JSON.parse(good.out);
+    expect(report.ok).toBe(true);
+    expect(report.checks.map(({ name }: { name: string }) => name)).toEqual([
+      'node',
+      'npm',
+      'git',
+      'tmux',
+      'gh',
+      'data directory',
+      'port 5433',
+      'port 8080',
+      'port 8081',
+      'port 8765',
+    ]);
+    for (const { status, advice } of report.checks) {
+      expect(status === 'ok').toBe(advice === null);
+    }
+    const bad = await ctl(['doctor', '--data', '/dev/null/x']);
+    expect(bad.code).toBe(1);
+    expect(bad.out).toMatch(/^fail {2}data directory .*--data DIR\.$/m);
+  });
+
+  test('fits the screen', async () => {
+    const { out } = await ctl(['doctor', '--data', '/dev/null/x'], { COLUMNS: '60' });
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
+  });
+});
+
+test('completion prints a script bash accepts, knowing the real commands', async () => {
+  const { code, out } = await ctl(['completion', 'bash']);
+  expect(code).toBe(0);
+  const ask = `${out}\nCOMP_WORDS=(ctl do); COMP_CWORD=1; _ctl; echo "\${COMPREPLY[@]}"`;
+  expect((await run('bash', ['--norc', '-c', ask])).stdout).toBe('doctor\n');
+});
+
+test('without a build it says so in one line, with exit code 2', async () => {
+  const copy = join(folder, 'bin', 'ctl');
+  await mkdir(join(folder, 'bin'));
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+  await cp(CTL, copy);
+  await expect(run(process.execPath, [copy, '--version'])).rejects.toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: 'ctl: not built yet: run `npm start`, or `npm install` and `npm run build`\n',
+  });
+});
+
+function coloured(text: string): boolean {
+  return text.includes('\u001B[');
+}
+
+function flatten(shape: CommandShape): CommandShape[] {
+  return [shape, ...shape.commands.flatMap(flatten)];
+}
+
+async function eventually<T>(
+  look: () => T | undefined | Promise<T | undefined>,
+  patienceMs = 10_000,
+): Promise<T> {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    const found = await Promise.resolve(look()).catch(() => undefined);
+    if (found !== undefined) return found;
+    if (performance.now() > end) throw new Error('it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,49 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export const CTL = fileURLToPath(new URL('../../../bin/ctl', import.meta.url));
+
+export interface Ended {
+  code: number | null;
+  signal: string | null;
+  out: string;
+  err: string;
+}
+
+export interface Started {
+  child: ChildProcessWithoutNullStreams;
+  ended: Promise<Ended>;
+  /** Resolves once stdout or stderr holds the text; rejects if the process ends without it. */
+  says: (text: string) => Promise<void>;
+}
+
+/** Starts the built `bin/ctl` with an environment of its own, so that ours cannot colour it. */
+export function startCtl(args: readonly string[], env: Record<string, string> = {}): Started {
+  const base = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' };
+  const child = spawn(process.execPath, [CTL, ...args], { env: { ...base, ...env } });
+  let [out, err] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => resolve({ code, signal, out, err }));
+  });
+  const says = (text: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (out.includes(text) || err.includes(text)) resolve();
+      };
+      child.stdout.on('data', look);
+      child.stderr.on('data', look);
+      look();
+      ended.then(
+        () => reject(new Error(`ctl ended without saying "${text}": ${out}${err}`)),
+        reject,
+      );
+    });
+  return { child, ended, says };
+}
+
+export function ctl(args: readonly string[], env?: Record<string, string>): Promise<Ended> {
+  return startCtl(args, env).ended;
+}

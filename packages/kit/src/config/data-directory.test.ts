@@ -1,0 +1,59 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UsageError } from '../errors.js';
+import { dataDirectory } from './data-directory.js';
+
+let root: string;
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'millrace-data-'));
+});
+afterAll(() => rmSync(root, { recursive: true }));
+
+test('a new directory is made, with its parents, for us alone', () => {
+  const path = join(root, 'a/b');
+  expect(dataDirectory(`${root}/a/./b/`)).toBe(path);
+  expect(statSync(path).mode & 0o777).toBe(0o700);
+  expect(readdirSync(path)).toEqual([]);
+});
+
+test('a directory that is there is left as it is', () => {
+  const path = mkdtempSync(join(root, 'there-'));
+  chmodSync(path, 0o755);
+  writeFileSync(join(path, 'kept'), '');
+  dataDirectory(path);
+  expect(statSync(path).mode & 0o777).toBe(0o755);
+  expect(readdirSync(path)).toEqual(['kept']);
+});
+
+test('a file in its place, or above it, is told', () => {
+  const file = join(root, 'file');
+  writeFileSync(file, '');
+  expect(() => dataDirectory(file)).toThrow(
+    new UsageError(`data directory ${file} is a file; name a directory`),
+  );
+  expect(() => dataDirectory(join(file, 'x/y'))).toThrow(
+    new UsageError(`data directory ${file}/x/y cannot be made: ${file} is a file`),
+  );
+});
+
+// Everything is writable for root, so root becomes somebody else for a moment.
+test.skipIf(!process.seteuid)('one that we may not write to, or make, is told with our uid', () => {
+  const path = mkdtempSync(join(root, 'locked-'));
+  chmodSync(root, 0o755);
+  chmodSync(path, 0o555);
+  const isRoot = process.geteuid!() === 0;
+  if (isRoot) process.seteuid!(65_534);
+  const uid = process.geteuid!();
+  try {
+    expect(() => dataDirectory(path)).toThrow(
+      new UsageError(`data directory ${path} is not writable by uid ${uid}: permission denied`),
+    );
+    expect(() => dataDirectory(join(path, 'x'))).toThrow(
+      new UsageError(`data directory ${path}/x cannot be made by uid ${uid}: permission denied`),
+    );
+  } finally {
+    if (isRoot) process.seteuid!(0);
+  }
+});

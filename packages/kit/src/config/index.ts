@@ -1,0 +1,16 @@
+export { addressOf, addressText, isLoopback, type Address } from './address.js';
+export { dataDirectory } from './data-directory.js';
+export { defineConfig, flagsOf, type ConfigDefinition, type FlagDescription } from './define.js';
+export type { ConfigEntry } from './entries.js';
+export { address, byteSize, count, duration, path, secret } from './fields.js';
+export { loadConfig, type ConfigInputs, type FlagValue, type LoadedConfig } from './load.js';
+export { editDistance, nearest, suggestion } from './nearest.js';
+export type { SettingNotes } from './schema.js';
+export { sourceText, type Source } from './source.js';
+export {
+  parseYamlFile,
+  parseYamlText,
+  readYamlFile,
+  type YamlFile,
+  type YamlOptions,
+} from './yaml-file.js';

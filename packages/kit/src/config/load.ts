@@ -1,0 +1,245 @@
+import { dirname, resolve } from 'node:path';
+import type { z } from 'zod';
+import { UsageError } from '../errors.js';
+import { variablePrefix, type ConfigDefinition, type NamedSetting } from './define.js';
+import { entryOf, type ConfigEntry } from './entries.js';
+import { findSettings, type FileSettings } from './file-settings.js';
+import { nearest } from './nearest.js';
+import { absolutePaths, homeOf } from './paths.js';
+import { problemsOf, unknownKeys, type Problem } from './problems.js';
+import { coreOf, defaultOf, defOf, isOptional, shapeOf, type Schema } from './schema.js';
+import { about, type Given, type Source } from './source.js';
+import { readTextFile } from './text-file.js';
+import { switchOf, valueOfText, valueOfTexts } from './text-value.js';
+import { mistakes } from './yaml-file.js';
+import { readYamlTree, valueOf, type YamlNode } from './yaml-tree.js';
+
+export type FlagValue = string | boolean | readonly string[] | undefined;
+
+export interface ConfigInputs {
+  /**
+   * What the command line gave, by flag (`tokens-file`) or in camel case (`tokensFile`), as
+   * parsers have it; names that are no flags are left alone. `config` names the file.
+   */
+  flags?: Readonly<Record<string, FlagValue>>;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Read when there is no `--config`; it need not exist. */
+  defaultFile?: string;
+  /** Where relative paths in flags and variables start. */
+  cwd?: string;
+}
+
+export interface LoadedConfig<T> {
+  values: T;
+  /** The file that was read. */
+  file: string | undefined;
+  /** Every setting with its value as written and its source; secrets are hidden. */
+  entries: readonly ConfigEntry[];
+  warnings: readonly string[];
+  sourceOf(key: string): Source;
+  /** For a check that a schema cannot make: `queue.yaml:3: listen <text>`. */
+  mistake(key: string, text: string): UsageError;
+}
+
+/**
+ * Reads a server's settings once. A flag beats a variable, a variable beats the file, the file
+ * beats the default. All mistakes are told at once, in one UsageError with a line for each.
+ */
+export function loadConfig<S extends z.ZodObject>(
+  definition: ConfigDefinition<S>,
+  inputs: ConfigInputs,
+): LoadedConfig<z.output<S>> {
+  const loader = new Loader(definition, inputs);
+  return loader.load() as LoadedConfig<z.output<S>>;
+}
+
+class Loader {
+  readonly #given = new Map<string, Given>();
+  readonly #wrong: string[] = [];
+  readonly #warnings: string[] = [];
+  readonly #cwd: string;
+  readonly #home: string;
+
+  constructor(
+    private readonly definition: ConfigDefinition,
+    private readonly inputs: ConfigInputs,
+  ) {
+    this.#cwd = inputs.cwd ?? process.cwd();
+    this.#home = homeOf(inputs.environment);
+  }
+
+  load(): LoadedConfig<unknown> {
+    const flags = new Map(
+      Object.entries(this.inputs.flags ?? {}).map(([name, value]) => [kebabCase(name), value]),
+    );
+    const file = this.#readFile(flags.get('config'));
+    this.#readEnvironment();
+    this.#readFlags(flags);
+    for (const setting of this.definition.settings) this.#finish(setting);
+    const values = this.#check();
+    if (this.#wrong.length > 0) throw mistakes(this.#wrong);
+    const { settings } = this.definition;
+    return {
+      values,
+      file,
+      entries: settings.map((setting) => entryOf(setting, this.#given.get(setting.key))),
+      warnings: this.#warnings,
+      sourceOf: (key) => this.#given.get(key)?.source ?? { kind: 'default' },
+      mistake: (key, text) => {
+        const { place, name } = about(key, this.#given.get(key), []);
+        return new UsageError(`${place}${name} ${text}`);
+      },
+    };
+  }
+
+  #readFile(named: FlagValue): string | undefined {
+    if (named !== undefined && (typeof named !== 'string' || named === '')) {
+      throw new UsageError('--config needs the name of a file');
+    }
+    const file = named ?? this.inputs.defaultFile;
+    if (file === undefined) return undefined;
+    const text = readTextFile(resolve(this.#cwd, file));
+    if (text === undefined) {
+      if (named === undefined) return undefined;
+      throw new UsageError(`--config ${file}: no such file`);
+    }
+    const root = readYamlTree({ name: file, text });
+    if (root && root.kind !== 'map') {
+      const what = root.kind === 'list' ? 'a list' : 'a single value';
+      throw new UsageError(`${file}:${root.at.line}: must be a map of settings, not ${what}`);
+    }
+    if (root) this.#takeFile(file, findSettings(file, root, this.definition));
+    return file;
+  }
+
+  #takeFile(file: string, { found, mistakes: wrong, unknown }: FileSettings): void {
+    this.#wrong.push(...wrong);
+    if (this.definition.unknownKeys === 'refuse') this.#wrong.push(...unknown);
+    else this.#warnings.push(...unknown);
+    for (const setting of this.definition.settings) {
+      const setHere = found.get(setting.key);
+      if (!setHere) continue;
+      const { entry, node } = setHere;
+      const source: Source = { kind: 'file', file, ...entry.at };
+      this.#given.set(setting.key, { value: fileValue(setting.schema, node), source, node });
+    }
+  }
+
+  #readEnvironment(): void {
+    const { environment } = this.inputs;
+    for (const { key, variable, schema } of this.definition.settings) {
+      // Compose files and units pass on what is not set as an empty variable.
+      const text = environment[variable];
+      if (!text) continue;
+      const source: Source = { kind: 'environment', variable };
+      this.#given.set(key, { value: valueOfText(schema, text), source });
+    }
+    this.#warnings.push(...strayVariables(this.definition, environment));
+  }
+
+  #readFlags(flags: ReadonlyMap<string, FlagValue>): void {
+    for (const { key, flag, schema, notes } of this.definition.settings) {
+      const name = [flag, ...(notes.aliases ?? [])].find((each) => flags.get(each) !== undefined);
+      if (name === undefined) continue;
+      const value = flagValue(schema, flags.get(name)!);
+      this.#given.set(key, { value, source: { kind: 'flag', flag: name } });
+    }
+  }
+
+  // What every value goes through, wherever it came from.
+  #finish({ key, schema, notes }: NamedSetting): void {
+    const given = this.#given.get(key);
+    if (!given) {
+      // A relative default is relative to where we are, and is then as absolute as the rest.
+      const standard = notes.path ? defaultOf(schema) : undefined;
+      if (typeof standard !== 'string') return;
+      const value = absolutePaths(schema, standard, this.#cwd, this.#home);
+      this.#given.set(key, { value, source: { kind: 'default' } });
+      return;
+    }
+    if (notes.deprecation !== undefined) {
+      const { place, name } = about(key, given, []);
+      this.#warnings.push(`${place}${name} is deprecated: ${notes.deprecation}`);
+    }
+    const { source } = given;
+    const base = source.kind === 'file' ? dirname(resolve(this.#cwd, source.file)) : this.#cwd;
+    given.value = absolutePaths(schema, given.value, base, this.#home);
+  }
+
+  #check(): unknown {
+    const { schema, unknownKeys: policy } = this.definition;
+    const value = this.#tree(schema, []) ?? {};
+    const unknown = unknownKeys(schema, value);
+    const target = policy === 'refuse' ? this.#wrong : this.#warnings;
+    target.push(...unknown.map((problem) => this.#line(problem)));
+    const checked = schema.safeParse(value);
+    if (checked.success) return checked.data;
+    const known = new Set(unknown.map(({ path }) => path.join('\n')));
+    const problems = problemsOf(checked.error.issues, { schema, value });
+    const fresh = problems.filter(({ path }) => !known.has(path.join('\n')));
+    this.#wrong.push(...fresh.map((problem) => this.#line(problem)));
+    return undefined;
+  }
+
+  /** The settings of a group as zod wants them; an optional group without any is left out. */
+  #tree(schema: Schema, path: readonly string[]): Record<string, unknown> | undefined {
+    const tree: Record<string, unknown> = {};
+    for (const [name, member] of Object.entries(shapeOf(schema)!)) {
+      const here = [...path, name];
+      const value = shapeOf(member)
+        ? this.#tree(member, here)
+        : this.#given.get(here.join('.'))?.value;
+      if (value !== undefined) tree[name] = value;
+    }
+    const empty = Object.keys(tree).length === 0;
+    return empty && isOptional(schema) ? undefined : tree;
+  }
+
+  #line(problem: Problem): string {
+    const setting = this.definition.settings.find(({ path }) =>
+      path.every((word, index) => problem.path[index] === word),
+    );
+    if (!setting) return problem.say(problem.path.join('.') || 'the configuration');
+    const { key, flag, variable, path } = setting;
+    const given = this.#given.get(key);
+    const { place, name } = about(key, given, problem.path.slice(path.length));
+    const ways = `set it in the file, by --${flag} or by $${variable}`;
+    return `${place}${problem.say(name)}${problem.missing && !given ? `; ${ways}` : ''}`;
+  }
+}
+
+function fileValue(schema: Schema, node: YamlNode): unknown {
+  const value = valueOf(node);
+  // YAML 1.1 had more words for true and false, and people still write them.
+  const isWord = node.kind === 'scalar' && node.bare && typeof value === 'string';
+  if (isWord && defOf(coreOf(schema)).type === 'boolean') return switchOf(value) ?? value;
+  return value;
+}
+
+function flagValue(schema: Schema, given: Exclude<FlagValue, undefined>): unknown {
+  if (typeof given === 'string') return valueOfText(schema, given);
+  return typeof given === 'boolean' ? given : valueOfTexts(schema, given);
+}
+
+const otherComponents = ['queue', 'db'];
+
+// Variables of other programs may share our prefix, so only a near miss is worth a word.
+function strayVariables(
+  { component, settings }: ConfigDefinition,
+  environment: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const prefix = variablePrefix(component);
+  const others = otherComponents.filter((other) => other !== component).map(variablePrefix);
+  const known = new Map(settings.map(({ variable }) => [variable.slice(prefix.length), variable]));
+  return Object.keys(environment).flatMap((name) => {
+    const rest = name.slice(prefix.length);
+    if (!name.startsWith(prefix) || known.has(rest)) return [];
+    if (others.some((other) => name.startsWith(other))) return [];
+    const meant = nearest(rest, known.keys());
+    return meant === undefined ? [] : [`$${name} is not used; did you mean $${known.get(meant)}?`];
+  });
+}
+
+function kebabCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

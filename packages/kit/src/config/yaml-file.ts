@@ -1,0 +1,95 @@
+import type { z } from 'zod';
+import { UsageError } from '../errors.js';
+import { pathText, problemsOf, unknownKeys, type Problem } from './problems.js';
+import { readTextFile } from './text-file.js';
+import { positionOf, readYamlTree, valueOf, type YamlNode } from './yaml-tree.js';
+
+export type UnknownKeys = 'refuse' | 'warn';
+
+export interface YamlOptions {
+  /** Whether a key that the schema does not know is a mistake. Without it: yes. */
+  unknownKeys?: UnknownKeys;
+  /** Keeps every value of the file out of messages, also those whose name says nothing. */
+  secret?: boolean;
+}
+
+export interface YamlFile<T> {
+  value: T;
+  warnings: readonly string[];
+  /** `tokens.yaml:12`, for a check that a schema cannot make: where `path` stands. */
+  at(...path: PropertyKey[]): string;
+}
+
+/**
+ * The value of a YAML file, checked by a zod schema. What is wrong is told in a UsageError, one
+ * line per mistake: `tokens.yaml:12: tokens[0].principal must be text, not 5`.
+ */
+export function parseYamlFile<S extends z.ZodType>(
+  file: string,
+  schema: S,
+  options: YamlOptions = {},
+): z.output<S> {
+  return readYamlFile(file, schema, options).value;
+}
+
+/** As `parseYamlFile`, for callers that need warnings or places too. */
+export function readYamlFile<S extends z.ZodType>(
+  file: string,
+  schema: S,
+  options: YamlOptions = {},
+): YamlFile<z.output<S>> {
+  const text = readTextFile(file);
+  if (text === undefined) throw new UsageError(`${file}: no such file`);
+  return parseYamlText(file, text, schema, options);
+}
+
+/** As `readYamlFile`, for a text that did not come from a file; `name` stands in messages. */
+export function parseYamlText<S extends z.ZodType>(
+  name: string,
+  text: string,
+  schema: S,
+  options: YamlOptions = {},
+): YamlFile<z.output<S>> {
+  const secret = options.secret ?? false;
+  const tree = readYamlTree({ name, text, secret });
+  // An empty file is a map without entries: what it lacks is then named, key by key.
+  const value = tree ? valueOf(tree) : {};
+  const line = (problem: Problem) =>
+    `${placeOf(name, tree, problem.path)}: ${problem.say(pathText(problem.path))}`;
+
+  const unknown = unknownKeys(schema, value);
+  const checked = schema.safeParse(value);
+  const problems = checked.success
+    ? []
+    : problemsOf(checked.error.issues, { schema, value, secret });
+  const strangers = problems.filter((problem) => !isAmong(problem, unknown));
+  const refused = options.unknownKeys === 'warn' ? strangers : [...unknown, ...strangers];
+  if (refused.length > 0 || !checked.success) throw mistakes(refused.map(line));
+  return {
+    value: checked.data,
+    warnings: options.unknownKeys === 'warn' ? unknown.map(line) : [],
+    at: (...path) => placeOf(name, tree, path),
+  };
+}
+
+// A strict zod object reports the same key once more.
+function isAmong(problem: Problem, others: readonly Problem[]): boolean {
+  return others.some(({ path }) => pathText(path) === pathText(problem.path));
+}
+
+/** `tokens.yaml:12`; without a line for what is not in the file. */
+function placeOf(name: string, tree: YamlNode | undefined, path: readonly PropertyKey[]): string {
+  if (!tree) return name;
+  const at = positionOf(tree, path);
+  const isRoot = at === tree.at && path.length > 0 && tree.kind === 'map';
+  return isRoot ? name : `${name}:${at.line}`;
+}
+
+const mostMistakes = 20;
+
+/** One error for all mistakes of a file, each on a line of its own. */
+export function mistakes(lines: readonly string[]): UsageError {
+  const shown = lines.slice(0, mostMistakes);
+  if (lines.length > mostMistakes) shown.push(`and ${lines.length - mostMistakes} more mistakes`);
+  return new UsageError(shown.join('\n'));
+}

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { failWith, messageOf, Refusal, systemCode, UsageError } from './errors.js';
+
+const codes = {
+  QUEUE_NOT_FOUND: { status: 404, title: 'Queue not found' },
+  RATE_LIMITED: { status: 429, title: 'Too many requests' },
+};
+
+test('a refusal carries its code, its sentence and what goes with it', () => {
+  const fail = failWith(codes);
+  const cause = new Error('disk');
+  const refusal = fail('RATE_LIMITED', 'Wait a second.', { retryAfterMs: 1000, cause });
+  expect(refusal).toBeInstanceOf(Refusal);
+  expect(refusal).toBeInstanceOf(Error);
+  expect(refusal.name).toBe('Refusal');
+  expect(refusal.code).toBe('RATE_LIMITED');
+  expect(refusal.detail).toBe('Wait a second.');
+  expect(refusal.extra.retryAfterMs).toBe(1000);
+  expect(refusal.message).toBe('RATE_LIMITED: Wait a second.');
+  expect(refusal.cause).toBe(cause);
+  expect('cause' in fail('QUEUE_NOT_FOUND', 'None.')).toBe(false);
+  // @ts-expect-error a code that is not in the table does not compile
+  fail('NO_SUCH_CODE', '');
+});
+
+test('a usage error is told apart by its name', () => {
+  expect(new UsageError('x').name).toBe('UsageError');
+});
+
+test.each([
+  [new Error('plain'), 'plain'],
+  ['text', 'text'],
+  [undefined, 'undefined'],
+  [null, 'null'],
+  [{ message: 'from another realm' }, 'from another realm'],
+  [Object.create(null), 'an object without a message'],
+  [Object.assign(new Error(''), { code: 'ECONNRESET' }), 'ECONNRESET'],
+  [new TypeError(''), 'TypeError'],
+  [
+    new AggregateError([new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED')]),
+    'connect ECONNREFUSED ::1; connect ECONNREFUSED',
+  ],
+])('the text of %o', (thrown, expected) => {
+  expect(messageOf(thrown)).toBe(expected);
+});
+
+test('the code of a system error, and of nothing else', () => {
+  expect(systemCode(Object.assign(new Error('x'), { code: 'ENOENT' }))).toBe('ENOENT');
+  expect(systemCode(Object.assign(new Error('x'), { code: 5 }))).toBe('');
+  expect(systemCode(new Error('x'))).toBe('');
+  expect(systemCode('ENOENT')).toBe('');
+  expect(systemCode(null)).toBe('');
+});

@@ -1,0 +1,71 @@
+/** What stands in place of a secret wherever Millrace shows or writes something. */
+export const hidden = '[hidden]';
+
+// Plurals and other endings are not meant: `input_tokens` is a count, `secret_refs` are names,
+// `tokens_file` is a path.
+const secretName =
+  /(?:authorization|cookies?|token|secret|passw(?:or)?d|passphrase|credentials?|(?:api|private|signing|access|follow)[-_.]?keys?)$/i;
+
+/** True for a header, field or key whose value should never be seen: `x-api-key`, `accessToken`. */
+export function looksSecret(name: string): boolean {
+  return secretName.test(name);
+}
+
+// Words of prose follow "bearer" and "basic" too; a credential is long, or has a digit or a
+// capital beyond its first letter.
+const bearer =
+  /\b([Bb]earer|BEARER|[Bb]asic|BASIC)(\s+)(?:[\w.~+/=-]{16,}|(?=[\w.~+/=-]+[A-Z0-9=])[\w.~+/=-]{6,})/g;
+const issued = /\b(mr_|whsec_)[\w+/=.-]{6,}/g;
+const inQuery = /([?&](?:\w*token|api[-_]?key|key|secret|password|signature)=)[^&#\s"\\]+/gi;
+const password = /(:\/\/[^\s/:@"\\]*):[^\s/@"\\]+@/g;
+
+/** Takes bearer tokens, Millrace's own tokens and secrets in URLs out of a text. */
+export function scrubText(text: string): string {
+  return text
+    .replace(bearer, `$1$2${hidden}`)
+    .replace(issued, `$1${hidden}`)
+    .replace(inQuery, `$1${hidden}`)
+    .replace(password, `$1:${hidden}@`);
+}
+
+// Wider than `secretName` on purpose: a name as a member of an object or as an item of a list.
+const secretMember =
+  /(?:authorization|cookies?|token|secret|passw(?:or)?d|passphrase|credentials?|keys?)"\s*[:,]\s*["[{]/i;
+
+/**
+ * Takes the secrets out of one line of JSON. It works on the finished line, so nothing gets past
+ * it by depth, by a child logger's fields or by an odd object that serializes itself. Lines
+ * without a suspicious name, nearly all of them, are not parsed.
+ */
+export function scrubJsonLine(line: string): string {
+  const clean = secretMember.test(line) ? hideMembers(line) : line;
+  return scrubText(clean);
+}
+
+function hideMembers(line: string): string {
+  const record: unknown = JSON.parse(line);
+  return `${JSON.stringify(hideIn(record))}\n`;
+}
+
+function hideIn(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => hideItem(value, item, index));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([name, member]): [string, unknown] => [
+    name,
+    looksSecret(name) && holdsText(member) ? hidden : hideIn(member),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+// Raw headers are a flat list: a name, its value, the next name.
+function hideItem(list: readonly unknown[], item: unknown, index: number): unknown {
+  const before = index % 2 === 1 ? list[index - 1] : undefined;
+  const follows = typeof before === 'string' && before.length < 64 && looksSecret(before);
+  return follows && typeof item === 'string' ? hidden : hideIn(item);
+}
+
+function holdsText(value: unknown): boolean {
+  return (
+    (typeof value === 'string' && value !== '') || (typeof value === 'object' && value !== null)
+  );
+}

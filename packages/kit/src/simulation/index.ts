@@ -1,0 +1,61 @@
+/**
+ * Days of a server's life in seconds, repeatable from one number.
+ *
+ * A `Simulation` is a `World` whose time is virtual. Code that takes its time, its chance and its
+ * log from there runs as it is; time leaps from timer to timer, and between two timers every
+ * promise chain runs dry. A scenario builds servers on nodes, lets faults strike, and at the end
+ * checks what must hold in spite of all. This is how the queue uses it:
+ *
+ *     await seeds(200, async (world) => {
+ *       const disk = new MemoryStore();               // outlives every crash
+ *       const handlers = {
+ *         slow: unreliable(world, { latencyMs: [5_000, 40_000] }),
+ *         failing: unreliable(world, { latencyMs: [1, 50], failChance: 0.3 }),
+ *         hanging: unreliable(world, { hangChance: 0.1 }),
+ *         flapping: unreliable(world, { flapping: { upMs: [9e4, 3e5], downMs: [1e4, 6e4] } }),
+ *       };
+ *       const boot = () => {
+ *         const node = world.node('queue-1');         // clock, random and log of its own
+ *         const store = node.guard(disk, { name: 'store' });
+ *         const call = node.guard({ post: callHandler(handlers) });
+ *         node.start(() => runQueue({ ...node, store, call }));
+ *         return node;
+ *       };
+ *       let node = boot();
+ *       world.disturb([60_000, 600_000], () => {       // power cuts
+ *         node.crash();                               // no timer fires, no promise settles
+ *         world.clock.after(3_000, () => (node = boot()));
+ *       });
+ *       world.disturb([1e5, 1e6], () => node.jumpClock(world.between([-90_000, 90_000])));
+ *
+ *       const ids = await world.complete(submitMany(disk, 500));
+ *       await world.runFor(6 * 3_600_000);
+ *       world.stopFaults();
+ *       await world.runUntil(() => disk.allSettled(ids), 3_600_000);
+ *     }, { faults: { 'store.crash_after': 0.001, 'store.fail_after': 0.01 } });
+ *
+ * A failure names its seed and shows the last events; `MILLRACE_SEED=42` runs that seed alone.
+ *
+ * Rules for code under simulation:
+ * - No setTimeout, Date.now() or Math.random(): only the world's. The journal's hash finds out.
+ * - Real work, such as the database engine writing to a real disk, is announced by
+ *   `world.pending(promise)`, or for a whole port by `node.guard(port, { io: true })`. Virtual
+ *   time waits for it, and its answers arrive in the order of the calls. Announce the outermost
+ *   promise only, and never one that itself waits for virtual time.
+ * - A node that has crashed may run on to its next `await`, as no program can stop another in
+ *   the middle of a line; what it calls through a guarded port then has no effect any more.
+ */
+import { Simulation, type SimulationOptions } from './simulation.js';
+
+export { SimulationFailure } from './failure.js';
+export type { GuardOptions } from './guard.js';
+export type { Journal, SimulationEvent } from './journal.js';
+export type { Scope as SimulatedNode } from './scope.js';
+export { runSeed, seeds, type Scenario, type SeedsOptions, type SeedsReport } from './seeds.js';
+export { unreliable, type Temper } from './unreliable.js';
+export { Simulation, type SimulationOptions };
+
+/** A world made from a seed. Its `runFor` and `runUntil` let time pass. */
+export function simulate(seed: number, options: SimulationOptions = {}): Simulation {
+  return new Simulation(seed, options);
+}

@@ -1,0 +1,93 @@
+import type { Timer } from '../clock.js';
+
+/** A timer in virtual time. */
+export interface Appointment {
+  readonly at: number;
+  /** Decides between the timers of different nodes that are due at the same instant. */
+  readonly rank: number;
+  /** Timers of one node that are due together run in the order they were made, as in Node. */
+  readonly sequence: number;
+  readonly scope: string;
+  /** None any more once it is cancelled. */
+  run: (() => void) | undefined;
+}
+
+/**
+ * Virtual time: it stands still while code runs and leaps to the next timer when all is quiet.
+ * It never goes back; only the clock on the wall does.
+ */
+export class Timeline {
+  #elapsedMs = 0;
+  #sequence = 0;
+  // A binary heap, soonest first. A cancelled timer stays until it comes to the top.
+  readonly #heap: Appointment[] = [];
+
+  get elapsedMs(): number {
+    return this.#elapsedMs;
+  }
+
+  after(delayMs: number, scope: string, rankOf: (at: number) => number, run: () => void): Timer {
+    if (Number.isNaN(delayMs)) throw new RangeError('A timer needs a delay, not NaN');
+    const at = this.#elapsedMs + Math.max(0, delayMs);
+    const sequence = this.#sequence++;
+    const appointment: Appointment = { at, rank: rankOf(at), sequence, scope, run };
+    this.#push(appointment);
+    return { cancel: () => (appointment.run = undefined) };
+  }
+
+  /** When the next timer is due. */
+  nextAt(): number | undefined {
+    while (this.#heap[0] && !this.#heap[0].run) this.#pop();
+    const at = this.#heap[0]?.at;
+    return at === Infinity ? undefined : at;
+  }
+
+  /** Moves to the next timer and takes it off the list. */
+  takeNext(): Appointment | undefined {
+    if (this.nextAt() === undefined) return undefined;
+    const next = this.#pop();
+    this.#elapsedMs = next.at;
+    return next;
+  }
+
+  moveTo(elapsedMs: number): void {
+    this.#elapsedMs = Math.max(this.#elapsedMs, elapsedMs);
+  }
+
+  #push(appointment: Appointment): void {
+    const heap = this.#heap;
+    let at = heap.length;
+    heap.push(appointment);
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!isSooner(appointment, heap[parent]!)) break;
+      heap[at] = heap[parent]!;
+      at = parent;
+    }
+    heap[at] = appointment;
+  }
+
+  #pop(): Appointment {
+    const heap = this.#heap;
+    const top = heap[0]!;
+    const last = heap.pop()!;
+    if (heap.length === 0) return top;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isSooner(heap[child + 1]!, heap[child]!)) child++;
+      if (!isSooner(heap[child]!, last)) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = last;
+    return top;
+  }
+}
+
+function isSooner(a: Appointment, b: Appointment): boolean {
+  if (a.at !== b.at) return a.at < b.at;
+  if (a.rank !== b.rank) return a.rank < b.rank;
+  return a.sequence < b.sequence;
+}
