@@ -124,7 +124,7 @@ class SeriesFamily<Label extends string, C extends Cell> {
     for (const name of this.#names) key += `${labels[name]}\0`;
     let entry = this.#cells.get(key);
     if (!entry) {
-      const own = Object.fromEntries(this.#names.map((name) => [name, String(labels[name])]));
+      const own = Object.fromEntries(this.#names.map((name) => [name, labels[name]]));
       entry = { labels: own, cell: this.#newCell() };
       this.#cells.set(key, entry);
     }

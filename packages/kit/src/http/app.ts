@@ -1,0 +1,209 @@
+import fastify from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { METHODS } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { Refusal } from '../errors.js';
+import type { CodeTable } from '../errors.js';
+import type { Metrics } from '../metrics.js';
+import type { World } from '../world.js';
+import { discardRest, hasBody } from './body.js';
+import { answerClientError } from './client-error.js';
+import { Ledger } from './exchange.js';
+import { bareProblem, defaultGlueCodes, problemFrom } from './problem.js';
+import type { GlueCodes, Problem, ProblemOptions } from './problem.js';
+
+export interface AppOptions {
+  world: World;
+  /** What each code of the server means over HTTP. */
+  codes: CodeTable;
+  metrics?: Metrics;
+  /** The codes of refusals that this layer makes, where they differ from the usual names. */
+  glueCodes?: Partial<GlueCodes>;
+  /** Last word on the shape of a problem document. */
+  shapeProblem?: (problem: Problem) => object;
+  /** Operations whose requests are counted but not logged: health checks. */
+  quietOperations?: readonly string[];
+  /** The time a client has to send its whole request. */
+  requestTimeoutMs?: number;
+  keepAliveTimeoutMs?: number;
+}
+
+/** A Fastify server with Millrace's error answers, request ids, access log and metrics. */
+export interface HttpApp {
+  readonly fastify: FastifyInstance;
+  /** Aborted when the server starts to drain. */
+  readonly ending: AbortSignal;
+  /** Every route that was added, as Fastify spells it. */
+  readonly routes: readonly { method: string; url: string }[];
+  /** From now on every answer closes its connection, and open-ended streams are told to end. */
+  beginDrain(): void;
+}
+
+type Take = (request: FastifyRequest, reply: FastifyReply) => void;
+
+export interface SentProblem {
+  body: object;
+  code: string | undefined;
+}
+
+/** What the operations are bound to: an app, and the ways to answer on it. */
+export class AppCore implements HttpApp {
+  readonly fastify: FastifyInstance;
+  readonly world: World;
+  readonly glueCodes: GlueCodes;
+  readonly routes: { method: string; url: string }[] = [];
+  /** Takes requests that no route of Fastify matches. */
+  routeMissing: Take = (request, reply) => this.#refuseUnknown(request, reply);
+  /** Takes requests whose path cannot be decoded; they reach no route and no hook. */
+  pathUnreadable: Take = (request, reply) => this.#refuseUnknown(request, reply);
+  readonly #options: AppOptions;
+  readonly #ending = new AbortController();
+  readonly #ledger: Ledger;
+
+  constructor(options: AppOptions) {
+    const { world, metrics, quietOperations } = options;
+    this.#options = options;
+    this.world = world;
+    this.glueCodes = { ...defaultGlueCodes, ...options.glueCodes };
+    checkGlueCodes(this.glueCodes, options.codes);
+    this.#ledger = new Ledger({
+      clock: world.clock,
+      log: world.log,
+      metrics,
+      quietOperations: new Set(quietOperations),
+    });
+    this.fastify = newFastify(options, (request, reply) => {
+      this.#ledger.open(request, reply);
+      this.pathUnreadable(request, reply);
+    });
+    this.fastify.decorateRequest('exchange');
+    this.fastify.addHook('onRoute', ({ method, url }) => {
+      for (const one of [method].flat()) this.routes.push({ method: one, url });
+    });
+    this.fastify.addHook('onRequest', (request, reply, done) => {
+      this.#ledger.open(request, reply);
+      done();
+    });
+    this.fastify.setErrorHandler((error, request, reply) => {
+      this.fail(error, request, reply);
+    });
+    this.fastify.setNotFoundHandler((request, reply) => this.routeMissing(request, reply));
+  }
+
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  beginDrain(): void {
+    this.#ending.abort(new Error('The server is shutting down'));
+  }
+
+  /** To be called on every reply before it is sent. */
+  prepare(reply: FastifyReply): void {
+    const { raw } = reply.request;
+    if (!raw.complete && hasBody(raw)) discardRest(raw, reply.raw, leftoverLimitBytes);
+    else if (this.#ending.signal.aborted) reply.header('connection', 'close');
+  }
+
+  /** Sends a text as it is: Fastify would add a charset to JSON types, which have none. */
+  send(reply: FastifyReply, status: number, contentType: string, text: string): void {
+    this.prepare(reply);
+    reply.code(status).header('content-type', contentType).serializer(asIs).send(text);
+  }
+
+  /** Answers with the problem that the error stands for, and returns what it said. */
+  fail(error: unknown, request: FastifyRequest, reply: FastifyReply): SentProblem | undefined {
+    const { log } = this.world;
+    const notes = { err: error, request_id: request.id };
+    if (reply.sent) {
+      log.error(notes, 'a request failed after its answer had begun');
+      if (!reply.raw.writableEnded) reply.raw.destroy();
+      return undefined;
+    }
+    const { codes, shapeProblem } = this.#options;
+    const options = { codes, glueCodes: this.glueCodes };
+    const { problem, headers, isBug } = problemFor(error, request.id, options);
+    if (isBug) log.error(notes, 'a request met a bug');
+    else if (problem.status >= 500) log.warn(notes, 'a request could not be served');
+    try {
+      const body = shapeProblem?.(problem) ?? problem;
+      reply.headers(headers);
+      this.send(reply, problem.status, 'application/problem+json', JSON.stringify(body));
+      return { body, code: problem.code };
+    } catch (bug) {
+      log.error({ err: bug, request_id: request.id }, 'a problem could not be sent');
+      reply.raw.destroy();
+      return undefined;
+    }
+  }
+
+  #refuseUnknown(request: FastifyRequest, reply: FastifyReply): void {
+    const refusal = new Refusal(this.glueCodes.notFound, 'There is nothing at this path.');
+    this.fail(refusal, request, reply);
+  }
+}
+
+/** An app without a document, for a listener of its own such as the one of the metrics. */
+export function createApp(options: AppOptions): HttpApp {
+  return new AppCore(options);
+}
+
+// What a client that was answered early may still send before its connection is cut.
+const leftoverLimitBytes = 67_108_864;
+
+const sane = /^[A-Za-z0-9._~:-]{1,128}$/;
+
+function newFastify(
+  options: AppOptions,
+  onUnreadablePath: (request: FastifyRequest, reply: FastifyReply) => void,
+): FastifyInstance {
+  const { clock, random, log } = options.world;
+  const newRequestId = () => random.ulid(clock.now());
+  const shapeProblem = options.shapeProblem ?? ((problem: Problem) => problem);
+  const instance = fastify({
+    logger: false,
+    genReqId: (raw: IncomingMessage) => {
+      const given = raw.headers['x-request-id'];
+      return typeof given === 'string' && sane.test(given) ? given : newRequestId();
+    },
+    requestTimeout: options.requestTimeoutMs ?? 120_000,
+    keepAliveTimeout: options.keepAliveTimeoutMs ?? 72_000,
+    return503OnClosing: false,
+    frameworkErrors: (_error, request, reply) => onUnreadablePath(request, reply),
+    clientErrorHandler: (error, socket) => {
+      const requestId = newRequestId();
+      const status = answerClientError(error, socket, requestId, shapeProblem);
+      if (status) log.info({ request_id: requestId, status, reason: error.code }, 'bad request');
+    },
+  });
+  // Bodies are read by the operation itself: Fastify would answer 415 before 413, and cut the
+  // connection of a client that is still sending.
+  for (const method of instance.supportedMethods) {
+    if (!METHODS.includes(method)) continue;
+    instance.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
+  return instance;
+}
+
+/** Fastify's own errors carry a status; whatever is not the caller's fault is a bug. */
+function problemFor(error: unknown, requestId: string, options: ProblemOptions) {
+  const status = (error as { statusCode?: unknown } | null)?.statusCode;
+  if (error instanceof Error && !(error instanceof Refusal) && isClientStatus(status)) {
+    return { problem: bareProblem(status, error.message, requestId), headers: {}, isBug: false };
+  }
+  return problemFrom(error, requestId, options);
+}
+
+function isClientStatus(status: unknown): status is number {
+  return typeof status === 'number' && status >= 400 && status < 500;
+}
+
+function checkGlueCodes(glueCodes: GlueCodes, codes: CodeTable): void {
+  for (const code of Object.values(glueCodes)) {
+    if (!Object.hasOwn(codes, code)) {
+      throw new Error(`The table of codes lacks ${code}; add it or name another by glueCodes`);
+    }
+  }
+}
+
+const asIs = (payload: unknown) => payload as string;

@@ -1,0 +1,210 @@
+import type { CodeTable } from '../errors.js';
+import type { BoundApp } from './bind.js';
+import { follow, operationsOf, valueAt } from './document.js';
+import type { OpenApiDocument, OperationDescription } from './document.js';
+
+export interface ContractCheckOptions {
+  /** Headers that authenticate a caller, for the paths that need one. */
+  headers: Readonly<Record<string, string>>;
+  /** The roles the server knows; each protected operation must ask for one of them. */
+  roles?: readonly string[];
+  /** The server's own table of roles by operation, where it keeps one. */
+  roleOf?: (operationId: string) => string | undefined;
+  /** Routes that the document leaves out on purpose. */
+  undocumentedRoutes?: readonly string[];
+  /** True for a server that also lets callers without a token in. */
+  admitsAnyone?: boolean;
+}
+
+/**
+ * Every difference between a document and the server that should be its image, both ways. The
+ * server is asked over HTTP which methods each path takes; no handler runs.
+ */
+export async function contractDifferences(
+  document: OpenApiDocument,
+  app: BoundApp,
+  options: ContractCheckOptions,
+): Promise<string[]> {
+  const operations = operationsOf(document);
+  return [
+    ...operationDifferences(operations, app.operations),
+    ...codeDifferences(document, app.codes),
+    ...operations.flatMap((operation) => outcomeDifferences(operation, app.codes)),
+    ...operations.flatMap((operation) => roleDifferences(operation, options)),
+    ...schemaDifferences(document),
+    ...routeDifferences(operations, app, options),
+    ...(await pathDifferences(operations, app, options)),
+  ];
+}
+
+function operationDifferences(
+  documented: readonly OperationDescription[],
+  served: readonly OperationDescription[],
+): string[] {
+  const differences: string[] = [];
+  const servedById = new Map(served.map((operation) => [operation.id, operation]));
+  for (const operation of documented) {
+    const other = servedById.get(operation.id);
+    servedById.delete(operation.id);
+    if (!other) {
+      differences.push(`The server does not serve the operation ${operation.id}`);
+      continue;
+    }
+    for (const trait of ['method', 'path', 'isPublic', 'minRole', 'invalidCode'] as const) {
+      if (operation[trait] === other[trait]) continue;
+      differences.push(
+        `${operation.id}: ${trait} is ${String(operation[trait])} in the document ` +
+          `and ${String(other[trait])} in the server`,
+      );
+    }
+  }
+  for (const id of servedById.keys()) differences.push(`The document lacks the operation ${id}`);
+  return differences;
+}
+
+function codeDifferences(document: OpenApiDocument, codes: CodeTable): string[] {
+  const documented = document['x-error-codes'] ?? {};
+  const differences: string[] = [];
+  for (const [code, { status, title }] of Object.entries(documented)) {
+    const own = Object.hasOwn(codes, code) ? codes[code] : undefined;
+    if (!own) differences.push(`The server lacks the code ${code}`);
+    else if (own.status !== status) {
+      differences.push(`${code} is ${status} in the document and ${own.status} in the server`);
+    } else if (own.title !== title) {
+      differences.push(
+        `${code} is titled "${title}" in the document, "${own.title}" in the server`,
+      );
+    }
+  }
+  for (const code of Object.keys(codes)) {
+    if (!Object.hasOwn(documented, code)) differences.push(`The document lacks the code ${code}`);
+  }
+  return [...differences, ...problemSchemaDifferences(document, Object.keys(documented))];
+}
+
+/** The schema of a problem lists the codes once more. */
+function problemSchemaDifferences(document: OpenApiDocument, codes: readonly string[]): string[] {
+  const pointer = '/components/schemas/Problem/properties/code';
+  if (valueAt(document, pointer) === undefined) return ['The document has no schema Problem.code'];
+  const listed = follow(document, pointer).value['enum'];
+  if (!Array.isArray(listed)) return ['Problem.code does not list its values'];
+  const missing = codes.filter((code) => !listed.includes(code));
+  const extra = listed.filter((code) => !codes.includes(code as string));
+  return [
+    ...missing.map((code) => `Problem.code does not list ${code}`),
+    ...extra.map((code) => `Problem.code lists ${String(code)}, which x-error-codes lacks`),
+  ];
+}
+
+function outcomeDifferences(operation: OperationDescription, codes: CodeTable): string[] {
+  const differences: string[] = [];
+  const statuses = new Set<number>();
+  for (const code of operation.codes) {
+    const meaning = Object.hasOwn(codes, code) ? codes[code] : undefined;
+    if (!meaning) {
+      differences.push(`${operation.id} may answer ${code}, which is not a code of the server`);
+      continue;
+    }
+    statuses.add(meaning.status);
+    const response = operation.responses.find(({ status }) => status === meaning.status);
+    if (!response) {
+      differences.push(`${operation.id} may answer ${code}, but documents no ${meaning.status}`);
+    } else if (!response.contents.some((c) => c.mediaType === 'application/problem+json')) {
+      differences.push(`${operation.id}: its ${meaning.status} is not application/problem+json`);
+    }
+  }
+  for (const { status } of operation.responses) {
+    if (status >= 400 && !statuses.has(status)) {
+      differences.push(`${operation.id} documents ${status}, but none of its codes has it`);
+    }
+  }
+  const { invalidCode } = operation;
+  if (invalidCode !== undefined && !operation.codes.includes(invalidCode)) {
+    differences.push(`${operation.id}: its x-codes leave out its x-invalid-code ${invalidCode}`);
+  }
+  return differences;
+}
+
+function roleDifferences(
+  { id, isPublic, minRole }: OperationDescription,
+  { roles, roleOf }: ContractCheckOptions,
+): string[] {
+  const differences: string[] = [];
+  if (isPublic && minRole !== undefined) differences.push(`${id} is public and asks for a role`);
+  if (roles && !isPublic && (minRole === undefined || !roles.includes(minRole))) {
+    differences.push(
+      `${id} asks for the role ${minRole ?? '(none)'}, not one of ${roles.join(', ')}`,
+    );
+  }
+  if (roleOf && roleOf(id) !== minRole) {
+    differences.push(
+      `${id} asks for ${minRole ?? 'no role'} in the document and ` +
+        `${roleOf(id) ?? 'no role'} in the server`,
+    );
+  }
+  return differences;
+}
+
+/** Schemas that nothing refers to describe nothing that the server does. */
+function schemaDifferences(document: OpenApiDocument): string[] {
+  const reached = new Set<string>();
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const ref = (value as { $ref?: unknown }).$ref;
+    if (typeof ref === 'string' && ref.startsWith('#/') && !reached.has(ref)) {
+      reached.add(ref);
+      visit(valueAt(document, decodeURIComponent(ref.slice(1))));
+    }
+    for (const child of Object.values(value)) visit(child);
+  };
+  visit(document.paths);
+  visit(document.webhooks);
+  return Object.keys(document.components?.schemas ?? {})
+    .filter((name) => !reached.has(`#/components/schemas/${name}`))
+    .map((name) => `No operation uses the schema ${name}`);
+}
+
+function routeDifferences(
+  operations: readonly OperationDescription[],
+  app: BoundApp,
+  { undocumentedRoutes = [] }: ContractCheckOptions,
+): string[] {
+  const paths = new Set(operations.map((operation) => operation.path));
+  return [...new Set(app.routes.map((route) => route.url))]
+    .filter((url) => !undocumentedRoutes.includes(url))
+    .map((url) =>
+      paths.has(url)
+        ? `The route ${url} stands before the operation of that path`
+        : `The document lacks the route ${url}`,
+    );
+}
+
+/** TRACE is in no document of ours, so the server has to say what it would take instead. */
+async function pathDifferences(
+  operations: readonly OperationDescription[],
+  app: BoundApp,
+  { headers, admitsAnyone = false }: ContractCheckOptions,
+): Promise<string[]> {
+  const differences: string[] = [];
+  for (const path of new Set(operations.map((operation) => operation.path))) {
+    const here = operations.filter((operation) => operation.path === path);
+    const methods = new Set(here.map((operation) => operation.method));
+    if (methods.has('GET')) methods.add('HEAD');
+    const expected = [...methods].sort().join(', ');
+    const url = path.replaceAll(/\{[^{}]+\}/g, 'probe');
+    const answer = await app.fastify.inject({ method: 'TRACE', url, headers });
+    const allow = answer.headers.allow ?? '';
+    if (answer.statusCode !== 405) {
+      differences.push(`TRACE ${url} answers ${answer.statusCode}, not 405`);
+    } else if (allow.split(', ').sort().join(', ') !== expected) {
+      differences.push(`${path} takes ${allow} in the server and ${expected} in the document`);
+    }
+    const isProtected = here.some((operation) => !operation.isPublic);
+    if (admitsAnyone || !isProtected) continue;
+    const stranger = await app.fastify.inject({ method: 'TRACE', url });
+    if (stranger.statusCode !== 401) {
+      differences.push(`${path} answers ${stranger.statusCode} without a token, not 401`);
+    }
+  }
+  return differences;
+}

@@ -1,0 +1,198 @@
+import { EventEmitter } from 'node:events';
+import { Agent, request as httpRequest } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { listeningLog, sampleHandlers, startSample, token } from '../../test/http/sample-server.js';
+import { systemClock } from '../clock.js';
+import { drainHttp, serveUntilSignal } from './drain.js';
+import type { DrainStep, SignalSource } from './drain.js';
+import { eventStream } from './sse.js';
+
+interface Got {
+  status: number;
+  connection: string | undefined;
+  text: string;
+}
+
+function get(url: string, agent: Agent): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const onResponse = (response: IncomingMessage) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => (text += part));
+      response.on('error', reject);
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, connection: response.headers.connection, text }),
+      );
+    };
+    httpRequest(url, { agent, headers: token }, onResponse).on('error', reject).end();
+  });
+}
+
+/** A server whose `getTask` answers when it is told to. */
+async function startSlow() {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const server = await startSample({
+    handlers: {
+      ...sampleHandlers(),
+      getTask: async () => {
+        await released;
+        return { status: 200, body: { done: true } };
+      },
+      watchEvents: ({ signal, ending }) => ({
+        status: 200,
+        contentType: 'text/event-stream',
+        content: eventStream(never(), { clock: systemClock, signals: [signal, ending] }),
+      }),
+    },
+  });
+  return { server, release };
+}
+
+async function* never(): AsyncGenerator<{ data: string }> {
+  await new Promise(() => undefined);
+  yield { data: 'unreachable' };
+}
+
+describe('a drain', () => {
+  test('finishes what is under way, closes the rest and takes nothing new', async () => {
+    const { server, release } = await startSlow();
+    const agent = new Agent({ keepAlive: true });
+    await get(`${server.url}/healthz`, agent);
+    const underWay = get(`${server.url}/v1/tasks/1`, agent);
+    await pause(50);
+    const drained = drainHttp(server.app, { clock: systemClock, deadlineMs: 10_000 });
+    await pause(50);
+    await expect(fetch(`${server.url}/healthz`)).rejects.toThrow();
+    release();
+    expect(await underWay).toMatchObject({ status: 200, connection: 'close' });
+    expect(await drained).toBe(true);
+    agent.destroy();
+  });
+
+  test('ends open streams by their signal', async () => {
+    const { server } = await startSlow();
+    const agent = new Agent({ keepAlive: true });
+    const stream = get(`${server.url}/v1/events`, agent);
+    await pause(50);
+    expect(await drainHttp(server.app, { clock: systemClock, deadlineMs: 10_000 })).toBe(true);
+    expect((await stream).text).toBe(': open\n\n');
+    agent.destroy();
+  });
+
+  test('cuts what is still open at the deadline', async () => {
+    const { server } = await startSlow();
+    const agent = new Agent({ keepAlive: true });
+    const stuck = get(`${server.url}/v1/tasks/1`, agent).catch((error: Error) => error.message);
+    await pause(50);
+    expect(await drainHttp(server.app, { clock: systemClock, deadlineMs: 100 })).toBe(false);
+    expect(await stuck).toMatch(/socket hang up|ECONNRESET/);
+    agent.destroy();
+  });
+
+  test('is cut short by a signal', async () => {
+    const { server } = await startSlow();
+    const agent = new Agent();
+    const stuck = get(`${server.url}/v1/tasks/1`, agent).catch((error: Error) => error.message);
+    await pause(50);
+    const options = { clock: systemClock, deadlineMs: 60_000, signal: AbortSignal.timeout(50) };
+    expect(await drainHttp(server.app, options)).toBe(false);
+    await stuck;
+  });
+});
+
+class FakeProcess extends EventEmitter implements SignalSource {
+  exits: number[] = [];
+  exit(code: number): void {
+    this.exits.push(code);
+  }
+}
+
+function serve(steps: DrainStep[], deadlineMs = 1000) {
+  const signals = new FakeProcess();
+  const log = listeningLog();
+  const code = serveUntilSignal({ clock: systemClock, log, deadlineMs, steps, signals });
+  return { signals, log, code };
+}
+
+describe('until a signal', () => {
+  test('the steps run in order, and the code is 0', async () => {
+    const ran: string[] = [];
+    const step = (name: string): DrainStep => ({
+      name,
+      run: async () => {
+        await pause(5);
+        ran.push(name);
+      },
+    });
+    const { signals, code } = serve([step('readiness'), step('http'), step('storage')]);
+    signals.emit('SIGTERM');
+    expect(await code).toBe(0);
+    expect(ran).toEqual(['readiness', 'http', 'storage']);
+    expect(signals.listenerCount('SIGTERM') + signals.listenerCount('SIGINT')).toBe(0);
+  });
+
+  test('the process itself is listened to', async () => {
+    const log = listeningLog();
+    const code = serveUntilSignal({ clock: systemClock, log, deadlineMs: 1000, steps: [] });
+    process.kill(process.pid, 'SIGTERM');
+    expect(await code).toBe(0);
+    expect(log.lines.map(({ message }) => message)).toEqual(['draining', 'drained']);
+  });
+
+  test('a failing step is logged and the next ones still run', async () => {
+    let closed = false;
+    const { signals, code, log } = serve([
+      { name: 'http', run: () => Promise.reject(new Error('stuck')) },
+      {
+        name: 'sync',
+        run: () => {
+          throw new Error('thrown');
+        },
+      },
+      { name: 'storage', run: () => (closed = true) },
+    ]);
+    signals.emit('SIGINT');
+    expect(await code).toBe(1);
+    expect(closed).toBe(true);
+    expect(
+      log.lines.filter(({ level }) => level === 'error').map(({ message }) => message),
+    ).toEqual(['a drain step failed: stuck', 'a drain step failed: thrown']);
+  });
+
+  test('a step that does not end is left at the deadline, with its signal aborted', async () => {
+    let told = false;
+    let closed = false;
+    const { signals, code, log } = serve(
+      [
+        {
+          name: 'http',
+          run: (signal) => new Promise(() => signal.addEventListener('abort', () => (told = true))),
+        },
+        { name: 'storage', run: () => (closed = true) },
+      ],
+      50,
+    );
+    signals.emit('SIGTERM');
+    expect(await code).toBe(1);
+    expect([told, closed]).toEqual([true, true]);
+    expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn' }));
+  });
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('a second signal, %s, ends the process at once with %i', async (name, exitCode) => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const { signals, code } = serve([{ name: 'http', run: () => held }]);
+    signals.emit('SIGTERM');
+    await pause(5);
+    expect(signals.exits).toEqual([]);
+    signals.emit(name);
+    expect(signals.exits).toEqual([exitCode]);
+    release();
+    await code;
+  });
+});

@@ -1,0 +1,128 @@
+import type { Clock } from '../clock.js';
+import { messageOf } from '../errors.js';
+import type { Log } from '../log.js';
+import type { HttpApp } from './app.js';
+
+export interface DrainOptions {
+  clock: Clock;
+  /** What is still open after this long is cut. */
+  deadlineMs: number;
+  /** Cuts it sooner. */
+  signal?: AbortSignal;
+}
+
+const idleCheckMs = 50;
+
+/**
+ * Stops a server gently: no new connections, idle ones closed, requests under way finished, and
+ * open-ended streams told to end. Returns false when something had to be cut at the deadline.
+ */
+export async function drainHttp(app: HttpApp, options: DrainOptions): Promise<boolean> {
+  const { clock, deadlineMs, signal } = options;
+  const { fastify } = app;
+  let isGentle = true;
+  const cut = () => {
+    isGentle = false;
+    fastify.server.closeAllConnections();
+  };
+  app.beginDrain();
+  const closed = fastify.close();
+  // A connection that was busy when the server closed turns idle later.
+  let check = clock.after(0, function closeIdle() {
+    fastify.server.closeIdleConnections();
+    check = clock.after(idleCheckMs, closeIdle);
+  });
+  const deadline = clock.after(deadlineMs, cut);
+  if (signal?.aborted) cut();
+  signal?.addEventListener('abort', cut, { once: true });
+  try {
+    await closed;
+  } finally {
+    check.cancel();
+    deadline.cancel();
+    signal?.removeEventListener('abort', cut);
+  }
+  return isGentle;
+}
+
+/** One thing to do before the process ends. Steps run in order. */
+export interface DrainStep {
+  name: string;
+  /** `signal` is aborted when the time for all steps is over. */
+  run: (signal: AbortSignal) => unknown;
+}
+
+export interface SignalSource {
+  on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+  removeListener(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+  exit(code: number): void;
+}
+
+export interface ServeOptions {
+  clock: Clock;
+  log: Log;
+  /** The time that all steps have together. */
+  deadlineMs: number;
+  steps: readonly DrainStep[];
+  /** The process; another one in tests. */
+  signals?: SignalSource;
+}
+
+const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/**
+ * Waits for SIGTERM or SIGINT, then runs the steps. Resolves with the exit code: 0 when all went
+ * well, 1 when a step failed or the time ran out. A second signal ends the process at once.
+ */
+export async function serveUntilSignal(options: ServeOptions): Promise<number> {
+  const { log, signals = process } = options;
+  let firstSignal: ((name: string) => void) | undefined;
+  const waiting = new Promise<string>((resolve) => (firstSignal = resolve));
+  const receive = (name: keyof typeof exitCodes) => () => {
+    if (firstSignal === undefined) {
+      log.warn({ signal: name }, 'second signal, stopping at once');
+      signals.exit(exitCodes[name]);
+      return;
+    }
+    firstSignal(name);
+    firstSignal = undefined;
+  };
+  const onTerm = receive('SIGTERM');
+  const onInt = receive('SIGINT');
+  signals.on('SIGTERM', onTerm);
+  signals.on('SIGINT', onInt);
+  // A process that only waits for a signal has nothing else to keep it alive.
+  const alive = setInterval(() => undefined, 2 ** 30);
+  try {
+    const name = await waiting;
+    log.info({ signal: name }, 'draining');
+    return await runSteps(options);
+  } finally {
+    clearInterval(alive);
+    signals.removeListener('SIGTERM', onTerm);
+    signals.removeListener('SIGINT', onInt);
+  }
+}
+
+async function runSteps({ clock, log, deadlineMs, steps }: ServeOptions): Promise<number> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const timeUp = new Promise<'time is up'>((resolve) => {
+    signal.addEventListener('abort', () => resolve('time is up'), { once: true });
+  });
+  const deadline = clock.after(deadlineMs, () => controller.abort());
+  let exitCode = 0;
+  for (const step of steps) {
+    try {
+      const outcome = await Promise.race([Promise.resolve(step.run(signal)), timeUp]);
+      if (outcome !== 'time is up') continue;
+      log.warn({ step: step.name, deadline_ms: deadlineMs }, 'a drain step did not end in time');
+    } catch (error) {
+      log.error({ step: step.name, err: error }, `a drain step failed: ${messageOf(error)}`);
+    }
+    exitCode = 1;
+  }
+  deadline.cancel();
+  if (exitCode === 0) log.info({}, 'drained');
+  return exitCode;
+}

@@ -1,0 +1,98 @@
+import { lookup } from 'node:dns/promises';
+import { addressOf, addressText } from '../config/address.js';
+import type { Address } from '../config/address.js';
+import { UsageError, messageOf, systemCode } from '../errors.js';
+import type { HttpApp } from './app.js';
+
+export interface Listener {
+  /** With the real port, also when port 0 was asked for. */
+  url: string;
+  /** Stops at once, cutting what is still open. To stop gently, drain the app. */
+  close(): Promise<void>;
+}
+
+export interface ListenOptions {
+  /** The flag that sets this address, for the advice in error messages. */
+  flag?: string;
+}
+
+/** Starts to listen at `host:port`; port 0 means any free one. */
+export async function listen(
+  app: Pick<HttpApp, 'fastify'>,
+  address: string,
+  { flag = '--listen' }: ListenOptions = {},
+): Promise<Listener> {
+  const { host, port } = parse(address, flag);
+  const { fastify } = app;
+  try {
+    // Fastify binds twice for "localhost"; one address is enough and easier to close.
+    const resolved = (await lookup(host)).address;
+    await fastify.listen({ host: resolved, port });
+  } catch (error) {
+    throw listenError(error, address, flag);
+  }
+  const bound = fastify.server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('The server has no port');
+  return {
+    url: urlOf({ host, port: bound.port }),
+    close: async () => {
+      const closed = fastify.close();
+      fastify.server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function parse(text: string, flag: string): Address {
+  try {
+    return addressOf(text);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new UsageError(`${flag} ${error.message}`);
+  }
+}
+
+/** The URL of a server on this address. */
+export function urlOf(address: Address, scheme = 'http'): string {
+  return `${scheme}://${addressText(address)}`;
+}
+
+/** One line for the person who started the server, where it is theirs to fix. */
+export function listenError(error: unknown, address: string, flag = '--listen'): unknown {
+  switch (systemCode(error)) {
+    case 'EADDRINUSE':
+      return new UsageError(
+        `${address} is already in use: stop the other server or pass ${flag} host:port`,
+      );
+    case 'EACCES':
+      return new UsageError(
+        `${address} may not be listened at by this user: ` +
+          `pass ${flag} host:port with a port above 1023`,
+      );
+    case 'EADDRNOTAVAIL':
+      return new UsageError(
+        `${address} is not an address of this machine: pass ${flag} with one that is`,
+      );
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new UsageError(`The host of ${address} is not known: pass ${flag} host:port`);
+    default:
+      return error instanceof Error
+        ? error
+        : new Error(`Could not listen at ${address}: ${messageOf(error)}`);
+  }
+}
+
+export interface Announcement {
+  component: string;
+  listener: string;
+  url: string;
+}
+
+/** Tells whoever started the process where it listens: one line of JSON on stdout. */
+export function announce(
+  { component, listener, url }: Announcement,
+  write: (line: string) => void = (line) => process.stdout.write(line),
+): void {
+  write(`${JSON.stringify({ event: 'listening', component, listener, url })}\n`);
+}

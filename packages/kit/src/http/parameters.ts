@@ -1,0 +1,162 @@
+import { Refusal } from '../errors.js';
+import type { FieldError } from '../errors.js';
+import { sentence } from './body.js';
+import type { OperationDescription, ParameterDescription, ParameterPlace } from './document.js';
+import type { Thing } from './explain.js';
+import { schemaRef } from './schemas.js';
+import type { Check, DocumentSchemas } from './schemas.js';
+
+/** Reads the parameters of one place from their text, or refuses. */
+export interface ParameterReader {
+  /** `given` holds text by name, or a list of texts where a name was repeated. */
+  read(given: Readonly<Record<string, unknown>>): Record<string, unknown>;
+}
+
+export interface ParameterOptions {
+  place: ParameterPlace;
+  fillDefaults: boolean;
+  /** The code of a refusal, for parameters that do not name their own. */
+  invalidCode: string | undefined;
+}
+
+const things: Record<ParameterPlace, Thing> = {
+  path: 'path parameter',
+  query: 'query parameter',
+  header: 'header',
+};
+
+/** Undefined when there is nothing to read and nothing to refuse. */
+export function parameterReader(
+  operation: OperationDescription,
+  schemas: DocumentSchemas,
+  { place, fillDefaults, invalidCode }: ParameterOptions,
+): ParameterReader | undefined {
+  const parameters = operation.parameters.filter((parameter) => parameter.place === place);
+  const refusesUnknown = place === 'query' && !operation.allowsUnknownQuery;
+  if (parameters.length === 0 && !refusesUnknown) return undefined;
+  for (const parameter of parameters) {
+    if ((parameter.invalidCode ?? invalidCode) === undefined) {
+      throw new Error(
+        `${operation.id}: no code for a bad ${things[place]} ${parameter.name}; ` +
+          'give the operation an x-invalid-code or the server a default',
+      );
+    }
+  }
+  const fields = parameters.map(fieldOf);
+  const schema = {
+    type: 'object',
+    properties: Object.fromEntries(fields.map((field) => [field.name, field.schema])),
+    required: parameters.filter((parameter) => parameter.required).map(({ name }) => name),
+    ...(refusesUnknown && { additionalProperties: false }),
+  };
+  const check = schemas.of(schema, { thing: things[place], fillDefaults });
+  const codeFor = codeFinder(parameters, invalidCode);
+  return {
+    read: (given) => {
+      const values = refusesUnknown ? readAll(given, fields) : readNamed(given, fields);
+      if (!check.accepts(values)) throw refuse(check, values, place, codeFor);
+      return values;
+    },
+  };
+}
+
+interface Field {
+  name: string;
+  /** The name it is looked up by: a header arrives in lower case. */
+  key: string;
+  schema: object;
+  parse: (given: unknown) => unknown;
+}
+
+function fieldOf(parameter: ParameterDescription): Field {
+  const { name, place, schema, pointer } = parameter;
+  return {
+    name,
+    key: place === 'header' ? name.toLowerCase() : name,
+    schema: {
+      $ref: schemaRef(pointer),
+      ...('default' in schema && { default: schema['default'] }),
+    },
+    parse: parserFor(parameter),
+  };
+}
+
+function readNamed(given: Readonly<Record<string, unknown>>, fields: readonly Field[]) {
+  const values: Record<string, unknown> = {};
+  for (const field of fields) {
+    const text = given[field.key];
+    if (text !== undefined) values[field.name] = field.parse(text);
+  }
+  return values;
+}
+
+/** Names that no field has come along as they are, for the schema to refuse. */
+function readAll(given: Readonly<Record<string, unknown>>, fields: readonly Field[]) {
+  // Without a prototype, "__proto__" is a name like any other.
+  const values = Object.create(null) as Record<string, unknown>;
+  for (const key in given) {
+    const field = fields.find((known) => known.key === key);
+    values[key] = field ? field.parse(given[key]) : given[key];
+  }
+  return values;
+}
+
+/**
+ * Text that is no number or truth value stays text, so that the schema refuses it by its type
+ * and the caller is told what was expected.
+ */
+function parserFor(parameter: ParameterDescription): Field['parse'] {
+  const types = [parameter.schema['type'] ?? 'string'].flat() as string[];
+  if (types.includes('object')) {
+    throw new Error(`Parameter ${parameter.name} is an object, which no parameter can be`);
+  }
+  if (types.includes('array')) {
+    const items = (parameter.schema['items'] ?? {}) as { type?: string | string[] };
+    const itemTypes = [items.type ?? 'string'].flat();
+    const split = parameter.commaSeparated;
+    return (given) =>
+      [given]
+        .flat()
+        .flatMap((text) => (split && typeof text === 'string' ? text.split(',') : [text]))
+        .map((text) => parseScalar(text, itemTypes));
+  }
+  return (given) => parseScalar(given, types);
+}
+
+const wholeNumber = /^-?(?:0|[1-9]\d{0,63})$/;
+const anyNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+function parseScalar(given: unknown, types: readonly string[]): unknown {
+  if (typeof given !== 'string') return given;
+  if (types.includes('integer') && wholeNumber.test(given)) return Number(given);
+  if (types.includes('number') && given.length <= 32 && anyNumber.test(given)) {
+    return Number(given);
+  }
+  if (types.includes('boolean') && (given === 'true' || given === 'false')) {
+    return given === 'true';
+  }
+  return given;
+}
+
+function codeFinder(parameters: readonly ParameterDescription[], invalidCode: string | undefined) {
+  return (fault: FieldError): string => {
+    const name = fault.pointer.split('/')[1];
+    const parameter = parameters.find((known) => known.name === name);
+    const code = parameter?.invalidCode ?? invalidCode ?? parameters[0]?.invalidCode;
+    if (code === undefined) throw new Error(`No code for the fault ${fault.message}`);
+    return code;
+  };
+}
+
+function refuse(
+  check: Check,
+  values: Record<string, unknown>,
+  place: ParameterPlace,
+  codeFor: (fault: FieldError) => string,
+): Refusal {
+  const faults = check.faults(values);
+  const first = faults[0] ?? { pointer: '', message: 'is not valid' };
+  const name = first.pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
+  const detail = `The ${things[place]} "${name}" ${sentence(first.message)}`;
+  return new Refusal(codeFor(first), detail, { errors: faults });
+}

@@ -1,0 +1,111 @@
+import { STATUS_CODES } from 'node:http';
+import { Refusal } from '../errors.js';
+import type { CodeTable, FieldError } from '../errors.js';
+
+/** An RFC 9457 problem document. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  /** Absent only where the fault lies below the API: bytes that are no HTTP request. */
+  code?: string;
+  errors?: readonly FieldError[];
+  [member: string]: unknown;
+}
+
+export interface ProblemAnswer {
+  problem: Problem;
+  headers: Readonly<Record<string, string>>;
+  /** True when the caller did nothing wrong: the error behind it belongs in the log. */
+  isBug: boolean;
+}
+
+/** Names the code of every refusal that the HTTP glue makes by itself. */
+export interface GlueCodes {
+  notFound: string;
+  methodNotAllowed: string;
+  payloadTooLarge: string;
+  unsupportedMediaType: string;
+  internal: string;
+}
+
+export const defaultGlueCodes: GlueCodes = {
+  notFound: 'NOT_FOUND',
+  methodNotAllowed: 'METHOD_NOT_ALLOWED',
+  payloadTooLarge: 'PAYLOAD_TOO_LARGE',
+  unsupportedMediaType: 'UNSUPPORTED_MEDIA_TYPE',
+  internal: 'INTERNAL',
+};
+
+export interface ProblemOptions {
+  codes: CodeTable;
+  glueCodes: GlueCodes;
+}
+
+/** `QUEUE_NOT_FOUND` is `urn:millrace:problem:queue-not-found`. */
+export function problemType(code: string): string {
+  return `urn:millrace:problem:${code.toLowerCase().replaceAll('_', '-')}`;
+}
+
+/**
+ * The one way from an error to what the caller sees. Whatever is not a refusal with a code of the
+ * table is a bug, and shows nothing of itself.
+ */
+export function problemFrom(
+  error: unknown,
+  requestId: string,
+  options: ProblemOptions,
+): ProblemAnswer {
+  const { codes, glueCodes } = options;
+  const instance = requestInstance(requestId);
+  const meaning = error instanceof Refusal ? meaningOf(codes, error.code) : undefined;
+  if (!(error instanceof Refusal) || meaning === undefined) {
+    const code = glueCodes.internal;
+    const title = meaningOf(codes, code)?.title ?? 'Internal error';
+    const detail = 'Internal error';
+    const problem = { type: problemType(code), title, status: 500, detail, instance, code };
+    return { problem, headers: {}, isBug: true };
+  }
+  const { code, detail, extra } = error;
+  const problem: Problem = {
+    type: problemType(code),
+    title: meaning.title,
+    status: meaning.status,
+    detail,
+    instance,
+    code,
+    ...(extra.errors && { errors: extra.errors }),
+    ...extra.members,
+  };
+  return { problem, headers: refusalHeaders(error, meaning.status), isBug: false };
+}
+
+/** For a fault below the API, which has no code: RFC 9457 calls its type `about:blank`. */
+export function bareProblem(status: number, detail: string, requestId: string): Problem {
+  const title = STATUS_CODES[status] ?? 'Error';
+  return { type: 'about:blank', title, status, detail, instance: requestInstance(requestId) };
+}
+
+function requestInstance(requestId: string): string {
+  return `urn:millrace:request:${requestId}`;
+}
+
+function meaningOf(codes: CodeTable, code: string) {
+  return Object.hasOwn(codes, code) ? codes[code] : undefined;
+}
+
+function refusalHeaders(refusal: Refusal, status: number): Record<string, string> {
+  const headers: Record<string, string> = {};
+  // RFC 9110 asks for it on every 401.
+  if (status === 401) headers['www-authenticate'] = 'Bearer realm="millrace"';
+  const { retryAfterMs } = refusal.extra;
+  if (retryAfterMs !== undefined) {
+    headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
+  }
+  for (const [name, value] of Object.entries(refusal.extra.headers ?? {})) {
+    headers[name.toLowerCase()] = value;
+  }
+  return headers;
+}

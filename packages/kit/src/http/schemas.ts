@@ -1,0 +1,212 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Options, SchemaObject, ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { FieldError } from '../errors.js';
+import { escapePointer, valueAt } from './document.js';
+import type { OpenApiDocument } from './document.js';
+import { explain } from './explain.js';
+import type { Thing } from './explain.js';
+import { isBase64, isTimestamp } from './formats.js';
+
+/** Says whether a value fits, and if not, where and why. */
+export interface Check {
+  /** Fast, and stops at the first fault. With `fillDefaults` it writes defaults into the value. */
+  accepts(value: unknown): boolean;
+  /** Why a value was not accepted, in words for the caller. */
+  faults(value: unknown): FieldError[];
+}
+
+export interface CheckOptions {
+  /** What the members of the value are called in messages. */
+  thing?: Thing;
+  fillDefaults?: boolean;
+}
+
+// Collecting every fault of a hostile body would cost more than the body itself: beyond this
+// many characters of JSON only the first one is told.
+const fullReportLimit = 65_536;
+// "More than 500 is taken as 500": the one keyword of ours that changes a value.
+const clampKeyword = 'x-clamp-max';
+const deepestFullReport = 64;
+const mostFaults = 20;
+
+/** The schemas of one OpenAPI document, ready to hold values against. */
+export class DocumentSchemas {
+  readonly #document: OpenApiDocument;
+  readonly #fast: Ajv2020;
+  #filling: Ajv2020 | undefined;
+  #full: Ajv2020 | undefined;
+  readonly #branches = new Map<object, ValidateFunction>();
+  #pointers: Map<unknown, string> | undefined;
+
+  constructor(document: OpenApiDocument) {
+    this.#document = document;
+    this.#fast = newValidator(document, { allErrors: false });
+  }
+
+  /** A check by the schema under this name in `components/schemas`. */
+  named(name: string, options: CheckOptions = {}): Check {
+    const pointer = `/components/schemas/${escapePointer(name)}`;
+    if (valueAt(this.#document, pointer) === undefined) {
+      throw new Error(`The document has no schema ${name}`);
+    }
+    return this.at(pointer, options);
+  }
+
+  /** A check by the schema at this place of the document. */
+  at(pointer: string, options: CheckOptions = {}): Check {
+    return this.of({ $ref: schemaRef(pointer) }, options);
+  }
+
+  /** A check by a schema of its own, which refers to the document by `schemaRef`. */
+  of(schema: SchemaObject, { thing = 'field', fillDefaults = false }: CheckOptions = {}): Check {
+    const validate = (fillDefaults ? this.#fillingValidator() : this.#fast).compile(schema);
+    let full: ValidateFunction | undefined;
+    return {
+      accepts: validate,
+      faults: (value) => {
+        if (isSmall(value)) {
+          full ??= this.#fullValidator().compile(schema);
+          full(value);
+          return this.#explained(full, thing);
+        }
+        validate(value);
+        return this.#explained(validate, thing);
+      },
+    };
+  }
+
+  #explained(validate: ValidateFunction, thing: Thing): FieldError[] {
+    const errors = validate.errors ?? [];
+    return explain(errors, thing, (branches) => this.#branchChecks(branches)).slice(0, mostFaults);
+  }
+
+  #fillingValidator(): Ajv2020 {
+    this.#filling ??= newValidator(withDefaultsBesideRefs(this.#document), {
+      allErrors: false,
+      useDefaults: true,
+      // Strict mode refuses defaults inside `oneOf`; the plain validator has already checked
+      // the schemas strictly.
+      strictSchema: false,
+    });
+    return this.#filling;
+  }
+
+  #fullValidator(): Ajv2020 {
+    this.#full ??= newValidator(this.#document, { allErrors: true });
+    return this.#full;
+  }
+
+  /** The branches of a `oneOf` or `anyOf` of the document, each as a validator of its own. */
+  #branchChecks(branches: readonly object[]): ValidateFunction[] | undefined {
+    this.#pointers ??= pointersOf(this.#document);
+    const pointer = this.#pointers.get(branches);
+    if (pointer === undefined) return undefined;
+    return branches.map((branch, index) => {
+      let check = this.#branches.get(branch);
+      if (!check) {
+        check = this.#fullValidator().compile({ $ref: schemaRef(`${pointer}/${index}`) });
+        this.#branches.set(branch, check);
+      }
+      return check;
+    });
+  }
+}
+
+/** A reference to a place in the document, as `$ref` spells it. */
+export function schemaRef(pointer: string): string {
+  return `contract#${pointer.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+function newValidator(document: OpenApiDocument, options: Options): Ajv2020 {
+  const ajv = new Ajv2020({
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    strictTuples: false,
+    allowUnionTypes: true,
+    validateSchema: false,
+    verbose: true,
+    ...options,
+  });
+  addFormats.default(ajv);
+  ajv.addFormat('date-time', isTimestamp);
+  ajv.addFormat('byte', isBase64);
+  ajv.addVocabulary([...annotationsIn(document)]);
+  ajv.addKeyword({
+    keyword: clampKeyword,
+    type: 'number',
+    schemaType: 'number',
+    modifying: true,
+    errors: false,
+    compile: (max: number) => (value, at) => {
+      if (at && (value as number) > max) at.parentData[at.parentDataProperty] = max;
+      return true;
+    },
+  });
+  ajv.addSchema(document, 'contract', false, false);
+  return ajv;
+}
+
+/** Keywords that say nothing to a validator, which strict mode would take for typing mistakes. */
+function annotationsIn(document: OpenApiDocument): Set<string> {
+  const names = new Set(Object.keys(document));
+  for (const name of ['example', 'xml', 'externalDocs', 'discriminator']) names.add(name);
+  eachObject(document, '', (value) => {
+    for (const name of Object.keys(value)) if (name.startsWith('x-')) names.add(name);
+  });
+  names.delete(clampKeyword);
+  return names;
+}
+
+function pointersOf(document: OpenApiDocument): Map<unknown, string> {
+  const pointers = new Map<unknown, string>();
+  eachObject(document, '', (value, pointer) => pointers.set(value, pointer));
+  return pointers;
+}
+
+function eachObject(
+  value: unknown,
+  pointer: string,
+  visit: (value: object, pointer: string) => void,
+): void {
+  if (typeof value !== 'object' || value === null) return;
+  visit(value, pointer);
+  for (const [key, child] of Object.entries(value)) {
+    eachObject(child, `${pointer}/${escapePointer(key)}`, visit);
+  }
+}
+
+/**
+ * The validator fills in a default only where it stands beside the property, not where the
+ * property refers to it. The copy has each one in both places.
+ */
+function withDefaultsBesideRefs(document: OpenApiDocument): OpenApiDocument {
+  const copy = structuredClone(document);
+  eachObject(copy, '', (value) => {
+    const schema = value as Record<string, unknown>;
+    const ref = schema['$ref'];
+    if (typeof ref !== 'string' || !ref.startsWith('#/') || 'default' in schema) return;
+    const target = valueAt(document, decodeURIComponent(ref.slice(1)));
+    if (typeof target === 'object' && target !== null && 'default' in target) {
+      schema['default'] = structuredClone(target.default);
+    }
+  });
+  return copy;
+}
+
+function isSmall(value: unknown): boolean {
+  let left = fullReportLimit;
+  const weigh = (part: unknown, depth: number): void => {
+    left -= typeof part === 'string' ? part.length + 2 : 8;
+    if (typeof part !== 'object' || part === null) return;
+    if (depth === deepestFullReport) left = 0;
+    for (const key in part) {
+      if (left <= 0) return;
+      left -= key.length;
+      weigh((part as Record<string, unknown>)[key], depth + 1);
+    }
+  };
+  weigh(value, 0);
+  return left > 0;
+}

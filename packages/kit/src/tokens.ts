@@ -1,0 +1,18 @@
+/**
+ * Bearer tokens that the server knows only by their hash, who holds them and what they may do,
+ * and the file they stand in, read again whenever it changes.
+ */
+export { Grants, type Grant } from './tokens/grants.js';
+export { globMatches } from './tokens/glob.js';
+export { bearerToken, hashSecret, newToken, sameHash, type NewToken } from './tokens/secret.js';
+export {
+  parseTokens,
+  tokenEntryYaml,
+  watchTokens,
+  TokenSet,
+  type TokenEntry,
+  type TokenHolder,
+  type TokenLookup,
+  type WatchTokensOptions,
+} from './tokens/token-file.js';
+export { watchFile, type WatchedFile, type WatchFileOptions } from './tokens/watched-file.js';
