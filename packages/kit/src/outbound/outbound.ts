@@ -1,0 +1,172 @@
+import { createSecureContext, rootCertificates } from 'node:tls';
+import type { Clock } from '../clock.js';
+import { systemClock } from '../clock.js';
+import type { Allowlist } from './allowlist.js';
+import { systemConnect, type Connect } from './dial.js';
+import { Exchange } from './exchange.js';
+import { outgoingHeaders } from './headers.js';
+import { Lanes, type LaneLimits } from './lanes.js';
+import { type FailureType, type OutboundOutcome } from './outcome.js';
+import { webhookPolicy, type AddressPolicy } from './policy.js';
+import { sharedLookups, systemResolver, type Resolver } from './resolve.js';
+import { parseTarget, type Target, type TargetResult } from './target.js';
+
+/** Which URLs may be called at all, and which addresses each may turn out to be. */
+export type Guard = (target: Target) => { policy: AddressPolicy } | { blocked: string };
+
+/** For queue callbacks: only what the allowlist names. */
+export function callbackGuard(allowlist: Allowlist): Guard {
+  return (target) => {
+    const match = allowlist.matchTarget(target);
+    return match.allowed ? { policy: match.policy } : { blocked: match.reason };
+  };
+}
+
+/** For the daemon's webhooks: every URL, but no link-local address. */
+export const webhookGuard: Guard = () => ({ policy: webhookPolicy });
+
+export interface OutboundOptions {
+  guard: Guard;
+  clock?: Clock;
+  resolver?: Resolver;
+  connect?: Connect;
+  /** PEM certificates to trust beside the public ones that come with Node. */
+  extraCa?: readonly string[];
+  limits?: Partial<LaneLimits>;
+}
+
+export interface OutboundRequest {
+  url: string;
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
+  /** `Host`, `Content-Length` and hop-by-hop headers are the connection's own and left out. */
+  headers?: Readonly<Record<string, string>>;
+  body?: Uint8Array | string;
+  /** From the DNS lookup to the last byte. Default 30 s. */
+  timeoutMs?: number;
+  /** For TCP and TLS, after the name is resolved. Default 5 s. */
+  connectTimeoutMs?: number;
+  /** Default 64 KiB. */
+  maxResponseBytes?: number;
+  signal?: AbortSignal;
+}
+
+export interface Outbound {
+  /**
+   * Makes one HTTP request and never follows a redirect. Whatever the network does is a value;
+   * only a request that cannot be written, such as a header with a line break, throws.
+   */
+  request(ask: OutboundRequest): Promise<OutboundOutcome>;
+  /** Ends what is under way as ABORTED and closes every connection. */
+  close(): Promise<void>;
+}
+
+const defaultLimits: LaneLimits = {
+  connectionsPerLane: 512,
+  lanes: 256,
+  connectionAgeMs: 30_000,
+};
+
+const rememberedUrls = 1_000;
+
+export function createOutbound(options: OutboundOptions): Outbound {
+  return new GuardedOutbound(options);
+}
+
+class GuardedOutbound implements Outbound {
+  readonly #guard: Guard;
+  readonly #clock: Clock;
+  readonly #lanes: Lanes;
+  readonly #watched = new WeakSet<AbortSignal>();
+  readonly #parsed = new Map<string, TargetResult>();
+  #isClosed = false;
+
+  constructor(options: OutboundOptions) {
+    const { extraCa } = options;
+    this.#guard = options.guard;
+    this.#clock = options.clock ?? systemClock;
+    this.#lanes = new Lanes(
+      {
+        clock: this.#clock,
+        resolver: sharedLookups(options.resolver ?? systemResolver, this.#clock),
+        connect: options.connect ?? systemConnect,
+        secureContext: extraCa && createSecureContext({ ca: [...rootCertificates, ...extraCa] }),
+      },
+      { ...defaultLimits, ...options.limits },
+    );
+  }
+
+  request(ask: OutboundRequest): Promise<OutboundOutcome> {
+    if (this.#isClosed) return refused('ABORTED', 'Outbound requests have been shut down');
+    if (ask.signal?.aborted) return refused('ABORTED', 'The request was aborted');
+    const parsed = this.#parse(ask.url);
+    if (!parsed.ok) return refused('TARGET_BLOCKED', parsed.reason);
+    const verdict = this.#guard(parsed.target);
+    if ('blocked' in verdict) return refused('TARGET_BLOCKED', verdict.blocked);
+    return this.#send(ask, parsed.target, verdict.policy);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const exchange of this.#lanes.underway()) {
+      exchange.abort('Outbound requests were shut down');
+    }
+    await this.#lanes.close();
+  }
+
+  /** A server calls the same few URLs over and over, and parsing is pure. */
+  #parse(url: string): TargetResult {
+    let result = this.#parsed.get(url);
+    if (result === undefined) {
+      result = parseTarget(url);
+      if (this.#parsed.size >= rememberedUrls) this.#parsed.clear();
+      this.#parsed.set(url, result);
+    }
+    return result;
+  }
+
+  /** One listener for each signal: a server hands its shutdown signal to every request. */
+  #watch(signal: AbortSignal): void {
+    if (this.#watched.has(signal)) return;
+    this.#watched.add(signal);
+    const stopThose = () => {
+      for (const exchange of this.#lanes.underway()) {
+        if (exchange.ask.signal === signal) exchange.abort('The request was aborted');
+      }
+    };
+    signal.addEventListener('abort', stopThose, { once: true });
+  }
+
+  #send(ask: OutboundRequest, target: Target, policy: AddressPolicy): Promise<OutboundOutcome> {
+    const startedAt = this.#clock.monotonic();
+    return new Promise((resolve) => {
+      const headers = outgoingHeaders(ask.headers ?? {});
+      const timeoutMs = ask.timeoutMs ?? 30_000;
+      const lane = this.#lanes.find(target, policy);
+      const exchange = new Exchange(
+        {
+          target,
+          policy,
+          timeoutMs,
+          connectTimeoutMs: ask.connectTimeoutMs ?? 5_000,
+          maxResponseBytes: ask.maxResponseBytes ?? 65_536,
+          signal: ask.signal,
+        },
+        () => Math.round(this.#clock.monotonic() - startedAt),
+        (outcome) => {
+          deadline.cancel();
+          this.#lanes.leave(lane, exchange);
+          resolve(outcome);
+        },
+      );
+      const deadline = this.#clock.after(timeoutMs, () => exchange.expire());
+      if (ask.signal !== undefined) this.#watch(ask.signal);
+      const { method, body } = ask;
+      const options = { path: target.path, method, headers, body: body ?? null };
+      this.#lanes.enter(lane, exchange, options);
+    });
+  }
+}
+
+function refused(errorType: FailureType, message: string): Promise<OutboundOutcome> {
+  return Promise.resolve({ ok: false, errorType, message, durationMs: 0 });
+}

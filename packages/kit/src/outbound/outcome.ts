@@ -1,0 +1,83 @@
+import { messageOf, systemCode } from '../errors.js';
+
+/** Why no whole response came back. */
+export type FailureType =
+  | 'TIMEOUT'
+  | 'CONNECTION_REFUSED'
+  | 'CONNECTION_RESET'
+  | 'DNS_FAILURE'
+  | 'TLS_FAILURE'
+  | 'NETWORK_ERROR'
+  | 'TARGET_BLOCKED'
+  | 'ABORTED';
+
+export interface OutboundResponse {
+  readonly ok: true;
+  /** Any status, 3xx included: redirects are never followed. */
+  readonly status: number;
+  /** Names in lower case; a header that came more than once is a list. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The bytes as they came: a content encoding is not undone. */
+  readonly body: Uint8Array;
+  /** True when the response was longer than `maxResponseBytes` and the rest was thrown away. */
+  readonly truncated: boolean;
+  readonly remoteIp: string;
+  readonly durationMs: number;
+}
+
+export interface OutboundFailure {
+  readonly ok: false;
+  readonly errorType: FailureType;
+  readonly message: string;
+  readonly remoteIp?: string;
+  readonly durationMs: number;
+}
+
+export type OutboundOutcome = OutboundResponse | OutboundFailure;
+
+/** A failure on its way from where it happened to the outcome. */
+export class Failure extends Error {
+  override readonly name = 'Failure';
+
+  constructor(
+    readonly errorType: FailureType,
+    message: string,
+    readonly remoteIp?: string,
+    /** The system's own code, such as ENETUNREACH. Not `code`, which undici acts upon. */
+    readonly osCode = '',
+  ) {
+    super(message);
+  }
+}
+
+const typeByCode: Readonly<Record<string, FailureType>> = {
+  ECONNREFUSED: 'CONNECTION_REFUSED',
+  ECONNRESET: 'CONNECTION_RESET',
+  ECONNABORTED: 'CONNECTION_RESET',
+  EPIPE: 'CONNECTION_RESET',
+  ETIMEDOUT: 'TIMEOUT',
+  UND_ERR_DESTROYED: 'ABORTED',
+  UND_ERR_CLOSED: 'ABORTED',
+};
+
+// How undici puts it that the connection ended before the response did.
+const cutShort = new Set(['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'HPE_INVALID_EOF_STATE']);
+const closedByPeer = new Set(['other side closed', 'closed']);
+
+/** Names whatever a socket or the HTTP client reported. */
+export function failureOf(error: unknown, remoteIp?: string): Failure {
+  if (error instanceof Failure) return error;
+  const code = systemCode(error);
+  const message = messageOf(error);
+  if (cutShort.has(code) || (code === 'UND_ERR_SOCKET' && closedByPeer.has(message))) {
+    const text = 'The peer closed the connection before the whole response had arrived';
+    return new Failure('CONNECTION_RESET', text, remoteIp, code);
+  }
+  const text = code === '' || message.includes(code) ? message : `${message} (${code})`;
+  return new Failure(typeOf(code), text, remoteIp, code);
+}
+
+function typeOf(code: string): FailureType {
+  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'TLS_FAILURE';
+  return typeByCode[code] ?? 'NETWORK_ERROR';
+}

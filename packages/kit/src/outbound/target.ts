@@ -1,0 +1,77 @@
+import { isIP } from 'node:net';
+
+/**
+ * A URL after its one and only parse. The check and the dial both read these fields, so there is
+ * no second reading of the text that could disagree with the first.
+ */
+export interface Target {
+  readonly scheme: 'http' | 'https';
+  /** Lower case, ASCII, without a trailing dot; an IPv6 address without brackets. */
+  readonly host: string;
+  /** True when `host` is an IP address. */
+  readonly isAddress: boolean;
+  readonly port: number;
+  /** `scheme://host[:port]`, the port only when it is not the scheme's own. */
+  readonly origin: string;
+  readonly pathname: string;
+  /** What goes on the request line: the path and the query. A fragment is never sent. */
+  readonly path: string;
+}
+
+export type TargetResult = { ok: true; target: Target } | { ok: false; reason: string };
+
+export const defaultPorts = { http: 80, https: 443 } as const;
+
+const longestUrl = 8192;
+const hostName = /^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/;
+
+/** Reads a URL that is going to be called. */
+export function parseTarget(text: string): TargetResult {
+  if (text.length > longestUrl) return refuse(`The URL is longer than ${longestUrl} characters`);
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    return refuse('The URL cannot be read; write it as https://host/path');
+  }
+  const scheme = schemeOf(url.protocol);
+  if (scheme === undefined) return refuse('The URL must start with http:// or https://');
+  if (url.username !== '' || url.password !== '') {
+    return refuse('The URL must not carry a user name or password');
+  }
+  const host = plainHost(url.hostname);
+  if (host === undefined) return refuse(`"${url.hostname}" is not a host name`);
+  const port = url.port === '' ? defaultPorts[scheme] : Number(url.port);
+  if (port === 0) return refuse('Port 0 cannot be called');
+  return { ok: true, target: targetOf(url, scheme, host, port) };
+}
+
+function targetOf(url: URL, scheme: 'http' | 'https', host: string, port: number): Target {
+  const version = isIP(host);
+  const shownPort = url.port === '' ? '' : `:${url.port}`;
+  return {
+    scheme,
+    host,
+    isAddress: version !== 0,
+    port,
+    origin: `${scheme}://${version === 6 ? `[${host}]` : host}${shownPort}`,
+    pathname: url.pathname,
+    path: url.pathname + url.search,
+  };
+}
+
+function schemeOf(protocol: string): 'http' | 'https' | undefined {
+  if (protocol === 'http:') return 'http';
+  return protocol === 'https:' ? 'https' : undefined;
+}
+
+/** The host of a parsed URL without brackets and trailing dot; undefined if no DNS name. */
+export function plainHost(hostname: string): string | undefined {
+  if (hostname.startsWith('[')) return hostname.slice(1, -1);
+  const host = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
+  return host.length <= 253 && hostName.test(host) ? host : undefined;
+}
+
+function refuse(reason: string): TargetResult {
+  return { ok: false, reason };
+}
