@@ -60,8 +60,13 @@ test('the linter sees every source file', () => {
     encoding: 'utf8',
   })
     .split('\n')
-    .filter((file) => /^packages\/[^/]+\/src\/.*\.tsx?$/.test(file) && !file.includes('/generated/'));
-  const { stdout } = spawnSync(process.execPath, [oxlint, 'packages'], { cwd: root, encoding: 'utf8' });
+    .filter(
+      (file) => /^packages\/[^/]+\/src\/.*\.tsx?$/.test(file) && !file.includes('/generated/'),
+    );
+  const { stdout } = spawnSync(process.execPath, [oxlint, 'packages'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   const seen = Number(/on (\d+) files/.exec(stdout)?.[1]);
   expect(seen).toBeGreaterThanOrEqual(tracked.length);
 });

@@ -47,14 +47,24 @@ type PutMeta = (name: string, value: unknown) => void;
 export class Catalog {
   readonly #byName = new Map<string, CollectionInfo>();
   readonly #byId = new Map<number, CollectionInfo>();
-  readonly #changedIndexes = new Set<IndexInfo>();
+  /** Whose row on disk is out of date, and of those, whose is on its way there. */
+  readonly #unsaved = new Set<CollectionInfo | IndexInfo>();
+  readonly #saving = new Set<CollectionInfo | IndexInfo>();
+  #nextCollection = 1;
+  #nextIndex = 1;
 
   load(collections: Iterable<unknown>, indexes: Iterable<unknown>): void {
     for (const stored of collections) this.addCollection(stored as StoredCollection);
-    for (const stored of indexes) {
-      const index = stored as StoredIndex;
-      this.#byName.get(index.collection)?.indexes.push(indexInfo(index));
-    }
+    for (const stored of indexes) this.addIndex(stored as StoredIndex);
+    this.#unsaved.clear();
+  }
+
+  /** The numbers that nobody has. They count on also when a commit fails, so that none is met twice. */
+  get nextCollection(): number {
+    return this.#nextCollection;
+  }
+  get nextIndex(): number {
+    return this.#nextIndex;
   }
 
   find(name: string): CollectionInfo | undefined {
@@ -80,19 +90,24 @@ export class Catalog {
     const info: CollectionInfo = { ...stored, indexes: [], defaultTtlMs: 0 };
     this.#byName.set(info.name, info);
     this.#byId.set(info.id, info);
+    this.#nextCollection = Math.max(this.#nextCollection, info.id + 1);
+    this.#unsaved.add(info);
     return info;
   }
 
   addIndex(stored: StoredIndex): IndexInfo {
     const info = indexInfo(stored);
     this.#byName.get(stored.collection)?.indexes.push(info);
+    this.#nextIndex = Math.max(this.#nextIndex, info.id + 1);
+    this.#unsaved.add(info);
     return info;
   }
 
   dropIndex(index: IndexInfo): void {
     const collection = this.#byName.get(index.collection);
     if (collection) collection.indexes = collection.indexes.filter((each) => each !== index);
-    this.#changedIndexes.delete(index);
+    this.#unsaved.delete(index);
+    this.#saving.delete(index);
   }
 
   /** Notes what an entry showed about its index; written with the next commit. */
@@ -100,27 +115,38 @@ export class Catalog {
     if ((!multi || index.multi) && (!cut || index.cut)) return;
     index.multi ||= multi;
     index.cut ||= cut;
-    this.#changedIndexes.add(index);
+    this.#unsaved.add(index);
   }
 
   setIndexState(index: IndexInfo, state: IndexInfo['state'], problem = ''): void {
     index.state = state;
     index.problem = problem;
-    this.#changedIndexes.add(index);
+    this.#unsaved.add(index);
   }
 
-  /** Puts every index whose row on disk is out of date. They stay noted until `saved`. */
-  saveChanges(put: PutMeta): readonly IndexInfo[] {
-    for (const index of this.#changedIndexes) put(indexRow(index.id), storedIndex(index));
-    return [...this.#changedIndexes];
+  /** Puts every row that is out of date. What changes from here on belongs to the next commit. */
+  saveChanges(put: PutMeta): void {
+    for (const info of this.#unsaved) {
+      if ('definition' in info) put(indexRow(info.id), storedIndex(info));
+      else put(collectionRow(info.name), { id: info.id, name: info.name });
+      this.#saving.add(info);
+    }
+    this.#unsaved.clear();
   }
 
-  saved(indexes: readonly IndexInfo[]): void {
-    for (const index of indexes) this.#changedIndexes.delete(index);
+  /** The commit of the last `saveChanges` is on disk. */
+  saved(): void {
+    this.#saving.clear();
+  }
+
+  /** It is not: its rows go out with the next one. */
+  notSaved(): void {
+    for (const info of this.#saving) this.#unsaved.add(info);
+    this.#saving.clear();
   }
 }
 
-export function collectionRow(name: string): string {
+function collectionRow(name: string): string {
   return `collection:${name}`;
 }
 

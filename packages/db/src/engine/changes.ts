@@ -1,5 +1,5 @@
 import type { Codec } from './codec.js';
-import { hashText, type Hash64 } from './hash.js';
+import { Hasher, type Hash64 } from './hash.js';
 import { RecordImage } from './record.js';
 import { idLength, readId, readUint48, writeId } from './storage/keys.js';
 
@@ -58,7 +58,10 @@ export function encodeCommit(commit: Commit): Buffer {
     at += changeLength;
     for (const image of [after, before]) {
       if (!image) continue;
-      bytes.set(image.bytes.length === image.end ? image.bytes : image.bytes.subarray(0, image.end), at);
+      bytes.set(
+        image.bytes.length === image.end ? image.bytes : image.bytes.subarray(0, image.end),
+        at,
+      );
       at += image.end;
     }
   }
@@ -106,14 +109,14 @@ export function chainAfter(
   changes: readonly Change[],
   nameOf: (collection: number) => string,
 ): Hash64 {
-  let chain = hashText(String(seq), previous);
+  const chain = new Hasher(previous).number(seq);
   for (const { op, collection, id, after } of changes) {
-    const image = after
-      ? `${after.rev},${after.createdAt},${after.updatedAt},${after.expiresAt},${after.contentHash},${after.key}`
-      : '';
-    chain = hashText(`${op},${nameOf(collection)},${id},${image}`, chain);
+    chain.number(ops.indexOf(op)).text(nameOf(collection)).text(id);
+    if (!after) continue;
+    chain.number(after.rev).number(after.createdAt).number(after.updatedAt);
+    chain.number(after.expiresAt).number(after.contentHash).text(after.key);
   }
-  return chain;
+  return chain.result();
 }
 
 /**

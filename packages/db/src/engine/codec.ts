@@ -44,7 +44,7 @@ export function createCodec(store: ShapeStore): Codec {
     },
     maxSharedStructures: mostShapes,
     moreTypes: false,
-  } as ConstructorParameters<typeof Packr>[0]);
+  });
   const range = { start: 0, end: 0 };
   const decode = (bytes: Uint8Array, start: number, end: number): unknown => {
     range.start = start;

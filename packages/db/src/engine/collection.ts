@@ -1,10 +1,19 @@
 import type { Database } from './database.js';
-import { checkKey } from './documents.js';
+import { checkKey, toDocument } from './documents.js';
 import type { Outcome } from './requests.js';
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
+import type { AggregateResult } from './query/aggregate.js';
+import type { AggregateQuery } from './query/aggregate-query.js';
+import type { Filter } from './query/filter.js';
+import { compilePredicate } from './query/predicate.js';
+import { checkFind, type FindQuery } from './query/query.js';
+import type { PlanReport } from './query/source.js';
 import type { RecordImage } from './record.js';
 import { toStoredRecord, type StoredRecord } from './stored-record.js';
 import type { Transaction } from './transactions.js';
+import { live, type LiveQuery, type LiveResult } from './watch/live.js';
+import { showChange, type WatchChange, type WatchMessage } from './watch/message.js';
+import type { WatchOptions } from './watch/watches.js';
 import type { CallOptions } from './writes.js';
 
 /** A merge patch of T (RFC 7396): null removes a field, objects merge, the rest replaces. */
@@ -18,6 +27,29 @@ export interface ReadOptions {
   /** Reads inside this transaction: its snapshot and its own writes. */
   transaction?: Transaction | undefined;
 }
+
+export interface FoundPage<T> {
+  records: StoredRecord<T>[];
+  /** Hand it to the next `find` of the same query for the page after this; "" on the last one. */
+  nextCursor: string;
+  /** The commit whose state was read. */
+  readSeq: number;
+  /** How the query was carried out, when `explain` asked for it. */
+  plan?: PlanReport;
+}
+
+/** What a watch of one collection may be told; see `WatchOptions`. */
+export type CollectionWatchOptions = Pick<
+  WatchOptions,
+  'resumeToken' | 'startSeq' | 'includeInitial' | 'includeBefore' | 'heartbeatMs' | 'signal'
+> & {
+  filter?: Filter | undefined;
+  /** Dotted paths of the parts of `data` to show. Absent: all. */
+  fields?: readonly string[] | undefined;
+};
+
+const pageRecords = 100;
+const mostPageRecords = 10_000;
 
 /** The records of one collection, typed. */
 export class Collection<T extends object> {
@@ -104,6 +136,80 @@ export class Collection<T extends object> {
   /** Removes the record and returns it as it was. Refuses RECORD_NOT_FOUND. */
   async delete(id: string, options: CallOptions = {}): Promise<StoredRecord<T>> {
     return written(await this.database.writes.remove(this.name, { id }, options));
+  }
+
+  /** One page of the records that match: 100 unless `limit` says otherwise, 10,000 at most. */
+  async find(query: FindQuery = {}, options: ReadOptions = {}): Promise<FoundPage<T>> {
+    const limit = Math.min(query.limit || pageRecords, mostPageRecords);
+    const page: FoundPage<T> = { records: [], nextCursor: '', readSeq: 0 };
+    const batches = this.database.queries.find(this.name, { ...query, limit }, options.transaction);
+    for await (const { records, end, readSeq } of batches) {
+      for (const { image, data } of records) page.records.push(toStoredRecord<T>(image, data));
+      page.readSeq = readSeq;
+      if (!end) continue;
+      page.nextCursor = end.nextCursor;
+      if (query.explain) page.plan = end.plan;
+    }
+    return page;
+  }
+
+  /** Every record that matches, one after the other, all from one snapshot. */
+  async *stream(
+    query: FindQuery = {},
+    options: ReadOptions = {},
+  ): AsyncGenerator<StoredRecord<T>, void, void> {
+    const batches = this.database.queries.find(this.name, query, options.transaction);
+    for await (const { records } of batches) {
+      for (const { image, data } of records) yield toStoredRecord<T>(image, data);
+    }
+  }
+
+  /** The first record that matches, or undefined. */
+  async findOne(
+    query: Omit<FindQuery, 'limit'> = {},
+    options: ReadOptions = {},
+  ): Promise<StoredRecord<T> | undefined> {
+    const { records } = await this.find({ ...query, limit: 1 }, options);
+    return records[0];
+  }
+
+  /** How many records match. */
+  async count(filter?: Filter, options: ReadOptions = {}): Promise<number> {
+    const query = { filter, countOnly: true };
+    let count = 0;
+    for await (const { end } of this.database.queries.find(this.name, query, options.transaction)) {
+      if (end) count = end.count ?? 0;
+    }
+    return count;
+  }
+
+  /** Groups the records that match and computes over each group. */
+  aggregate(
+    query: AggregateQuery,
+    options: ReadOptions = {},
+  ): Promise<AggregateResult & { readSeq: number }> {
+    return this.database.queries.aggregate(this.name, query, options.transaction);
+  }
+
+  /** Follows the changes from now on, or from where the options say. Each commit is one message. */
+  watch(options: CollectionWatchOptions = {}): AsyncIterableIterator<WatchMessage<WatchChange<T>>> {
+    const { filter, fields, includeBefore, ...rest } = options;
+    const { condition, project } = checkFind({ filter, fields });
+    return this.database.watches.open<WatchChange<T>>({
+      ...rest,
+      collection: this.name,
+      filter: condition.kind === 'all' ? undefined : compilePredicate(condition),
+      // Copied: other watches see the same data.
+      show: showChange<T>({
+        includeBefore,
+        fields: (data) => toDocument(project ? project(data) : data),
+      }),
+    });
+  }
+
+  /** The records that match now, and the result anew after every commit that changes it. */
+  live(query: LiveQuery = {}): AsyncIterableIterator<LiveResult<T>> {
+    return live<T>(this.database.watches, this.name, query);
   }
 
   async deleteByKey(key: string, options: CallOptions = {}): Promise<StoredRecord<T>> {

@@ -1,11 +1,12 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import { systemCode } from '@millrace/kit/errors';
-import { Catalog, collectionRow, type CollectionInfo } from './catalog.js';
+import { Catalog, type CollectionInfo } from './catalog.js';
 import { createCodec, type Codec } from './codec.js';
 import { checkCollectionName } from './documents.js';
 import { refuse } from './refusal.js';
+import { isDiskFull } from './storage/disk.js';
+import { FileUse } from './storage/file-use.js';
 import { decodeState, encodeState, stateRow, type DatabaseState } from './storage/state.js';
 import type { Tables } from './storage/tables.js';
 import { SnapshotView, WriterView } from './storage/views.js';
@@ -35,6 +36,9 @@ export class Core {
   /** The state that is on disk: what watchers and backups may speak of. */
   durable: DatabaseState;
   readonly snapshots = new Set<SnapshotView>();
+  readonly files = new FileUse();
+  /** Why nothing can be read any more. Told to those who wait by `onDurable`. */
+  closed: Error | undefined;
   readonly #onDurable = new Set<() => void>();
   #shapes: { bytes: Uint8Array; saved: boolean } | undefined;
   readonly stats = { commits: 0, batches: 0, largestBatch: 0 };
@@ -46,18 +50,25 @@ export class Core {
     this.clock = options.clock;
     this.random = options.random;
     this.log = options.log;
+    // Read once and before all else: to fetch shapes while a record is looked at in place would
+    // overwrite the window that the record lies in.
+    const shapes = tables.get('meta', shapesRow);
+    if (shapes) this.#shapes = { bytes: shapes, saved: true };
     this.codec = createCodec({
-      load: () => this.#shapes?.bytes ?? this.tables.get('meta', shapesRow),
+      load: () => this.#shapes?.bytes,
       save: (bytes) => (this.#shapes = { bytes, saved: false }),
     });
     this.catalog.load(this.metaRows('collection:'), this.metaRows('index:'));
     this.writer = new Writer(tables, {
       clock: options.clock,
-      load: () => decodeState(tables.get('meta', stateRow)),
+      load: () => decodeState(this.tables.get('meta', stateRow)),
       beforeFlush: (state, put) => this.#beforeFlush(state, put),
       afterFlush: (state, jobs) => this.#afterFlush(state, jobs),
-      explain: explainStorageError,
-      failed: (reason, jobs) => this.log.error({ err: reason, jobs }, 'A commit failed'),
+      explain: (error) => explainStorageError(error, this.tables.path),
+      failed: (reason, jobs) => {
+        this.catalog.notSaved();
+        this.log.error({ err: reason, jobs }, 'A commit failed');
+      },
       mostJobs: 1_024,
       mostBytes: 16 * 2 ** 20,
       sliceMs: 3,
@@ -72,14 +83,26 @@ export class Core {
 
   /** A consistent state to read from. Give it back with `done()`. */
   snapshot(): SnapshotView {
+    if (this.closed) throw this.closed;
+    const { tables } = this;
     const view = new SnapshotView(
-      this.tables,
+      tables,
       this.codec,
       (get) => decodeState(get(stateRow)).seq,
-      (done) => this.snapshots.delete(done),
+      (done) => {
+        this.snapshots.delete(done);
+        endUse();
+      },
     );
+    const endUse = this.files.begin(tables);
     this.snapshots.add(view);
     return view;
+  }
+
+  /** Goes on with another file that holds the same rows. Only while the writer is held. */
+  switchTo(tables: Tables): void {
+    this.writer.switchTo(tables);
+    this.tables = tables;
   }
 
   /** What a job reads through. Only inside a job. */
@@ -93,7 +116,9 @@ export class Core {
 
   metaRows(prefix: string): unknown[] {
     const start = Buffer.from(prefix);
-    const end = Buffer.from(prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1));
+    const end = Buffer.from(
+      prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1),
+    );
     const rows = this.tables.range('meta', { start, end });
     return Array.from(rows, (row) => JSON.parse(row.value.toString()) as unknown);
   }
@@ -107,14 +132,13 @@ export class Core {
       // Another caller may have been first.
       const there = this.catalog.find(name);
       if (there) return there;
-      const id = this.state.nextCollection;
+      const id = Math.max(this.state.nextCollection, this.catalog.nextCollection);
       this.writer.state = { ...this.state, nextCollection: id + 1 };
-      this.putMeta(collectionRow(name), { id, name });
       return this.catalog.addCollection({ id, name });
     });
   }
 
-  /** Calls `run` after every flush, until the returned function is called. */
+  /** Calls `run` after every flush and at the end, until the returned function is called. */
   onDurable(run: () => void): () => void {
     this.#onDurable.add(run);
     return () => this.#onDurable.delete(run);
@@ -123,7 +147,10 @@ export class Core {
   /** Lets the queued writes finish, then closes the file. Open snapshots are given back. */
   async close(reason: Error): Promise<void> {
     await this.writer.close(reason);
-    for (const view of this.snapshots) view.done();
+    this.closed = reason;
+    for (const run of this.#onDurable) run();
+    for (const view of this.snapshots) view.done(reason);
+    await this.files.settled();
     await this.tables.close();
   }
 
@@ -131,23 +158,32 @@ export class Core {
     state: DatabaseState,
     put: (table: 'meta', key: Buffer, value: Buffer) => void,
   ): void {
-    put('meta', stateRow, encodeState(state));
+    put('meta', stateRow, encodeState(this.#withCatalog(state)));
     // A shape goes out with the first commit after its birth: no record that uses it is earlier.
     if (this.#shapes && !this.#shapes.saved) {
       put('meta', shapesRow, Buffer.from(this.#shapes.bytes));
       this.#flushingShapes = this.#shapes;
     }
-    this.#flushingIndexes = this.catalog.saveChanges((name, value) =>
+    this.catalog.saveChanges((name, value) =>
       put('meta', Buffer.from(name), Buffer.from(JSON.stringify(value))),
     );
   }
+
+  /** A failed commit takes the state back, but not the numbers that the catalog has given away. */
+  #withCatalog(state: DatabaseState): DatabaseState {
+    const { nextCollection, nextIndex } = this.catalog;
+    return {
+      ...state,
+      nextCollection: Math.max(state.nextCollection, nextCollection),
+      nextIndex: Math.max(state.nextIndex, nextIndex),
+    };
+  }
   #flushingShapes: { bytes: Uint8Array; saved: boolean } | undefined;
-  #flushingIndexes: ReturnType<Catalog['saveChanges']> = [];
 
   #afterFlush(state: DatabaseState, jobs: number): void {
     if (this.#flushingShapes) this.#flushingShapes.saved = true;
     this.#flushingShapes = undefined;
-    this.catalog.saved(this.#flushingIndexes);
+    this.catalog.saved();
     this.stats.commits += state.seq - this.durable.seq;
     this.stats.batches++;
     this.stats.largestBatch = Math.max(this.stats.largestBatch, jobs);
@@ -157,9 +193,9 @@ export class Core {
 }
 
 /** What LMDB and the system say, as a refusal that says what to do. */
-function explainStorageError(error: unknown): unknown {
+function explainStorageError(error: unknown, path: string): unknown {
   const text = error instanceof Error ? error.message : String(error);
-  if (systemCode(error) === 'ENOSPC' || /no space left|disk full|MDB_MAP_FULL|EFBIG|too large/i.test(text)) {
+  if (isDiskFull(error, path)) {
     return refuse(
       'DISK_FULL',
       'The disk is full. Nothing of this write was kept; free some space and try again.',

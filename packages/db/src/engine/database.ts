@@ -1,25 +1,45 @@
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
+import { UsageError } from '@millrace/kit/errors';
 import { silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom, type Random } from '@millrace/kit/random';
+import { backup, type BackupOptions } from './backup/backup.js';
+import { writeBackup, type WrittenBackup } from './backup/file.js';
+import type { BackupPart } from './backup/parts.js';
 import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { Collection } from './collection.js';
 import { CommitTarget } from './commit-target.js';
+import { Compactor, type Compacted, type CompactOptions } from './compact/compact.js';
 import { Core } from './core.js';
 import { checkCollectionName } from './documents.js';
 import { ExpirySweeper } from './expiry.js';
 import { openFormat } from './format.js';
 import { buildIndexes, reconcileIndexes } from './index-build.js';
-import type { IndexDefinition } from './index/entries.js';
+import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
+import { Queries } from './queries.js';
 import { Reads } from './reads.js';
 import { refuse } from './refusal.js';
-import { currentStore, makeDirectory, pointTo, removeOtherStores } from './storage/directory.js';
+import {
+  makeDirectory,
+  noCurrent,
+  pointTo,
+  removeOtherStores,
+  storeToOpen,
+} from './storage/directory.js';
 import { DirectoryLock } from './storage/lock.js';
+import { checkStoreFile, hasBytes } from './storage/store-file.js';
 import { Tables } from './storage/tables.js';
 import { TransactionRegistry } from './transaction-registry.js';
+import type { VerifyReport } from './verify/report.js';
+import { verifyCore } from './verify/verify.js';
+import type { WatchChange } from './watch/message.js';
+import type { Watch } from './watch/watch.js';
+import { Watches, type WatchOptions } from './watch/watches.js';
 import { Writes } from './writes.js';
+
+const longestTtlMs = 100 * 366 * 86_400_000;
 
 /** What `open` needs to know of one collection. Collections not named here appear on first write. */
 export interface CollectionOptions {
@@ -46,9 +66,12 @@ export interface OpenOptions {
 export class Database {
   readonly reads: Reads;
   readonly writes: Writes;
+  readonly queries: Queries;
+  readonly watches: Watches;
   readonly transactions: TransactionRegistry;
   readonly #sweeper: ExpirySweeper;
   readonly #trimmer: LogTrimmer;
+  readonly #compactor: Compactor;
   readonly #stop = new AbortController();
   #building: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -61,25 +84,40 @@ export class Database {
   ) {
     this.reads = new Reads(core);
     this.writes = new Writes(core);
+    this.queries = new Queries(core);
+    this.watches = new Watches(core);
     this.transactions = new TransactionRegistry(core);
     this.#sweeper = new ExpirySweeper(core);
     this.#trimmer = new LogTrimmer(core, retention);
+    this.#compactor = new Compactor(core, directory, this.#trimmer, this.#stop.signal);
   }
 
   static async open(directory: string, options: OpenOptions = {}): Promise<Database> {
     const collections = Object.entries(options.collections ?? {});
-    for (const [name] of collections) checkCollectionName(name);
+    for (const [name, { indexes = [], defaultTtlMs = 0 }] of collections) {
+      checkCollectionName(name);
+      for (const definition of indexes) compileIndex(definition);
+      if (!(defaultTtlMs >= 0 && defaultTtlMs <= longestTtlMs)) {
+        throw new UsageError(
+          `The default_ttl_ms of "${name}" is 0 (records never expire) to 100 years, ` +
+            `not ${defaultTtlMs}.`,
+        );
+      }
+    }
     makeDirectory(directory);
     const home = realpathSync(directory);
     const clock = options.clock ?? systemClock;
     const lock = new DirectoryLock(home, clock);
     let tables: Tables | undefined;
+    let database: Database | undefined;
     try {
-      const store = currentStore(home);
-      removeOtherStores(home, store);
+      const { name: store, isNew } = storeToOpen(home);
+      if (!isNew || hasBytes(join(home, store))) checkStoreFile(join(home, store));
       tables = new Tables(join(home, store));
+      if (isNew && !tables.isEmpty) throw noCurrent(home, store);
       await openFormat(tables, options.random ?? systemRandom);
       pointTo(home, store);
+      removeOtherStores(home, store);
       const core = new Core(tables, {
         clock,
         random: options.random ?? systemRandom,
@@ -87,10 +125,11 @@ export class Database {
         durability: options.durability ?? 'strict',
       });
       const retention = { ...defaultRetention, ...options.logRetention };
-      const database = new Database(home, core, lock, retention);
+      database = new Database(home, core, lock, retention);
       await database.#declare(collections);
       return database;
     } catch (error) {
+      if (database) database.#stopTimers();
       await tables?.close();
       lock.release();
       throw error;
@@ -143,6 +182,31 @@ export class Database {
     await this.#trimmer.trim(beforeSeq);
   }
 
+  /** Follows the changes of one collection or of the whole database, a message for each commit. */
+  watch<Shown = WatchChange>(options: WatchOptions<Shown> = {}): Watch<Shown> {
+    return this.watches.open(options);
+  }
+
+  /** A backup of one moment while the database serves: header, data, trailer. */
+  backup(options: BackupOptions = {}): AsyncGenerator<BackupPart, void, void> {
+    return backup(this.core, options);
+  }
+
+  /** A backup in a file, which is there only when it is whole. */
+  writeBackup(file: string, options: BackupOptions = {}): Promise<WrittenBackup> {
+    return writeBackup(this.core, file, options);
+  }
+
+  /** Trims the change log and rewrites the file while the database serves. */
+  compact(options: CompactOptions = {}): Promise<Compacted> {
+    return this.#compactor.run(options);
+  }
+
+  /** Looks at everything there is, on one snapshot and while the database serves. */
+  verify(): Promise<VerifyReport> {
+    return verifyCore(this.core);
+  }
+
   /** Finishes what is under way, then lets go of the directory. Safe to call twice. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
@@ -154,12 +218,17 @@ export class Database {
 
   async #close(): Promise<void> {
     this.#stop.abort();
-    this.#sweeper.stop();
-    this.#trimmer.stop();
+    this.#stopTimers();
     this.transactions.close();
     await this.#building;
+    await this.#compactor.idle();
     await this.core.close(refuse('SHUTTING_DOWN', 'The database is closed.'));
     this.lock.release();
+  }
+
+  #stopTimers(): void {
+    this.#sweeper.stop();
+    this.#trimmer.stop();
   }
 
   async #declare(collections: [string, CollectionOptions][]): Promise<void> {

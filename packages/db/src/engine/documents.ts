@@ -15,6 +15,7 @@ export function checkCollectionName(name: string): void {
   throw refuse(
     'BAD_COLLECTION',
     `"${name}" cannot name a collection: a letter, then up to 63 letters, digits, "_", "." or "-".`,
+    { collection: name },
   );
 }
 
@@ -78,7 +79,8 @@ function copyValue(value: unknown, parent: string, name: string | number, depth:
       if (value.isWellFormed()) return value;
       throw refuse('BAD_DATA', `The text at "${join(parent, name)}" has a lone surrogate.`);
     case 'number':
-      if (Number.isFinite(value)) return value;
+      // Adding 0 turns -0, which JSON cannot write, into 0.
+      if (Number.isFinite(value)) return value + 0;
       throw refuse('BAD_DATA', `JSON has no ${value} (at "${join(parent, name)}").`);
     case 'boolean':
       return value;

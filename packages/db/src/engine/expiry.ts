@@ -1,22 +1,17 @@
 import type { Core } from './core.js';
 import { CommitBuilder } from './mutations.js';
-import { prefixLength, readId, readUint48 } from './storage/keys.js';
+import {
+  expiryHeadLength,
+  expiryKey,
+  expiryKinds,
+  prefixLength,
+  readId,
+  readUint48,
+} from './storage/keys.js';
 import type { Timer } from '@millrace/kit/clock';
 
-/** What a row of the table `expiry` may stand for. */
-export const expiryKinds = { record: 1, request: 2 } as const;
-
-const headLength = 7;
 const mostPerCommit = 500;
 const sweepEveryMs = 1_000;
-
-export function expiryKey(time: number, kind: number, what: Uint8Array): Buffer {
-  const key = Buffer.allocUnsafe(headLength + what.length);
-  key.writeUIntBE(time, 0, 6);
-  key[6] = kind;
-  key.set(what, headLength);
-  return key;
-}
 
 /** Removes what is past its time: records with an EXPIRE change, answered request ids silently. */
 export class ExpirySweeper {
@@ -64,7 +59,7 @@ export class ExpirySweeper {
     const end = expiryKey(commit.now + 1, 0, new Uint8Array(0));
     const due = Array.from(core.writer.range('expiry', { end, limit: mostPerCommit }));
     for (const { key } of due) {
-      const what = key.subarray(headLength);
+      const what = key.subarray(expiryHeadLength);
       if (key[6] === expiryKinds.request) core.writer.remove('requests', Buffer.from(what));
       else if (key[6] === expiryKinds.record) {
         const collection = core.catalog.byId(what.readUInt32BE(0));

@@ -14,7 +14,8 @@ const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
   tree: fc.oneof(
     { depthSize: 'small' },
     fc.constantFrom(null, true, false, 0, -1, 63, 64, 127, 128, 255, 256, 65_535, 65_536, 2 ** 32),
-    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    // JSON has no -0, and neither have documents.
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
     fc.integer(),
     fc.string({ unit: 'grapheme', maxLength: 300 }),
     fc.array(tie('tree'), { maxLength: 20 }),
@@ -59,7 +60,9 @@ test('what one codec wrote, another reads with the stored shapes', () => {
   let stored: Uint8Array | undefined;
   const store = { load: () => stored, save: (shapes: Uint8Array) => void (stored = shapes) };
   const first = createCodec(store);
-  const written = Array.from({ length: 400 }, (_, i) => first.encode({ [`f${i % 300}`]: i, x: [{ y: i }] }));
+  const written = Array.from({ length: 400 }, (_, i) =>
+    first.encode({ [`f${i % 300}`]: i, x: [{ y: i }] }),
+  );
   const second = createCodec(store);
   written.forEach((bytes, i) => {
     expect(second.decode(bytes, 0, bytes.length)).toEqual({ [`f${i % 300}`]: i, x: [{ y: i }] });

@@ -11,7 +11,7 @@ export const formatVersion = 1;
 const migrations: ReadonlyMap<number, (tables: Tables) => Promise<void>> = new Map();
 
 const formatRow = Buffer.from('format');
-const lineageRow = Buffer.from('lineage');
+export const lineageRow = Buffer.from('lineage');
 
 export async function openFormat(tables: Tables, random: Random): Promise<void> {
   const stored = tables.get('meta', formatRow);
@@ -26,6 +26,11 @@ export async function openFormat(tables: Tables, random: Random): Promise<void> 
     return;
   }
   let version = Number(stored.toString());
+  if (!(version >= 1)) {
+    throw new UsageError(
+      `${tables.path} says "${stored}" where its format should be: it is damaged.`,
+    );
+  }
   if (version > formatVersion) {
     throw new UsageError(
       `${tables.path} has format ${version}; this Millrace knows formats up to ${formatVersion}. ` +

@@ -1,6 +1,8 @@
+import { crc32 } from 'node:zlib';
+
 /**
- * A fast 64-bit hash of text in two 32-bit lanes, for noticing damage and divergence. It is not
- * made to withstand an attacker.
+ * A 64-bit hash in two 32-bit lanes, for noticing damage and divergence. It is not made to
+ * withstand an attacker.
  */
 export interface Hash64 {
   high: number;
@@ -9,26 +11,64 @@ export interface Hash64 {
 
 export const emptyHash: Hash64 = { high: 0x243f6a88, low: 0x85a308d3 };
 
-/** The hash of `text`, going on from `seed`. */
-export function hashText(text: string, seed: Hash64 = emptyHash): Hash64 {
-  let high = seed.high ^ 0xdeadbeef;
-  let low = seed.low ^ 0x41c6ce57;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    high = Math.imul(high ^ unit, 0x9e3779b1);
-    low = Math.imul(low ^ unit, 0x5f356495);
+/** Hashes a sequence of texts and numbers. */
+export class Hasher {
+  #high: number;
+  #low: number;
+
+  constructor(seed: Hash64 = emptyHash) {
+    this.#high = seed.high ^ 0xdeadbeef;
+    this.#low = seed.low ^ 0x41c6ce57;
   }
-  const mixedHigh =
-    Math.imul(high ^ (high >>> 16), 0x85ebca6b) ^ Math.imul(low ^ (low >>> 13), 0xc2b2ae35);
-  const mixedLow =
-    Math.imul(low ^ (low >>> 16), 0x85ebca6b) ^ Math.imul(high ^ (high >>> 13), 0xc2b2ae35);
-  return { high: mixedHigh >>> 0, low: mixedLow >>> 0 };
+
+  text(text: string): this {
+    let high = this.#high;
+    let low = this.#low;
+    for (let i = 0; i < text.length; i++) {
+      const unit = text.charCodeAt(i);
+      high = Math.imul(high ^ unit, 0x9e3779b1);
+      low = Math.imul(low ^ unit, 0x5f356495);
+    }
+    this.#high = high;
+    this.#low = low;
+    // The length ends the text, so that "ab","c" is not "a","bc".
+    return this.number(text.length);
+  }
+
+  /** A whole number from 0 to 2^53. */
+  number(value: number): this {
+    const upper = (value / 0x100000000) | 0;
+    const lower = value | 0;
+    this.#high = Math.imul(Math.imul(this.#high ^ lower, 0x9e3779b1) ^ upper, 0x85ebca6b);
+    this.#low = Math.imul(Math.imul(this.#low ^ upper, 0x5f356495) ^ lower, 0xc2b2ae35);
+    this.#high ^= this.#high >>> 15;
+    this.#low ^= this.#low >>> 13;
+    return this;
+  }
+
+  result(): Hash64 {
+    const high = this.#high;
+    const low = this.#low;
+    return {
+      high:
+        (Math.imul(high ^ (high >>> 16), 0x85ebca6b) ^
+          Math.imul(low ^ (low >>> 13), 0xc2b2ae35)) >>>
+        0,
+      low:
+        (Math.imul(low ^ (low >>> 16), 0x85ebca6b) ^
+          Math.imul(high ^ (high >>> 13), 0xc2b2ae35)) >>>
+        0,
+    };
+  }
 }
 
-/** 32 bits of it, as a record carries them. */
+export function hashText(text: string, seed: Hash64 = emptyHash): Hash64 {
+  return new Hasher(seed).text(text).result();
+}
+
+/** 32 bits, as a record carries them: of the document's JSON. */
 export function hash32(text: string): number {
-  const { high, low } = hashText(text);
-  return (high ^ low) >>> 0;
+  return crc32(text);
 }
 
 export function hashToBigInt(hash: Hash64): bigint {

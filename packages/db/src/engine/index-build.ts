@@ -1,8 +1,9 @@
-import { indexRow, sameDefinition, storedIndex, type IndexInfo } from './catalog.js';
+import { indexRow, sameDefinition, type IndexInfo } from './catalog.js';
 import type { Core } from './core.js';
 import type { IndexDefinition } from './index/entries.js';
 import { messageOf } from '@millrace/kit/errors';
-import { moveEntries } from './mutations.js';
+import { CommitBuilder, moveEntries } from './mutations.js';
+import type { RecordImage } from './record.js';
 import { prefixKey } from './storage/keys.js';
 
 const recordsPerStep = 200;
@@ -40,12 +41,15 @@ function isDeclared(declared: DeclaredIndexes, index: IndexInfo): boolean {
 }
 
 async function declare(core: Core, name: string, definition: IndexDefinition): Promise<void> {
-  const known = core.catalog.find(name)?.indexes ?? [];
-  if (known.some((index) => sameDefinition(index.definition, definition))) return;
+  const isKnown = () =>
+    core.catalog.find(name)!.indexes.some((index) => sameDefinition(index.definition, definition));
+  if (isKnown()) return;
   await core.writer.submit(() => {
-    const id = core.state.nextIndex;
+    // The job may run twice.
+    if (isKnown()) return;
+    const id = Math.max(core.state.nextIndex, core.catalog.nextIndex);
     core.writer.state = { ...core.state, nextIndex: id + 1 };
-    const index = core.catalog.addIndex({
+    core.catalog.addIndex({
       id,
       collection: name,
       definition,
@@ -54,7 +58,6 @@ async function declare(core: Core, name: string, definition: IndexDefinition): P
       multi: false,
       cut: false,
     });
-    core.putMeta(indexRow(id), storedIndex(index));
   });
 }
 
@@ -66,16 +69,16 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
       if (signal.aborted) return;
       const from = after;
       const last = await core.writer.submit(() => {
-        let id: string | undefined;
-        let seen = 0;
-        for (const record of core.view().scan(collection.id, { after: from }, () => true)) {
-          const entries = index.compiled.entriesOf(record);
-          core.catalog.noteEntry(index, entries.multi, entries.cut);
-          moveEntries(core, index, record.id, { values: [], unique: [] }, entries);
-          id = record.id;
-          if (++seen === recordsPerStep) return id;
+        const commit = new CommitBuilder(core);
+        const records = core.view().scan(collection.id, { after: from }, () => true);
+        const some = Array.from(take(records, recordsPerStep));
+        for (const record of some) {
+          // Past its time it must not stand in the way of a unique value.
+          if (record.isExpired(commit.now)) commit.remove(collection, record, 'expire');
+          else addEntries(core, index, record);
         }
-        return undefined;
+        commit.finish();
+        return some.length === recordsPerStep ? some.at(-1)?.id : undefined;
       });
       if (last === undefined) break;
       after = last;
@@ -83,12 +86,31 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
     await core.writer.submit(() => core.catalog.setIndexState(index, 'ready'));
     core.log.info({ index: index.name }, 'Index is ready');
   } catch (error) {
-    await core.writer.submit(() => core.catalog.setIndexState(index, 'failed', messageOf(error)));
+    // Not in a job: on a full disk it would fail as well. The next commit carries it.
+    core.catalog.setIndexState(index, 'failed', messageOf(error));
     core.log.error({ index: index.name, err: error }, 'Index could not be built');
   }
 }
 
+function addEntries(core: Core, index: IndexInfo, record: RecordImage): void {
+  const entries = index.compiled.entriesOf(record);
+  core.catalog.noteEntry(index, entries.multi, entries.cut);
+  moveEntries(core, index, record.id, { values: [], unique: [] }, entries);
+}
+
+function* take<Item>(items: Iterable<Item>, count: number): Iterable<Item> {
+  let left = count;
+  for (const item of items) {
+    yield item;
+    if (--left === 0) return;
+  }
+}
+
 async function drop(core: Core, index: IndexInfo): Promise<void> {
+  // Half removed, it must not be taken for a whole one by the next `open`.
+  await core.writer.submit(() =>
+    core.catalog.setIndexState(index, 'failed', 'It is being removed.'),
+  );
   core.catalog.dropIndex(index);
   const range = { start: prefixKey(index.id), end: prefixKey(index.id + 1), limit: rowsPerStep };
   for (const table of ['index', 'unique'] as const) {

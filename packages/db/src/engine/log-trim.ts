@@ -35,6 +35,25 @@ export class LogTrimmer {
     while (!this.#stopped && (await this.core.writer.submit(() => this.#trimSome(beforeSeq))));
   }
 
+  /** The oldest commit that `trim` would leave. */
+  async preview(beforeSeq = 0): Promise<number> {
+    const oldest = this.core.clock.now() - this.retention.ageMs;
+    let { oldestSeq, logBytes } = this.core.durable;
+    for (let seen = rowsPerStep; seen === rowsPerStep; await nextTurn()) {
+      seen = 0;
+      const step = { start: seqKey(oldestSeq), limit: rowsPerStep };
+      for (const { key, value } of this.core.tables.range('log', step)) {
+        const seq = seqOfKey(key);
+        const tooOld = commitTime(value) < oldest;
+        if (!tooOld && logBytes <= this.retention.bytes && seq >= beforeSeq) break;
+        logBytes -= value.length;
+        oldestSeq = seq + 1;
+        seen++;
+      }
+    }
+    return oldestSeq;
+  }
+
   #schedule(): void {
     this.#timer = this.core.clock.after(trimEveryMs, () => {
       this.trim()
@@ -66,4 +85,8 @@ export class LogTrimmer {
     writer.state = { ...core.state, oldestSeq, oldestChain, logBytes };
     return removed === rowsPerStep;
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -6,8 +6,16 @@ import { hash32 } from './hash.js';
 import { encodeRecord, RecordImage, type RecordFields } from './record.js';
 import { refuse } from './refusal.js';
 import type { IndexEntries } from './index/entries.js';
-import { expiryKey, expiryKinds } from './expiry.js';
-import { idBytes, prefixed, recordKey, seqKey } from './storage/keys.js';
+import {
+  entryKey,
+  expiryKey,
+  expiryKinds,
+  idBytes,
+  prefixed,
+  recordKey,
+  seqKey,
+} from './storage/keys.js';
+import { afterCommit } from './storage/state.js';
 
 /** A document made ready for the file before its turn in the writer. */
 export interface EncodedDocument {
@@ -23,6 +31,7 @@ export function encodeDocument(core: Core, data: JsonObject): EncodedDocument {
       'RECORD_TOO_LARGE',
       `The record takes ${bytes.length} bytes; the most is ${mostRecordBytes}. ` +
         'Split it, or keep the large part elsewhere.',
+      { limit_bytes: String(mostRecordBytes) },
     );
   }
   return { data, bytes, contentHash: hash32(JSON.stringify(data)) };
@@ -54,18 +63,13 @@ export class CommitBuilder {
     document: EncodedDocument,
     fields: { key: string; expiresAt: number },
   ): RecordImage {
-    const bytes = encodeRecord(
-      {
-        ...fields,
-        rev: (before?.rev ?? 0) + 1,
-        seq: this.seq,
-        createdAt: before?.createdAt ?? this.now,
-        updatedAt: this.now,
-        contentHash: document.contentHash,
-      },
-      document.bytes,
-    );
-    return this.#storeBytes(collection, id, before, bytes);
+    return this.storeExactly(collection, id, before, document, {
+      key: fields.key,
+      expiresAt: fields.expiresAt,
+      rev: before ? before.rev + 1 : 1,
+      createdAt: before ? before.createdAt : this.now,
+      updatedAt: this.now,
+    });
   }
 
   /** Stores a record whose every field is given: what a follower and a restore do. */
@@ -76,9 +80,20 @@ export class CommitBuilder {
     document: EncodedDocument,
     fields: Omit<RecordFields, 'contentHash' | 'seq'>,
   ): RecordImage {
-    const { contentHash } = document;
-    const bytes = encodeRecord({ ...fields, seq: this.seq, contentHash }, document.bytes);
-    return this.#storeBytes(collection, id, before, bytes);
+    // Spelled out, here and below: spreading an object costs more than writing the record.
+    const bytes = encodeRecord(
+      {
+        key: fields.key,
+        expiresAt: fields.expiresAt,
+        rev: fields.rev,
+        createdAt: fields.createdAt,
+        updatedAt: fields.updatedAt,
+        seq: this.seq,
+        contentHash: document.contentHash,
+      },
+      document.bytes,
+    );
+    return this.#storeBytes(collection, id, before, bytes, document);
   }
 
   /**
@@ -93,7 +108,8 @@ export class CommitBuilder {
     fields: { key: string; expiresAt: number },
   ): RecordImage {
     return this.storeExactly(collection, id, undefined, document, {
-      ...fields,
+      key: fields.key,
+      expiresAt: fields.expiresAt,
       rev: (base?.rev ?? 0) + 1,
       createdAt: base?.createdAt ?? this.now,
       updatedAt: this.now,
@@ -114,7 +130,7 @@ export class CommitBuilder {
     const chain = chainAfter(state.chain, seq, changes, nameOf);
     const row = encodeCommit({ seq, at: this.now, epoch: state.epoch, chain, changes });
     core.writer.put('log', seqKey(seq), row);
-    core.writer.state = { ...state, seq, chain, logBytes: state.logBytes + row.length };
+    core.writer.state = afterCommit(state, seq, chain, row.length);
     return changes;
   }
 
@@ -123,8 +139,10 @@ export class CommitBuilder {
     id: string,
     before: RecordImage | undefined,
     bytes: Buffer,
+    document: EncodedDocument,
   ): RecordImage {
-    const after = new RecordImage(id, bytes, bytes.length, this.core.codec);
+    const image = new RecordImage(id, bytes, bytes.length, this.core.codec);
+    const after = image.withData(document.data);
     const op = before ? 'update' : 'insert';
     this.#apply(collection, { op, collection: collection.id, id, before, after });
     return after;
@@ -202,8 +220,24 @@ export function moveEntries(
   fresh: Pick<IndexEntries, 'values' | 'unique'>,
 ): void {
   const { writer } = core;
+  if (fresh.unique.length > 0 || old.unique.length > 0) moveUnique(core, index, id, old, fresh);
+  for (const values of missingFrom(old.values, fresh.values)) {
+    writer.remove('index', entryKey(index.id, values, id));
+  }
+  for (const values of missingFrom(fresh.values, old.values)) {
+    writer.put('index', entryKey(index.id, values, id), noBytes);
+  }
+}
+
+function moveUnique(
+  core: Core,
+  index: IndexInfo,
+  id: string,
+  old: Pick<IndexEntries, 'unique'>,
+  fresh: Pick<IndexEntries, 'unique'>,
+): void {
+  const { writer } = core;
   const holder = idBytes(id);
-  const entryRow = (values: Uint8Array) => prefixed(index.id, Buffer.concat([values, holder]));
   for (const values of missingFrom(fresh.unique, old.unique)) {
     const row = prefixed(index.id, values);
     const other = writer.get('unique', row);
@@ -214,12 +248,6 @@ export function moveEntries(
     const row = prefixed(index.id, values);
     if (writer.get('unique', row)?.equals(holder)) writer.remove('unique', row);
   }
-  for (const values of missingFrom(old.values, fresh.values)) {
-    writer.remove('index', entryRow(values));
-  }
-  for (const values of missingFrom(fresh.values, old.values)) {
-    writer.put('index', entryRow(values), noBytes);
-  }
 }
 
 export function uniqueViolation(index: IndexInfo) {
@@ -227,7 +255,7 @@ export function uniqueViolation(index: IndexInfo) {
   return refuse(
     'UNIQUE_VIOLATION',
     `Another record of "${index.collection}" already has this value of ${fields}.`,
-    { collection: index.collection, fields },
+    { collection: index.collection, index: index.compiled.name },
   );
 }
 

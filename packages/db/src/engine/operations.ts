@@ -39,6 +39,9 @@ export interface WriteOptions {
   ttlMs?: number | undefined;
 }
 
+/** The last moment that RFC 3339 and protobuf can write. */
+const latestTime = Date.UTC(10_000, 0, 1) - 1;
+
 /** A record by its id or by its key. */
 export type Address = { id: string } | { key: string };
 
@@ -58,7 +61,10 @@ export function insert(
   if (key && target.byKey(collection, key)) throw duplicateKey(collection, key);
   const id = options.id === undefined ? target.newId() : checkId(options.id);
   if (options.id !== undefined && target.byId(collection, id)) {
-    throw refuse('DUPLICATE_ID', `"${collection.name}" already has a record with the id ${id}.`);
+    throw refuse('DUPLICATE_ID', `"${collection.name}" already has a record with the id ${id}.`, {
+      collection: collection.name,
+      id,
+    });
   }
   const expiresAt = expiryFor(target, collection, options, undefined);
   const fields = { key, expiresAt };
@@ -89,9 +95,12 @@ export function upsert(
   if (before) {
     return { record: overwrite(target, collection, before, document, options), created: false };
   }
-  // Merging into nothing: what the patch sets, without what it removes.
-  const fresh = options.mode === 'merge' ? { data: mergePatch({}, document.data) } : document;
-  return insert(target, collection, fresh, { ...options, key });
+  return insert(target, collection, intoNothing(document, options.mode), { ...options, key });
+}
+
+/** Merging into nothing: what the patch sets, without what it removes. */
+function intoNothing(document: Document, mode: UpdateMode | undefined): Document {
+  return mode === 'merge' ? { data: mergePatch({}, document.data) } : document;
 }
 
 /** Changes a record only if it still has the revision that the caller has seen. */
@@ -110,7 +119,8 @@ export function updateIfRev(
     checkKey(address.key);
     const there = target.byKey(collection, address.key);
     if (there) throw revMismatch(collection, there, expectedRev);
-    return insert(target, collection, document, { ...options, key: address.key });
+    const fresh = intoNothing(document, options.mode);
+    return insert(target, collection, fresh, { ...options, key: address.key });
   }
   const before = existing(target, collection, address);
   if (before.rev !== expectedRev) throw revMismatch(collection, before, expectedRev);
@@ -118,11 +128,7 @@ export function updateIfRev(
 }
 
 /** Removes a record and returns its last image. */
-export function remove(
-  target: Target,
-  collection: CollectionInfo,
-  address: Address,
-): RecordImage {
+export function remove(target: Target, collection: CollectionInfo, address: Address): RecordImage {
   const before = existing(target, collection, address);
   target.remove(collection, before);
   return before;
@@ -172,24 +178,43 @@ function expiryFor(
   const { ttlMs } = options;
   if (ttlMs === undefined) {
     if (before) return before.expiresAt;
-    return collection.defaultTtlMs > 0 ? target.now + collection.defaultTtlMs : 0;
+    return collection.defaultTtlMs > 0 ? Math.ceil(target.now + collection.defaultTtlMs) : 0;
   }
   if (!Number.isFinite(ttlMs) || ttlMs < 0) {
-    throw refuse('BAD_REQUEST', `ttl must be a duration of 0 (never expires) or more, not ${ttlMs}.`);
+    throw refuse(
+      'BAD_REQUEST',
+      `ttl must be a duration of 0 (never expires) or more, not ${ttlMs}.`,
+    );
+  }
+  if (target.now + ttlMs > latestTime) {
+    throw refuse(
+      'BAD_REQUEST',
+      'ttl reaches beyond the year 9999; use 0 for a record without end.',
+    );
   }
   return ttlMs === 0 ? 0 : Math.ceil(target.now + ttlMs);
 }
 
 export function notFoundById(collection: string, id: string) {
-  return refuse('RECORD_NOT_FOUND', `"${collection}" has no record with the id ${id}.`);
+  return refuse('RECORD_NOT_FOUND', `"${collection}" has no record with the id ${id}.`, {
+    collection,
+    id,
+  });
 }
 
 export function notFoundByKey(collection: string, key: string) {
-  return refuse('KEY_NOT_FOUND', `"${collection}" has no record with the key "${key}".`);
+  return refuse('KEY_NOT_FOUND', `"${collection}" has no record with the key "${key}".`, {
+    collection,
+    key,
+  });
 }
 
 function duplicateKey(collection: CollectionInfo, key: string) {
-  return refuse('DUPLICATE_KEY', `"${collection.name}" already has a record with the key "${key}".`);
+  return refuse(
+    'DUPLICATE_KEY',
+    `"${collection.name}" already has a record with the key "${key}".`,
+    { collection: collection.name, key },
+  );
 }
 
 function revMismatch(collection: CollectionInfo, record: RecordImage, expected: number) {

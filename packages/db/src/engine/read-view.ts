@@ -20,7 +20,10 @@ export interface ReadView {
    * call) and says whether it is wanted; wanted ones come out as kept copies.
    */
   scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage>;
-  /** Entries of an index from `start` (included) up to `end` (excluded), values part first. */
+  /**
+   * Entries of an index from `start` (included) to `end` (excluded) in the direction of travel:
+   * in reverse `start` is the higher bound.
+   */
   entries(index: number, range: EntryRange): Iterable<IndexEntry>;
 }
 

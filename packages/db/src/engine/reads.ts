@@ -1,3 +1,4 @@
+import type { CollectionInfo } from './catalog.js';
 import type { Core } from './core.js';
 import { RecordImage } from './record.js';
 import { prefixed, readId, recordKey } from './storage/keys.js';
@@ -8,24 +9,31 @@ export class Reads {
   constructor(private readonly core: Core) {}
 
   byId(name: string, id: string, transaction?: Transaction): RecordImage | undefined {
-    const collection = this.core.catalog.find(name);
-    if (!collection) return undefined;
+    const collection = this.#collection(name);
     if (transaction) {
       transaction.use();
-      return transaction.byId(collection, id);
+      if (collection) return transaction.byId(collection, id);
+      transaction.notePredicate({ collection: name, matches: (image) => image.id === id });
     }
-    return this.#live(this.#record(collection.id, id));
+    return collection && this.#live(this.#record(collection.id, id));
   }
 
   byKey(name: string, key: string, transaction?: Transaction): RecordImage | undefined {
-    const collection = this.core.catalog.find(name);
-    if (!collection) return undefined;
+    const collection = this.#collection(name);
     if (transaction) {
       transaction.use();
-      return transaction.byKey(collection, key);
+      if (collection) return transaction.byKey(collection, key);
+      // Nothing is there to be noted as read, but someone may put it there.
+      transaction.notePredicate({ collection: name, matches: (image) => image.key === key });
     }
+    if (!collection) return undefined;
     const id = this.core.tables.get('keys', prefixed(collection.id, Buffer.from(key)));
     return id && this.#live(this.#record(collection.id, readId(id, 0)));
+  }
+
+  #collection(name: string): CollectionInfo | undefined {
+    if (this.core.closed) throw this.core.closed;
+    return this.core.catalog.find(name);
   }
 
   #record(collection: number, id: string): RecordImage | undefined {

@@ -1,7 +1,7 @@
 import type { Codec } from './codec.js';
 import type { Json, JsonObject } from './documents.js';
 import { undecided } from './field-reader.js';
-import { readUint48 } from './storage/keys.js';
+import { readId, readUint48 } from './storage/keys.js';
 
 /**
  * A record as it stands in the file:
@@ -13,7 +13,7 @@ import { readUint48 } from './storage/keys.js';
  */
 const hasExpiry = 1;
 const hasKey = 2;
-const fixedLength = 27;
+export const fixedLength = 27;
 
 export interface RecordFields {
   rev: number;
@@ -48,20 +48,35 @@ export function encodeRecord(fields: RecordFields, document: Uint8Array): Buffer
   return bytes;
 }
 
+/** Where the 16 bytes of an id lie, for those who may never ask for its text. */
+export interface IdInPlace {
+  bytes: Uint8Array;
+  at: number;
+}
+
 /**
  * One record, read where it lies: nothing is decoded before it is asked for. While a scan runs,
  * `bytes` may be a window that the next step overwrites; `keep()` gives a copy that stays.
  */
 export class RecordImage {
   #data: JsonObject | undefined;
+  #id: string | undefined;
+  readonly #place: IdInPlace | undefined;
 
   constructor(
-    readonly id: string,
+    id: string | IdInPlace,
     readonly bytes: Uint8Array,
     /** Where the record ends in `bytes`, which may be longer. */
     readonly end: number,
     private readonly codec: Codec,
-  ) {}
+  ) {
+    if (typeof id === 'string') this.#id = id;
+    else this.#place = id;
+  }
+
+  get id(): string {
+    return (this.#id ??= readId(this.#place!.bytes, this.#place!.at));
+  }
 
   get contentHash(): number {
     return readUint32(this.bytes, 1);
@@ -109,6 +124,12 @@ export class RecordImage {
     if (!(this.bytes[0]! & hasKey)) return this.#keyStart;
     const at = this.#keyStart;
     return at + 2 + ((this.bytes[at]! << 8) | this.bytes[at + 1]!);
+  }
+
+  /** The same image, for one who has the document at hand: it need not be decoded again. */
+  withData(data: JsonObject): this {
+    this.#data = data;
+    return this;
   }
 
   isExpired(now: number): boolean {

@@ -1,9 +1,8 @@
 import type { Core } from './core.js';
-import { expiryKey, expiryKinds } from './expiry.js';
+import { expiryKey, expiryKinds, idLength, readId, readUint48, writeId } from './storage/keys.js';
 import { hashText } from './hash.js';
 import { RecordImage } from './record.js';
 import { refuse } from './refusal.js';
-import { readId, readUint48, writeId, idLength } from './storage/keys.js';
 
 /** How long a repeated request is answered with what it did the first time. */
 export const requestMemoryMs = 10 * 60_000;
@@ -28,21 +27,20 @@ export function once(
   run: () => Outcome,
 ): Outcome {
   if (requestId === undefined || requestId === '') return run();
-  if (requestId.length > mostRequestIdLength) {
-    throw refuse('BAD_REQUEST', `request_id takes at most ${mostRequestIdLength} characters.`);
-  }
+  checkRequestId(requestId);
   const now = core.clock.now();
   const row = Buffer.from(`r:${requestId}`);
   const print = hashText(fingerprint);
   const stored = core.writer.get('requests', row);
   if (stored && readUint48(stored, 0) > now) {
     if (stored.readUInt32BE(6) !== print.high || stored.readUInt32BE(10) !== print.low) {
-      throw refuse(
-        'REQUEST_ID_REUSED',
-        `The request_id "${requestId}" was used for another request; make a new one for each.`,
-      );
+      throw requestIdReused(requestId);
     }
     return decodeOutcome(core, stored);
+  }
+  // The sweeper must not take this answer for the one that is too old.
+  if (stored) {
+    core.writer.remove('expiry', expiryKey(readUint48(stored, 0), expiryKinds.request, row));
   }
   const outcome = run();
   const head = Buffer.alloc(14);
@@ -51,6 +49,19 @@ export function once(
   head.writeUInt32BE(print.low, 10);
   remember(core, row, now, Buffer.concat([head, encodeOutcome(outcome)]));
   return outcome;
+}
+
+export function checkRequestId(requestId: string): void {
+  if (requestId.length <= mostRequestIdLength) return;
+  throw refuse('BAD_REQUEST', `request_id takes at most ${mostRequestIdLength} characters.`);
+}
+
+export function requestIdReused(requestId: string) {
+  return refuse(
+    'REQUEST_ID_REUSED',
+    `The request_id "${requestId}" was used for another request; make a new one for each.`,
+    { request_id: requestId },
+  );
 }
 
 /** Keeps a row of `requests` for ten minutes. */

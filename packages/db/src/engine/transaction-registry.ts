@@ -1,6 +1,7 @@
 import type { Core } from './core.js';
 import { refuse } from './refusal.js';
 import {
+  closed,
   expired,
   rememberedCommit,
   Transaction,
@@ -14,7 +15,7 @@ const endedMemory = 10_000;
 export class TransactionRegistry {
   readonly #open = new Map<string, Transaction>();
   readonly #committing = new Map<string, Promise<CommitResult>>();
-  readonly #expired = new Set<string>();
+  readonly #endings = new Map<string, 'expired' | 'closed' | Error>();
 
   constructor(private readonly core: Core) {}
 
@@ -25,6 +26,12 @@ export class TransactionRegistry {
   begin(options: { readOnly?: boolean; timeoutMs?: number } = {}): Transaction {
     const lifetimeMs = options.timeoutMs || transactionLimits.lifetimeMs;
     if (!(lifetimeMs > 0)) throw refuse('BAD_REQUEST', 'A timeout must be longer than nothing.');
+    if (this.#open.size >= transactionLimits.open) {
+      throw refuse(
+        'TX_LIMIT',
+        `${transactionLimits.open} transactions are open, which is the most; try again later.`,
+      );
+    }
     const transaction = new Transaction(
       this.core,
       this.core.random.ulid(this.core.clock.now()),
@@ -52,12 +59,16 @@ export class TransactionRegistry {
     if (!transaction) {
       const before = rememberedCommit(this.core, id);
       if (before) return before;
-      throw this.#whyNot(id);
+      const ending = this.#endings.get(id);
+      throw ending instanceof Error ? ending : this.#whyNot(id);
     }
     const result = transaction.commit();
     this.#committing.set(id, result);
     try {
       return await result;
+    } catch (error) {
+      if (error instanceof Error) this.#endings.set(id, error);
+      throw error;
     } finally {
       this.#committing.delete(id);
     }
@@ -74,17 +85,19 @@ export class TransactionRegistry {
   }
 
   #whyNot(id: string) {
-    if (this.#expired.has(id)) return expired(id);
-    return refuse('TX_NOT_FOUND', `There is no transaction ${id}; it may have ended.`);
+    const ending = this.#endings.get(id);
+    if (ending !== undefined) return ending === 'expired' ? expired(id) : closed(id);
+    return refuse('TX_NOT_FOUND', `There is no transaction ${id}; it may have ended.`, {
+      tx_id: id,
+    });
   }
 
   #ended(id: string, wasExpired: boolean): void {
     this.#open.delete(id);
-    if (!wasExpired) return;
-    this.#expired.add(id);
-    if (this.#expired.size > endedMemory) {
-      for (const oldest of this.#expired) {
-        this.#expired.delete(oldest);
+    this.#endings.set(id, wasExpired ? 'expired' : 'closed');
+    if (this.#endings.size > endedMemory) {
+      for (const oldest of this.#endings.keys()) {
+        this.#endings.delete(oldest);
         break;
       }
     }

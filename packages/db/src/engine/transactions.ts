@@ -1,19 +1,14 @@
 import type { Timer } from '@millrace/kit/clock';
-import type { CollectionInfo } from './catalog.js';
+import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { decodeCommit } from './changes.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from './core.js';
 import type { JsonObject } from './documents.js';
-import {
-  type CommitBuilder,
-  encodeDocument,
-  uniqueViolation,
-  type EncodedDocument,
-} from './mutations.js';
+import { encodeDocument, uniqueViolation, type EncodedDocument } from './mutations.js';
 import type { Target } from './operations.js';
 import { encodeRecord, RecordImage } from './record.js';
 import { refuse } from './refusal.js';
-import { remember } from './requests.js';
+import { checkRequestId, remember, requestIdReused, type Outcome } from './requests.js';
 import { seqKey } from './storage/keys.js';
 import type { SnapshotView } from './storage/views.js';
 
@@ -22,6 +17,8 @@ export const transactionLimits = {
   idleMs: 10_000,
   operations: 1_000,
   bytes: 8 * 1024 * 1024,
+  /** Each holds a snapshot, and LMDB has places for a few thousand readers. */
+  open: 1_000,
 };
 
 /** What a transaction has done to one record: its new image, or null when it removed it. */
@@ -34,7 +31,8 @@ interface OwnWrite {
 
 /** A condition that a transaction has read by: what matched it must not have changed. */
 export interface ReadPredicate {
-  collection: number;
+  /** By name: it may not have been there yet. */
+  collection: string;
   matches(image: RecordImage): boolean;
 }
 
@@ -53,11 +51,17 @@ export interface CommitResult {
 export class Transaction implements Target {
   readonly expiresAt: number;
   readonly view: SnapshotView;
+  /** Indexes that were complete when it began: one that was built since lacks what it sees. */
+  readonly #usableIndexes: ReadonlySet<IndexInfo>;
   readonly #own = new Map<string, OwnWrite>();
   readonly #ownKeys = new Map<string, string | null>();
   readonly #readRecords = new Map<string, { collection: number; id: string; seq: number }>();
-  readonly #readKeys = new Map<string, { collection: number; key: string; id: string | undefined }>();
+  readonly #readKeys = new Map<
+    string,
+    { collection: number; key: string; id: string | undefined }
+  >();
   readonly #predicates: ReadPredicate[] = [];
+  readonly #requests = new Map<string, { fingerprint: string; outcome: Outcome }>();
   #operations = 0;
   #bytes = 0;
   #idle: Timer | undefined;
@@ -72,6 +76,8 @@ export class Transaction implements Target {
     private readonly onEnd: (transaction: Transaction, expired: boolean) => void,
   ) {
     this.view = core.snapshot();
+    const ready = core.catalog.indexes().filter(({ state }) => state === 'ready');
+    this.#usableIndexes = new Set(ready);
     this.expiresAt = core.clock.now() + lifetimeMs;
     this.#lifetime = core.clock.after(lifetimeMs, () => this.#expire());
     this.#touch();
@@ -95,8 +101,7 @@ export class Transaction implements Target {
       this.#touch();
       return;
     }
-    if (this.#state === 'expired') throw expired(this.id);
-    throw refuse('TX_CLOSED', `The transaction ${this.id} has ended.`);
+    throw this.#state === 'expired' ? expired(this.id) : closed(this.id);
   }
 
   newId(): string {
@@ -110,7 +115,7 @@ export class Transaction implements Target {
   byId(collection: CollectionInfo, id: string): RecordImage | undefined {
     const name = nameOf(collection.id, id);
     const own = this.#own.get(name);
-    if (own) return own.image ?? undefined;
+    if (own) return own.image ? this.#copyOf(own.image) : undefined;
     const record = this.view.record(collection.id, id);
     this.#readRecords.set(name, { collection: collection.id, id, seq: record?.seq ?? 0 });
     return record?.isExpired(this.now) ? undefined : record;
@@ -125,9 +130,24 @@ export class Transaction implements Target {
     return id === undefined ? undefined : this.byId(collection, id);
   }
 
+  /** Runs a write once per request id, as long as the transaction is open. */
+  once(requestId: string | undefined, fingerprint: string, run: () => Outcome): Outcome {
+    if (!requestId) return run();
+    checkRequestId(requestId);
+    const before = this.#requests.get(requestId);
+    if (before && before.fingerprint !== fingerprint) throw requestIdReused(requestId);
+    const outcome = before?.outcome ?? run();
+    this.#requests.set(requestId, { fingerprint, outcome });
+    return { ...outcome, record: outcome.record && this.#copyOf(outcome.record) };
+  }
+
   /** Notes that the transaction has read everything that meets a condition. */
   notePredicate(predicate: ReadPredicate): void {
     this.#predicates.push(predicate);
+  }
+
+  usableIndexes(collection: CollectionInfo): IndexInfo[] {
+    return collection.indexes.filter((index) => this.#usableIndexes.has(index));
   }
 
   /** Its own writes of a collection, for queries to lay over the snapshot. */
@@ -135,7 +155,8 @@ export class Transaction implements Target {
     const own = new Map<string, RecordImage | null>();
     for (const write of this.#own.values()) {
       const id = write.image?.id ?? write.base?.id;
-      if (write.collection.id === collection && id) own.set(id, write.image);
+      if (write.collection.id !== collection || !id) continue;
+      own.set(id, write.image && this.#copyOf(write.image));
     }
     return own;
   }
@@ -147,7 +168,7 @@ export class Transaction implements Target {
     document: EncodedDocument,
     fields: { key: string; expiresAt: number },
   ): RecordImage {
-    this.#count(document.bytes.length);
+    this.#checkLimits(document.bytes.length);
     const name = nameOf(collection.id, id);
     const base = this.#own.has(name) ? this.#own.get(name)!.base : before;
     const bytes = encodeRecord(
@@ -166,15 +187,17 @@ export class Transaction implements Target {
     this.#checkUnique(collection, image);
     this.#own.set(name, { collection, base, image, document });
     if (fields.key) this.#ownKeys.set(nameOf(collection.id, fields.key), id);
-    return image;
+    this.#count(document.bytes.length);
+    return this.#copyOf(image);
   }
 
   remove(collection: CollectionInfo, before: RecordImage): void {
-    this.#count(0);
+    this.#checkLimits(0);
     const name = nameOf(collection.id, before.id);
     const base = this.#own.has(name) ? this.#own.get(name)!.base : before;
     this.#own.set(name, { collection, base, image: null, document: undefined });
     if (before.key) this.#ownKeys.set(nameOf(collection.id, before.key), null);
+    this.#count(0);
   }
 
   /** Makes the writes one commit, or throws TX_CONFLICT and changes nothing. */
@@ -183,17 +206,18 @@ export class Transaction implements Target {
     this.#end();
     try {
       // Most of the log is read here, beside other work; the writer only looks at the rest.
-      const seen = this.#predicates.length > 0 ? await this.#checkPredicatesEarly() : this.readSeq;
+      const mustCheck = this.#own.size > 0 && this.#predicates.length > 0;
+      const seen = mustCheck ? await this.#checkPredicatesEarly() : this.readSeq;
       return await this.core.writer.submit(() => this.#commitNow(seen));
     } finally {
-      this.view.done();
+      this.view.done(closed(this.id));
     }
   }
 
   rollback(): void {
     this.use();
     this.#end();
-    this.view.done();
+    this.view.done(closed(this.id));
   }
 
   /** Ends it without a word: the database closes. */
@@ -211,7 +235,7 @@ export class Transaction implements Target {
       this.#checkPredicates(checkedSeq, this.core.state.seq, (seq) =>
         this.core.writer.get('log', seqKey(seq)),
       );
-      this.#apply(target.commit);
+      this.#apply(target);
       target.commit.finish();
     }
     const result: CommitResult = {
@@ -224,10 +248,17 @@ export class Transaction implements Target {
   }
 
   /** Old images leave before new ones come, so that two records may swap a unique value. */
-  #apply(commit: CommitBuilder): void {
+  #apply(target: CommitTarget): void {
+    const { commit } = target;
     const writes = [...this.#own.values()];
     for (const { collection, base } of writes) {
       if (base) commit.remove(collection, base);
+    }
+    // Whoever is past its time gives up its id and key; to look it up is to sweep it.
+    for (const { collection, base, image } of writes) {
+      if (!image || base) continue;
+      target.byId(collection, image.id);
+      if (image.key) target.byKey(collection, image.key);
     }
     for (const { collection, base, image, document } of writes) {
       if (!image || !document) continue;
@@ -241,10 +272,10 @@ export class Transaction implements Target {
   #checkReads(): void {
     const view = this.core.view();
     for (const { collection, id, seq } of this.#readRecords.values()) {
-      if ((view.record(collection, id)?.seq ?? 0) !== seq) throw conflict('a record it read');
+      if ((view.record(collection, id)?.seq ?? 0) !== seq) throw this.#conflict('a record it read');
     }
     for (const { collection, key, id } of this.#readKeys.values()) {
-      if (view.idOfKey(collection, key) !== id) throw conflict(`the key "${key}" it read`);
+      if (view.idOfKey(collection, key) !== id) throw this.#conflict(`the key "${key}" it read`);
     }
   }
 
@@ -267,12 +298,16 @@ export class Transaction implements Target {
     if (this.#predicates.length === 0) return;
     for (let seq = from + 1; seq <= to; seq++) {
       const row = read(seq);
-      if (!row) throw conflict('a condition it read by (the log was trimmed meanwhile)');
+      if (!row) throw this.#conflict('a condition it read by (the log was trimmed meanwhile)');
       for (const change of decodeCommit(seq, row, this.core.codec).changes) {
+        const { name } = this.core.catalog.byId(change.collection);
         for (const { collection, matches } of this.#predicates) {
-          if (change.collection !== collection) continue;
-          if ((change.before && matches(change.before)) || (change.after && matches(change.after))) {
-            throw conflict('what a query it ran had found');
+          if (name !== collection) continue;
+          if (
+            (change.before && matches(change.before)) ||
+            (change.after && matches(change.after))
+          ) {
+            throw this.#conflict('what a query it ran had found');
           }
         }
       }
@@ -287,21 +322,38 @@ export class Transaction implements Target {
         const holder = this.view.idOfUnique(index.id, values);
         if (holder === undefined || holder === image.id) continue;
         if (this.#own.has(nameOf(collection.id, holder))) continue;
-        throw uniqueViolation(index);
+        // The holder counts as read: what the caller does next may rest on this refusal.
+        if (this.byId(collection, holder)) throw uniqueViolation(index);
       }
     }
   }
 
-  #count(bytes: number): void {
+  /** What is handed out may be changed by the caller; what is kept may not. */
+  #copyOf(image: RecordImage): RecordImage {
+    return new RecordImage(image.id, image.bytes, image.end, this.core.codec);
+  }
+
+  #checkLimits(bytes: number): void {
     if (this.readOnly) {
-      throw refuse('TX_READ_ONLY', `The transaction ${this.id} was begun read-only.`);
+      throw refuse('TX_READ_ONLY', `The transaction ${this.id} was begun read-only.`, {
+        tx_id: this.id,
+      });
     }
     if (this.#operations + 1 > transactionLimits.operations) {
       throw limit(`${transactionLimits.operations} operations`);
     }
     if (this.#bytes + bytes > transactionLimits.bytes) throw limit('8 MiB of data');
+  }
+
+  #count(bytes: number): void {
     this.#operations++;
     this.#bytes += bytes;
+  }
+
+  #conflict(what: string) {
+    return refuse('TX_CONFLICT', `Another commit changed ${what}; run the transaction again.`, {
+      tx_id: this.id,
+    });
   }
 
   #touch(): void {
@@ -312,7 +364,7 @@ export class Transaction implements Target {
   #expire(): void {
     if (this.#state !== 'open') return;
     this.#end('expired');
-    this.view.done();
+    this.view.done(expired(this.id));
   }
 
   #end(state: 'closed' | 'expired' = 'closed'): void {
@@ -345,14 +397,14 @@ export function expired(id: string) {
   return refuse(
     'TX_EXPIRED',
     `The transaction ${id} has expired (60 s in all, 10 s without a call); begin another.`,
+    { tx_id: id },
   );
 }
 
-function conflict(what: string) {
-  return refuse('TX_CONFLICT', `Another commit changed ${what}; run the transaction again.`);
+export function closed(id: string) {
+  return refuse('TX_CLOSED', `The transaction ${id} has ended; begin another.`, { tx_id: id });
 }
 
 function limit(what: string) {
   return refuse('TX_LIMIT', `A transaction takes at most ${what}; split the work.`);
 }
-

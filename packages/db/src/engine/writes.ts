@@ -26,7 +26,14 @@ export class Writes {
     options: CallOptions & { id?: string | undefined; key?: string | undefined } = {},
   ): Promise<Outcome> {
     const document = this.#document(data);
-    const print = () => ['insert', collection, options.id, options.key, document.data, options.ttlMs];
+    const print = () => [
+      'insert',
+      collection,
+      options.id,
+      options.key,
+      document.data,
+      options.ttlMs,
+    ];
     return this.#run(collection, options, print, (target, info) =>
       operations.insert(target, info, document, options),
     );
@@ -105,18 +112,24 @@ export class Writes {
   ): Promise<Outcome> {
     const collection = this.core.catalog.find(name) ?? (await this.core.ensureCollection(name));
     const { transaction } = options;
+    const print = options.requestId ? JSON.stringify(fingerprint()) : '';
     if (transaction) {
       transaction.use();
-      return { ...operate(transaction, collection), seq: 0 };
+      return transaction.once(options.requestId, print, () =>
+        outcomeOf(operate(transaction, collection), 0),
+      );
     }
-    const print = options.requestId ? JSON.stringify(fingerprint()) : '';
     return this.core.writer.submit(() =>
       once(this.core, options.requestId, print, () => {
         const target = new CommitTarget(this.core);
         const written = operate(target, collection);
         target.commit.finish();
-        return { ...written, seq: target.commit.seq };
+        return outcomeOf(written, target.commit.seq);
       }),
     );
   }
+}
+
+function outcomeOf({ record, created }: operations.Written, seq: number): Outcome {
+  return { record, created, seq };
 }

@@ -133,21 +133,16 @@ export class EntryEncoder {
   }
 
   #write(value: Json | undefined): void {
-    switch (typeof value) {
-      case 'number':
-        return this.#number(value);
-      case 'string':
-        this.#byte(tags.string);
-        this.#text(value);
-        return this.#pair(0x00, 0x01);
-      case 'boolean':
-        return this.#byte(value ? tags.true : tags.false);
-      case 'undefined':
-        return this.#byte(tags.missing);
-      default:
-        if (value === null) return this.#byte(tags.null);
-        return Array.isArray(value) ? this.#array(value) : this.#object(value);
-    }
+    if (typeof value === 'number') this.#number(value);
+    else if (typeof value === 'string') {
+      this.#byte(tags.string);
+      this.#text(value);
+      this.#pair(0x00, 0x01);
+    } else if (typeof value === 'boolean') this.#byte(value ? tags.true : tags.false);
+    else if (value === undefined) this.#byte(tags.missing);
+    else if (value === null) this.#byte(tags.null);
+    else if (Array.isArray(value)) this.#array(value);
+    else this.#object(value);
   }
 
   #array(items: Json[]): void {

@@ -8,7 +8,9 @@ import { compileIndex, type IndexDefinition } from './entries.js';
 
 function row(data: JsonObject, own: Partial<Row> = {}): Row {
   const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
-  return { id, key: '', rev: 1, seq: 1, createdAt: 1, updatedAt: 2, expiresAt: 0, data, ...own };
+  const top = (name: string) => (Object.hasOwn(data, name) ? data[name] : undefined);
+  const fields = { id, key: '', rev: 1, seq: 1, createdAt: 1, updatedAt: 2, expiresAt: 0 };
+  return { ...fields, data, top, ...own };
 }
 const entries = (definition: IndexDefinition, data: JsonObject) =>
   compileIndex(definition).entriesOf(row(data));

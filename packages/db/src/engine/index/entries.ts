@@ -39,7 +39,7 @@ export interface IndexEntries {
 }
 
 /** One record may have this many entries in one index. */
-export const mostEntries = 1000;
+const mostEntries = 1000;
 
 export function indexName(fields: readonly string[]): string {
   return fields.join(',');

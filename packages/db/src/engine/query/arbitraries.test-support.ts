@@ -1,5 +1,9 @@
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../documents.js';
+import type { IndexDefinition } from '../index/entries.js';
+import { filterOps, type Filter, type FilterOp } from './filter.js';
+import { idOf, type TestRecord } from './memory-view.test-support.js';
+import type { OrderBy } from './sort.js';
 
 /** Few names and few values, so that random filters meet random documents. */
 export const names = fc.constantFrom('a', 'b', 'c', 'list', '0', '1', 'constructor');
@@ -27,7 +31,7 @@ const plain = fc.oneof(
 const values = fc.letrec<{ value: Json; list: Json[]; object: JsonObject }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
-    { weight: 6, arbitrary: plain as fc.Arbitrary<Json> },
+    { weight: 6, arbitrary: plain },
     { weight: 2, arbitrary: tie('list') },
     { weight: 2, arbitrary: tie('object') },
   ),
@@ -56,3 +60,136 @@ export const document: fc.Arbitrary<JsonObject> = fc
     { requiredKeys: [] },
   )
   .map((fields) => ({ ...fields }));
+
+const paths = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom('a', 'b', 'c', 'list') },
+  fc.constantFrom('a.b', 'list.a', 'list.b', 'list.0', 'list.0.a', 'a.constructor', 'b.1'),
+  fc.constantFrom('$id', '$key', '$rev', 'constructor'),
+);
+
+function operand(op: FilterOp): fc.Arbitrary<Json> {
+  if (op === 'exists') return fc.boolean();
+  if (op === 'in' || op === 'nin') return fc.array(anyValue, { maxLength: 4 });
+  if (op === 'between') return fc.oneof(fc.tuple(numbers, numbers), fc.tuple(texts, texts));
+  if (op === 'prefix') return fc.oneof(texts, longTexts);
+  if (op === 'regex') return fc.constantFrom('a', '^a', 'b$', '[ab]+', 'a|é', '^$', '.');
+  return anyValue;
+}
+
+const leaf: fc.Arbitrary<Filter> = fc
+  .constantFrom(...filterOps)
+  .chain((op) => fc.record({ field: paths, op: fc.constant(op), value: operand(op) }))
+  .map((one) => (one.field === '$id' && one.op !== 'regex' ? withId(one) : one));
+
+/** Values that meet the ids of the test records. */
+function withId(one: { field: string; op: FilterOp; value: Json }): Filter {
+  const id = (given: Json) => idOf(JSON.stringify(given).length % 12);
+  if (one.op === 'exists') return one;
+  return { ...one, value: Array.isArray(one.value) ? one.value.map(id) : id(one.value) };
+}
+
+export const filter: fc.Arbitrary<Filter> = fc.letrec<{ filter: Filter }>((tie) => ({
+  filter: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    { weight: 5, arbitrary: leaf },
+    {
+      weight: 3,
+      arbitrary: fc.record({ and: fc.array(tie('filter'), { maxLength: 3 }) }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({ or: fc.array(tie('filter'), { minLength: 1, maxLength: 3 }) }),
+    },
+    { weight: 1, arbitrary: fc.record({ not: tie('filter') }) },
+    { weight: 1, arbitrary: fc.constant({}) },
+  ),
+})).filter;
+
+export const orderBy: fc.Arbitrary<OrderBy[]> = fc.array(
+  fc.record({ field: paths, desc: fc.boolean() }),
+  { maxLength: 3 },
+);
+
+const indexedPaths = ['a', 'b', 'c', 'list', 'a.b', 'list.a', 'list.0', '$key', '$rev'];
+
+export const indexes: fc.Arbitrary<IndexDefinition[]> = fc.array(
+  fc.record({
+    fields: fc.uniqueArray(fc.constantFrom(...indexedPaths), { minLength: 1, maxLength: 3 }),
+    sparse: fc.boolean(),
+    unique: fc.boolean(),
+  }),
+  { maxLength: 4 },
+);
+
+/** Records with ids that grow, about half of them keyed. */
+export const records: fc.Arbitrary<TestRecord[]> = fc
+  .array(fc.record({ data: document, keyed: fc.boolean(), rev: fc.integer({ min: 1, max: 3 }) }), {
+    maxLength: 12,
+  })
+  .map((all) =>
+    all.map(({ data, keyed, rev }, n) => ({ id: idOf(n), data, rev, key: keyed ? `a${n}` : '' })),
+  );
+
+/** Records, filters and indexes around what is hard for an index: arrays and cut-off texts. */
+export const hardCase = (() => {
+  const stem = 'x'.repeat(1700);
+  const scalar: fc.Arbitrary<Json> = fc.oneof(
+    fc.integer({ min: 0, max: 4 }),
+    fc.constantFrom('a', 'ab', 'b', 'ba'),
+    fc.constantFrom(stem, `${stem}a`, `${stem}ab`, `${stem}b`, `${'x'.repeat(1600)}a`),
+  );
+  const list = fc.array(scalar, { maxLength: 3 });
+  const fields = fc.constantFrom('a', 'list.a');
+  // With an array anywhere the index no longer gives the order, so half of the time there is none.
+  const data = fc.boolean().map((withLists) =>
+    fc.record(
+      {
+        a: withLists ? fc.oneof(scalar, scalar, list) : scalar,
+        list: fc.array(fc.record({ a: scalar }), { maxLength: withLists ? 3 : 0 }),
+      },
+      { requiredKeys: [] },
+    ),
+  );
+  const ops = fc.constantFrom<FilterOp[]>(
+    'eq',
+    'gt',
+    'gte',
+    'lt',
+    'lte',
+    'contains',
+    'exists',
+    'in',
+  );
+  const test = fc.tuple(fields, ops, scalar).map(([field, op, given]): Filter => {
+    const wanted = op === 'in' ? [given, 2] : op === 'exists' ? given === 1 : given;
+    return { field, op, value: wanted };
+  });
+  const ranges = fc.tuple(fields, scalar, scalar).map(([field, low, high]): Filter => ({
+    and: [
+      { field, op: 'gt', value: low },
+      { field, op: 'lte', value: high },
+    ],
+  }));
+  const both = fc.array(fc.oneof(test, ranges), { minLength: 1, maxLength: 2 });
+  return fc.record({
+    records: data
+      .chain((one) => fc.array(one, { maxLength: 8 }))
+      .map((all): TestRecord[] =>
+        all.map((each, n) => ({ id: idOf(n), data: each as JsonObject })),
+      ),
+    filter: fc.oneof(
+      test,
+      ranges,
+      both.map((and): Filter => ({ and })),
+      both.map((or): Filter => ({ or })),
+    ),
+    indexes: fc.array(
+      fc.record({
+        fields: fc.constantFrom(['a'], ['list.a'], ['a', 'list.a'], ['list.a', 'a']),
+        sparse: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 2 },
+    ),
+    orderBy: fc.array(fc.record({ field: fields, desc: fc.boolean() }), { maxLength: 2 }),
+  });
+})();

@@ -1,4 +1,4 @@
-import { suggestion } from '@millrace/kit/config';
+import { suggestion } from '@millrace/kit/nearest';
 import type { Json } from '../documents.js';
 import { refuse } from '../refusal.js';
 import { rankOf } from './order.js';
@@ -57,9 +57,9 @@ export interface FilterField {
   readonly isTime: boolean;
 }
 
-export const mostFilterDepth = 32;
-export const mostFilterNodes = 1000;
-export const mostListedValues = 10_000;
+const mostFilterDepth = 32;
+const mostFilterNodes = 1000;
+const mostListedValues = 10_000;
 
 const members = ['field', 'op', 'value', 'and', 'or', 'not'] as const;
 
@@ -190,7 +190,12 @@ function checkOperand(op: FilterOp, value: unknown, field: FilterField, at: stri
     case 'contains':
       if (field.isTime) throw notForTimes(op, field.text, at);
       return plainOperand(value, at);
-    default:
+    case 'eq':
+    case 'ne':
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
       return toValue(value, at);
   }
 }

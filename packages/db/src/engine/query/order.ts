@@ -21,19 +21,12 @@ export const ranks = {
 } as const;
 
 export function rankOf(value: Json | undefined): number {
-  switch (typeof value) {
-    case 'number':
-      return ranks.number;
-    case 'string':
-      return ranks.string;
-    case 'boolean':
-      return ranks.boolean;
-    case 'undefined':
-      return ranks.missing;
-    default:
-      if (value === null) return ranks.null;
-      return Array.isArray(value) ? ranks.array : ranks.object;
-  }
+  if (typeof value === 'number') return ranks.number;
+  if (typeof value === 'string') return ranks.string;
+  if (typeof value === 'boolean') return ranks.boolean;
+  if (value === undefined) return ranks.missing;
+  if (value === null) return ranks.null;
+  return Array.isArray(value) ? ranks.array : ranks.object;
 }
 
 /** Negative, 0 or positive, as `Array.sort` wants it; `undefined` is a missing field. */

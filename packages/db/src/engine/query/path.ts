@@ -1,12 +1,12 @@
 import type { Json, JsonObject } from '../documents.js';
 import type { RecordImage } from '../record.js';
-import { suggestion } from '@millrace/kit/config';
+import { suggestion } from '@millrace/kit/nearest';
 import { compareValues } from './order.js';
 
 /** What a query reads of a record; a `RecordImage` decodes each part when it is asked for. */
 export type Row = Pick<
   RecordImage,
-  'id' | 'key' | 'rev' | 'seq' | 'createdAt' | 'updatedAt' | 'expiresAt' | 'data'
+  'id' | 'key' | 'rev' | 'seq' | 'createdAt' | 'updatedAt' | 'expiresAt' | 'data' | 'top'
 >;
 
 /**
@@ -34,7 +34,7 @@ interface Segment {
   readonly inherited: boolean;
 }
 
-export const mostPathLength = 1024;
+const mostPathLength = 1024;
 
 interface OwnField {
   read: (row: Row) => Json | undefined;
@@ -112,15 +112,17 @@ export function anyValue(path: Path, test: (value: Json) => boolean): (row: Row)
       return value !== undefined && test(value);
     };
   }
-  const first = segments[0]!;
-  if (segments.length === 1 && !first.inherited) {
-    const { name } = first;
+  const { name } = segments[0]!;
+  if (segments.length === 1) {
     return (row) => {
-      const value = row.data[name];
+      const value = row.top(name);
       return value !== undefined && test(value);
     };
   }
-  return (row) => visitFrom(row.data, segments, 0, test);
+  return (row) => {
+    const value = row.top(name);
+    return value !== undefined && visitFrom(value, segments, 1, test);
+  };
 }
 
 /** Calls `visit` with every value that the path reaches in the record. */
@@ -130,7 +132,9 @@ export function forEachValue(path: Path, row: Row, visit: (value: Json) => void)
     if (value !== undefined) visit(value);
     return;
   }
-  visitFrom(row.data, path.segments, 0, (value) => {
+  const first = row.top(path.segments[0]!.name);
+  if (first === undefined) return;
+  visitFrom(first, path.segments, 1, (value) => {
     visit(value);
     return false;
   });
@@ -143,14 +147,13 @@ export const severalValues = Symbol('several values');
 export function plainValue(path: Path): (row: Row) => Json | undefined | typeof severalValues {
   const { segments, own } = path;
   if (own) return own;
-  const first = segments[0]!;
-  if (segments.length === 1 && !first.inherited) {
-    const { name } = first;
-    return (row) => row.data[name];
-  }
+  const { name } = segments[0]!;
+  if (segments.length === 1) return (row) => row.top(name);
+  const rest = segments.slice(1);
   return (row) => {
-    let value: Json = row.data;
-    for (const segment of segments) {
+    let value = row.top(name);
+    if (value === undefined) return undefined;
+    for (const segment of rest) {
       if (typeof value !== 'object' || value === null) return undefined;
       let next: Json | undefined;
       if (!Array.isArray(value)) next = memberOf(value, segment);

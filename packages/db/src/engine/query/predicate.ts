@@ -113,7 +113,9 @@ function equalTo(value: Json): ValueTest {
 
 function oneOf(values: readonly Json[]): ValueTest {
   // A set compares as `===` does, and takes -0 for 0.
-  const plain = new Set(values.filter((value) => typeof value !== 'object' || value === null));
+  const plain = new Set<Json>(
+    values.filter((value) => typeof value !== 'object' || value === null),
+  );
   const nested = values.filter((value) => typeof value === 'object' && value !== null);
   if (nested.length === 0) return (found) => plain.has(found);
   return (found) => plain.has(found) || nested.some((value) => equalValues(found, value));

@@ -1,7 +1,7 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { messageOf } from '@millrace/kit/errors';
 
-export const mostPatternLength = 1000;
+const mostPatternLength = 1000;
 const mostKept = 256;
 const kept = new Map<string, RE2JS>();
 

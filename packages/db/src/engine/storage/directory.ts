@@ -1,4 +1,16 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { systemCode, UsageError } from '@millrace/kit/errors';
 
@@ -35,10 +47,7 @@ export function currentStore(directory: string): string {
   if (!existsSync(pointer)) {
     const stores = storeFiles(directory);
     if (stores.length > 0) {
-      throw new UsageError(
-        `${directory} has a store (${stores[0]}) but no CURRENT file that names it. ` +
-          'Put the directory back as it was, or restore a backup.',
-      );
+      throw noCurrent(directory, stores[0]!);
     }
     return storeName(1);
   }
@@ -47,6 +56,25 @@ export function currentStore(directory: string): string {
     throw new UsageError(`${pointer} does not name a store: "${name.slice(0, 40)}".`);
   }
   return name;
+}
+
+/**
+ * The store to open. `isNew` when there is none, or one that an `open` was just about to make
+ * when it was killed: that one must turn out to be empty.
+ */
+export function storeToOpen(directory: string): { name: string; isNew: boolean } {
+  if (!existsSync(join(directory, currentFile))) {
+    const others = storeFiles(directory).filter((name) => name !== storeName(1));
+    if (others.length === 0) return { name: storeName(1), isNew: true };
+  }
+  const name = currentStore(directory);
+  if (!existsSync(join(directory, name))) {
+    throw new UsageError(
+      `${join(directory, currentFile)} names the store ${name}, which is not there. ` +
+        'Put the directory back as it was, or restore a backup into a new one.',
+    );
+  }
+  return { name, isNew: false };
 }
 
 export function nextStore(name: string): string {
@@ -95,8 +123,16 @@ function storeFiles(directory: string): string[] {
   return readdirSync(directory).filter((name) => storePattern.test(name));
 }
 
-function storeName(number: number): string {
+export function storeName(number: number): string {
   return `store-${String(number).padStart(6, '0')}.mdb`;
+}
+
+export function noCurrent(directory: string, store: string): UsageError {
+  return new UsageError(
+    `${directory} has a store (${store}) but no CURRENT file that names it, as after a ` +
+      'restore that was cut short. Put the directory back as it was, or restore a backup ' +
+      'into a new one.',
+  );
 }
 
 function reason(error: unknown): string {

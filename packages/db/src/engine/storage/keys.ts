@@ -35,9 +35,13 @@ export function writeId(id: string, target: Uint8Array, offset: number): void {
   }
 }
 
+// Gathered as bytes: adding up 26 characters would leave a chain of strings behind for each id.
+const idText = Buffer.alloc(26);
+const alphabetBytes = Buffer.from(alphabet, 'latin1');
+
 /** The 26 characters of 16 bytes. */
 export function readId(source: Uint8Array, offset: number): string {
-  let text = '';
+  let at = 0;
   let bits = 0;
   let have = 2;
   for (let i = 0; i < idLength; i++) {
@@ -45,10 +49,10 @@ export function readId(source: Uint8Array, offset: number): string {
     have += 8;
     while (have >= 5) {
       have -= 5;
-      text += alphabet[(bits >>> have) & 31];
+      idText[at++] = alphabetBytes[(bits >>> have) & 31]!;
     }
   }
-  return text;
+  return idText.toString('latin1');
 }
 
 export function idBytes(id: string): Buffer {
@@ -79,6 +83,15 @@ export function prefixed(owner: number, bytes: Uint8Array): Buffer {
   return key;
 }
 
+/** `index | values | id`: an entry of an index, made in one piece because writes make so many. */
+export function entryKey(index: number, values: Uint8Array, id: string): Buffer {
+  const key = Buffer.allocUnsafe(prefixLength + values.length + idLength);
+  key.writeUInt32BE(index, 0);
+  key.set(values, prefixLength);
+  writeId(id, key, prefixLength + values.length);
+  return key;
+}
+
 export function seqKey(seq: number): Buffer {
   const key = Buffer.allocUnsafe(8);
   key.writeUInt16BE(0, 0);
@@ -96,4 +109,18 @@ export function readUint48(source: Uint8Array, offset: number): number {
     source[offset + 2]! * 0x1000000 +
     ((source[offset + 3]! << 16) | (source[offset + 4]! << 8) | source[offset + 5]!);
   return high * 0x100000000 + low;
+}
+
+/** What a row of the table `expiry` may stand for. */
+export const expiryKinds = { record: 1, request: 2 } as const;
+
+/** The time and the kind, before what expires. */
+export const expiryHeadLength = 7;
+
+export function expiryKey(time: number, kind: number, what: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(expiryHeadLength + what.length);
+  key.writeUIntBE(time, 0, 6);
+  key[6] = kind;
+  key.set(what, expiryHeadLength);
+  return key;
 }

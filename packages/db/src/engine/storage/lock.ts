@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { linkSync, readFileSync, renameSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  linkSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Clock, Timer } from '@millrace/kit/clock';
@@ -51,23 +59,18 @@ export class DirectoryLock {
     const mine = `${this.#file}.${this.#token}`;
     const holder: Holder = {
       pid: process.pid,
-      started: startOf(process.pid),
+      started: lifeOf(process.pid).started,
       host: hostname(),
       token: this.#token,
     };
     writeFileSync(mine, JSON.stringify(holder));
     try {
-      for (let attempt = 0; attempt < 3; attempt++) {
-        try {
-          // link, unlike rename, fails when the name is taken: only one opener wins.
-          linkSync(mine, this.#file);
-          return;
-        } catch (error) {
-          if (systemCode(error) !== 'EEXIST') throw error;
-        }
+      for (let attempt = 0; attempt < 5; attempt++) {
+        if (linked(mine, this.#file)) return;
         const other = readHolder(this.#file);
-        if (other && this.#isAlive(other)) throw inUse(directory, other);
-        this.#setAside();
+        if (other === undefined) continue;
+        if (this.#isAlive(other, this.#file)) throw inUse(directory, other);
+        if (this.#takeOver(directory, mine, other)) return;
       }
       throw inUse(directory, readHolder(this.#file));
     } finally {
@@ -75,39 +78,44 @@ export class DirectoryLock {
     }
   }
 
-  /** Moves a dead holder's lock away; of several openers that try, one succeeds. */
-  #setAside(): void {
-    const aside = `${this.#file}.stale.${this.#token}`;
-    try {
-      renameSync(this.#file, aside);
-    } catch (error) {
-      if (systemCode(error) === 'ENOENT') return;
-      throw error;
+  /**
+   * Takes the place of a dead holder. The right to do so is a file named after that very holder,
+   * which only one opener can make; the lock itself is never absent meanwhile, so that nobody
+   * slips in. An opener that was killed with the right in hand is itself a dead holder: the right
+   * to its right bears its name, and so on.
+   */
+  #takeOver(directory: string, mine: string, dead: Holder): boolean {
+    const rights: string[] = [];
+    for (let last = dead; ;) {
+      const right = `${this.#file}.after.${last.token}`;
+      rights.push(right);
+      if (linked(mine, right)) break;
+      const rival = readHolder(right);
+      if (rival === undefined) return false;
+      if (this.#isAlive(rival, right)) throw inUse(directory, rival);
+      last = rival;
     }
-    const moved = readHolder(aside);
-    if (moved && this.#isAlive(moved)) {
-      // Another opener was faster: its fresh lock goes back where it was.
-      try {
-        linkSync(aside, this.#file);
-      } catch (error) {
-        if (systemCode(error) !== 'EEXIST') throw error;
-      }
+    // Someone may have been through with all of this since the dead holder was read.
+    const isStill = readHolder(this.#file)?.token === dead.token;
+    if (isStill) {
+      renameSync(rights.at(-1)!, this.#file);
+      rights.pop();
     }
-    unlinkSync(aside);
+    for (const right of isStill ? rights : rights.slice(-1)) unlinkSync(right);
+    return isStill;
   }
 
-  #isAlive(holder: Holder): boolean {
+  #isAlive(holder: Holder, file: string): boolean {
     if (holder.host !== hostname()) {
-      return this.clock.now() - statSync(this.#file).mtimeMs < silentForMs;
+      return this.clock.now() - modifiedAt(file) < silentForMs;
     }
-    if (holder.pid === process.pid) return heldHere.has(this.#file);
-    try {
-      process.kill(holder.pid, 0);
-    } catch (error) {
-      if (systemCode(error) === 'ESRCH') return false;
+    const { started, isOver } = lifeOf(holder.pid);
+    if (isOver) return false;
+    if (started === '' || holder.started === '') {
+      // The system does not tell one process from a later one with its number.
+      return holder.pid === process.pid ? heldHere.has(this.#file) : exists(holder.pid);
     }
-    const started = startOf(holder.pid);
-    return started === '' || holder.started === '' || started === holder.started;
+    return started === holder.started;
   }
 
   #beat(): void {
@@ -116,33 +124,72 @@ export class DirectoryLock {
       try {
         utimesSync(this.#file, now, now);
       } catch (error) {
-        // The directory may be gone with the test or the volume; the lock guards nothing then.
-        if (systemCode(error) !== 'ENOENT') throw error;
+        // The directory may be gone, or the disk read-only: no reason to end the process.
+        if (systemCode(error) === '') throw error;
       }
       this.#beat();
     });
   }
 }
 
-function readHolder(file: string): Holder | undefined {
+/** Makes `name` another name of a file, unless it is taken. */
+function linked(file: string, name: string): boolean {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Holder;
+    linkSync(file, name);
+    return true;
   } catch (error) {
-    // Gone, or written by a process that died in the middle: nobody holds it.
-    if (systemCode(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
+    if (systemCode(error) === 'EEXIST') return false;
     throw error;
   }
 }
 
-/** The start time of a process in ticks since boot, or "" where the system does not tell. */
-function startOf(pid: number): string {
+/** Who a lock file names; undefined when it is gone. */
+function readHolder(file: string): Holder | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  const nobody: Holder = { pid: 0, started: 'never', host: hostname(), token: 'nobody' };
+  try {
+    return { ...nobody, ...(JSON.parse(text) as Holder) };
+  } catch (error) {
+    // Cut short when the machine went down: nobody holds it.
+    if (error instanceof SyntaxError) return nobody;
+    throw error;
+  }
+}
+
+function modifiedAt(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Anything else means that it is there, but not ours to signal.
+    return systemCode(error) !== 'ESRCH';
+  }
+}
+
+/**
+ * When a process began, in ticks since boot, or "" where the system does not tell. Killed
+ * processes whose parent has not noticed yet are over, too.
+ */
+function lifeOf(pid: number): { started: string; isOver: boolean } {
+  if (!(pid > 0) || !exists(pid)) return { started: '', isOver: true };
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The command, in parentheses, may itself contain spaces and parentheses.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { started: fields[19] ?? '', isOver: fields[0] === 'Z' || fields[0] === 'X' };
   } catch (error) {
     if (systemCode(error) === '') throw error;
-    return '';
+    return { started: '', isOver: false };
   }
 }
 

@@ -12,7 +12,7 @@ interface PendingRow {
  */
 export class PendingWrites {
   readonly #tables = new Map<TableName, PendingTable>();
-  readonly #undo: (() => void)[] = [];
+  readonly #undo: { rows: PendingTable; key: Buffer; before: PendingRow | undefined }[] = [];
   bytes = 0;
 
   /** The row as this batch leaves it; undefined when the batch does not touch the key. */
@@ -25,7 +25,7 @@ export class PendingWrites {
     if (!rows) this.#tables.set(table, (rows = new PendingTable()));
     const before = rows.set(key, value);
     this.bytes += key.length + (value?.length ?? 0);
-    this.#undo.push(() => rows.restore(key, before));
+    this.#undo.push({ rows, key, before });
   }
 
   /** Rows of a range in order, removed ones included. */
@@ -43,7 +43,10 @@ export class PendingWrites {
   }
 
   rollback(): void {
-    for (let i = this.#undo.length - 1; i >= 0; i--) this.#undo[i]!();
+    for (let i = this.#undo.length - 1; i >= 0; i--) {
+      const { rows, key, before } = this.#undo[i]!;
+      rows.restore(key, before);
+    }
     this.#undo.length = 0;
   }
 
@@ -164,7 +167,7 @@ export function* mergeRows(
   base: Iterable<TableRow>,
   range: KeyRange,
 ): Iterable<TableRow> {
-  const sources = [...layers, base].map((rows) => (rows as Iterable<PendingRow>)[Symbol.iterator]());
+  const sources = [...layers, base].map((rows) => rows[Symbol.iterator]());
   const heads = sources.map((rows) => rows.next());
   const direction = range.reverse ? -1 : 1;
   let left = range.limit ?? Infinity;
@@ -173,9 +176,7 @@ export function* mergeRows(
     for (let i = 0; i < heads.length; i++) {
       if (heads[i]!.done) continue;
       const ahead =
-        best < 0
-          ? -1
-          : Buffer.compare(heads[i]!.value.key, heads[best]!.value.key) * direction;
+        best < 0 ? -1 : Buffer.compare(heads[i]!.value.key, heads[best]!.value.key) * direction;
       if (ahead < 0) best = i;
     }
     if (best < 0) return;

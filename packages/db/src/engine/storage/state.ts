@@ -37,3 +37,22 @@ export function encodeState(state: DatabaseState): Buffer {
 export function decodeState(bytes: Buffer | undefined): DatabaseState {
   return bytes ? { ...freshState, ...(JSON.parse(bytes.toString()) as DatabaseState) } : freshState;
 }
+
+/** The state after one more commit. Spelled out because it is made for every single one. */
+export function afterCommit(
+  state: DatabaseState,
+  seq: number,
+  chain: Hash64,
+  rowBytes: number,
+): DatabaseState {
+  return {
+    seq,
+    epoch: state.epoch,
+    chain,
+    oldestSeq: state.oldestSeq,
+    oldestChain: state.oldestChain,
+    logBytes: state.logBytes + rowBytes,
+    nextCollection: state.nextCollection,
+    nextIndex: state.nextIndex,
+  };
+}

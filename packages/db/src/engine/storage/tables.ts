@@ -70,16 +70,17 @@ const valueEncoder = {
 
 // Reserved address space, not memory or disk; the file grows as it is written, and past this too.
 const mapBytes = 16 * 2 ** 30;
-const mostReaders = 1_024;
+const mostReaders = 4_096;
 
 /** One LMDB file and its tables. */
 export class Tables {
-  readonly #root: RootDatabase<Buffer, Buffer>;
+  readonly #root: RootDatabase<Buffer, Buffer> & { _endWrites?: () => undefined };
   readonly #handles: Record<TableName, Handle>;
   readonly #visited: Database<unknown, Buffer>;
   #visitor: RowVisitor<unknown> | undefined;
   #keyBytes: Uint8Array = new Uint8Array(0);
   #keyStart = 0;
+  #failed = false;
 
   constructor(readonly path: string) {
     this.#root = open<Buffer, Buffer>({
@@ -89,14 +90,15 @@ export class Tables {
       maxReaders: mostReaders,
       mapSize: mapBytes,
       noMemInit: true,
-    } as Parameters<typeof open>[0]) as RootDatabase<Buffer, Buffer>;
+    } as Parameters<typeof open>[0]);
     const openTable = (name: TableName) =>
       this.#root.openDB<Buffer, Buffer>({ name, keyEncoder, encoder: valueEncoder } as object as {
         name: string;
       });
-    this.#handles = Object.fromEntries(
-      tableNames.map((name) => [name, openTable(name)]),
-    ) as Record<TableName, Handle>;
+    this.#handles = Object.fromEntries(tableNames.map((name) => [name, openTable(name)])) as Record<
+      TableName,
+      Handle
+    >;
     this.#visited = this.#openVisited();
   }
 
@@ -117,7 +119,7 @@ export class Tables {
   }
 
   count(table: TableName, txn?: Transaction): number {
-    return this.#handles[table].getCount(rangeOptions({}, txn) as object as { limit: number });
+    return this.#handles[table].getCount(rangeOptions({}, txn) as object);
   }
 
   /** Walks a range and shows each row in place; yields what `visit` makes of the rows it wants. */
@@ -155,17 +157,48 @@ export class Tables {
   /**
    * Queues writes as one atomic commit. Resolves when it is on disk: lmdb's own promise may come
    * with the commit alone, so `flushed` is awaited as well, taken before anything else is queued.
+   * Calls `onVisible` as soon as readers can see it.
    */
-  async commit(writes: (put: PutRow, remove: RemoveRow) => void): Promise<void> {
+  async commit(
+    writes: (put: PutRow, remove: RemoveRow) => void,
+    onVisible?: () => void,
+  ): Promise<void> {
     const committed = this.#root.batch(() => {
       writes(
         (table, key, value) => void this.#handles[table].put(key, value),
         (table, key) => void this.#handles[table].remove(key),
       );
     });
+    // lmdb wraps the batch in one of its own, whose promise nobody holds: it would go unhandled.
+    const quiet = () => undefined;
+    setImmediate(() => void this.#root.committed.then(quiet, quiet));
     const flushed = this.#root.flushed;
-    await committed;
+    try {
+      await committed;
+    } catch (error) {
+      this.#failed = true;
+      throw await whyCommitFailed(error);
+    }
+    this.#failed = false;
+    onVisible?.();
     await flushed;
+  }
+
+  /** The rows of a table and the pages they take, told without a walk. */
+  stats(table: TableName): { rows: number; pages: number } {
+    const stats = this.#handles[table].getStats() as Record<string, number | undefined>;
+    const pages = ['treeBranchPageCount', 'treeLeafPageCount', 'overflowPages'];
+    return {
+      rows: stats['entryCount'] ?? 0,
+      pages: pages.reduce((sum, name) => sum + (stats[name] ?? 0), 0),
+    };
+  }
+
+  /** Nothing was ever committed but, perhaps, the format. */
+  get isEmpty(): boolean {
+    const named = ['format', 'lineage'].filter((name) => this.get('meta', Buffer.from(name)));
+    const rows = tableNames.reduce((sum, table) => sum + this.stats(table).rows, 0);
+    return rows === named.length;
   }
 
   /** Bytes of the file. */
@@ -175,6 +208,8 @@ export class Tables {
   }
 
   async close(): Promise<void> {
+    // After a failed commit lmdb waits for a flush that never comes; nothing is under way then.
+    if (this.#failed) this.#root._endWrites = () => undefined;
     await this.#root.close();
   }
 
@@ -198,13 +233,30 @@ export class Tables {
   }
 }
 
+/** What lmdb hides behind "Commit failed": the error of the system, as a promise of its own. */
+async function whyCommitFailed(error: unknown): Promise<unknown> {
+  try {
+    await (error as { commitError?: Promise<unknown> }).commitError;
+  } catch (reason) {
+    return reason;
+  }
+  return error;
+}
+
+/** A bound that every key lies above: none is a single zero. */
+const belowAll = Buffer.of(0);
+
 export type PutRow = (table: TableName, key: Buffer, value: Buffer) => void;
 export type RemoveRow = (table: TableName, key: Buffer) => void;
 
 function rangeOptions(range: KeyRange, txn: Transaction | undefined) {
   const options: Record<string, unknown> = {};
-  if (range.start) options['start'] = range.start;
-  if (range.end) options['end'] = range.end;
+  // Without a bound of ours lmdb would take its own, byte 5, and pass over most of our keys.
+  const [start, end] = range.reverse
+    ? [range.start, range.end ?? belowAll]
+    : [range.start ?? belowAll, range.end];
+  if (start) options['start'] = start;
+  if (end) options['end'] = end;
   if (range.reverse) options['reverse'] = true;
   if (range.limit !== undefined) options['limit'] = range.limit;
   if (txn) options['transaction'] = txn;

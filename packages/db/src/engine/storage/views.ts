@@ -1,10 +1,12 @@
 import type { Transaction } from 'lmdb';
 import type { Codec } from '../codec.js';
 import type { EntryRange, IdRange, IndexEntry, ReadView, RecordTest } from '../read-view.js';
-import { RecordImage } from '../record.js';
+import { RecordImage, type IdInPlace } from '../record.js';
 import { idLength, prefixed, prefixKey, prefixLength, readId, recordKey } from './keys.js';
-import type { KeyRange, TableName, TableRow, Tables } from './tables.js';
+import type { KeyRange, RowVisitor, TableName, TableRow, Tables } from './tables.js';
 import type { Writer } from './writer.js';
+
+const noBytes = new Uint8Array(0);
 
 /** What both views share: how rows become records and entries. */
 abstract class RowView implements ReadView {
@@ -52,7 +54,7 @@ abstract class RowView implements ReadView {
 /** A state that does not change while others write. Give it back with `done()`. */
 export class SnapshotView extends RowView {
   readonly #txn: Transaction;
-  #open = true;
+  #ended: Error | undefined;
 
   constructor(
     private readonly tables: Tables,
@@ -69,30 +71,54 @@ export class SnapshotView extends RowView {
   }
 
   get(table: TableName, key: Buffer): Buffer | undefined {
+    if (this.#ended) throw this.#ended;
     return this.tables.get(table, key, this.#txn);
   }
 
   rows(table: TableName, range: KeyRange): Iterable<TableRow> {
-    return this.tables.range(table, range, this.#txn);
+    return this.#whileOpen(() => this.tables.range(table, range, this.#txn));
   }
 
   protected override rowKeys(table: TableName, range: KeyRange): Iterable<Buffer> {
-    return this.tables.keys(table, range, this.#txn);
+    return this.#whileOpen(() => this.tables.keys(table, range, this.#txn));
   }
 
   scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage> {
     const { codec } = this;
-    return this.tables.visit(scanBounds(collection, range), this.#txn, (keys, at, bytes, end) => {
-      const image = new RecordImage(readId(keys, at + prefixLength), bytes, end, codec);
+    const place: IdInPlace = { bytes: noBytes, at: 0 };
+    const visit: RowVisitor<RecordImage> = (keys, at, bytes, end) => {
+      // One place serves them all: an image is looked at before the next one comes, or kept.
+      place.bytes = keys;
+      place.at = at + prefixLength;
+      const image = new RecordImage(place, bytes, end, codec);
       return test(image) ? image.keep() : undefined;
-    });
+    };
+    const bounds = scanBounds(collection, range);
+    return this.#whileOpen(() => this.tables.visit(bounds, this.#txn, visit));
   }
 
-  done(): void {
-    if (!this.#open) return;
-    this.#open = false;
+  /** Gives the snapshot back. Whoever still reads from it hears `reason`. */
+  done(reason = new Error('The snapshot was given back')): void {
+    if (this.#ended) return;
+    this.#ended = reason;
     this.#txn.done();
     this.onDone(this);
+  }
+
+  /** lmdb would go on reading from a snapshot that is gone, or crash. */
+  *#whileOpen<Row>(rows: () => Iterable<Row>): Iterable<Row> {
+    if (this.#ended) throw this.#ended;
+    const steps = rows()[Symbol.iterator]();
+    try {
+      for (;;) {
+        const step = steps.next();
+        if (step.done) return;
+        yield step.value;
+        if (this.#ended) throw this.#ended;
+      }
+    } finally {
+      if (!this.#ended) steps.return?.();
+    }
   }
 }
 
@@ -148,4 +174,3 @@ function stepBack(key: Buffer): void {
 function beforeFirst(collection: number): Buffer {
   return prefixKey(collection);
 }
-

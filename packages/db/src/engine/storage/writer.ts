@@ -1,6 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import { PendingWrites, mergeRows } from './pending.js';
 import type { KeyRange, TableName, TableRow, Tables } from './tables.js';
+import { TouchedRows } from './touched-rows.js';
 
 /**
  * The one writer of a database.
@@ -15,12 +16,16 @@ import type { KeyRange, TableName, TableRow, Tables } from './tables.js';
  */
 export class Writer<State extends object> {
   #queue: Job[] = [];
-  #filling: Batch<State> | undefined;
-  #flushing: Batch<State> | undefined;
+  #filling: Batch | undefined;
+  #flushing: Batch | undefined;
   #scheduled = false;
   #closed: Error | undefined;
   #idle: (() => void)[] = [];
-  state: State;
+  #holds = 0;
+  #held: (() => void)[] = [];
+  #touched: TouchedRows | undefined;
+  /** Replaced, never changed in place: a job that fails gets the old one back. */
+  state: Readonly<State>;
 
   constructor(
     private tables: Tables,
@@ -44,7 +49,8 @@ export class Writer<State extends object> {
   }
 
   get(table: TableName, key: Buffer): Buffer | undefined {
-    const pending = this.#filling?.writes.find(table, key) ?? this.#flushing?.writes.find(table, key);
+    const pending =
+      this.#filling?.writes.find(table, key) ?? this.#flushing?.writes.find(table, key);
     return pending ? pending.value : this.tables.get(table, key);
   }
 
@@ -78,14 +84,56 @@ export class Writer<State extends object> {
     await this.drained();
   }
 
-  /** Goes on with another file that holds the same rows. Only inside a job-free moment. */
+  /**
+   * Runs `run` while no job does and nothing is on its way to the file. Jobs that come meanwhile
+   * wait in the queue.
+   */
+  async hold<Result>(run: () => Promise<Result>): Promise<Result> {
+    this.#holds++;
+    try {
+      if (this.#filling || this.#flushing) {
+        await new Promise<void>((resolve) => this.#held.push(resolve));
+      }
+      return await run();
+    } finally {
+      this.#holds--;
+      this.#schedule();
+    }
+  }
+
+  /** Goes on with another file that holds the same rows. Only while held. */
   switchTo(tables: Tables): void {
-    if (this.#flushing || this.#filling) throw new Error('The writer is busy');
+    if (this.#flushing || this.#filling || this.#holds === 0) throw new Error('The writer is busy');
     this.tables = tables;
   }
 
+  /**
+   * The rows written since the last call, and from now on noted anew; the first call begins it.
+   * Rows on their way to the file count for both: a reader may not see them yet.
+   */
+  takeTouched(): TouchedRows {
+    const taken = this.#touched ?? new TouchedRows();
+    this.#touched = new TouchedRows();
+    if (this.#flushing) this.#touched.addAll(this.#flushing.writes);
+    return taken;
+  }
+
+  /** Those that `takeTouched` would give now. */
+  get touched(): TouchedRows | undefined {
+    return this.#touched;
+  }
+
+  forgetTouched(): void {
+    this.#touched = undefined;
+  }
+
   get #busy(): boolean {
-    return this.#queue.length > 0 || this.#filling !== undefined || this.#flushing !== undefined;
+    return (
+      this.#queue.length > 0 ||
+      this.#filling !== undefined ||
+      this.#flushing !== undefined ||
+      this.#holds > 0
+    );
   }
 
   #schedule(): void {
@@ -98,9 +146,11 @@ export class Writer<State extends object> {
   }
 
   #pump(): void {
-    if (this.#queue.length > 0 && !this.#isFull()) this.#fill();
+    const takesJobs = this.#holds === 0;
+    if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#fill();
     if (this.#filling && !this.#flushing) this.#flush(this.#filling);
-    if (this.#queue.length > 0 && !this.#isFull()) this.#schedule();
+    if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#schedule();
+    if (!this.#filling && !this.#flushing) for (const resolve of this.#held.splice(0)) resolve();
     if (!this.#busy) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -118,7 +168,6 @@ export class Writer<State extends object> {
     const batch = (this.#filling ??= {
       writes: new PendingWrites(),
       jobs: [],
-      before: { ...this.state },
     });
     let taken = 0;
     while (taken < this.#queue.length) {
@@ -131,13 +180,13 @@ export class Writer<State extends object> {
     if (batch.jobs.length === 0) this.#filling = undefined;
   }
 
-  #runJob(batch: Batch<State>, job: Job): void {
-    const before = { ...this.state };
+  #runJob(batch: Batch, job: Job): void {
+    // Jobs put another state in its place, they never change this one.
+    const before = this.state;
     batch.writes.begin();
     try {
       job.result = job.run();
       batch.jobs.push(job);
-      if (this.options.relaxed) job.resolve(job.result);
     } catch (error) {
       batch.writes.rollback();
       this.state = before;
@@ -145,20 +194,32 @@ export class Writer<State extends object> {
     }
   }
 
-  #flush(batch: Batch<State>): void {
+  #flush(batch: Batch): void {
     this.#filling = undefined;
     this.#flushing = batch;
-    this.options.beforeFlush(this.state, (table, key, value) => batch.writes.set(table, key, value));
+    this.options.beforeFlush(this.state, (table, key, value) =>
+      batch.writes.set(table, key, value),
+    );
     const after = this.state;
+    this.#touched?.addAll(batch.writes);
     this.tables
-      .commit((put, remove) => batch.writes.writeTo(put, remove))
+      .commit(
+        (put, remove) => batch.writes.writeTo(put, remove),
+        () => this.#visible(batch),
+      )
       .then(
         () => this.#flushed(batch, after),
         (error: unknown) => this.#failed(batch, error),
       );
   }
 
-  #flushed(batch: Batch<State>, after: State): void {
+  #visible(batch: Batch): void {
+    if (!this.options.relaxed) return;
+    this.tables.refresh();
+    for (const job of batch.jobs) job.resolve(job.result);
+  }
+
+  #flushed(batch: Batch, after: State): void {
     this.#flushing = undefined;
     // Readers see the commit before its writers hear of it.
     this.tables.refresh();
@@ -167,12 +228,13 @@ export class Writer<State extends object> {
     this.#pump();
   }
 
-  #failed(batch: Batch<State>, error: unknown): void {
+  #failed(batch: Batch, error: unknown): void {
     this.#flushing = undefined;
     const again = this.#filling?.jobs ?? [];
     this.#filling = undefined;
-    this.state = batch.before;
     this.tables.refresh();
+    // Not `batch.before`: a commit whose fsync failed may be in the file all the same.
+    this.state = this.options.load();
     this.#queue = [...again, ...this.#queue];
     const reason = this.options.explain(error);
     this.options.failed(reason, batch.jobs.length);
@@ -196,7 +258,7 @@ export interface WriterOptions<State> {
   mostBytes: number;
   /** How long jobs may hold the event loop in one go. */
   sliceMs: number;
-  /** Resolve a job when it has run, not when it is on disk. */
+  /** Resolve a job when readers can see what it did, not when that is on disk. */
   relaxed: boolean;
 }
 
@@ -207,8 +269,7 @@ interface Job {
   result?: unknown;
 }
 
-interface Batch<State> {
+interface Batch {
   writes: PendingWrites;
   jobs: Job[];
-  before: State;
 }

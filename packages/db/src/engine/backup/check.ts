@@ -1,0 +1,79 @@
+import { UsageError } from '@millrace/kit/errors';
+import { sameHash } from '../watch/token.js';
+import { ChainCheck } from './chain-check.js';
+import { damagedAt } from './frames.js';
+import { fileParts } from './file.js';
+import { hashFromHex, type BackupCatalog, type BackupHeader, type BackupTrailer } from './parts.js';
+import { readBackup } from './reader.js';
+
+/** A backup file that has been read from end to end and found whole. */
+export interface CheckedBackup {
+  file: string;
+  header: BackupHeader;
+  catalog: BackupCatalog;
+  trailer: BackupTrailer;
+}
+
+/** Reads a backup file and throws, with the place, when anything about it is not as it should be. */
+export async function checkBackup(file: string): Promise<CheckedBackup> {
+  let header: BackupHeader | undefined;
+  let catalog: BackupCatalog | undefined;
+  let trailer: BackupTrailer | undefined;
+  let chain: ChainCheck | undefined;
+  for await (const statement of readBackup(fileParts(file), file)) {
+    if (statement.kind === 'header') header = statement.header;
+    else if (statement.kind === 'catalog') {
+      catalog = statement.catalog;
+      if (header!.sinceSeq > 0 !== (catalog.since_chain !== null)) {
+        throw damagedAt(file, 0, 'its header and its catalog disagree on what it builds on');
+      }
+      if (header!.sinceSeq > 0) chain = new ChainCheck(header!, catalog, file);
+    } else if (statement.kind === 'commits') {
+      if (!chain) throw damagedAt(file, 0, 'a full backup has no commits');
+      chain.take(statement.commits);
+    } else if (statement.kind === 'records') {
+      if (chain) throw damagedAt(file, 0, 'an increment has no records apart from its commits');
+    } else trailer = statement.trailer;
+  }
+  chain?.end();
+  return { file, header: header!, catalog: catalog!, trailer: trailer! };
+}
+
+/** Checks that the files are a full backup and its increments, in order and without a gap. */
+export function checkSequence(backups: readonly CheckedBackup[]): void {
+  const [base, ...increments] = backups;
+  if (!base) throw new UsageError('Name at least one backup file to restore from.');
+  if (base.header.sinceSeq > 0) {
+    throw new UsageError(
+      `${base.file} is an increment on a backup at commit ${base.header.sinceSeq}: ` +
+        'name the full backup first, then its increments in order.',
+    );
+  }
+  let before = base;
+  for (const increment of increments) {
+    const problem = whyNotAfter(before, increment);
+    if (problem) throw new UsageError(`${increment.file} ${problem}.`);
+    before = increment;
+  }
+}
+
+function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | undefined {
+  const { header, catalog } = increment;
+  if (header.sinceSeq === 0) return 'is a full backup: only the first file may be one';
+  if (header.lineageId !== before.header.lineageId) {
+    return `is of another database than ${before.file}`;
+  }
+  if (header.sinceSeq !== before.header.seq) {
+    return (
+      `builds on commit ${header.sinceSeq}, but ${before.file} stands at ${before.header.seq}: ` +
+      'name the increments in order, without leaving one out'
+    );
+  }
+  if (!sameHash(hashFromHex(catalog.since_chain ?? ''), before.header.chainHash)) {
+    return `builds on another history than ${before.file} has`;
+  }
+  if (JSON.stringify(catalog.only) !== JSON.stringify(before.catalog.only)) {
+    return `has other collections than ${before.file}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,39 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Database } from '../database.js';
+import { runUntilKilled } from '../killed-process.test-support.js';
+import { useScratch } from '../scratch.test-support.js';
+import { contentOf, fillWithVariety } from './backup.test-support.js';
+import { restore } from './restore.js';
+
+const scratch = useScratch();
+const work = 'killed-work.test-support.ts';
+
+test('a killed backup leaves no file of its name', async () => {
+  const db = await scratch.open();
+  await fillWithVariety(db, 1_500);
+  await db.close();
+  const directory = scratch.directory();
+  const file = join(directory, 'db.backup');
+  runUntilKilled(work, 'backupUntil', db.directory, file);
+  expect(existsSync(file)).toBe(false);
+  expect(readdirSync(directory)[0]).toContain('unfinished');
+});
+
+test.each(['restoreUntil', 'restoreUntilVerify'])(
+  'a restore killed by %s leaves a directory that cannot be opened, and can be run again after its removal',
+  async (name) => {
+    const db = await scratch.open();
+    await fillWithVariety(db, 1_500);
+    const file = join(scratch.directory(), 'db.backup');
+    await db.writeBackup(file);
+    const directory = join(scratch.directory(), 'restored');
+    runUntilKilled(work, name, file, directory, 100);
+    await expect(Database.open(directory)).rejects.toThrow('CURRENT');
+    await expect(restore([file], directory)).rejects.toThrow('unfinished restore');
+    rmSync(directory, { recursive: true });
+    await restore([file], directory);
+    expect(contentOf(await scratch.open({}, directory))).toEqual(contentOf(db));
+  },
+);

@@ -1,0 +1,36 @@
+import type { Core } from '../core.js';
+import { seqKey } from '../storage/keys.js';
+import { tableNames } from '../storage/tables.js';
+import { TableWalker } from '../verify/slices.js';
+
+// What LMDB adds to each row, and how large a row may be to share a page.
+const rowHead = 10;
+const mostInPage = 2_000;
+const pageBytes = 4_096;
+const pageHead = 16;
+
+/** About how large a copy of the file would be whose log begins at `oldestSeq`. */
+export async function estimateBytes(core: Core, oldestSeq: number): Promise<number> {
+  const view = core.snapshot();
+  const walker = new TableWalker(core, view);
+  let pages = 2;
+  try {
+    for (const table of tableNames) {
+      let shared = 0;
+      const start = table === 'log' ? seqKey(oldestSeq) : undefined;
+      const add = ({ key, value }: { key: Buffer; value: Buffer }) => {
+        const size = rowHead + key.length + value.length;
+        if (size <= mostInPage) shared += size;
+        else {
+          shared += rowHead + key.length + 8;
+          pages += Math.ceil((value.length + pageHead) / pageBytes);
+        }
+      };
+      await walker.walk(table, add, start);
+      pages += Math.ceil(shared / (pageBytes - pageHead));
+    }
+    return pages * pageBytes;
+  } finally {
+    view.done();
+  }
+}

@@ -1,0 +1,86 @@
+import { refuse } from '../refusal.js';
+import { Page, type FoundRecord } from './page.js';
+import { planQuery, type Plan } from './plan.js';
+import { compilePredicate } from './predicate.js';
+import type { CheckedFind } from './query.js';
+import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.js';
+
+/** At most 256 records or 256 KiB; the last one has `end`, and perhaps no records. */
+export interface FindBatch {
+  readonly records: readonly FoundRecord[];
+  readonly end?: FindEnd | undefined;
+}
+
+export interface FindEnd {
+  /** "" when there are no more records. */
+  readonly nextCursor: string;
+  readonly plan: PlanReport;
+  /** Only for `countOnly`. */
+  readonly count?: number | undefined;
+}
+
+/** Finds records, batch by batch; the caller's pace is its pace. */
+export async function* find(
+  source: QuerySource,
+  query: CheckedFind,
+): AsyncGenerator<FindBatch, void, void> {
+  const { slice } = source;
+  slice.enter();
+  const plan = planQuery(query.condition, query.order, source.collection.indexes);
+  if (plan.access.kind === 'scan' && !query.allowFullScan) throw indexRequired();
+  if (query.countOnly) {
+    const { count, rows } = await countMatches(source, query, plan);
+    const report = reportOf(plan, rows, 0, slice);
+    yield { records: [], end: { nextCursor: '', plan: report, count } };
+    return;
+  }
+  const page = new Page(source, query);
+  const walk = await page.open(plan);
+  for (let ended = false; !ended;) {
+    ended = walk.run(page.visit) || page.isFull;
+    if (ended) page.finish();
+    for (let records = page.takeBatch(); records; records = page.takeBatch()) {
+      slice.leave();
+      yield { records };
+      slice.enter();
+    }
+    if (!ended && slice.due()) await slice.pause();
+  }
+  const records = page.takeRest();
+  const report = reportOf(plan, walk.rows, page.returned, slice);
+  yield { records, end: { nextCursor: page.nextCursor(), plan: report } };
+}
+
+/** As `find`, everything in one piece. */
+export async function findAll(
+  source: QuerySource,
+  query: CheckedFind,
+): Promise<FindEnd & { records: FoundRecord[] }> {
+  const records: FoundRecord[] = [];
+  for await (const batch of find(source, query)) {
+    for (const record of batch.records) records.push(record);
+    if (batch.end) return { ...batch.end, records };
+  }
+  throw new Error('a find ended without its last batch');
+}
+
+async function countMatches(
+  source: QuerySource,
+  query: CheckedFind,
+  plan: Plan,
+): Promise<{ count: number; rows: number }> {
+  const matches = compilePredicate(query.condition);
+  let count = 0;
+  const rows = await visitAll(source, plan, (image) => {
+    if (matches(image)) count++;
+  });
+  return { count, rows };
+}
+
+function indexRequired(): Error {
+  return refuse(
+    'INDEX_REQUIRED',
+    'No index serves this query: declare one on a field of its filter or order, or allow a full ' +
+      'scan.',
+  );
+}

@@ -1,0 +1,161 @@
+import type { JsonObject } from '../documents.js';
+import type { RecordImage } from '../record.js';
+import { fingerprintOf, readCursor, writeCursor } from './cursor.js';
+import { openInOrder } from './open-walk.js';
+import type { Plan } from './plan.js';
+import { compilePredicate, type Predicate } from './predicate.js';
+import type { CheckedFind } from './query.js';
+import { sortInSlices } from './merge-sort.js';
+import { Sorter, type Position } from './sort.js';
+import { overlaid, visitAll, walkSource, type QuerySource } from './source.js';
+import { Top } from './top.js';
+import { IdWalk, type Walk } from './walk.js';
+
+export interface FoundRecord {
+  readonly image: RecordImage;
+  /** The document, or the parts of it that were asked for. */
+  readonly data: JsonObject;
+}
+
+const mostBatchRecords = 256;
+const mostBatchBytes = 256 * 1024;
+// Beyond this, keeping all and sorting once is as good.
+const mostTop = 100_000;
+
+/**
+ * The records of one find, gathered in order: those behind the cursor, without the ones to skip,
+ * up to the limit, with a transaction's own records merged in.
+ */
+export class Page {
+  returned = 0;
+  /** The limit is reached, and there is at least one record more. */
+  isFull = false;
+  readonly #sorter: Sorter;
+  readonly #fingerprint: string;
+  readonly #resume: Position | undefined;
+  #matches: Predicate;
+  /** Records of the overlay that are still to come, in order. */
+  #own: { image: RecordImage; position: Position }[] = [];
+  #skip: number;
+  #inPlace = true;
+  #gathered: RecordImage[] = [];
+  #gatheredBytes = 0;
+  #last: RecordImage | undefined;
+
+  constructor(
+    private readonly source: QuerySource,
+    private readonly query: CheckedFind,
+  ) {
+    const { condition, order, cursor } = query;
+    this.#sorter = new Sorter(order);
+    this.#matches = compilePredicate(condition);
+    this.#fingerprint = fingerprintOf(source.collection.name, condition, order);
+    this.#resume = cursor ? readCursor(cursor, this.#fingerprint, order, source.now) : undefined;
+    // The pages before have skipped them.
+    this.#skip = this.#resume ? 0 : query.skip;
+  }
+
+  /** The walk to run with `visit`, until it ends or the page is full. */
+  async open(plan: Plan): Promise<Walk> {
+    const walk = plan.order === 'sort' ? await this.#openSorted(plan) : this.#openInOrder(plan);
+    this.#inPlace = walk.inPlace;
+    return walk;
+  }
+
+  #openInOrder(plan: Plan): Walk {
+    this.#own = overlaid(this.source)
+      .filter((image) => this.#matches(image) && this.#isBehindCursor(image))
+      .map((image) => ({ image, position: this.#sorter.positionOf(image) }))
+      .sort((a, b) => this.#sorter.compare(a.position, b.position));
+    return openInOrder(walkSource(this.source), plan, this.query.order, this.#resume);
+  }
+
+  visit = (image: RecordImage): boolean => {
+    if (!this.#matches(image)) return false;
+    if (this.#resume && !this.#isBehindCursor(image)) return false;
+    if (this.#own.length > 0) {
+      this.#addOwn((own) => this.#sorter.compareRow(image, own) > 0);
+      if (this.isFull) return true;
+    }
+    return this.#add(image);
+  };
+
+  /** The walk has ended: what it did not come past is still to be added. */
+  finish(): void {
+    if (!this.isFull) this.#addOwn(() => true);
+  }
+
+  /** A batch that cannot take another record. */
+  takeBatch(): FoundRecord[] | undefined {
+    let bytes = 0;
+    for (const [count, image] of this.#gathered.entries()) {
+      bytes += image.end;
+      const isOver = count > 0 && bytes > mostBatchBytes;
+      if (isOver || count === mostBatchRecords) return this.#take(count);
+    }
+    return undefined;
+  }
+
+  takeRest(): FoundRecord[] {
+    return this.#take(this.#gathered.length);
+  }
+
+  nextCursor(): string {
+    if (!this.isFull || !this.#last) return '';
+    const position = this.#sorter.positionOf(this.#last);
+    return writeCursor(position, this.#fingerprint, this.source.now);
+  }
+
+  /** Sorts the places of all records that match, then walks them by id. */
+  async #openSorted(plan: Plan): Promise<Walk> {
+    const sorter = this.#sorter;
+    const capacity = this.#skip + this.query.limit + 1;
+    const top = capacity <= mostTop ? new Top<Position>(capacity, sorter.compare) : undefined;
+    const all: Position[] = [];
+    const rows = await visitAll(this.source, plan, (image) => {
+      if (!this.#matches(image) || !this.#isBehindCursor(image)) return;
+      if (!top) all.push(sorter.positionOf(image));
+      else {
+        const { last } = top;
+        if (!last || sorter.compareRow(image, last) < 0) top.add(sorter.positionOf(image));
+      }
+    });
+    const sorted = await sortInSlices(top?.items() ?? all, sorter.compare, this.source.slice);
+    this.#matches = () => true;
+    return new IdWalk(walkSource(this.source), sorted, rows, this.source.overlay);
+  }
+
+  #isBehindCursor(image: RecordImage): boolean {
+    return !this.#resume || this.#sorter.compareRow(image, this.#resume) > 0;
+  }
+
+  #addOwn(isDue: (position: Position) => boolean): void {
+    while (!this.isFull && this.#own.length > 0 && isDue(this.#own[0]!.position)) {
+      this.#add(this.#own.shift()!.image);
+    }
+  }
+
+  /** True when there is enough for now. */
+  #add(image: RecordImage): boolean {
+    if (this.#skip > 0) {
+      this.#skip--;
+      return false;
+    }
+    if (this.returned === this.query.limit) return (this.isFull = true);
+    const kept = this.#inPlace ? image.keep() : image;
+    this.returned++;
+    this.#last = kept;
+    this.#gathered.push(kept);
+    this.#gatheredBytes += kept.end;
+    return this.#gathered.length > mostBatchRecords || this.#gatheredBytes > mostBatchBytes;
+  }
+
+  #take(count: number): FoundRecord[] {
+    const { project } = this.query;
+    const images = this.#gathered.splice(0, count);
+    return images.map((image) => {
+      this.#gatheredBytes -= image.end;
+      return { image, data: project ? project(image.data) : image.data };
+    });
+  }
+}

@@ -1,0 +1,81 @@
+import type { ReadView } from '../read-view.js';
+import type { RecordImage } from '../record.js';
+import { openInAnyOrder } from './open-walk.js';
+import type { Plan, QueryIndex } from './plan.js';
+import type { Slice } from './slice.js';
+import type { WalkSource } from './walk.js';
+
+/** A transaction's own writes of one collection: the new record, or null for a deleted one. */
+export type Overlay = ReadonlyMap<string, RecordImage | null>;
+
+export interface QuerySource {
+  readonly view: ReadView;
+  readonly collection: {
+    readonly id: number;
+    readonly name: string;
+    readonly indexes: readonly QueryIndex[];
+  };
+  /** Milliseconds since the epoch. Records that have expired by then are not found. */
+  readonly now: number;
+  readonly slice: Slice;
+  /** What to see in place of the view's records. */
+  readonly overlay?: Overlay | undefined;
+}
+
+/** How a query was carried out. */
+export interface PlanReport {
+  /** Fields of the index with commas between; "" when the whole collection was read. */
+  readonly index: string;
+  /** Rows read, from an index or the collection. */
+  readonly rowsScanned: number;
+  readonly rowsReturned: number;
+  readonly fullScan: boolean;
+  /** No index gave the order. */
+  readonly sortedInMemory: boolean;
+  /** Time at work, without waiting for others or for the caller. */
+  readonly elapsedMs: number;
+}
+
+export function walkSource(source: QuerySource): WalkSource {
+  const { view, collection, now, slice, overlay } = source;
+  const hidden = overlay && overlay.size > 0 ? overlay : undefined;
+  return { view, collection: collection.id, now, slice, hidden };
+}
+
+/** The records of the overlay that are there. */
+export function overlaid({ overlay, now }: QuerySource): RecordImage[] {
+  const images = [...(overlay?.values() ?? [])];
+  return images.filter((image) => image !== null && !image.isExpired(now)) as RecordImage[];
+}
+
+/** Shows `visit` every record that the plan leads to, in any order; returns the rows read. */
+export async function visitAll(
+  source: QuerySource,
+  plan: Plan,
+  visit: (image: RecordImage) => void,
+): Promise<number> {
+  const walk = await openInAnyOrder(walkSource(source), plan);
+  const goOn = (image: RecordImage) => {
+    visit(image);
+    return false;
+  };
+  while (!walk.run(goOn)) await source.slice.pause();
+  for (const image of overlaid(source)) visit(image);
+  return walk.rows;
+}
+
+export function reportOf(
+  plan: Plan,
+  rowsScanned: number,
+  rowsReturned: number,
+  slice: Slice,
+): PlanReport {
+  return {
+    index: plan.indexName,
+    rowsScanned,
+    rowsReturned,
+    fullScan: plan.access.kind === 'scan',
+    sortedInMemory: plan.order !== 'given',
+    elapsedMs: slice.elapsedMs,
+  };
+}

@@ -1,0 +1,128 @@
+import { messageOf } from '@millrace/kit/errors';
+import { chainAfter, decodeCommit, type Change, type Commit } from '../changes.js';
+import type { Core } from '../core.js';
+import { hash32, type Hash64 } from '../hash.js';
+import { RecordImage } from '../record.js';
+import { recordKey, seqOfKey } from '../storage/keys.js';
+import type { TableRow } from '../storage/tables.js';
+import type { SnapshotView } from '../storage/views.js';
+import { sameHash } from '../watch/token.js';
+import type { KnownCatalog } from './catalog.js';
+import type { Problems } from './report.js';
+
+/** Follows the change log: it is without a gap, its chain holds, and the records are as it says. */
+export class LogCheck {
+  entries = 0;
+  #bytes = 0;
+  #next: number;
+  #chain: Hash64;
+  /** Records that are as the log left them. */
+  #found = 0;
+  /** Records that are not there although the log, so far, has not removed them. */
+  readonly #missing = new Map<string, number>();
+
+  constructor(
+    private readonly core: Core,
+    private readonly view: SnapshotView,
+    private readonly known: KnownCatalog,
+    private readonly problems: Problems,
+  ) {
+    this.#next = known.state.oldestSeq;
+    this.#chain = known.state.oldestChain;
+  }
+
+  visit = ({ key, value }: TableRow): void => {
+    this.entries++;
+    this.#bytes += value.length;
+    const seq = seqOfKey(key);
+    if (seq !== this.#next) {
+      this.problems.add('log', `commit ${seq}`, `stands where commit ${this.#next} should`);
+    }
+    this.#next = seq + 1;
+    const commit = this.#decode(seq, value);
+    if (!commit) return;
+    this.#checkChain(commit);
+    for (const change of commit.changes) this.#checkChange(seq, change);
+  };
+
+  /** `inLog`: how many records say that the log has their last change. */
+  end(inLog: number): void {
+    const { seq, chain, logBytes } = this.known.state;
+    if (this.#next !== seq + 1) {
+      this.problems.add('log', `commit ${this.#next}`, `is missing: the last one is ${seq}`);
+    }
+    if (!sameHash(this.#chain, chain)) {
+      this.problems.add('chain', `commit ${seq}`, 'the log leads to another chain than the state');
+    }
+    if (this.#bytes !== logBytes) {
+      this.problems.add('meta', 'state', `says ${logBytes} bytes of log, there are ${this.#bytes}`);
+    }
+    for (const [where, lost] of this.#missing) {
+      this.problems.add('record', where, `is not there; commit ${lost} wrote it`);
+    }
+    if (this.#found !== inLog) {
+      const detail = `${inLog} records say that it has their last change, it has ${this.#found}`;
+      this.problems.add('log', 'log', detail);
+    }
+  }
+
+  #decode(seq: number, value: Buffer): Commit | undefined {
+    try {
+      const commit = decodeCommit(seq, value, this.core.codec);
+      for (const { after, before } of commit.changes) {
+        for (const image of [after, before]) {
+          if (!image || hash32(JSON.stringify(image.data)) === image.contentHash) continue;
+          this.problems.add('log', `commit ${seq}`, `has damaged data of record ${image.id}`);
+        }
+      }
+      return commit;
+    } catch (error) {
+      this.problems.add('log', `commit ${seq}`, `cannot be decoded: ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  #checkChain(commit: Commit): void {
+    const { seq } = commit;
+    const nameOf = (id: number) => this.known.collections.get(id)?.name ?? `unknown ${id}`;
+    const computed = chainAfter(this.#chain, seq, commit.changes, nameOf);
+    if (!sameHash(computed, commit.chain)) {
+      this.problems.add('chain', `commit ${seq}`, 'the chain breaks here');
+    }
+    // Goes on from what the commit says, so that one break is told once.
+    this.#chain = commit.chain;
+  }
+
+  #checkChange(seq: number, { collection, id, after }: Change): void {
+    const name = this.known.collections.get(collection)?.name;
+    const where = `${name ?? `unknown ${collection}`}/${id}`;
+    if (!name)
+      this.problems.add('log', `commit ${seq}`, `is of an unknown collection ${collection}`);
+    const bytes = this.view.get('records', recordKey(collection, id));
+    if (!after) {
+      this.#missing.delete(where);
+      if (bytes && this.#image(id, bytes).seq <= seq) {
+        this.problems.add('record', where, `is still there; commit ${seq} removed it`);
+      }
+      return;
+    }
+    if (!bytes) {
+      this.#missing.set(where, seq);
+      return;
+    }
+    const record = this.#image(id, bytes);
+    if (record.seq > seq) return;
+    if (record.seq < seq) {
+      this.problems.add('record', where, `is of commit ${record.seq}, but ${seq} changed it`);
+    } else {
+      this.#found++;
+      if (!bytes.equals(after.bytes.subarray(0, after.end))) {
+        this.problems.add('record', where, `is not as commit ${seq} wrote it`);
+      }
+    }
+  }
+
+  #image(id: string, bytes: Buffer): RecordImage {
+    return new RecordImage(id, bytes, bytes.length, this.core.codec);
+  }
+}

@@ -1,0 +1,78 @@
+import { decodeCommit, type Commit } from '../changes.js';
+import type { Core } from '../core.js';
+import type { Hash64 } from '../hash.js';
+import { refuse } from '../refusal.js';
+import { seqKey } from '../storage/keys.js';
+import { decodeState, stateRow } from '../storage/state.js';
+
+const mostKept = 1_024;
+const mostKeptBytes = 8 * 2 ** 20;
+
+export interface ReadCommit {
+  commit: Commit;
+  bytes: number;
+}
+
+/**
+ * The change log as those who watch read it: only commits that are on disk. The newest ones read
+ * are kept decoded, for most watches stand at the same place.
+ */
+export class CommitLog {
+  readonly #kept = new Map<number, ReadCommit>();
+  #keptBytes = 0;
+
+  constructor(private readonly core: Core) {}
+
+  /** The commit, which must be on disk. Refuses WATCH_COMPACTED when the log no longer has it. */
+  read(seq: number): ReadCommit {
+    this.checkReaches(seq);
+    const kept = this.#kept.get(seq);
+    if (kept) return kept;
+    const row = this.core.tables.get('log', seqKey(seq));
+    if (!row) throw this.#compacted(seq);
+    const read = { commit: decodeCommit(seq, row, this.core.codec), bytes: row.length };
+    this.#keep(seq, read);
+    return read;
+  }
+
+  /** The chain after commit `seq`, which must be on disk. */
+  chainAt(seq: number): Hash64 {
+    const { durable } = this.core;
+    if (seq === durable.seq) return durable.chain;
+    if (seq === durable.oldestSeq - 1) return durable.oldestChain;
+    return this.read(seq).commit.chain;
+  }
+
+  /** Refuses a position from which the log cannot go on. */
+  checkReaches(seq: number): void {
+    if (seq < this.core.durable.oldestSeq) throw compacted(seq, this.core.durable.oldestSeq);
+  }
+
+  #compacted(seq: number) {
+    const { oldestSeq } = decodeState(this.core.tables.get('meta', stateRow));
+    if (seq >= oldestSeq) {
+      return refuse('CORRUPT', `The change log has no commit ${seq}; run "ctl db verify".`);
+    }
+    return compacted(seq, oldestSeq);
+  }
+
+  #keep(seq: number, read: ReadCommit): void {
+    if (read.bytes > mostKeptBytes / 8) return;
+    this.#kept.set(seq, read);
+    this.#keptBytes += read.bytes;
+    for (const [oldest, { bytes }] of this.#kept) {
+      if (this.#kept.size <= mostKept && this.#keptBytes <= mostKeptBytes) return;
+      this.#kept.delete(oldest);
+      this.#keptBytes -= bytes;
+    }
+  }
+}
+
+export function compacted(seq: number, oldestSeq: number) {
+  return refuse(
+    'WATCH_COMPACTED',
+    `The change log begins at commit ${oldestSeq} and no longer has ${seq}; ` +
+      'start again from the present state.',
+    { oldest_seq: String(oldestSeq) },
+  );
+}

@@ -1,0 +1,119 @@
+import type { Core } from '../core.js';
+import { checkCollectionName } from '../documents.js';
+import { lineageOf } from '../format.js';
+import { refuse } from '../refusal.js';
+import { CommitLog } from './commit-log.js';
+import {
+  showChange,
+  type RecordFilter,
+  type ShowOptions,
+  type VisibleChange,
+  type WatchChange,
+} from './message.js';
+import { readToken, type ResumePosition } from './token.js';
+import { Watch } from './watch.js';
+
+export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
+  /** Name of a collection, which need not be there yet. Absent: the whole database. */
+  collection?: string | undefined;
+  /** Shows a change when the record matched before it or matches after it. */
+  filter?: RecordFilter | undefined;
+  /** Continues after the message that carried it. */
+  resumeToken?: string | undefined;
+  /** The first commit wanted; one that is still to come is waited for. 0 or absent: from now on. */
+  startSeq?: number | undefined;
+  /**
+   * First the records that match now, then `initial_end`, then the changes. A resume token wins:
+   * whoever has one has had the records.
+   */
+  includeInitial?: boolean | undefined;
+  /** How often a quiet watch gets a bookmark: every 15 s unless told. */
+  heartbeatMs?: number | undefined;
+  /** Ends the watch without an error. */
+  signal?: AbortSignal | undefined;
+  /** Makes what the messages carry, in place of `includeBefore` and `fields`. */
+  show?: ((change: VisibleChange) => Shown) | undefined;
+}
+
+const defaultHeartbeatMs = 15_000;
+const leastHeartbeatMs = 10;
+
+/** The open watches of a database. */
+export class Watches {
+  readonly #open = new Set<Watch<unknown>>();
+  readonly #log: CommitLog;
+
+  constructor(private readonly core: Core) {
+    this.#log = new CommitLog(core);
+  }
+
+  /** How many watches are open. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** The commit at which the slowest watch stands; undefined when there is none. */
+  get oldestSeq(): number | undefined {
+    let oldest: number | undefined;
+    for (const { position } of this.#open) oldest = Math.min(oldest ?? position, position);
+    return oldest;
+  }
+
+  open<Shown = WatchChange>(options: WatchOptions<Shown> = {}): Watch<Shown> {
+    if (this.core.closed) throw this.core.closed;
+    if (options.collection !== undefined) checkCollectionName(options.collection);
+    const lineage = lineageOf(this.core.tables);
+    const position = this.#positionOf(options, lineage);
+    const checked = {
+      collection: options.collection,
+      filter: options.filter,
+      position,
+      includeInitial: Boolean(options.includeInitial) && !options.resumeToken,
+      heartbeatMs: checkHeartbeat(options.heartbeatMs),
+      signal: options.signal,
+      show: (options.show ?? showChange(options)) as unknown as (change: VisibleChange) => Shown,
+    };
+    const watch = new Watch<Shown>(this.core, this.#log, lineage, checked, () => {
+      this.#open.delete(watch);
+    });
+    this.#open.add(watch);
+    if (options.signal?.aborted) void watch.return();
+    return watch;
+  }
+
+  #positionOf(
+    options: Pick<WatchOptions, 'resumeToken' | 'startSeq' | 'includeInitial'>,
+    lineage: string,
+  ): ResumePosition {
+    const { resumeToken, startSeq = 0, includeInitial = false } = options;
+    if (!Number.isSafeInteger(startSeq) || startSeq < 0 || startSeq >= 2 ** 48) {
+      throw refuse('BAD_REQUEST', 'start_seq must be the number of a commit, or 0 for now.');
+    }
+    if (startSeq > 0) {
+      if (resumeToken) {
+        throw refuse('BAD_REQUEST', 'Send resume_token or start_seq, not both.');
+      }
+      if (includeInitial) {
+        throw refuse(
+          'BAD_REQUEST',
+          'Send start_seq or include_initial, not both: after the records of now come the ' +
+            'changes after now.',
+        );
+      }
+      this.#log.checkReaches(startSeq);
+      return { seq: startSeq - 1, chain: undefined };
+    }
+    if (!resumeToken) return { seq: this.core.durable.seq, chain: this.core.durable.chain };
+    const position = readToken(lineage, resumeToken);
+    this.#log.checkReaches(position.seq + 1);
+    return position;
+  }
+}
+
+function checkHeartbeat(heartbeatMs: number | undefined): number {
+  if (heartbeatMs === undefined) return defaultHeartbeatMs;
+  if (Number.isFinite(heartbeatMs) && heartbeatMs > 0) {
+    return Math.max(heartbeatMs, leastHeartbeatMs);
+  }
+  throw refuse('BAD_REQUEST', `heartbeat must be a duration longer than 0, not ${heartbeatMs} ms.`);
+}

@@ -1,0 +1,14 @@
+import type { RemoteDatabase } from './client/database.js';
+import type { ConnectOptions } from './client/session.js';
+
+export * from './engine/index.js';
+export type * from './api.js';
+
+/**
+ * As `connect` of `@millrace/db/client`, which is loaded by the first call: whoever only opens
+ * databases in process never loads gRPC.
+ */
+export async function connect(url: string, options?: ConnectOptions): Promise<RemoteDatabase> {
+  const client = await import('./client/index.js');
+  return client.connect(url, options);
+}
