@@ -1,4 +1,5 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { measureFsync } from './engine/disk.mjs';
 import { engineNames, phaseNames, readOptions } from './engine/options.mjs';
@@ -23,16 +24,14 @@ export async function run({ args, root, machine, report, note }) {
   // PostgreSQL may run as another user, who has to get through.
   chmodSync(home, 0o755);
   const results = new Results();
-  const disk = [];
+  const moments = [];
   const started = performance.now();
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
   try {
-    disk.push(measureFsync(home));
-    note(`fsync of 4 KiB at the start: ${shownFsync(disk[0])}`);
+    moments.push(look('start', home, note));
     await runPhases({ options, engines, home, results, note, signal: stop.signal });
-    disk.push(measureFsync(home));
-    note(`fsync of 4 KiB at the end: ${shownFsync(disk[1])}`);
+    moments.push(look('end', home, note));
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
@@ -49,7 +48,7 @@ export async function run({ args, root, machine, report, note }) {
   }
   const file = join(root, 'bench', 'results', 'engine.md');
   mkdirSync(join(root, 'bench', 'results'), { recursive: true });
-  writeFileSync(file, describeRun({ options, machine, disk, seconds, tables, verdicts }));
+  writeFileSync(file, describeRun({ options, machine, moments, seconds, tables, verdicts }));
   note('Written to bench/results/engine.md');
 }
 
@@ -57,6 +56,11 @@ function isWhole({ phases, profile }) {
   return phases.length === phaseNames.length && profile === undefined;
 }
 
-function shownFsync({ medianMs, p99Ms }) {
-  return `${medianMs.toFixed(3)} ms median, ${p99Ms.toFixed(3)} ms p99`;
+/** How fast the disk and how busy the machine was: figures of a busy one say little. */
+function look(when, home, note) {
+  const { medianMs, p99Ms } = measureFsync(home);
+  const fsync = `${medianMs.toFixed(3)} ms median, ${p99Ms.toFixed(3)} ms p99`;
+  const moment = `at the ${when}: fsync of 4 KiB ${fsync}; load average ${loadavg()[0].toFixed(1)}`;
+  note(moment);
+  return moment;
 }

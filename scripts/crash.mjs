@@ -9,6 +9,8 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '50' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    /** Where to work; what is left there at the end stays. */
+    directory: { type: 'string' },
     quiet: { type: 'boolean', default: false },
     'no-build': { type: 'boolean', default: false },
   },
@@ -25,7 +27,8 @@ const { campaign } = await import('../packages/db/crash/campaign.mjs');
 say(`seed ${seed}, ${rounds} rounds`);
 const started = performance.now();
 try {
-  const tally = await campaign({ rounds, seed, say: values.quiet ? undefined : say });
+  const { directory } = values;
+  const tally = await campaign({ rounds, seed, directory, say: values.quiet ? undefined : say });
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   console.log(JSON.stringify({ ok: true, seed, seconds: Number(seconds), ...tally }));
 } catch (error) {

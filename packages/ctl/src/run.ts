@@ -21,9 +21,10 @@ export async function run(
   };
   try {
     const root = rootCommand(terminal);
-    const groups = new Groups(root, registry, { terminal, lifecycle, exitWith });
     // No global option takes a value, so the first plain word is the command.
-    const name = args.find((arg) => !arg.startsWith('-'));
+    const words = args.filter((arg) => !arg.startsWith('-'));
+    const groups = new Groups(root, registry, { terminal, lifecycle, exitWith, words });
+    const [name] = words;
     if (name !== undefined) await groups.fill(name);
     else if (terminal.json) await groups.fillAll();
 

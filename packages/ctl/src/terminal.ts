@@ -1,20 +1,28 @@
+import { Readable } from 'node:stream';
 import { plain, painter, wantsColour, type Paint } from './render/paint.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** One of the two places a command writes to. */
-interface Outlet {
+export interface Outlet {
   write(text: string): void;
   readonly paint: Paint;
   readonly colour: boolean;
   /** Columns to fit, or Infinity where nobody looks at a screen: pipes get whole lines. */
   readonly columns: number;
+  /** Somebody is looking: what moves, such as progress, may be shown. */
+  readonly isScreen: boolean;
+  /** The stream itself, for readline. */
+  readonly stream: Stream;
+  /** Resolves when the reader has caught up: for those who write more than fits in memory. */
+  drained(): Promise<void>;
 }
 
 /** What a command knows of the place it was called from. */
 export interface Terminal {
   readonly out: Outlet;
   readonly err: Outlet;
+  readonly in: Inlet;
   readonly env: Environment;
   /** `--json`: stdout carries JSON alone. */
   readonly json: boolean;
@@ -22,15 +30,26 @@ export interface Terminal {
   readonly debug: boolean;
 }
 
-interface Stream {
+/** Where a command reads from when it is told `-`, or nothing. */
+export interface Inlet {
+  /** What is read: nothing where there is no stdin. */
+  readonly stream: NodeJS.ReadableStream;
+  /** Somebody is typing. */
+  readonly isScreen: boolean;
+}
+
+export interface Stream {
   write(text: string): unknown;
   isTTY?: boolean;
   columns?: number;
+  writableNeedDrain?: boolean;
+  once?(event: 'drain' | 'close', listener: () => void): unknown;
 }
 
 export interface Outside {
   stdout: Stream;
   stderr: Stream;
+  stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
   env: Environment;
 }
 
@@ -40,6 +59,15 @@ export function openTerminal(args: readonly string[], outside: Outside): Termina
   return {
     out: openOutlet(outside.stdout, env),
     err: openOutlet(outside.stderr, env),
+    in: {
+      // Asked for late: to look at stdin is to begin reading it.
+      get stream() {
+        return outside.stdin ?? Readable.from([]);
+      },
+      get isScreen() {
+        return outside.stdin?.isTTY === true;
+      },
+    },
     env,
     // Read here and not from the parser: errors of the parser itself must know it.
     json: (end < 0 ? args : args.slice(0, end)).includes('--json'),
@@ -54,7 +82,19 @@ function openOutlet(stream: Stream, env: Environment): Outlet {
     colour,
     paint: colour ? painter : plain,
     columns: columnsOf(stream, env),
+    isScreen: stream.isTTY === true,
+    stream,
+    drained: () => drained(stream),
   };
+}
+
+async function drained(stream: Stream): Promise<void> {
+  if (stream.writableNeedDrain !== true || !stream.once) return;
+  await new Promise<void>((resolve) => {
+    stream.once?.('drain', resolve);
+    // A reader that goes away must not leave us waiting.
+    stream.once?.('close', resolve);
+  });
 }
 
 function columnsOf(stream: Stream, env: Environment): number {

@@ -18,9 +18,14 @@ export interface Started {
 }
 
 /** Starts the built `bin/ctl` with an environment of its own, so that ours cannot colour it. */
-export function startCtl(args: readonly string[], env: Record<string, string> = {}): Started {
+export function startCtl(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  { cwd, input }: { cwd?: string; input?: string } = {},
+): Started {
   const base = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' };
-  const child = spawn(process.execPath, [CTL, ...args], { env: { ...base, ...env } });
+  const child = spawn(process.execPath, [CTL, ...args], { cwd, env: { ...base, ...env } });
+  if (input !== undefined) child.stdin.end(input);
   let [out, err] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));

@@ -29,8 +29,9 @@ const specials = [
 export class CrashFailure extends Error {}
 
 /** Runs the rounds; throws a CrashFailure that says how to run them again. */
-export async function campaign({ rounds, seed, say = () => undefined, keep = false }) {
-  const home = mkdtempSync(join(tmpdir(), 'millrace-crash-'));
+export async function campaign({ rounds, seed, say = () => undefined, directory }) {
+  const home = directory ?? mkdtempSync(join(tmpdir(), 'millrace-crash-'));
+  let keep = directory !== undefined;
   const run = new Campaign(home, seed, say);
   try {
     for (let round = 0; round < rounds; round++) await run.round(round);
@@ -50,6 +51,7 @@ class Campaign {
   tally = { rounds: 0, kills: 0, answered: 0, unanswered: 0, specials: {} };
   #memory = newMemory();
   #withPassing = false;
+  #specials = [];
   #next;
 
   constructor(home, seed, say) {
@@ -61,7 +63,7 @@ class Campaign {
   }
 
   async round(round) {
-    const special = specials[this.random.integer(0, specials.length - 1)];
+    const special = this.#pickSpecial();
     const process = this.#next;
     await process.says('ready');
     if (special === 'restore') await this.#killRestore(round, process);
@@ -73,6 +75,13 @@ class Campaign {
 
   end() {
     this.#next.kill();
+  }
+
+  /** Each in its turn, in an order of chance. */
+  #pickSpecial() {
+    if (this.#specials.length === 0) this.#specials = [...specials];
+    const at = this.random.integer(0, this.#specials.length - 1);
+    return this.#specials.splice(at, 1)[0];
   }
 
   async #killWork(round, process, special) {
@@ -103,7 +112,7 @@ class Campaign {
     const directory = join(this.home, `fresh-${round}`);
     const ledger = join(this.home, `ledger-${round}`);
     process.order({ directory, ledger, round, seed: round, special: 'none', withPassing: true });
-    const killedAt = await this.#kill(process, [0, 200]);
+    const killedAt = await this.#kill(process, [0, 600]);
     const entries = existsSync(ledger) ? readLedger(ledger) : [];
     this.#count(entries);
     const fresh = { entries, memory: newMemory(), withPassing: true, killedAt };
@@ -117,7 +126,8 @@ class Campaign {
     const file = join(this.home, `restore-${round}.backup`);
     const collections = collectionsOf(this.#withPassing);
     const source = await open(join(this.home, 'data'), { collections });
-    const { header } = await source.writeBackup(file).finally(() => source.close());
+    const { header } = await source.writeBackup(file);
+    await source.close();
     const directory = join(this.home, `restored-${round}`);
     const ledger = join(this.home, `ledger-${round}`);
     process.order({ directory, ledger, special: 'restore', files: [file] });

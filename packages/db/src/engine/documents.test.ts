@@ -68,7 +68,7 @@ describe('a document', () => {
     ['the largest and smallest numbers', { a: [2 ** 53, -1e308, 5e-324, 0.1, 2 ** 32, -129] }],
   ])('may hold %s', async (_what, value) => {
     const db = await scratch.open();
-    const { id } = await db.collection('docs').insert(value as object);
+    const { id } = await db.collection('docs').insert(value as JsonObject);
     const again = await scratch.reopen(db);
     const read = await again.collection('docs').findById(id);
     expect(JSON.stringify(read?.data)).toBe(JSON.stringify(value));

@@ -191,7 +191,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 type Seed = typeof seedRow extends fc.Arbitrary<infer T> ? T : never;
 
 test('what committed transactions saw and did fits an order, one after the other', async () => {
-  const runs = 300;
+  const runs = 200;
   let run = 0;
   const indexes = [{ fields: ['badge'], unique: true }, { fields: ['n'] }];
   const db = await scratch.open({ collections: { old: { indexes } } });

@@ -62,8 +62,9 @@ export async function writeBackup(
     await rename(unfinished, target);
     syncDirectory(dirname(target));
   } catch (error) {
+    const isFull = isDiskFull(error, unfinished);
     rmSync(unfinished, { force: true });
-    if (isDiskFull(error, target)) {
+    if (isFull) {
       const problem = `The disk is full; the backup was not written to ${file}.`;
       throw refuse('DISK_FULL', problem, undefined, { cause: error });
     }

@@ -105,9 +105,11 @@ export class Compactor {
       await this.#copyInto(fresh, name, options);
     } catch (error) {
       core.writer.forgetTouched();
+      // Before the room is there again.
+      const reason = this.#explain(error, join(directory, name));
       await fresh?.close();
       if (!this.#isNamed(name)) removeStore(directory, name);
-      throw this.#explain(error, join(directory, name));
+      throw reason;
     }
     core.files
       .retire(old, () => removeStore(directory, oldName))

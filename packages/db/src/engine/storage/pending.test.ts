@@ -45,7 +45,9 @@ test('unwritten rows behave as a sorted map with an undo', () => {
       fc.array(fc.tuple(keys, values)),
       fc.array(actions, { maxLength: 60 }),
       (base, steps) => {
-        const file = new Map(base.map(([key, value]) => [key.toString('latin1'), value]));
+        const file = new Map<string, Buffer>(
+          base.map(([key, value]) => [key.toString('latin1'), value]),
+        );
         const pending = new PendingWrites();
         let model: Model = new Map();
         let saved: Model = new Map();

@@ -1,0 +1,52 @@
+import type { CtlCommand } from '../command.js';
+import {
+  addBackup,
+  addCompact,
+  addPromote,
+  addRestore,
+  addStatus,
+  addVerify,
+} from '../db/admin-commands.js';
+import { conditionsHelp } from '../db/conditions-help.js';
+import { addKeys } from '../db/key-commands.js';
+import { addAggregate, addFind, addGet, addWatch } from '../db/read-commands.js';
+import { addServe } from '../db/serve-command.js';
+import { addShell } from '../db/shell-command.js';
+import { addExport, addImport } from '../db/transfer-commands.js';
+import { addDelete, addInsert, addPut, addTx } from '../db/write-commands.js';
+import type { Tools } from '../registry.js';
+
+export async function build(db: CtlCommand, tools: Tools): Promise<void> {
+  db.description(
+    'Runs the database server and works with what is in it. Commands find a server on this ' +
+      'machine by its socket, then at 127.0.0.1:5433; --url names another. With --json they ' +
+      `print what the REST API answers. ${conditionsHelp}`,
+  )
+    .example('ctl db serve --data ./data', 'start a server')
+    .example(`ctl db put people ada '{"name":"Ada","age":36}'`, 'write a record')
+    .example("ctl db find people 'age>30' city=Bern", 'find records');
+  await addServe(db, tools);
+  addRecordCommands(db, tools);
+  addRestore(db, tools);
+  addVerify(db, tools);
+  addKeys(db, tools);
+  addShell(db, tools, addRecordCommands);
+}
+
+/** What a connection is enough for, so that the shell has it too. */
+function addRecordCommands(db: CtlCommand, tools: Tools): void {
+  addGet(db, tools);
+  addPut(db, tools);
+  addInsert(db, tools);
+  addDelete(db, tools);
+  addFind(db, tools);
+  addAggregate(db, tools);
+  addWatch(db, tools);
+  addTx(db, tools);
+  addImport(db, tools);
+  addExport(db, tools);
+  addStatus(db, tools);
+  addBackup(db, tools);
+  addCompact(db, tools);
+  addPromote(db, tools);
+}

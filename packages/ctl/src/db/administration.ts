@@ -1,0 +1,141 @@
+import { systemClock } from '@millrace/kit/clock';
+import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
+import type { DatabaseStatus, RemoteDatabase } from '@millrace/db/client';
+import type { Tools } from '../registry.js';
+import type { Outlet } from '../terminal.js';
+import { renderTable, type Cell } from '../render/table.js';
+import { counted } from './reads.js';
+import { secondsText, statusJson } from './shapes.js';
+
+type Shows = Pick<Tools, 'terminal'>;
+
+export async function compactNow(
+  database: RemoteDatabase,
+  ask: { trimBeforeSeq: number | undefined; dryRun: boolean },
+  { terminal }: Shows,
+): Promise<void> {
+  const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await database.compact(ask);
+  const { out, json } = terminal;
+  if (json) {
+    const shown = {
+      bytes_before: bytesBefore,
+      bytes_after: bytesAfter,
+      oldest_seq: oldestSeq,
+      elapsed: secondsText(elapsedMs),
+    };
+    out.write(`${JSON.stringify(shown, null, 2)}\n`);
+    return;
+  }
+  const verb = ask.dryRun ? 'Would compact' : 'Compacted';
+  out.write(
+    `${verb} ${humanBytes(bytesBefore)} to ${ask.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} ` +
+      `in ${humanDuration(elapsedMs)}; the log begins at commit ${oldestSeq}.\n`,
+  );
+}
+
+export async function promoteNow(
+  database: RemoteDatabase,
+  ask: { force: boolean; maxLag: number | undefined },
+  { terminal }: Shows,
+): Promise<void> {
+  const { role, epoch, seq, lag } = await database.promote(ask);
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify({ role, epoch, seq, lag }, null, 2)}\n`);
+  else {
+    const lost = lag > 0 ? `, without ${counted(lag, 'commit')} of the old leader` : '';
+    out.write(`${database.url} is ${role} of epoch ${epoch} at commit ${seq}${lost}.\n`);
+  }
+}
+
+export async function showStatus(database: RemoteDatabase, { terminal }: Shows): Promise<void> {
+  const status = await database.status({ includeCollections: true });
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify(statusJson(status), null, 2)}\n`);
+  else out.write(statusText(status, database.url, out));
+}
+
+export function statusText(status: DatabaseStatus, url: string, out: Outlet): string {
+  const tables = [factsOf(status, url, out), collectionsTable(status, out)];
+  if (status.followers.length > 0) tables.push(followersTable(status, out));
+  if (status.savedTails.length > 0) tables.push(tailsTable(status, out));
+  return tables.join('\n');
+}
+
+function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
+  const { role, state, seq, durableSeq, oldestSeq, durability } = status;
+  const isWell = role === 'leader' || state === 'streaming';
+  const rows: Cell[][] = [
+    ['server', `${url}, version ${status.version}`],
+    ['role', { text: `${role} (${state})`, tone: isWell ? 'ok' : 'warn' }],
+    ['epoch', String(status.epoch)],
+    ['commit', `${seq}${durableSeq < seq ? `, ${durableSeq} on disk` : ''}; log from ${oldestSeq}`],
+    [
+      'durability',
+      durability === 'full' ? 'full' : { text: `${durability}: see the guide`, tone: 'warn' },
+    ],
+  ];
+  if (role !== 'leader') {
+    const late = status.lagMs === undefined ? '' : `, ${humanDuration(status.lagMs)}`;
+    rows.push(['leader', status.leaderAddress || 'not known']);
+    rows.push(['lag', `${counted(status.lag, 'commit')}${late}`]);
+  }
+  if (status.minAcks > 0) rows.push(['min acks', String(status.minAcks)]);
+  rows.push(['node', status.nodeId], ['lineage', status.lineageId]);
+  return renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], rows, out);
+}
+
+function collectionsTable({ collections }: DatabaseStatus, out: Outlet): string {
+  if (collections.length === 0) return 'No collections yet: the first record makes one.\n';
+  const columns = [
+    { title: 'COLLECTION' },
+    { title: 'RECORDS' },
+    { title: 'TTL' },
+    { title: 'INDEXES', overflow: 'wrap' as const },
+  ];
+  const rows = collections.map(({ name, records, indexes, defaultTtlMs }) => [
+    name,
+    records,
+    defaultTtlMs > 0 ? humanDuration(defaultTtlMs) : '',
+    indexes.map(indexText).join('; '),
+  ]);
+  return renderTable(columns, rows, out);
+}
+
+function indexText({
+  fields,
+  unique,
+  sparse,
+  state,
+}: DatabaseStatus['collections'][number]['indexes'][number]): string {
+  const words = [unique ? 'unique' : '', sparse ? 'sparse' : '', state === 'ready' ? '' : state];
+  return [`(${fields.join(', ')})`, ...words.filter((word) => word !== '')].join(' ');
+}
+
+function followersTable({ followers }: DatabaseStatus, out: Outlet): string {
+  const now = systemClock.now();
+  const columns = ['FOLLOWER', 'ADDRESS', 'COMMIT', 'LAG', 'LAST HEARD'].map((title) => ({
+    title,
+  }));
+  const rows = followers.map(({ followerId, address, ackedSeq, lag, connectedAt, lastAckAt }) => [
+    followerId,
+    address,
+    ackedSeq,
+    lag,
+    {
+      text: lastAckAt ? humanAge(lastAckAt.getTime(), now) : 'never',
+      tone: connectedAt ? ('ok' as const) : ('bad' as const),
+    },
+  ]);
+  return renderTable(columns, rows, out);
+}
+
+function tailsTable({ savedTails }: DatabaseStatus, out: Outlet): string {
+  const columns = ['SAVED TAIL', 'COMMITS', 'EPOCH', 'SAVED'].map((title) => ({ title }));
+  const rows = savedTails.map(({ file, firstSeq, lastSeq, epoch, savedAt }) => [
+    file,
+    `${firstSeq} to ${lastSeq}`,
+    epoch,
+    savedAt.toISOString(),
+  ]);
+  return renderTable(columns, rows, out);
+}

@@ -1,0 +1,103 @@
+import { UsageError, messageOf } from '@millrace/kit/errors';
+import { parseDuration, UnitError } from '@millrace/kit/units';
+import type { Filter } from '@millrace/db';
+import type { Terminal } from '../terminal.js';
+import { parseConditions } from './conditions.js';
+
+/** `age,-name`: by age, then by name from high to low. */
+export function parseOrder(text: string | undefined): { field: string; desc: boolean }[] {
+  return listOf(text).map((step) => {
+    const desc = step.startsWith('-');
+    return { field: desc ? step.slice(1) : step, desc };
+  });
+}
+
+/** `name,address.city` */
+export function listOf(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+export function wholeNumber(text: string | undefined, flag: string): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
+  throw new UsageError(`${flag} must be a whole number from 0 on, not "${text}".`);
+}
+
+/** Milliseconds of `15m`. */
+export function durationOf(text: string | undefined, flag: string): number | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    if (error instanceof UnitError) throw new UsageError(`${flag} ${error.message}.`);
+    throw error;
+  }
+}
+
+/** The filter of conditions and `--filter`; both together must hold. */
+export function filterOf(
+  conditions: readonly string[],
+  json: string | undefined,
+  flag = '--filter',
+): Filter | undefined {
+  const written = parseConditions(conditions);
+  if (json === undefined) return written;
+  const given = parseJson(json, flag);
+  if (!isObject(given)) {
+    throw new UsageError(
+      `${flag} must be a JSON object such as {"field":"age","op":"gt","value":30}.`,
+    );
+  }
+  const filter = given as Filter;
+  return written ? { and: [written, filter] } : filter;
+}
+
+/** The document of a write: JSON on the command line, `@file`, or `-` for stdin. */
+export async function documentOf(
+  given: string | undefined,
+  terminal: Terminal,
+): Promise<Record<string, unknown>> {
+  const [text, place] = await textOf(given, terminal);
+  const value = parseJson(text, place);
+  if (isObject(value)) return value;
+  throw new UsageError(`${place} must be a JSON object such as {"name":"Ada"}.`);
+}
+
+/** The text that an argument gives or points to, and what to call it in messages. */
+async function textOf(
+  given: string | undefined,
+  terminal: Terminal,
+): Promise<[text: string, place: string]> {
+  if (given === undefined || given === '-') {
+    if (given === undefined && terminal.in.isScreen) {
+      throw new UsageError('The data is missing: give it as JSON, as @file, or as - for stdin.');
+    }
+    const { text } = await import('node:stream/consumers');
+    return [await text(terminal.in.stream), 'stdin'];
+  }
+  if (!given.startsWith('@')) return [given, 'data'];
+  const { readFile } = await import('node:fs/promises');
+  const file = given.slice(1);
+  return [await readFile(file, 'utf8'), file];
+}
+
+export function parseJson(text: string, place: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    // JSON.parse repeats the text, which may be long and which its writer knows.
+    const reason = messageOf(error).replace(
+      /,? ?(?:\.\.\.)?"[^]*" ?(?:\.\.\. ?)?is not valid JSON$/,
+      '',
+    );
+    throw new UsageError(`${place} is not JSON: ${reason}.`, { cause: error });
+  }
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { Refusal } from '@millrace/kit/errors';
+import { humanBytes, humanDuration } from '@millrace/kit/units';
+import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
+import type { RemoteDatabase } from '@millrace/db/client';
+import type { Tools } from '../registry.js';
+import { Progress } from './progress.js';
+import { counted } from './reads.js';
+import { writeWhole } from './whole-file.js';
+
+export interface BackupAsk {
+  file: string;
+  format: 'snapshot' | 'ndjson';
+  collections: readonly string[];
+  sinceFile: string | undefined;
+  sinceSeq: number;
+}
+
+/** What has come of a backup so far. */
+interface Made {
+  header?: BackupHeader;
+  trailer?: BackupTrailer;
+}
+
+export async function backupTo(
+  database: RemoteDatabase,
+  ask: BackupAsk,
+  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+): Promise<void> {
+  const { checkBackup, fileBytes } = await import('@millrace/db');
+  const { file, format, collections, sinceFile } = ask;
+  const base = sinceFile === undefined ? undefined : await checkBackup(sinceFile);
+  const sinceSeq = base?.header.seq ?? ask.sinceSeq;
+  const progress = new Progress(terminal, 'Backed up');
+  const made: Made = {};
+  const parts = database.backup({
+    format,
+    collections,
+    sinceSeq,
+    onProgress: ({ bytes }) => progress.show({ bytes }),
+  });
+  try {
+    await writeWhole(file, fileBytes(checked(parts, made, base?.header)), {
+      signal: lifecycle.interrupted,
+      check: async (unfinished) => {
+        if (format === 'snapshot') await checkBackup(unfinished);
+      },
+    });
+  } finally {
+    progress.end();
+  }
+  const { out, json } = terminal;
+  const { header, trailer } = made as Required<Made>;
+  const { seq } = header;
+  if (json) {
+    const shown = { file, format, seq, since_seq: sinceSeq, lineage_id: header.lineageId };
+    out.write(`${JSON.stringify({ ...shown, ...trailer }, null, 2)}\n`);
+    return;
+  }
+  const noun = sinceSeq > 0 ? 'change' : 'record';
+  const took = humanDuration(progress.elapsedMs);
+  out.write(
+    `Backed up ${counted(trailer.records, noun)} (${humanBytes(trailer.bytes)}) at commit ${seq} ` +
+      `to ${file} in ${took}.\n`,
+  );
+}
+
+/** Lets the parts through and holds them against the trailer; what is not whole is refused. */
+async function* checked(
+  parts: AsyncIterable<BackupPart>,
+  made: Made,
+  base: BackupHeader | undefined,
+): AsyncGenerator<BackupPart, void, void> {
+  const hash = createHash('sha256');
+  for await (const part of parts) {
+    if (part.kind === 'header') {
+      made.header = part.header;
+      if (base && base.lineageId !== part.header.lineageId) {
+        throw new Refusal('LINEAGE_MISMATCH', 'The backup to build on is of another database.');
+      }
+    } else if (part.kind === 'data') hash.update(part.bytes);
+    else made.trailer = part.trailer;
+    yield part;
+  }
+  if (!made.header || !made.trailer) {
+    throw new Refusal('CORRUPT', 'The backup broke off before its end; nothing was kept of it.');
+  }
+  if (hash.digest('hex') !== made.trailer.sha256) {
+    throw new Refusal('CORRUPT', 'The backup was damaged on its way; nothing was kept of it.');
+  }
+}

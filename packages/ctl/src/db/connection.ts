@@ -1,0 +1,137 @@
+import { connect as dial } from 'node:net';
+import { join, resolve } from 'node:path';
+import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
+import type { RemoteDatabase } from '@millrace/db/client';
+import type { CtlCommand } from '../command.js';
+import { dataDirectory } from '../data-directory.js';
+import type { Tools } from '../registry.js';
+import { durationOf } from './arguments.js';
+
+/** The shell has a connection already; its commands use that one. */
+export interface DatabaseTools extends Tools {
+  database?: RemoteDatabase;
+}
+
+/** What every command that talks to a server takes. */
+export interface ConnectionFlags {
+  url?: string;
+  key?: string;
+  data?: string;
+  timeout?: string;
+  tlsCa?: string;
+  tlsCert?: string;
+  tlsKey?: string;
+}
+
+const defaultUrl = 'grpc://127.0.0.1:5433';
+const probeMs = 5_000;
+
+export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCommand {
+  if (tools.database) return command;
+  return command
+    .option(
+      '--url <url>',
+      `Talk to this server: grpc://, grpcs:// or unix: (see \`ctl db --help\`)`,
+    )
+    .option(
+      '--key <key>',
+      'API key, id.secret (default: $MILLRACE_DB_KEY, which `ps` does not show)',
+    )
+    .option('--data <dir>', 'Data directory of a server on this machine, for its socket')
+    .option('--timeout <duration>', 'Give up after this long (default: 30s)')
+    .option('--tls-ca <file>', 'Trust this certificate authority, for grpcs://')
+    .option('--tls-cert <file>', 'Show this certificate, for grpcs://')
+    .option('--tls-key <file>', 'Private key of that certificate');
+}
+
+/** Connects, runs and lets go. */
+export async function withDatabase<Result>(
+  { terminal, database: open }: DatabaseTools,
+  flags: ConnectionFlags,
+  run: (database: RemoteDatabase) => Promise<Result>,
+): Promise<Result> {
+  if (open) return run(open);
+  const { env } = terminal;
+  const timeoutMs = durationOf(flags.timeout, '--timeout');
+  const tls = await tlsOf(flags);
+  const url = await findServer(flags, env);
+  const { connect } = await import('@millrace/db/client');
+  const key = flags.key ?? (env['MILLRACE_DB_KEY'] || undefined);
+  const database = await connect(url, { key, timeoutMs, tls });
+  try {
+    return await run(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** The first address at which something listens: a socket of this machine before the network. */
+async function findServer(
+  flags: ConnectionFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const given = flags.url ?? (flags.data === undefined ? env['MILLRACE_DB_URL'] : undefined);
+  const candidates = given ? [given] : [...socketUrls(flags.data, env), defaultUrl];
+  const failures: string[] = [];
+  for (const url of candidates) {
+    const failure = await probe(url);
+    if (failure === undefined) return url;
+    failures.push(`${url} (${failure})`);
+  }
+  throw new Refusal(
+    'UNAVAILABLE',
+    `no database answers at ${failures.join(', ')}. ` +
+      'Start one with `ctl db serve`, or name another with --url.',
+  );
+}
+
+/** Where the sockets of local servers are: in the data directory that was named, or the usual ones. */
+export function socketUrls(
+  data: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const named = data ?? env['MILLRACE_DB_DATA'];
+  const directories = named ? [named] : ['data', join(dataDirectory(undefined, env), 'db')];
+  return directories.map((directory) => `unix:${join(resolve(directory), 'db.sock')}`);
+}
+
+/** Why nothing can be reached at the address; undefined when something can. */
+async function probe(url: string): Promise<string | undefined> {
+  const { parseAddress } = await import('@millrace/db/client');
+  const socket = dial(parseAddress(url).place);
+  try {
+    await new Promise<void>((done, fail) => {
+      socket.once('connect', done);
+      socket.once('error', fail);
+      socket.setTimeout(probeMs, () => fail(new Error('no answer')));
+    });
+    return undefined;
+  } catch (error) {
+    return reasonOf(error);
+  } finally {
+    socket.destroy();
+  }
+}
+
+function reasonOf(error: unknown): string {
+  switch (systemCode(error)) {
+    case 'ECONNREFUSED':
+      return 'nothing listens there';
+    case 'ENOENT':
+      return 'no such socket';
+    case 'EACCES':
+      return 'permission denied';
+    case 'ENOTFOUND':
+      return 'no such host';
+    default:
+      return messageOf(error);
+  }
+}
+
+async function tlsOf({ tlsCa, tlsCert, tlsKey }: ConnectionFlags) {
+  if (tlsCa === undefined && tlsCert === undefined && tlsKey === undefined) return undefined;
+  const { readFile } = await import('node:fs/promises');
+  const read = (file: string | undefined) => (file === undefined ? undefined : readFile(file));
+  const [ca, certificate, key] = await Promise.all([read(tlsCa), read(tlsCert), read(tlsKey)]);
+  return { ca, certificate, key };
+}

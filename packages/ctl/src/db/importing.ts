@@ -1,0 +1,189 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { systemClock } from '@millrace/kit/clock';
+import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
+import { humanDuration } from '@millrace/kit/units';
+import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
+import type { Tools } from '../registry.js';
+import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
+import { Progress } from './progress.js';
+import { counted } from './reads.js';
+
+export interface ImportAsk extends LineOptions {
+  collection: string;
+  file: string | undefined;
+  merge: boolean;
+  batch: number;
+  startLine: number;
+  keepGoing: boolean;
+}
+
+type Records = RemoteCollection<Record<string, unknown>>;
+
+export async function importRecords(
+  database: RemoteDatabase,
+  ask: ImportAsk,
+  { terminal, exitWith }: Pick<Tools, 'terminal' | 'exitWith'>,
+): Promise<void> {
+  const fromStdin = ask.file === undefined || ask.file === '-';
+  const input = fromStdin ? terminal.in.stream : createReadStream(ask.file!);
+  const place = fromStdin ? 'stdin' : ask.file!;
+  const progress = new Progress(terminal, 'Imported');
+  const run = new ImportRun(database.collection(ask.collection), ask, place, progress);
+  try {
+    await run.take(input);
+  } finally {
+    progress.end();
+  }
+  const { out, err, json } = terminal;
+  const { created, replaced, expired, failures } = run;
+  if (json) {
+    const failed = failures.map(({ line, message }) => ({ line, message }));
+    out.write(`${JSON.stringify({ created, replaced, expired, failed }, null, 2)}\n`);
+  } else {
+    const gone = expired > 0 ? `, ${expired} expired and left out` : '';
+    const took = humanDuration(progress.elapsedMs);
+    const total = counted(created + replaced, 'record');
+    out.write(`Imported ${total} in ${took}: ${created} new, ${replaced} replaced${gone}.\n`);
+    for (const { line, message } of failures) err.write(`ctl: ${place}:${line}: ${message}\n`);
+  }
+  if (failures.length > 0) exitWith(1);
+}
+
+/** One import: lines go out as they are read, up to `batch` at once, each key in its order. */
+class ImportRun {
+  created = 0;
+  replaced = 0;
+  expired = 0;
+  readonly failures: { line: number; message: string }[] = [];
+  readonly #underWay = new Map<number, Promise<void>>();
+  readonly #keys = new Map<string, Promise<void>>();
+  #failure: { line: number; error: unknown } | undefined;
+  #bytes = 0;
+
+  constructor(
+    private readonly records: Records,
+    private readonly ask: ImportAsk,
+    private readonly place: string,
+    private readonly progress: Progress,
+  ) {}
+
+  async take(input: NodeJS.ReadableStream): Promise<void> {
+    const lines = createInterface({ input, crlfDelay: Infinity });
+    let line = 0;
+    try {
+      for await (const text of lines) {
+        if (++line < this.ask.startLine || text.trim() === '') continue;
+        this.#bytes += Buffer.byteLength(text) + 1;
+        while (this.#underWay.size >= this.ask.batch) await Promise.race(this.#underWay.values());
+        if (this.#failure) break;
+        this.#start(line, text);
+      }
+    } finally {
+      lines.close();
+      await Promise.all(this.#underWay.values());
+    }
+    if (this.#failure) throw this.#stopped(this.#failure);
+  }
+
+  #start(line: number, text: string): void {
+    const running = this.#line(line, text)
+      .catch((error: unknown) => this.#fail(line, error))
+      .finally(() => {
+        this.#underWay.delete(line);
+        this.progress.show({ records: this.created + this.replaced, bytes: this.#bytes });
+      });
+    this.#underWay.set(line, running);
+  }
+
+  async #line(line: number, text: string): Promise<void> {
+    const parsed = parseLine(text, `${this.place}:${line}`, this.ask);
+    const { key } = parsed;
+    if (key === undefined) return this.#write(parsed);
+    // Two lines with one key must not overtake one another: the later one counts.
+    const before = this.#keys.get(key);
+    const writing = (before ?? Promise.resolve()).then(() => this.#write(parsed));
+    const settled = writing.catch(() => undefined);
+    this.#keys.set(key, settled);
+    try {
+      await writing;
+    } finally {
+      if (this.#keys.get(key) === settled) this.#keys.delete(key);
+    }
+  }
+
+  async #write({ key, id, data, expiresAt }: ImportLine): Promise<void> {
+    const ttlMs = expiresAt === undefined ? undefined : expiresAt - systemClock.now();
+    if (ttlMs !== undefined && ttlMs <= 0) {
+      this.expired++;
+      return;
+    }
+    const created =
+      key === undefined
+        ? await this.#insert(id, data, ttlMs)
+        : await this.#upsert(key, data, ttlMs);
+    if (created) this.created++;
+    else this.replaced++;
+  }
+
+  async #upsert(key: string, data: Record<string, unknown>, ttlMs: number | undefined) {
+    const { created } = this.ask.merge
+      ? await this.records.upsertMerge(key, data, { ttlMs })
+      : await this.records.upsert(key, data, { ttlMs });
+    return created;
+  }
+
+  async #insert(id: string | undefined, data: Record<string, unknown>, ttlMs: number | undefined) {
+    try {
+      await this.records.insert(data, { ttlMs, ...(id === undefined ? {} : { id }) });
+      return true;
+    } catch (error) {
+      const isThere = error instanceof Refusal && error.code === 'DUPLICATE_ID';
+      if (!isThere || id === undefined) throw error;
+      if (this.ask.merge) await this.records.merge(id, data, { ttlMs });
+      else await this.records.update(id, data, { ttlMs });
+      return false;
+    }
+  }
+
+  #fail(line: number, error: unknown): void {
+    if (this.ask.keepGoing && isAboutLine(error)) {
+      this.failures.push({ line, message: withoutPlace(error, `${this.place}:${line}`) });
+      this.failures.sort((a, b) => a.line - b.line);
+    } else if (!this.#failure || line < this.#failure.line) this.#failure = { line, error };
+  }
+
+  /** Every line before the one that failed has been written. */
+  #stopped({ line, error }: { line: number; error: unknown }): Error {
+    const at = `${this.place}:${line}`;
+    const detail =
+      `${at}: ${withoutPlace(error, at)} The lines before it are written; ` +
+      `mend it and go on with --start-line ${line}.`;
+    if (error instanceof UsageError) return new UsageError(detail, { cause: error });
+    if (error instanceof Refusal) return new Refusal(error.code, detail, { cause: error });
+    return error instanceof Error ? error : new Error(detail);
+  }
+}
+
+function withoutPlace(error: unknown, place: string): string {
+  const message = error instanceof Refusal ? error.detail : messageOf(error);
+  const bare = message.startsWith(place)
+    ? message.slice(place.length).replace(/^[: ]+/, '')
+    : message;
+  return bare.replace(/([^.])$/, '$1.');
+}
+
+const refusalsOfLines = new Set([
+  'BAD_DATA',
+  'BAD_KEY',
+  'BAD_ID',
+  'RECORD_TOO_LARGE',
+  'REQUEST_TOO_LARGE',
+  'UNIQUE_VIOLATION',
+]);
+
+/** The line is at fault, so the next one may well go through. */
+function isAboutLine(error: unknown): boolean {
+  if (error instanceof UsageError) return true;
+  return error instanceof Refusal && refusalsOfLines.has(error.code);
+}

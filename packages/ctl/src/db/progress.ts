@@ -1,0 +1,66 @@
+import { systemClock } from '@millrace/kit/clock';
+import { humanBytes, humanCount, humanDuration } from '@millrace/kit/units';
+import type { Terminal } from '../terminal.js';
+
+const redrawMs = 100;
+
+export interface Amount {
+  records?: number;
+  /** How many records there will be, where that is known. */
+  of?: number;
+  bytes?: number;
+}
+
+/**
+ * One line on stderr that says how far the work is. Only where somebody is looking: a log file
+ * has no use for it.
+ */
+export class Progress {
+  readonly #started = systemClock.monotonic();
+  #drawnAt = -Infinity;
+  #width = 0;
+
+  constructor(
+    private readonly terminal: Terminal,
+    private readonly verb: string,
+  ) {}
+
+  show(amount: Amount, verb = this.verb): void {
+    const { err } = this.terminal;
+    if (!err.isScreen) return;
+    const now = systemClock.monotonic();
+    if (now - this.#drawnAt < redrawMs) return;
+    this.#drawnAt = now;
+    const text = `${verb} ${amountText(amount)}${this.#rate(amount, now)}`.trimEnd();
+    err.write(`\r${text.padEnd(this.#width)}`);
+    this.#width = text.length;
+  }
+
+  /** Takes the line away again. */
+  end(): void {
+    if (this.#width > 0) this.terminal.err.write(`\r${' '.repeat(this.#width)}\r`);
+    this.#width = 0;
+  }
+
+  get elapsedMs(): number {
+    return systemClock.monotonic() - this.#started;
+  }
+
+  #rate({ records = 0, of = 0 }: Amount, now: number): string {
+    const elapsedMs = now - this.#started;
+    if (elapsedMs < 1000 || records === 0) return '';
+    const each = elapsedMs / records;
+    const left = of > records ? `, ${humanDuration((of - records) * each)} left` : '';
+    return `, ${humanCount(Math.round(1000 / each))}/s${left}`;
+  }
+}
+
+export function amountText({ records, of, bytes }: Amount): string {
+  const parts: string[] = [];
+  if (records !== undefined && records > 0) {
+    const total = of ? ` of ${humanCount(of)} (${Math.floor((100 * records) / of)}%)` : '';
+    parts.push(`${humanCount(records)}${total} records`);
+  }
+  if (bytes !== undefined) parts.push(humanBytes(bytes));
+  return parts.join(', ');
+}

@@ -1,0 +1,154 @@
+import { Refusal } from '@millrace/kit/errors';
+import { isUlid } from '@millrace/kit/ulid';
+import type { AggregateQuery, FindQuery, PlanReport, StoredRecord } from '@millrace/db';
+import type { RemoteDatabase } from '@millrace/db/client';
+import type { Tools } from '../registry.js';
+import { renderTable } from '../render/table.js';
+import { recordSheet } from './record-sheet.js';
+import { cellOf, recordsTable } from './records-table.js';
+import { aggregateJson, planJson, recordJson } from './shapes.js';
+
+export type Found = StoredRecord<Record<string, unknown>>;
+
+/** The record that people mean by this name: a key, or where it can be one, an id. */
+export async function recordNamed(
+  database: RemoteDatabase,
+  collection: string,
+  name: string,
+): Promise<Found> {
+  const records = database.collection(collection);
+  const byId = isUlid(name) ? await records.findById(name) : undefined;
+  const found = byId ?? (await records.findByKey(name));
+  if (found) return found;
+  const what = isUlid(name) ? 'key or id' : 'key';
+  throw new Refusal('KEY_NOT_FOUND', `"${collection}" has no record with the ${what} "${name}".`);
+}
+
+export async function getRecord(
+  database: RemoteDatabase,
+  ask: { collection: string; name: string; fields?: string | undefined },
+  { terminal }: Pick<Tools, 'terminal'>,
+): Promise<void> {
+  let record = await recordNamed(database, ask.collection, ask.name);
+  if (ask.fields !== undefined) {
+    const { listOf } = await import('./arguments.js');
+    const filter = { field: '$id', op: 'eq', value: record.id } as const;
+    const query = { filter, fields: listOf(ask.fields) };
+    record = (await database.collection(ask.collection).findOne(query)) ?? record;
+  }
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify({ record: recordJson(record) }, null, 2)}\n`);
+  else out.write(recordSheet(record, out));
+}
+
+export interface FindAsk extends Pick<FindQuery, 'filter' | 'orderBy' | 'fields' | 'cursor'> {
+  collection: string;
+  limit: number | undefined;
+  all: boolean;
+  count: boolean;
+  explain: boolean;
+}
+
+export async function findRecords(
+  database: RemoteDatabase,
+  ask: FindAsk,
+  tools: Pick<Tools, 'terminal'>,
+): Promise<void> {
+  const { out, json } = tools.terminal;
+  const { filter, orderBy, fields, cursor, explain } = ask;
+  const records = database.collection(ask.collection);
+  if (ask.count) {
+    const count = await records.count(filter);
+    out.write(json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
+    return;
+  }
+  const query = { filter, orderBy, fields, cursor, explain };
+  if (ask.all) return streamAll(records.stream({ ...query, limit: ask.limit }), tools);
+  const page = await records.find({ ...query, limit: ask.limit });
+  if (json) {
+    const shown = {
+      records: page.records.map(recordJson),
+      next_cursor: page.nextCursor,
+      read_seq: page.readSeq,
+      ...(page.plan ? { plan: planJson(page.plan) } : {}),
+    };
+    out.write(`${JSON.stringify(shown, null, 2)}\n`);
+    return;
+  }
+  if (page.records.length > 0) out.write(recordsTable(page.records, out));
+  out.write(`${counted(page.records.length, 'record')}\n`);
+  if (page.nextCursor !== '') out.write(`There are more: --cursor ${page.nextCursor}, or --all\n`);
+  if (page.plan) out.write(planText(page.plan));
+}
+
+const tableRows = 1000;
+
+/** Everything that matches, as it comes: tables of a thousand rows, or one JSON document. */
+async function streamAll(
+  records: AsyncIterable<Found>,
+  { terminal }: Pick<Tools, 'terminal'>,
+): Promise<void> {
+  const { out, json } = terminal;
+  let count = 0;
+  let rows: Found[] = [];
+  if (json) out.write('{"records":[');
+  for await (const record of records) {
+    if (json) out.write(`${count === 0 ? '\n' : ',\n'}${JSON.stringify(recordJson(record))}`);
+    else if (rows.push(record) === tableRows) {
+      out.write(recordsTable(rows, out));
+      rows = [];
+    }
+    count++;
+    await out.drained();
+  }
+  if (json) out.write('\n],"next_cursor":""}\n');
+  else {
+    if (rows.length > 0) out.write(recordsTable(rows, out));
+    out.write(`${counted(count, 'record')}\n`);
+  }
+}
+
+export async function aggregateRecords(
+  database: RemoteDatabase,
+  ask: Omit<AggregateQuery, 'aggregates'> & {
+    collection: string;
+    aggregates: readonly { name: string; op: string; field?: string }[];
+  },
+  { terminal }: Pick<Tools, 'terminal'>,
+): Promise<void> {
+  const { out, json } = terminal;
+  const { collection, ...query } = ask;
+  const result = await database.collection(collection).aggregate(query as AggregateQuery);
+  if (json) {
+    out.write(`${JSON.stringify(aggregateJson(result, ask.explain ?? false), null, 2)}\n`);
+    return;
+  }
+  const groupBy = ask.groupBy ?? [];
+  const names = ask.aggregates.map(({ name }) => name);
+  const titles = [...groupBy, ...(names.includes('count') ? [] : ['count']), ...names];
+  const rows = result.groups.map(({ key, count, values }) =>
+    titles.map((title) => {
+      if (groupBy.includes(title)) return cellOf(key[title]);
+      return title in values ? cellOf(values[title]) : cellOf(count);
+    }),
+  );
+  out.write(
+    renderTable(
+      titles.map((title) => ({ title })),
+      rows,
+      out,
+    ),
+  );
+  if (groupBy.length > 0) out.write(`${counted(rows.length, 'group')}\n`);
+  if (ask.explain) out.write(planText(result.plan));
+}
+
+export function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
+}
+
+function planText(plan: PlanReport): string {
+  const how = plan.fullScan ? 'read the whole collection' : `used the index ${plan.index}`;
+  const sorted = plan.sortedInMemory ? ', sorted in memory' : '';
+  return `Plan: ${how}, ${plan.rowsScanned} rows read${sorted}, ${plan.elapsedMs.toFixed(1)} ms\n`;
+}

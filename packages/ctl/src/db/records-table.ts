@@ -1,0 +1,58 @@
+import type { StoredRecord } from '@millrace/db';
+import type { Outlet } from '../terminal.js';
+import { renderTable, type Cell } from '../render/table.js';
+
+type Shown = StoredRecord<Record<string, unknown>>;
+
+const narrowestColumn = 10;
+const gap = 2;
+
+/** Records as a table that fits: how they are called, then as many of their fields as there is room for. */
+export function recordsTable(records: readonly Shown[], out: Outlet): string {
+  const names = nameColumns(records);
+  const fields = fieldsOf(records);
+  const shown = fields.slice(0, roomFor(names, records, out.columns));
+  const columns = [...names.map(([title]) => ({ title })), ...shown.map((title) => ({ title }))];
+  const rows = records.map((record) => [
+    ...names.map(([, read]) => read(record)),
+    ...shown.map((field) => cellOf(record.data[field])),
+  ]);
+  const table = renderTable(columns, rows, out);
+  const hidden = fields.slice(shown.length);
+  if (hidden.length === 0) return table;
+  const more = hidden.length === 1 ? 'one more field' : `${hidden.length} more fields`;
+  return `${table}${more}: ${hidden.join(', ')} (choose with --fields, or see all with --json)\n`;
+}
+
+type NameColumn = readonly [title: string, read: (record: Shown) => Cell];
+
+const keyColumn: NameColumn = ['KEY', ({ key }) => key];
+const idColumn: NameColumn = ['ID', ({ id }) => id];
+const revColumn: NameColumn = ['REV', ({ rev }) => rev];
+
+/** A key is what people call a record by; the id matters where there is none. */
+function nameColumns(records: readonly Shown[]): NameColumn[] {
+  const keyed = records.filter(({ key }) => key !== '').length;
+  if (keyed === 0) return [idColumn, revColumn];
+  return keyed === records.length ? [keyColumn, revColumn] : [idColumn, keyColumn, revColumn];
+}
+
+/** Every top-level field of any of the records, in the order of their first sight. */
+export function fieldsOf(records: readonly { data: object }[]): string[] {
+  return [...new Set(records.flatMap(({ data }) => Object.keys(data)))];
+}
+
+function roomFor(names: readonly NameColumn[], records: readonly Shown[], columns: number): number {
+  if (!Number.isFinite(columns)) return Infinity;
+  const taken = names.reduce((sum, [title, read]) => {
+    const widths = records.map((record) => String(read(record)).length);
+    return sum + Math.min(Math.max(title.length, ...widths), 26) + gap;
+  }, 0);
+  return Math.max(1, Math.floor((columns - taken + gap) / (narrowestColumn + gap)));
+}
+
+export function cellOf(value: unknown): Cell {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'string' || typeof value === 'number') return value;
+  return JSON.stringify(value);
+}

@@ -1,0 +1,73 @@
+import type { CtlCommand } from '../command.js';
+import type { Tools } from '../registry.js';
+
+/**
+ * The flags come from the server's own settings, which are slow to load: they are declared only
+ * when this command is asked for, or when everything is, as by help and completion.
+ */
+export async function addServe(db: CtlCommand, tools: Tools): Promise<void> {
+  const serve = db
+    .command('serve')
+    .summary('Run the database server')
+    .description(
+      'Serves a database over gRPC, REST and a Unix socket until Ctrl-C, which lets calls under ' +
+        'way finish. Every setting can stand in a file (--config db.yaml), a variable or a flag. ' +
+        'Prints one line of JSON for each listener when it is ready; logs go to stderr.',
+    )
+    .example('ctl db serve', 'gRPC on 5433, REST on 8080, data in ./data')
+    .example('ctl db serve --config db.yaml --data /srv/db', 'with settings from a file')
+    .example('ctl db serve --grpc 127.0.0.1:0 --http 127.0.0.1:0', 'on any free ports')
+    .exitCode(0, 'stopped cleanly by Ctrl-C or SIGTERM');
+  const [group, name] = tools.words;
+  if (group === 'db' && name !== undefined && name !== 'serve') return;
+  const [{ databaseConfig }, { flagsOf }] = await Promise.all([
+    import('@millrace/db/config'),
+    import('@millrace/kit/config'),
+  ]);
+  for (const flag of flagsOf(databaseConfig)) declare(serve, flag);
+  serve.action((flags: Record<string, string | boolean | string[]>) => run(flags, tools));
+}
+
+interface Flag {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly syntax: string;
+  readonly kind: 'value' | 'switch' | 'list';
+  readonly description: string;
+  readonly default?: string;
+}
+
+function declare(serve: CtlCommand, flag: Flag): void {
+  const standard = flag.default === undefined ? '' : ` (default: ${flag.default})`;
+  // Completion knows files by the word for them.
+  const syntax = flag.syntax.replace('<path>', flag.name === 'data' ? '<dir>' : '<file>');
+  const text = `${flag.description}${standard}`;
+  if (flag.kind === 'list') serve.option(syntax, text, collect);
+  else serve.option(syntax, text);
+}
+
+function collect(value: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), value];
+}
+
+async function run(
+  flags: Record<string, string | boolean | string[]>,
+  { terminal, lifecycle, exitWith }: Tools,
+): Promise<void> {
+  const [{ runDatabase }, { EventEmitter }] = await Promise.all([
+    import('@millrace/db/serve'),
+    import('node:events'),
+  ]);
+  await lifecycle.serve(async (stopped) => {
+    // The first signal arrives through the lifecycle, which also answers the second one.
+    const signals = Object.assign(new EventEmitter(), { exit: () => undefined });
+    void stopped.then(() => signals.emit('SIGTERM'));
+    const code = await runDatabase({
+      flags,
+      environment: terminal.env,
+      signals,
+      write: (line) => terminal.out.write(line),
+    });
+    exitWith(code);
+  });
+}

@@ -1,0 +1,41 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { messageOf, systemCode } from '@millrace/kit/errors';
+import type { Terminal } from '../../terminal.js';
+
+const mostLines = 1000;
+
+/** The lines typed in earlier shells, the newest first, as readline has them. */
+export async function readHistory(file: string): Promise<string[]> {
+  try {
+    const text = await readFile(file, 'utf8');
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .toReversed();
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Keeps the lines, for their writer alone: they may hold what others should not read. */
+export async function saveHistory(
+  file: string,
+  lines: readonly string[],
+  { err }: Terminal,
+): Promise<void> {
+  const text = lines
+    .slice(0, mostLines)
+    .toReversed()
+    .map((line) => `${line}\n`)
+    .join('');
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(`${file}.new`, text, { mode: 0o600 });
+    await rename(`${file}.new`, file);
+  } catch (error) {
+    // Not worth failing for: the work of the shell is done.
+    err.write(`ctl: the history was not kept: ${messageOf(error)}\n`);
+  }
+}

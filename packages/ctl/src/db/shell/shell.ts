@@ -1,0 +1,197 @@
+import { createInterface, type CompleterResult, type Interface } from 'node:readline';
+import { join } from 'node:path';
+import { CommanderError } from 'commander';
+import type { RemoteDatabase } from '@millrace/db/client';
+import { CtlCommand, Mistake } from '../../command.js';
+import { dataDirectory } from '../../data-directory.js';
+import { reportFailure } from '../../failure.js';
+import type { Tools } from '../../registry.js';
+import type { DatabaseTools } from '../connection.js';
+import { tokenize, unquote } from '../tokens.js';
+import { Completer } from './completion.js';
+import { readHistory, saveHistory } from './history.js';
+
+/** Hangs the commands that make sense inside a shell on a command. */
+export type AddCommands = (db: CtlCommand, tools: DatabaseTools) => void;
+
+const extras = ['help', 'exit', 'quit'];
+
+/**
+ * Reads commands line by line and carries them out on one connection. A line that leaves a
+ * bracket or quote open goes on in the next. Typed in, a mistake is told and the shell goes on;
+ * read from a file or another program, the first one ends it.
+ */
+export async function runShell(
+  database: RemoteDatabase,
+  tools: Tools,
+  addCommands: AddCommands,
+): Promise<void> {
+  const shell = new Shell(database, tools, addCommands);
+  if (tools.terminal.in.isScreen) await shell.talk();
+  else await shell.script();
+}
+
+class Shell {
+  readonly #completer: Completer;
+  #pending = '';
+  #running: AbortController | undefined;
+
+  constructor(
+    private readonly database: RemoteDatabase,
+    private readonly tools: Tools,
+    private readonly addCommands: AddCommands,
+  ) {
+    this.#completer = new Completer(database, this.#commands(tools), extras);
+  }
+
+  /** With a person. */
+  async talk(): Promise<void> {
+    const { terminal } = this.tools;
+    const { out } = terminal;
+    const file = join(dataDirectory(undefined, terminal.env), 'db-shell-history');
+    const history = await readHistory(file);
+    const lines = createInterface({
+      input: terminal.in.stream,
+      output: out.stream as NodeJS.WritableStream,
+      terminal: true,
+      history,
+      historySize: 1000,
+      removeHistoryDuplicates: true,
+      completer: (line: string, done: (error: Error | null, result?: CompleterResult) => void) => {
+        this.#completer.complete(line).then((result) => done(null, result), done);
+      },
+    });
+    let typed: readonly string[] = history;
+    lines.on('history', (entries: string[]) => (typed = [...entries]));
+    lines.on('SIGINT', () => this.#interrupt(lines));
+    out.write(`Connected to ${this.database.url}. Type help for help; Ctrl-D leaves.\n`);
+    this.#prompt(lines);
+    for await (const line of lines) {
+      if (await this.#take(line)) break;
+      this.#prompt(lines);
+    }
+    lines.close();
+    out.write('\n');
+    await saveHistory(file, typed, terminal);
+  }
+
+  /** With a program. */
+  async script(): Promise<void> {
+    const { terminal, exitWith } = this.tools;
+    const lines = createInterface({ input: terminal.in.stream, crlfDelay: Infinity });
+    let number = 0;
+    for await (const line of lines) {
+      number++;
+      const outcome = await this.#take(line);
+      if (outcome === undefined) continue;
+      lines.close();
+      if (outcome === 'left') return;
+      terminal.err.write(terminal.json ? '' : `ctl: stopped at line ${number}\n`);
+      exitWith(outcome);
+      return;
+    }
+    if (this.#pending.trim() === '') return;
+    const { UsageError } = await import('@millrace/kit/errors');
+    throw new UsageError('The input ends inside a bracket or a quote.');
+  }
+
+  #prompt(lines: Interface): void {
+    lines.setPrompt(this.#pending === '' ? 'db> ' : '... ');
+    lines.prompt();
+  }
+
+  /** Ctrl-C gives up what runs, or what is being typed. */
+  #interrupt(lines: Interface): void {
+    if (this.#running) {
+      this.#running.abort();
+      return;
+    }
+    this.#pending = '';
+    this.tools.terminal.out.write('\n');
+    lines.write(null, { ctrl: true, name: 'e' });
+    lines.write(null, { ctrl: true, name: 'u' });
+    this.#prompt(lines);
+  }
+
+  /** Undefined to go on, `left`, or the exit code of a line that failed in a script. */
+  async #take(line: string): Promise<number | 'left' | undefined> {
+    const text = this.#pending === '' ? line : `${this.#pending}\n${line}`;
+    const { words, isOpen } = tokenize(text);
+    if (isOpen) {
+      this.#pending = text;
+      return undefined;
+    }
+    this.#pending = '';
+    const args = words.map(unquote);
+    const [name] = args;
+    if (name === undefined || name.startsWith('#')) return undefined;
+    if (name === 'exit' || name === 'quit') return 'left';
+    const code = await this.#carryOut(args);
+    return code === 0 || this.tools.terminal.in.isScreen ? undefined : code;
+  }
+
+  async #carryOut(args: readonly string[]): Promise<number> {
+    const running = new AbortController();
+    this.#running = running;
+    const isJson = this.tools.terminal.json || args.includes('--json');
+    const terminal = { ...this.tools.terminal, in: this.tools.terminal.in, json: isJson };
+    let exitCode = 0;
+    const tools: DatabaseTools = {
+      ...this.tools,
+      terminal,
+      lifecycle: { ...this.tools.lifecycle, interrupted: running.signal },
+      exitWith: (code) => (exitCode = code),
+      database: this.database,
+    };
+    try {
+      await Promise.race([this.#parse(args, tools), aborted(running.signal)]);
+      return exitCode;
+    } catch (error) {
+      if (error instanceof CommanderError && error.exitCode === 0) return 0;
+      if (running.signal.aborted) return 1;
+      return await reportFailure(await inShellWords(error), terminal);
+    } finally {
+      this.#running = undefined;
+      this.#completer.forget();
+    }
+  }
+
+  async #parse(args: readonly string[], tools: DatabaseTools): Promise<void> {
+    const commands = this.#commands(tools);
+    const isHelp = args[0] === 'help';
+    const asked = isHelp ? [...args.slice(1), '--help'] : args;
+    await commands.parseAsync(asked, { from: 'user' });
+  }
+
+  #commands(tools: DatabaseTools): CtlCommand {
+    const { out, err } = tools.terminal;
+    const commands = new CtlCommand('db')
+      .description('Commands of the shell. A line with an open bracket goes on in the next one.')
+      .usage('<command> [options]')
+      .helpOption('-h, --help', 'Show help')
+      .option('--json', 'Show JSON')
+      .exitOverride()
+      .configureOutput({
+        writeOut: (text) => out.write(text),
+        writeErr: (text) => err.write(text),
+        getOutHelpWidth: () => Math.min(Number.isFinite(out.columns) ? out.columns : 80, 100),
+      });
+    this.addCommands(commands, tools);
+    return commands;
+  }
+}
+
+/** The parser's advice is for the command line. */
+async function inShellWords(error: unknown): Promise<unknown> {
+  if (!(error instanceof Mistake)) return error;
+  const { UsageError } = await import('@millrace/kit/errors');
+  const about = error.path.replace(/^db ?/, '');
+  const end = /[.?]$/.test(error.message) ? '' : '.';
+  return new UsageError(`${error.message}${end} Type help ${about}`.trimEnd(), { cause: error });
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

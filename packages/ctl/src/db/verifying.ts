@@ -1,0 +1,70 @@
+import { humanBytes, humanDuration } from '@millrace/kit/units';
+import type { VerifyReport } from '@millrace/db';
+import type { Tools } from '../registry.js';
+import { renderTable } from '../render/table.js';
+import { counted } from './reads.js';
+
+type Shows = Pick<Tools, 'terminal' | 'exitWith'>;
+
+export async function verifyData(directory: string, tools: Shows): Promise<void> {
+  const { verify } = await import('@millrace/db');
+  const report = await verify(directory);
+  if (!report.ok) tools.exitWith(1);
+  const { out, json } = tools.terminal;
+  out.write(json ? `${JSON.stringify(reportJson(report), null, 2)}\n` : reportText(report, tools));
+}
+
+export async function verifyBackup(file: string, { terminal }: Shows): Promise<void> {
+  const { checkBackup } = await import('@millrace/db');
+  const { header, trailer } = await checkBackup(file);
+  const { out, json } = terminal;
+  if (json) {
+    const { seq, sinceSeq, lineageId, createdAt } = header;
+    const about = { seq, since_seq: sinceSeq, lineage_id: lineageId, created_at: createdAt };
+    out.write(`${JSON.stringify({ ok: true, file, ...about, ...trailer }, null, 2)}\n`);
+    return;
+  }
+  const kind = header.sinceSeq > 0 ? `an increment on commit ${header.sinceSeq}` : 'a full backup';
+  out.write(
+    `${file} is whole: ${kind} at commit ${header.seq}, ` +
+      `${counted(trailer.records, header.sinceSeq > 0 ? 'change' : 'record')}, ` +
+      `${humanBytes(trailer.bytes)}, made ${header.createdAt.toISOString()}.\n`,
+  );
+}
+
+function reportJson(report: VerifyReport) {
+  return {
+    ok: report.ok,
+    seq: report.seq,
+    records: report.records,
+    index_entries: report.indexEntries,
+    log_entries: report.logEntries,
+    problems: report.problems,
+    problem_count: report.problemCount,
+    elapsed_ms: Math.round(report.elapsedMs),
+  };
+}
+
+function reportText(report: VerifyReport, { terminal: { out } }: Shows): string {
+  const looked =
+    `${counted(report.records, 'record')}, ${report.indexEntries} index entries and ` +
+    `${counted(report.logEntries, 'commit')} of the log at commit ${report.seq}`;
+  const took = humanDuration(report.elapsedMs);
+  if (report.ok) return `All is well: looked at ${looked} in ${took}.\n`;
+  const columns = [
+    { title: 'WHAT' },
+    { title: 'WHERE' },
+    { title: 'PROBLEM', overflow: 'wrap' as const },
+  ];
+  const rows = report.problems.map(({ kind, where, detail }) => [
+    { text: kind, tone: 'bad' as const },
+    where,
+    detail,
+  ]);
+  const hidden = report.problemCount - report.problems.length;
+  return (
+    renderTable(columns, rows, out) +
+    (hidden > 0 ? `and ${hidden} more\n` : '') +
+    `${counted(report.problemCount, 'problem')} in ${looked}. Restore from a backup.\n`
+  );
+}

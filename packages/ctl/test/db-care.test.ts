@@ -1,0 +1,248 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { DbServer } from './db-server.js';
+import { ctl, startCtl } from './run-ctl.js';
+
+let server: DbServer;
+beforeEach(() => {
+  server = new DbServer();
+});
+afterEach(() => server.remove());
+
+describe('serve', () => {
+  test('says where it listens, drains on SIGTERM and ends with 0', async () => {
+    const { child, ended } = await server.start();
+    expect(server.url('grpc')).toMatch(/^grpc:\/\/127\.0\.0\.1:\d+$/);
+    expect(server.url('http')).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(server.url('socket')).toBe(`unix://${server.data}/db.sock`);
+    const ready = await fetch(`${server.url('http')}/readyz`);
+    expect(ready.status).toBe(200);
+    child.kill('SIGTERM');
+    const { code, signal, err } = await ended;
+    expect({ code, signal, err }).toEqual({ code: 0, signal: null, err: '' });
+  });
+
+  test('Ctrl-C is as good', async () => {
+    const { child, ended } = await server.start();
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 0, signal: null });
+  });
+
+  test('a mistake in the settings is one line and exit code 2', async () => {
+    const wrong = await ctl(['db', 'serve', '--data', server.data, '--grpc', 'nowhere']);
+    expect([wrong.code, wrong.out]).toEqual([2, '']);
+    expect(wrong.err).toMatch(/^ctl: .*--grpc must be an address such as.*\n$/);
+    const open = await ctl(['db', 'serve', '--data', server.data, '--grpc', '0.0.0.0:0']);
+    expect([open.code, open.out]).toEqual([2, '']);
+    expect(open.err).toContain('keys_file');
+    await server.start();
+    const second = await ctl([
+      'db',
+      'serve',
+      '--data',
+      server.data,
+      '--grpc',
+      '127.0.0.1:0',
+      '--http',
+      '127.0.0.1:0',
+    ]);
+    expect([second.code, second.out]).toEqual([2, '']);
+    expect(second.err).toMatch(/^ctl: .*in use by process \d+.*\n$/);
+  });
+
+  test('settings come from a file, and a flag wins', async () => {
+    const file = join(server.folder, 'db.yaml');
+    writeFileSync(
+      file,
+      'grpc: 127.0.0.1:0\ncollections:\n  people: {indexes: [{fields: [age]}, {fields: [email], unique: true}], default_ttl_ms: 3600000}\n',
+    );
+    await server.start('--config', file);
+    const { collections } = await server.json(['status']);
+    expect(collections).toEqual([
+      {
+        name: 'people',
+        records: 0,
+        default_ttl: '3600s',
+        indexes: [
+          { name: 'age', fields: ['age'], unique: false, sparse: false, state: 'ready' },
+          { name: 'email', fields: ['email'], unique: true, sparse: false, state: 'ready' },
+        ],
+      },
+    ]);
+    const { out } = await server.ctl(['status']);
+    expect(out).toMatch(/people +0 +1h +\(age\); \(email\) unique\n/);
+  });
+});
+
+test('a watch goes on after a restart of the server, without gap or duplicate', async () => {
+  await server.start();
+  const socket = server.url('socket');
+  const { child, ended, says } = startCtl(['db', 'watch', 'feed', '--url', socket, '--max', '4']);
+  let out = '';
+  child.stdout.on('data', (text: string) => (out += text));
+  // Nothing tells that a quiet watch has begun, so writes come until one is seen.
+  for (let n = 0; !out.includes('feed/first'); n++)
+    await server.json(['put', 'feed', 'first', `{"n":${n}}`]);
+  const seen = out.split('\n').length - 1;
+  await server.stop();
+  await server.start();
+  await says('Going on when it is back');
+  for (let n = seen; n < 4; n++) await server.json(['put', 'feed', `k${n}`, '{}']);
+  const { code, out: all } = await ended;
+  expect(code).toBe(0);
+  const told = all
+    .trim()
+    .split('\n')
+    .map((line) => /feed\/(\S+) +rev (\d+)/.exec(line)!.slice(1, 3).join(' '));
+  expect(new Set(told).size).toBe(told.length);
+  expect(told.slice(seen)).toEqual(Array.from({ length: 4 - seen }, (_, i) => `k${seen + i} 1`));
+});
+
+describe('backup, restore, verify', () => {
+  test('a full backup and an increment make the database again', async () => {
+    await server.start();
+    const lines = Array.from({ length: 500 }, (_, n) =>
+      JSON.stringify({ key: `k${n}`, data: { n } }),
+    );
+    await server.json(['import', 'people'], lines.join('\n'));
+    const [full, increment] = [join(server.folder, 'full'), join(server.folder, 'increment')];
+    const made = await server.ctl(['backup', '--out', full]);
+    expect(made).toMatchObject({ code: 0, err: '' });
+    expect(made.out).toMatch(/^Backed up 500 records \(.*\) at commit \d+ to .*full in /);
+    expect(statSync(full).mode & 0o777).toBe(0o600);
+    await server.json(['put', 'people', 'k0', '{"n":-1}']);
+    await server.json(['delete', 'people', 'k1']);
+    const more = await server.json(['backup', '--out', increment, '--since', full]);
+    expect(more).toMatchObject({ records: 2, format: 'snapshot', sha256: expect.any(String) });
+    const plain = await server.ctl(['backup', '--out', 'dump.ndjson', '--format', 'ndjson']);
+    expect(plain.code).toBe(0);
+    const dump = readFileSync(join(server.folder, 'dump.ndjson'), 'utf8').trim().split('\n');
+    expect(dump).toHaveLength(499);
+
+    const restored = join(server.folder, 'restored');
+    const out = await ctl([
+      'db',
+      'restore',
+      '--from',
+      full,
+      '--from',
+      increment,
+      '--data',
+      restored,
+    ]);
+    expect(out).toMatchObject({ code: 0, err: '' });
+    expect(out.out).toMatch(/^Restored 499 records at commit \d+ to .* and verified them\.\n/);
+    const verified = await ctl(['db', 'verify', '--data', restored, '--json']);
+    expect(JSON.parse(verified.out)).toMatchObject({ ok: true, records: 499, problems: [] });
+    await server.stop();
+    const other = new DbServer();
+    try {
+      await other.start('--data', restored);
+      const found = await ctl(['db', 'get', 'people', 'k0', '--json', '--url', other.url('grpc')]);
+      expect(JSON.parse(found.out).record.data).toEqual({ n: -1 });
+    } finally {
+      await other.remove();
+    }
+  });
+
+  test('what is damaged, out of order or in the way is refused before anything is written', async () => {
+    await server.start();
+    await server.json(['put', 'people', 'a', '{"n":1}']);
+    const full = join(server.folder, 'full');
+    await server.json(['backup', '--out', full]);
+    const whole = await ctl(['db', 'verify', '--backup', full]);
+    expect([whole.code, whole.out]).toEqual([0, expect.stringMatching(/is whole: a full backup/)]);
+    const bytes = readFileSync(full);
+    bytes[bytes.length >> 1]! ^= 1;
+    const damaged = join(server.folder, 'damaged');
+    writeFileSync(damaged, bytes);
+    const target = join(server.folder, 'target');
+    for (const args of [
+      ['restore', '--from', damaged, '--data', target],
+      ['verify', '--backup', damaged],
+    ]) {
+      const refused = await ctl(['db', ...args]);
+      expect(refused.code).toBeGreaterThan(0);
+      expect(refused.err).toMatch(/^ctl: .*(damaged|not whole).*\n$/);
+    }
+    expect(existsSync(target)).toBe(false);
+    const busy = await ctl(['db', 'restore', '--from', full, '--data', server.data]);
+    expect(busy.err).toContain('is not empty');
+    const used = await ctl(['db', 'verify', '--data', server.data]);
+    expect([used.code > 0, used.err]).toEqual([true, expect.stringContaining('in use by process')]);
+    const none = await ctl([
+      'db',
+      'backup',
+      '--out',
+      '/nonexistent/x',
+      '--url',
+      server.url('socket'),
+    ]);
+    expect([none.code, none.err]).toEqual([2, expect.stringContaining('make it first')]);
+  });
+
+  test('compact tells what it brought', async () => {
+    await server.start();
+    for (let n = 0; n < 3; n++) await server.json(['put', 'people', 'a', `{"n":${n}}`]);
+    expect(await server.json(['compact', '--dry-run'])).toMatchObject({ oldest_seq: 1 });
+    const { code, out } = await server.ctl(['compact', '--trim-before', '3']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^Compacted .* to .* in .*; the log begins at commit 3\.\n$/);
+  });
+});
+
+test('keys: made once, good for what they say, gone when revoked', async () => {
+  const file = join(server.folder, 'keys.yaml');
+  const create = (...args: string[]) =>
+    server.json(['keys', 'create', '--keys-file', file, ...args]) as Promise<{
+      id: string;
+      key: string;
+    }>;
+  const admin = await create('--scope', '*:admin');
+  const reader = await create('--id', 'reader', '--scope', 'people:read', '--expires', '1h');
+  expect(readFileSync(file, 'utf8')).not.toContain(reader.key.split('.')[1]);
+  const running = await server.start('--keys-file', file);
+  const url = server.url('grpc');
+  const as = (key: string, ...args: string[]) =>
+    ctl(['db', ...args, '--url', url], { MILLRACE_DB_KEY: key });
+  expect((await as('', 'find', 'people')).err).toContain('Send an API key');
+  expect((await as(admin.key, 'put', 'people', 'ada', '{}')).code).toBe(0);
+  expect((await as(reader.key, 'find', 'people')).code).toBe(0);
+  const denied = await as(reader.key, 'put', 'people', 'ada', '{}', '--json');
+  expect(JSON.parse(denied.err).error.code).toBe('SCOPE');
+  const flag = await ctl(['db', 'find', 'people', '--url', url, '--key', admin.key]);
+  expect(flag.code).toBe(0);
+
+  const list = await server.ctl(['keys', 'list', '--keys-file', file]);
+  expect(list.out).toMatch(
+    /^ID +MAY +EXPIRES\n\S+ +admin \* +never\nreader +read people +\d{4}-.*Z\n$/,
+  );
+  const twice = await server.ctl([
+    'keys',
+    'create',
+    '--keys-file',
+    file,
+    '--id',
+    'reader',
+    '--scope',
+    '*:read',
+  ]);
+  expect([twice.code, twice.err]).toEqual([
+    1,
+    expect.stringContaining('already has a key "reader"'),
+  ]);
+  const revoked = await server.ctl(['keys', 'revoke', 'reader', '--keys-file', file]);
+  expect(revoked.out).toBe(`The key "reader" is gone from ${file}.\n`);
+  running.child.kill('SIGHUP');
+  await expect
+    .poll(async () => (await as(reader.key, 'find', 'people')).err, { timeout: 10_000 })
+    .toContain('API key is not known');
+  const gone = await server.ctl(['keys', 'revoke', 'reader', '--keys-file', file]);
+  expect([gone.code, gone.err]).toEqual([1, expect.stringContaining('has no key "reader"')]);
+  expect(
+    JSON.parse((await server.ctl(['keys', 'list', '--keys-file', file, '--json'])).out),
+  ).toEqual({
+    keys: [{ id: admin.id, scopes: [{ collections: '*', access: 'admin' }], expires_at: null }],
+  });
+});

@@ -1,0 +1,387 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DbServer } from './db-server.js';
+import { ctl, startCtl } from './run-ctl.js';
+
+const server = new DbServer();
+beforeAll(() => server.start().then(() => undefined));
+afterAll(() => server.remove());
+
+describe('records', () => {
+  test('put, get, insert and delete show the record, as a sheet or as REST has it', async () => {
+    const put = await server.json(['put', 'one', 'ada', '{"name":"Ada","age":36}']);
+    expect(put).toMatchObject({
+      created: true,
+      record: { key: 'ada', rev: 1, seq: expect.any(Number) },
+    });
+    expect(Object.keys(put.record)).toEqual([
+      'id',
+      'key',
+      'rev',
+      'data',
+      'created_at',
+      'updated_at',
+      'seq',
+    ]);
+    const merged = await server.json(['put', 'one', 'ada', '{"age":37,"name":null}', '--merge']);
+    expect(merged).toMatchObject({ created: false, record: { rev: 2, data: { age: 37 } } });
+    const sheet = await server.ctl(['get', 'one', 'ada']);
+    expect([sheet.code, sheet.err]).toEqual([0, '']);
+    expect(sheet.out).toMatch(
+      /^id +\w{26}\nkey +ada\nrev +2\ncreated .*\nupdated .*\n\{\n {2}"age": 37\n\}\n$/,
+    );
+    const byId = await server.json(['get', 'one', put.record.id, '--fields', 'age']);
+    expect(byId.record.data).toEqual({ age: 37 });
+    const inserted = await server.json(['insert', 'one', '-', '--ttl', '1h'], '{"n":1}');
+    expect(inserted.record).toMatchObject({ key: '', data: { n: 1 } });
+    expect(Date.parse(inserted.record.expires_at)).toBeGreaterThan(Date.now());
+    const file = join(server.folder, 'bob.json');
+    writeFileSync(file, '{"name":"Bob"}');
+    const keyed = await server.json(['insert', 'one', '@bob.json', '--record-key', 'bob']);
+    expect(keyed.record.key).toBe('bob');
+    const gone = await server.json(['delete', 'one', 'bob']);
+    expect(gone.record.id).toBe(keyed.record.id);
+    const missing = await server.ctl(['get', 'one', 'bob']);
+    expect(missing).toMatchObject({
+      code: 1,
+      out: '',
+      err: 'ctl: "one" has no record with the key "bob".\n',
+    });
+  });
+
+  test('a revision guards against others, a request id against repetition', async () => {
+    await server.json(['put', 'guard', 'k', '{"n":1}', '--if-rev', '0']);
+    const late = await server.ctl(['put', 'guard', 'k', '{"n":2}', '--if-rev', '7', '--json']);
+    expect([late.code, late.out]).toEqual([1, '']);
+    expect(JSON.parse(late.err).error).toMatchObject({ code: 'REV_MISMATCH' });
+    const args = ['insert', 'guard', '{"n":3}', '--request-id', 'once'];
+    const [first, second] = [await server.json(args), await server.json(args)];
+    expect(second.record.id).toBe(first.record.id);
+  });
+
+  test('bad input is told in one line, with exit code 2', async () => {
+    const cases: [string[], string, string?][] = [
+      [['put', 'one', 'k', '[1]'], 'data must be a JSON object such as {"name":"Ada"}.'],
+      [
+        ['put', 'one', 'k', '{a'],
+        "data is not JSON: Expected property name or '}' in JSON at position 1.",
+      ],
+      [['put', 'one', 'k'], 'stdin is not JSON: Unexpected end of JSON input.', ''],
+      [
+        ['put', 'one', 'k', '{}', '--if-rev', 'x'],
+        '--if-rev must be a whole number from 0 on, not "x".',
+      ],
+      [['put', 'one', 'k', '{}', '--ttl', '5'], '--ttl must be a duration such as'],
+      [['find', 'one', 'age'], '"age" is not a condition'],
+      [['find', 'one', '--filter', '5'], '--filter must be a JSON object'],
+      [['aggregate', 'one', '--compute', 'most(age)'], '"most(age)" computes nothing'],
+      [['watch'], 'Name a collection to watch, or --database for all of them.'],
+      [['find', 'one', '--url', 'http://x'], '"http://x" names no database server'],
+      [['backup'], "required option '--out <file>' not specified"],
+      [['verify'], 'Name what to check: --data DIR or --backup FILE.'],
+      [
+        ['keys', 'create', '--keys-file', 'k.yaml', '--scope', 'x'],
+        '--scope must be collections:access',
+      ],
+    ];
+    for (const [args, message, input] of cases) {
+      const ended = await server.ctl(args, { input: input ?? '' });
+      expect([ended.code, ended.out], args.join(' ')).toEqual([2, '']);
+      expect(ended.err.split('\n')[0]).toContain(`ctl: ${message}`);
+    }
+  });
+
+  test('what the server refuses is exit code 1, with its reason under --json', async () => {
+    const bad = await server.ctl([
+      'find',
+      'one',
+      '--filter',
+      '{"field":"a","op":"near"}',
+      '--json',
+    ]);
+    expect([bad.code, bad.out]).toEqual([1, '']);
+    expect(JSON.parse(bad.err).error.code).toBe('BAD_FILTER');
+    const name = await server.ctl(['find', '9lives']);
+    expect(name.code).toBe(1);
+    expect(name.err).toContain('cannot name a collection');
+  });
+});
+
+describe('tables', () => {
+  beforeAll(async () => {
+    const people = [
+      { key: 'ada', data: { name: 'Ada Lovelace', age: 36, city: 'London', born: '1815-12-10' } },
+      {
+        key: 'grace',
+        data: { name: 'Grace Hopper', age: 85, city: 'Arlington', tags: ['navy', 'cobol'] },
+      },
+      {
+        key: 'alan',
+        data: {
+          name: 'Alan Turing',
+          age: 41,
+          city: 'London',
+          notes: 'On computable numbers, with an application to the Entscheidungsproblem',
+        },
+      },
+    ];
+    await server.json(['import', 'people'], people.map((line) => JSON.stringify(line)).join('\n'));
+  });
+
+  test('find at 80 and at 140 columns', async () => {
+    const args = ['find', 'people', '--order-by', '-age'];
+    const narrow = await server.ctl(args, { env: { COLUMNS: '80' } });
+    expect(narrow.out).toBe(
+      `
+KEY    REV  name          age  city       tags              notes
+grace    1  Grace Hopper   85  Arlington  ["navy","cobol"]
+alan     1  Alan Turing    41  London                       On computable numbe…
+ada      1  Ada Lovelace   36  London
+one more field: born (choose with --fields, or see all with --json)
+3 records
+`.slice(1),
+    );
+    const wide = await server.ctl(args, { env: { COLUMNS: '140' } });
+    expect(wide.out).toBe(
+      `
+KEY    REV  name          age  city       tags              notes                                                                 born
+grace    1  Grace Hopper   85  Arlington  ["navy","cobol"]
+alan     1  Alan Turing    41  London                       On computable numbers, with an application to the Entscheidungsprob…
+ada      1  Ada Lovelace   36  London                                                                                             1815-12-10
+3 records
+`.slice(1),
+    );
+  });
+
+  test('conditions, fields, pages, counts and plans', async () => {
+    const found = await server.ctl(['find', 'people', 'city=London', 'age>36', '--fields', 'name']);
+    expect(found.out).toBe('KEY   REV  name\nalan    1  Alan Turing\n1 record\n');
+    const page = await server.json(['find', 'people', '--order-by', 'age', '--limit', '2']);
+    expect(page.records.map(({ key }: { key: string }) => key)).toEqual(['ada', 'alan']);
+    const next = await server.json([
+      'find',
+      'people',
+      '--order-by',
+      'age',
+      '--cursor',
+      page.next_cursor,
+    ]);
+    expect([next.records.length, next.next_cursor]).toEqual([1, '']);
+    expect((await server.ctl(['find', 'people', 'name^=A', '--count'])).out).toBe('2\n');
+    expect(await server.json(['find', 'people', '--count'])).toEqual({ count: 3 });
+    const all = await server.json(['find', 'people', '--all', '--explain']);
+    expect(all.records).toHaveLength(3);
+    const explained = await server.ctl(['find', 'people', 'age=1', '--explain']);
+    expect(explained.out).toMatch(/^0 records\nPlan: read the whole collection, 3 rows read/);
+    const or = await server.json(['find', 'people', '(age<40 or age>80) tags!?']);
+    expect(or.records.map(({ key }: { key: string }) => key)).toEqual(['ada']);
+  });
+
+  test('aggregate', async () => {
+    const args = ['aggregate', 'people', '--group-by', 'city', '--order-by', '-count'];
+    const table = await server.ctl([...args, '--compute', 'oldest=max(age)', 'avg(age)']);
+    expect(table.out).toBe(
+      `
+city       count  oldest  avg_age
+London         2      41     38.5
+Arlington      1      85       85
+2 groups
+`.slice(1),
+    );
+    const json = await server.json([...args, '--having', 'count>1']);
+    expect(json.groups).toEqual([{ key: { city: 'London' }, count: 2, values: {} }]);
+    expect((await server.ctl(['aggregate', 'people', 'age>99'])).out).toBe('count\n    0\n');
+  });
+
+  test('status', async () => {
+    const { code, out } = await server.ctl(['status'], { env: { COLUMNS: '80' } });
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^server +unix:.*\nrole +leader \(leading\)\nepoch +1\ncommit +\d+; log from 1\n/,
+    );
+    expect(out).toMatch(/\nCOLLECTION +RECORDS +TTL +INDEXES\n(.*\n)*people +3\n/);
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+    const json = await server.json(['status']);
+    expect(json).toMatchObject({ role: 'leader', durability: 'full', followers: [], min_acks: 0 });
+    expect(json.collections).toContainEqual({ name: 'people', records: 3, indexes: [] });
+  });
+});
+
+describe('transactions', () => {
+  test('all operations or none', async () => {
+    const operations = [
+      { op: 'insert', collection: 'tx', key: 'a', data: { n: 1 } },
+      { op: 'upsert', collection: 'tx', key: 'b', data: { n: 2 } },
+      { op: 'merge', collection: 'tx', key: 'a', data: { m: 1 } },
+      { op: 'get', collection: 'tx', key: 'a' },
+      { op: 'get', collection: 'tx', key: 'none' },
+    ];
+    const done = await server.json(['tx'], JSON.stringify(operations));
+    expect(done).toMatchObject({
+      operations: 3,
+      results: [
+        { op: 'insert', record: { key: 'a' } },
+        { op: 'upsert', created: true },
+        { op: 'merge', record: { data: { n: 1, m: 1 } } },
+        { op: 'get', record: { data: { n: 1, m: 1 } } },
+        { op: 'get', record: null },
+      ],
+    });
+    const file = join(server.folder, 'ops.ndjson');
+    writeFileSync(
+      file,
+      '{"op":"delete","collection":"tx","key":"a"}\n{"op":"insert","collection":"tx","key":"b","data":{}}\n',
+    );
+    const failed = await server.ctl(['tx', file]);
+    expect([failed.code, failed.out]).toEqual([1, '']);
+    expect(failed.err).toMatch(
+      /^ctl: operation 2 \(insert tx\): .*key "b".* Nothing was written\.\n$/,
+    );
+    expect(await server.json(['find', 'tx', '--count'])).toEqual({ count: 2 });
+    const good = await server.ctl(['tx'], { input: '{"op":"delete","collection":"tx","key":"a"}' });
+    expect(good.out).toMatch(/^delete tx a rev 1\nCommitted 1 write as commit \d+\.\n$/);
+  });
+});
+
+describe('import and export', () => {
+  test('what was exported can be imported again and again', async () => {
+    const lines = Array.from({ length: 300 }, (_, n) =>
+      JSON.stringify({ key: `k${n % 250}`, data: { n } }),
+    );
+    const first = await server.ctl(['import', 'bulk', '-'], { input: lines.join('\n') });
+    expect(first).toMatchObject({ code: 0, err: '' });
+    expect(first.out).toMatch(/^Imported 300 records in .*: 250 new, 50 replaced\.\n$/);
+    // Two lines with one key: the later one counts.
+    expect((await server.json(['get', 'bulk', 'k10'])).record.data).toEqual({ n: 260 });
+    await server.json(['insert', 'bulk', '{"plain":true}']);
+    const file = join(server.folder, 'bulk.ndjson');
+    const out = await server.ctl(['export', 'bulk', '--out', file]);
+    expect(out.out).toMatch(/^Exported 251 records to .*bulk\.ndjson in /);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const piped = await server.ctl(['export', 'bulk']);
+    expect(piped.out).toBe(readFileSync(file, 'utf8'));
+    expect(await server.json(['import', 'copy', file])).toMatchObject({
+      created: 251,
+      replaced: 0,
+    });
+    expect(await server.json(['import', 'copy', file])).toMatchObject({
+      created: 0,
+      replaced: 251,
+    });
+    const some = await server.ctl(['export', 'bulk', 'n=260..262', '--documents']);
+    expect(some.out).toBe('{"n":260}\n{"n":261}\n{"n":262}\n');
+    expect(readdirSync(server.folder).filter((name) => name.includes('unfinished'))).toEqual([]);
+  });
+
+  test('a bad line stops the import where it can go on, or is passed over', async () => {
+    const input = '{"key":"a","data":{"n":1}}\nnonsense\n{"key":"c","data":{"n":3}}\n';
+    const stopped = await server.ctl(['import', 'lines'], { input });
+    expect([stopped.code, stopped.out]).toEqual([2, '']);
+    expect(stopped.err).toBe(
+      "ctl: stdin:2: is not JSON: Unexpected token 'o'. The lines before it are written; " +
+        'mend it and go on with --start-line 2.\n',
+    );
+    const going = await server.ctl(['import', 'lines', '--keep-going', '--json'], { input });
+    expect(going.code).toBe(1);
+    expect(JSON.parse(going.out)).toMatchObject({ created: 1, replaced: 1, failed: [{ line: 2 }] });
+    const rest = await server.ctl(['import', 'lines', '--start-line', '3', '--json'], { input });
+    expect(JSON.parse(rest.out)).toMatchObject({ created: 0, replaced: 1 });
+  });
+});
+
+describe('watch', () => {
+  test('lines for people, JSON for programs, an end after so many', async () => {
+    await server.json(['put', 'feed', 'a', '{"n":1}']);
+    const args = ['db', 'watch', 'feed', '--initial', '--max', '3', '--before'];
+    const people = startCtl([...args, '--url', server.url('socket')]);
+    const programs = startCtl([...args, '--url', server.url('grpc'), '--json']);
+    await Promise.all([people.says('up to date'), programs.says('INITIAL_END')]);
+    await server.json(['put', 'feed', 'a', '{"n":2}']);
+    await server.json(['delete', 'feed', 'a']);
+    const [shown, told] = await Promise.all([people.ended, programs.ended]);
+    expect(shown).toMatchObject({ code: 0, err: '' });
+    expect(shown.out).toMatch(
+      /^ +insert +feed\/a +rev 1 +\{"n":1\}\n-- up to date; changes follow --\n[\d:]{8} +update +feed\/a +rev 2 +\{"n":2\}\n +was +\{"n":1\}\n[\d:]{8} +delete +feed\/a +rev 2\n +was +\{"n":2\}\n$/,
+    );
+    const messages = told.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(messages.map(({ kind }) => kind)).toEqual([
+      'WATCH_KIND_INITIAL',
+      'WATCH_KIND_INITIAL_END',
+      'WATCH_KIND_CHANGES',
+      'WATCH_KIND_CHANGES',
+    ]);
+    expect(messages[3].changes[0]).toMatchObject({
+      op: 'CHANGE_OP_DELETE',
+      record: { key: 'a', rev: 2 },
+      before: { data: { n: 2 } },
+    });
+    const token = messages[2].resume_token;
+    const again = await server.ctl(['watch', 'feed', '--resume', token, '--max', '1', '--json']);
+    expect(JSON.parse(again.out)).toMatchObject({ changes: [{ op: 'CHANGE_OP_DELETE' }] });
+  });
+
+  test('Ctrl-C ends it with 130, and a reader that goes away ends it too', async () => {
+    const { child, ended, says } = startCtl([
+      'db',
+      'watch',
+      'feed',
+      '--initial',
+      '--url',
+      server.url('socket'),
+    ]);
+    await says('up to date');
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130, err: '' });
+  });
+});
+
+describe('shell', () => {
+  test('reads a script and ends with its first mistake', async () => {
+    const input = `
+# people of the shell
+put folk ada {"name": "Ada",
+  "age": 36}
+put folk "bob b" '{"name": "Bob"}' --json
+find folk age>30 --fields name
+get folk nobody
+put folk never {}
+`;
+    const { code, out, err } = await server.ctl(['shell'], { input });
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /key +ada(.|\n)*"key": "bob b"(.|\n)*\nKEY +REV +name\nada +1 +Ada\n1 record\n$/,
+    );
+    expect(err).toBe('ctl: "folk" has no record with the key "nobody".\nctl: stopped at line 7\n');
+    expect(await server.json(['find', 'folk', '--count'])).toEqual({ count: 2 });
+  });
+
+  test('exit leaves, and an open bracket at the end is a mistake', async () => {
+    const left = await server.ctl(['shell'], { input: 'exit\nget folk nobody\n' });
+    expect(left).toMatchObject({ code: 0, out: '', err: '' });
+    const open = await server.ctl(['shell'], { input: 'put folk x {"a":\n' });
+    expect([open.code, open.err]).toEqual([
+      2,
+      'ctl: The input ends inside a bracket or a quote.\n',
+    ]);
+  });
+});
+
+describe('without a server', () => {
+  test('the error says where it looked and how to start one', async () => {
+    const { code, out, err } = await ctl(['db', 'find', 'x', '--url', 'grpc://127.0.0.1:1']);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toBe(
+      'ctl: no database answers at grpc://127.0.0.1:1 (nothing listens there). ' +
+        'Start one with `ctl db serve`, or name another with --url.\n',
+    );
+    const json = await ctl(['db', 'status', '--json', '--data', '/nonexistent/x']);
+    expect(json.code).toBe(1);
+    const { error } = JSON.parse(json.err);
+    expect(error.code).toBe('UNAVAILABLE');
+    expect(error.message).toContain('unix:/nonexistent/x/db.sock (no such socket)');
+  });
+});

@@ -1,0 +1,42 @@
+import { resolve } from 'node:path';
+import { UsageError } from '@millrace/kit/errors';
+
+/** Where a server is reached. */
+export interface ServerAddress {
+  /** As the caller wrote it, for messages. */
+  readonly url: string;
+  /** As the gRPC library wants it. */
+  readonly target: string;
+  readonly isSecure: boolean;
+  /** As `net.connect` wants it. */
+  readonly place: { host: string; port: number } | { path: string };
+}
+
+const defaultPort = 5433;
+const forms = 'grpc://host:port, grpcs://host:port or unix:/path/to/db.sock';
+
+/** Reads `grpc://host:port`, `grpcs://host:port` (TLS) or `unix:/path`; the port is 5433 unless told. */
+export function parseAddress(url: string): ServerAddress {
+  if (url.startsWith('unix:')) return socketAddress(url);
+  const match = /^(grpcs?):\/\/(\[[0-9A-Fa-f:.%]+\]|[^:/?#@[\]\s]+)(?::(\d{1,5}))?\/?$/.exec(url);
+  if (!match) throw new UsageError(`"${url}" names no database server: it must be ${forms}.`);
+  const [, scheme, host, portText] = match;
+  const port = portText === undefined ? defaultPort : Number(portText);
+  if (port < 1 || port > 65_535) {
+    throw new UsageError(`The port of "${url}" must be a whole number from 1 to 65535.`);
+  }
+  return {
+    url,
+    target: `dns:///${host}:${port}`,
+    isSecure: scheme === 'grpcs',
+    place: { host: host!.replace(/^\[(.*)\]$/, '$1'), port },
+  };
+}
+
+function socketAddress(url: string): ServerAddress {
+  // unix:///path and unix:/path are the same; unix:path is relative to where we are.
+  const given = url.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
+  if (given === '') throw new UsageError(`"${url}" lacks the path of the socket.`);
+  const path = resolve(given);
+  return { url, target: `unix:${path}`, isSecure: false, place: { path } };
+}

@@ -1,0 +1,91 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** A network between client and server that misbehaves on demand. */
+export class CuttingProxy {
+  readonly #pairs = new Set<readonly [Socket, Socket]>();
+  #dropsReplies = false;
+  #isDown = false;
+  /** Bytes from the server that may still pass before every connection is cut. */
+  #allowance = Infinity;
+
+  private constructor(
+    private readonly server: Server,
+    private readonly target: { host: string; port: number },
+  ) {
+    server.on('connection', (client) => this.#take(client));
+  }
+
+  static async before(url: string): Promise<CuttingProxy> {
+    const { hostname, port } = new URL(url);
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return new CuttingProxy(server, { host: hostname, port: Number(port) });
+  }
+
+  get url(): string {
+    return `grpc://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  get connections(): number {
+    return this.#pairs.size;
+  }
+
+  /** Cuts every connection there is. */
+  cut(): void {
+    for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
+    this.#pairs.clear();
+  }
+
+  /** From now on requests arrive, but no answer comes back; until the next `heal`. */
+  dropReplies(): void {
+    this.#dropsReplies = true;
+  }
+
+  /** Cuts everything once the server has sent this many more bytes. */
+  cutAfter(bytes: number): void {
+    this.#allowance = bytes;
+  }
+
+  /** Takes no new connections. */
+  goDown(): void {
+    this.#isDown = true;
+    this.cut();
+  }
+
+  heal(): void {
+    this.#isDown = false;
+    this.#dropsReplies = false;
+    this.#allowance = Infinity;
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  #take(client: Socket): void {
+    client.on('error', () => undefined);
+    if (this.#isDown) return void client.destroy();
+    const upstream = connect(this.target);
+    const pair = [client, upstream] as const;
+    this.#pairs.add(pair);
+    upstream.on('error', () => client.destroy());
+    client.on('data', (bytes) => upstream.write(bytes));
+    upstream.on('data', (bytes) => this.#reply(client, bytes));
+    const end = () => {
+      for (const socket of pair) socket.destroy();
+      this.#pairs.delete(pair);
+    };
+    client.on('close', end);
+    upstream.on('close', end);
+  }
+
+  #reply(client: Socket, bytes: Buffer): void {
+    if (this.#dropsReplies) return;
+    client.write(bytes.subarray(0, Math.min(bytes.length, this.#allowance)));
+    this.#allowance -= bytes.length;
+    if (this.#allowance > 0) return;
+    this.#allowance = Infinity;
+    setImmediate(() => this.cut());
+  }
+}

@@ -1,0 +1,92 @@
+import { Database } from '@millrace/contract/db';
+import type { DatabaseApi, TransactionOptions } from '../api.js';
+import type { BackupOptions } from '../engine/backup/backup.js';
+import type { BackupPart } from '../engine/backup/parts.js';
+import type { Compacted } from '../engine/compact/compact.js';
+import { checkCollectionName } from '../engine/documents.js';
+import { runTransaction } from '../engine/run-transaction.js';
+import type { WatchMessage } from '../engine/watch/message.js';
+import * as admin from './admin.js';
+import { Backoff } from './backoff.js';
+import { RemoteCollection } from './collection.js';
+import { durationOf } from './records.js';
+import type { CallOptions, Session } from './session.js';
+import { status, type DatabaseStatus } from './status.js';
+import { RemoteTransaction } from './transaction.js';
+import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
+
+export interface BeginOptions extends CallOptions {
+  readOnly?: boolean | undefined;
+  /** How long the transaction may live: 60 s unless told, and at most. */
+  lifetimeMs?: number | undefined;
+  /** Takes the snapshot at this commit or later: a follower waits for it. */
+  minSeq?: number | undefined;
+}
+
+/** A database behind a connection. Made by `connect`. */
+export class RemoteDatabase implements DatabaseApi {
+  constructor(private readonly session: Session) {}
+
+  /** The address it was reached by. */
+  get url(): string {
+    return this.session.url;
+  }
+
+  collection<T extends object = Record<string, unknown>>(name: string): RemoteCollection<T> {
+    checkCollectionName(name);
+    return new RemoteCollection<T>(this.session, name);
+  }
+
+  async begin(options: BeginOptions = {}): Promise<RemoteTransaction> {
+    const { readOnly = false, lifetimeMs, minSeq = 0 } = options;
+    const request = {
+      readOnly,
+      minSeq: BigInt(minSeq),
+      requestId: this.session.newRequestId(),
+      ...(lifetimeMs === undefined ? {} : { timeout: durationOf(lifetimeMs, 'timeout') }),
+    };
+    const begun = await this.session.write(Database.method.beginTx, request, options);
+    return new RemoteTransaction(this.session, begun);
+  }
+
+  transaction<Result>(
+    run: (transaction: RemoteTransaction) => Promise<Result>,
+    { readOnly, timeoutMs, tries }: TransactionOptions = {},
+  ): Promise<Result> {
+    const backoff = new Backoff(this.session.random);
+    return runTransaction(() => this.begin({ readOnly, lifetimeMs: timeoutMs }), run, {
+      tries,
+      pause: () => this.session.pause(backoff.next()),
+    });
+  }
+
+  /** Follows the changes of the whole database, which needs admin access. */
+  watch(options: RemoteWatchOptions = {}): AsyncIterableIterator<WatchMessage> {
+    return new ResumingWatch(this.session, '', options);
+  }
+
+  /** A backup of one moment while the database serves: header, data, trailer. */
+  backup(options: BackupOptions & CallOptions = {}): AsyncGenerator<BackupPart, void, void> {
+    return admin.backup(this.session, options);
+  }
+
+  /** Trims the change log and rewrites the data file while the database serves. */
+  compact(options: Parameters<typeof admin.compact>[1] = {}): Promise<Compacted> {
+    return admin.compact(this.session, options);
+  }
+
+  /** Makes this follower the leader. */
+  promote(options: Parameters<typeof admin.promote>[1] = {}): Promise<admin.Promoted> {
+    return admin.promote(this.session, options);
+  }
+
+  /** The node's role, position, followers and, when asked for, collections. */
+  status(options: Parameters<typeof status>[1] = {}): Promise<DatabaseStatus> {
+    return status(this.session, options);
+  }
+
+  /** Waits for calls under way, ends watches, and lets the connection go. Safe to call twice. */
+  close(): Promise<void> {
+    return this.session.close();
+  }
+}

@@ -1,0 +1,33 @@
+import { RemoteDatabase } from './database.js';
+import { Session, type ConnectOptions } from './session.js';
+
+/**
+ * Connects to a database server: `grpc://host:port`, `grpcs://host:port` with TLS, or
+ * `unix:/path/db.sock`. The first call opens the connection, and a lost one is opened anew.
+ *
+ *     const db = await connect('grpc://127.0.0.1:5433', { key: 'id.secret' });
+ *     const people = db.collection<{ name: string; age: number }>('people');
+ *     await people.insert({ name: 'Ada', age: 36 });
+ */
+export async function connect(url: string, options: ConnectOptions = {}): Promise<RemoteDatabase> {
+  return new RemoteDatabase(new Session(url, options));
+}
+
+export type { CollectionApi, DatabaseApi, TransactionHandle } from '../api.js';
+export { parseAddress, type ServerAddress } from './address.js';
+export type { Promoted } from './admin.js';
+export type { RemoteCollection, RemoteRead, RemoteWrite } from './collection.js';
+export type { BeginOptions, RemoteDatabase } from './database.js';
+export { CallRefusal, type CallReason } from './failures.js';
+export type { RemoteLiveQuery } from './live.js';
+export type { CallOptions, ConnectOptions } from './session.js';
+export type {
+  CollectionStatus,
+  DatabaseStatus,
+  FollowerStatus,
+  IndexStatus,
+  SavedTail,
+} from './status.js';
+export type { RemoteTransaction } from './transaction.js';
+export type { TlsOptions } from './transport.js';
+export type { RemoteWatchOptions } from './watch.js';

@@ -1,0 +1,135 @@
+import type { JsonObject } from '../engine/documents.js';
+import { parsePath, type Row } from '../engine/query/path.js';
+import { Sorter, toSortOrder, type OrderBy } from '../engine/query/sort.js';
+import { refuse } from '../engine/refusal.js';
+import { Refusal } from '@millrace/kit/errors';
+import type { StoredRecord } from '../engine/stored-record.js';
+import type { LiveQuery, LiveResult } from '../engine/watch/live.js';
+import { LiveRecords, type Difference } from '../engine/watch/live-records.js';
+import type { VisibleChange, WatchChange } from '../engine/watch/message.js';
+import type { Session } from './session.js';
+import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
+
+export type RemoteLiveQuery = LiveQuery & Pick<RemoteWatchOptions, 'reconnectForMs' | 'onCut'>;
+
+/** After these there is no way on from where the query stood: it reads everything anew. */
+const lostPlace = new Set(['WATCH_COMPACTED', 'BAD_RESUME_TOKEN']);
+
+/**
+ * A live query over a connection: the records are kept here, sorted as the server would, and
+ * follow a watch. It outlives cuts, and a place that the log has lost.
+ */
+export function live<T extends object>(
+  session: Session,
+  collection: string,
+  { orderBy, limit, ...watched }: RemoteLiveQuery,
+): AsyncGenerator<LiveResult<T>, void, void> {
+  const sorter = new Sorter(orderOf(orderBy));
+  const records = new LiveRecords<T>(sorter, limit || Infinity, (change) => recordOf(change));
+  return results(
+    () =>
+      new ResumingWatch<T>(session, collection, {
+        ...watched,
+        includeInitial: true,
+      }),
+    records,
+    watched.signal,
+  );
+}
+
+async function* results<T extends object>(
+  open: () => ResumingWatch<T>,
+  empty: LiveRecords<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<LiveResult<T>, void, void> {
+  let records = empty;
+  let isFirst = true;
+  while (!signal?.aborted) {
+    const start = new Map<string, VisibleChange>();
+    try {
+      for await (const { kind, changes, seq } of open()) {
+        if (kind === 'initial') for (const change of changes) take(start, change);
+        else if (kind === 'initial_end') {
+          records.load([...start.values()]);
+          start.clear();
+          const difference = records.settle();
+          if (isFirst || isAny(difference)) yield { records: records.window, ...difference, seq };
+          isFirst = false;
+        } else if (kind === 'changes') {
+          const difference = records.apply(changes.map(visible));
+          if (isAny(difference)) yield { records: records.window, ...difference, seq };
+        }
+      }
+      return;
+    } catch (error) {
+      if (!(error instanceof Refusal && lostPlace.has(error.code))) throw error;
+      records = records.renewed();
+    }
+  }
+}
+
+function take<T extends object>(start: Map<string, VisibleChange>, change: WatchChange<T>): void {
+  const { id } = change.record;
+  if (change.op === 'delete' || change.op === 'expire') start.delete(id);
+  else start.set(id, visible(change));
+}
+
+function isAny({ added, changed, removed }: Difference<unknown>): boolean {
+  return added.length + changed.length + removed.length > 0;
+}
+
+/** A record as it came, which can be asked what a sort asks of a stored one. */
+class RemoteRow implements Row {
+  constructor(readonly record: StoredRecord<object>) {}
+
+  get id() {
+    return this.record.id;
+  }
+  get key() {
+    return this.record.key;
+  }
+  get rev() {
+    return this.record.rev;
+  }
+  get seq() {
+    return this.record.seq;
+  }
+  get createdAt() {
+    return this.record.createdAt.getTime();
+  }
+  get updatedAt() {
+    return this.record.updatedAt.getTime();
+  }
+  get expiresAt() {
+    return this.record.expiresAt?.getTime() ?? 0;
+  }
+  get data() {
+    return this.record.data as JsonObject;
+  }
+  top(name: string) {
+    return Object.hasOwn(this.data, name) ? this.data[name] : undefined;
+  }
+}
+
+function visible<T extends object>(change: WatchChange<T>): VisibleChange {
+  const { op, collection, entered, left } = change;
+  const { id, seq } = change.record;
+  const after = op === 'insert' || op === 'update' ? new RemoteRow(change.record) : undefined;
+  // Of the record, only what a row has is ever asked for.
+  return { op, collection, id, seq, entered, left, after: after as VisibleChange['after'] };
+}
+
+function recordOf<T>({ after }: VisibleChange): StoredRecord<T> {
+  return (after as unknown as RemoteRow).record as StoredRecord<T>;
+}
+
+function orderOf(steps: readonly OrderBy[] = []) {
+  return toSortOrder(
+    steps.map(({ field, desc = false }, i) => ({
+      path: parsePath(field, (problem) =>
+        refuse('BAD_REQUEST', `orderBy[${i}].field ${problem}: "${field}".`),
+      ),
+      desc,
+    })),
+  );
+}

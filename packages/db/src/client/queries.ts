@@ -1,0 +1,160 @@
+import { create, fromJson, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
+import type { DbReason } from '@millrace/contract/db-reasons';
+import {
+  DataEncoding,
+  FilterSchema,
+  type AggregateRequestSchema,
+  type Filter as FilterMessage,
+  type FindRequestSchema,
+  type QueryPlan,
+} from '@millrace/contract/db';
+import { suggestion } from '@millrace/kit/nearest';
+import type { AggregateQuery } from '../engine/query/aggregate-query.js';
+import type { Filter } from '../engine/query/filter.js';
+import type { FindQuery } from '../engine/query/query.js';
+import type { OrderBy } from '../engine/query/sort.js';
+import type { PlanReport } from '../engine/query/source.js';
+import { refuse } from '../engine/refusal.js';
+
+const mostUint32 = 2 ** 32 - 1;
+
+type FindInit = MessageInitShape<typeof FindRequestSchema>;
+type AggregateInit = MessageInitShape<typeof AggregateRequestSchema>;
+
+export function findRequest(query: FindQuery): FindInit {
+  onlyMembers('BAD_REQUEST', 'The query', query, [
+    'filter',
+    'orderBy',
+    'limit',
+    'skip',
+    'cursor',
+    'fields',
+    'explain',
+    'countOnly',
+    'allowFullScan',
+  ]);
+  const { allowFullScan } = query;
+  return {
+    ...filterMember('filter', query.filter),
+    orderBy: orderOf(query.orderBy),
+    limit: whole(query.limit, 'limit'),
+    skip: whole(query.skip, 'skip'),
+    cursor: query.cursor ?? '',
+    fields: [...(query.fields ?? [])],
+    explain: query.explain ?? false,
+    countOnly: query.countOnly ?? false,
+    ...(allowFullScan === undefined ? {} : { allowFullScan }),
+    encoding: DataEncoding.JSON,
+  };
+}
+
+export function aggregateRequest(query: AggregateQuery): AggregateInit {
+  onlyMembers('BAD_REQUEST', 'The query', query, [
+    'filter',
+    'groupBy',
+    'aggregates',
+    'having',
+    'orderBy',
+    'limit',
+    'explain',
+  ]);
+  return {
+    ...filterMember('filter', query.filter),
+    ...filterMember('having', query.having),
+    groupBy: [...(query.groupBy ?? [])],
+    aggregates: (query.aggregates ?? []).map(({ name, op, field }) => ({
+      name,
+      op,
+      field: field ?? '',
+    })),
+    orderBy: orderOf(query.orderBy),
+    limit: whole(query.limit, 'limit'),
+    // The answer has the plan in any case, as it has in process.
+    explain: true,
+    encoding: DataEncoding.JSON,
+  };
+}
+
+/** A filter as a message. Its meaning is for the server to check; here only what it cannot carry. */
+export function filterMessage(filter: Filter, place = 'filter'): FilterMessage {
+  onlyMembers('BAD_FILTER', place, filter, ['field', 'op', 'value', 'and', 'or', 'not']);
+  if (filter.or?.length === 0) {
+    throw refuse('BAD_FILTER', `${place}.or is empty: leave it out to match all.`);
+  }
+  const message = create(FilterSchema, {
+    field: filter.field ?? '',
+    op: filter.op ?? '',
+    and: listOf(filter.and, `${place}.and`),
+    or: listOf(filter.or, `${place}.or`),
+  });
+  if (filter.value !== undefined) message.value = valueOf(filter.value, `${place}.value`);
+  if (filter.not !== undefined) message.not = filterMessage(filter.not, `${place}.not`);
+  return message;
+}
+
+export function filterMember<Name extends string>(
+  name: Name,
+  filter: Filter | undefined,
+): { [name in Name]?: FilterMessage } {
+  return filter === undefined
+    ? {}
+    : ({ [name]: filterMessage(filter, name) } as { [name in Name]: FilterMessage });
+}
+
+export function planOf(plan: QueryPlan): PlanReport {
+  return {
+    index: plan.index,
+    rowsScanned: Number(plan.rowsScanned),
+    rowsReturned: Number(plan.rowsReturned),
+    fullScan: plan.fullScan,
+    sortedInMemory: plan.sortedInMemory,
+    elapsedMs: plan.elapsedMs,
+  };
+}
+
+function listOf(filters: readonly Filter[] | undefined, place: string): FilterMessage[] {
+  if (filters === undefined) return [];
+  if (!Array.isArray(filters)) throw refuse('BAD_FILTER', `${place} must be a list of conditions.`);
+  return filters.map((filter: Filter, i) => filterMessage(filter, `${place}[${i}]`));
+}
+
+function valueOf(value: unknown, place: string) {
+  // The library does not tell undefined from null, nor where it found what JSON cannot write.
+  const text = JSON.stringify(value, (_, part: unknown) => {
+    if (typeof part !== 'number' || Number.isFinite(part)) return part;
+    throw refuse('BAD_FILTER', `${place} has ${part}, which JSON cannot write.`);
+  });
+  if (text === undefined) throw refuse('BAD_FILTER', `${place} must be a JSON value.`);
+  return fromJson(ValueSchema, JSON.parse(text) as JsonValue);
+}
+
+function orderOf(steps: readonly OrderBy[] | undefined) {
+  return (steps ?? []).map((step, i) => {
+    onlyMembers('BAD_REQUEST', `orderBy[${i}]`, step, ['field', 'desc']);
+    return { field: step.field, desc: step.desc ?? false };
+  });
+}
+
+function whole(value: number | undefined, place: string): number {
+  if (value === undefined) return 0;
+  if (Number.isSafeInteger(value) && value >= 0 && value <= mostUint32) return value;
+  throw refuse('BAD_REQUEST', `${place} must be a whole number from 0 on, not ${value}.`);
+}
+
+/** A misspelt member must not be passed over in silence: without its filter a query finds all. */
+function onlyMembers(
+  reason: DbReason,
+  place: string,
+  given: unknown,
+  known: readonly string[],
+): void {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw refuse(reason, `${place} must be an object.`);
+  }
+  for (const name of Object.keys(given)) {
+    if (known.includes(name)) continue;
+    const hint = suggestion(name, known) || '.';
+    throw refuse(reason, `${place} has an unknown member "${name}"${hint}`);
+  }
+}

@@ -1,0 +1,49 @@
+import { durationFromMs, timestampDate, type Timestamp } from '@bufbuild/protobuf/wkt';
+import type { Record as RecordMessage } from '@millrace/contract/db';
+import { toDocument } from '../engine/documents.js';
+import { refuse } from '../engine/refusal.js';
+import type { StoredRecord } from '../engine/stored-record.js';
+import type { RemovedRecord } from '../engine/watch/message.js';
+
+/** The document as it travels: checked as the engine checks it, then JSON in UTF-8. */
+export function encodeData(data: object): Uint8Array {
+  return Buffer.from(JSON.stringify(toDocument(data)));
+}
+
+export function decodeJson(bytes: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
+}
+
+export function toStored<T>(message: RecordMessage | undefined): StoredRecord<T> {
+  if (!message) throw new Error('The server answered without a record');
+  const record: StoredRecord<T> = {
+    id: message.id,
+    key: message.key,
+    rev: Number(message.rev),
+    data: decodeJson(message.dataJson) as T,
+    createdAt: dateOf(message.createdAt),
+    updatedAt: dateOf(message.updatedAt),
+    seq: Number(message.seq),
+  };
+  if (message.expiresAt) record.expiresAt = dateOf(message.expiresAt);
+  return record;
+}
+
+/** What is told of a record that is gone. */
+export function toRemoved({ id, key, rev, seq }: RecordMessage): RemovedRecord {
+  return { id, key, rev: Number(rev), seq: Number(seq) };
+}
+
+export function dateOf(timestamp: Timestamp | undefined): Date {
+  return timestamp ? timestampDate(timestamp) : new Date(0);
+}
+
+/** The time to live of a write; undefined leaves it to the server. */
+export function ttlOf(ttlMs: number | undefined) {
+  return ttlMs === undefined ? {} : { ttl: durationOf(ttlMs, 'ttl') };
+}
+
+export function durationOf(durationMs: number, name: string) {
+  if (Number.isFinite(durationMs) && durationMs >= 0) return durationFromMs(Math.ceil(durationMs));
+  throw refuse('BAD_REQUEST', `${name} must be a duration of 0 or more, not ${durationMs} ms.`);
+}

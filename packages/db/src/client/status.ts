@@ -1,0 +1,131 @@
+import { durationMs } from '@bufbuild/protobuf/wkt';
+import {
+  Database,
+  type CollectionStatus as CollectionMessage,
+  type FollowerStatus as FollowerMessage,
+  type ReplicationStatusResponse,
+} from '@millrace/contract/db';
+import { dateOf } from './records.js';
+import type { CallOptions, Session } from './session.js';
+
+/** What a node says of itself; see the contract for each. */
+export interface DatabaseStatus {
+  role: string;
+  state: string;
+  epoch: number;
+  seq: number;
+  durableSeq: number;
+  oldestSeq: number;
+  lineageId: string;
+  nodeId: string;
+  version: string;
+  durability: string;
+  minAcks: number;
+  leaderAddress: string;
+  leaderSeq: number;
+  /** In commits. */
+  lag: number;
+  /** Absent where it is not known. */
+  lagMs?: number;
+  followers: FollowerStatus[];
+  savedTails: SavedTail[];
+  /** Only when asked for. */
+  collections: CollectionStatus[];
+}
+
+export interface FollowerStatus {
+  followerId: string;
+  ackedSeq: number;
+  lag: number;
+  connectedAt?: Date;
+  lastAckAt?: Date;
+  address: string;
+}
+
+export interface SavedTail {
+  file: string;
+  firstSeq: number;
+  lastSeq: number;
+  epoch: number;
+  savedAt: Date;
+}
+
+export interface CollectionStatus {
+  name: string;
+  records: number;
+  indexes: IndexStatus[];
+  defaultTtlMs: number;
+}
+
+export interface IndexStatus {
+  name: string;
+  fields: string[];
+  unique: boolean;
+  sparse: boolean;
+  state: string;
+}
+
+export async function status(
+  session: Session,
+  options: { includeCollections?: boolean | undefined } & CallOptions = {},
+): Promise<DatabaseStatus> {
+  const request = { includeCollections: options.includeCollections ?? false };
+  return toStatus(await session.call(Database.method.replicationStatus, request, options));
+}
+
+function toStatus(reply: ReplicationStatusResponse): DatabaseStatus {
+  const { role, state, lineageId, nodeId, version, durability, minAcks, leaderAddress } = reply;
+  return {
+    role,
+    state,
+    epoch: Number(reply.epoch),
+    seq: Number(reply.seq),
+    durableSeq: Number(reply.durableSeq),
+    oldestSeq: Number(reply.oldestSeq),
+    lineageId,
+    nodeId,
+    version,
+    durability,
+    minAcks,
+    leaderAddress,
+    leaderSeq: Number(reply.leaderSeq),
+    lag: Number(reply.lag),
+    ...(reply.lagTime ? { lagMs: durationMs(reply.lagTime) } : {}),
+    followers: reply.followers.map(toFollower),
+    savedTails: reply.savedTails.map(({ file, firstSeq, lastSeq, epoch, savedAt }) => ({
+      file,
+      firstSeq: Number(firstSeq),
+      lastSeq: Number(lastSeq),
+      epoch: Number(epoch),
+      savedAt: dateOf(savedAt),
+    })),
+    collections: reply.collections.map(toCollection),
+  };
+}
+
+function toFollower(follower: FollowerMessage): FollowerStatus {
+  const { followerId, ackedSeq, lag, connectedAt, lastAckAt, address } = follower;
+  return {
+    followerId,
+    ackedSeq: Number(ackedSeq),
+    lag: Number(lag),
+    ...(connectedAt ? { connectedAt: dateOf(connectedAt) } : {}),
+    ...(lastAckAt ? { lastAckAt: dateOf(lastAckAt) } : {}),
+    address,
+  };
+}
+
+function toCollection({ name, records, indexes, defaultTtl }: CollectionMessage): CollectionStatus {
+  return {
+    name,
+    records: Number(records),
+    indexes: indexes.map(({ name: indexName, fields, unique, sparse, state }) => ({
+      name: indexName,
+      fields,
+      unique,
+      sparse,
+      state,
+    })),
+    defaultTtlMs: defaultTtl ? durationMs(defaultTtl) : 0,
+  };
+}

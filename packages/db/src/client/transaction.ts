@@ -1,0 +1,58 @@
+import { Database, type BeginTxResponse } from '@millrace/contract/db';
+import { Refusal } from '@millrace/kit/errors';
+import type { TransactionHandle } from '../api.js';
+import type { CommitResult } from '../engine/transactions.js';
+import { dateOf } from './records.js';
+import type { CallOptions, Session } from './session.js';
+
+const { method: rpc } = Database;
+
+/** A transaction that lives on the server: 60 s at most, and 10 s without a call. */
+export class RemoteTransaction implements TransactionHandle {
+  readonly id: string;
+  readonly readSeq: number;
+  readonly expiresAt: Date;
+  #committed: CommitResult | undefined;
+
+  constructor(
+    private readonly session: Session,
+    begun: BeginTxResponse,
+  ) {
+    this.id = begun.txId;
+    this.readSeq = Number(begun.readSeq);
+    this.expiresAt = dateOf(begun.expiresAt);
+  }
+
+  /** Makes the writes one commit, or refuses TX_CONFLICT and changes nothing. May be repeated. */
+  async commit(options: CallOptions = {}): Promise<CommitResult> {
+    const reply = await this.session.write(rpc.commitTx, { txId: this.id }, options);
+    const { seq, operations } = reply;
+    const committedAt = dateOf(reply.committedAt).getTime();
+    this.#committed = { seq: Number(seq), operations, committedAt };
+    return this.#committed;
+  }
+
+  /** What became of the commit; undefined before it. */
+  get committed(): CommitResult | undefined {
+    return this.#committed;
+  }
+
+  async rollback(options: CallOptions = {}): Promise<void> {
+    try {
+      await this.session.callOnce(rpc.rollbackTx, { txId: this.id }, options);
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'UNAVAILABLE') throw error;
+      await this.#rollbackAgain(options);
+    }
+  }
+
+  /** The answer was lost: that there is nothing left to roll back is then as good. */
+  async #rollbackAgain(options: CallOptions): Promise<void> {
+    try {
+      await this.session.call(rpc.rollbackTx, { txId: this.id }, options);
+    } catch (error) {
+      const isGone = error instanceof Refusal && ['TX_CLOSED', 'TX_NOT_FOUND'].includes(error.code);
+      if (!isGone) throw error;
+    }
+  }
+}

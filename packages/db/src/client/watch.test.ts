@@ -1,0 +1,247 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { seededRandom } from '@millrace/kit/random';
+import { expect, test } from 'vitest';
+import type { WatchChange, WatchMessage } from '../api.js';
+import { refusalOf } from '../engine/scratch.test-support.js';
+import { useServers } from './server.test-support.js';
+
+interface Numbered {
+  n: number;
+}
+
+const servers = useServers();
+
+async function behindProxy(flags = {}) {
+  const server = await servers.serve(flags);
+  const proxy = await servers.proxy(server.url);
+  const db = await servers.connect(proxy.url);
+  const local = server.database.collection<Numbered>('numbers');
+  return { server, proxy, db, local, records: db.collection<Numbered>('numbers') };
+}
+
+type Messages = AsyncIterableIterator<WatchMessage<WatchChange<Numbered>>>;
+
+/** Takes messages until `isEnough` of the changes that were told. */
+async function take(
+  watch: Messages,
+  isEnough: (changes: WatchChange<Numbered>[], message: WatchMessage<unknown>) => boolean,
+): Promise<WatchChange<Numbered>[]> {
+  const told: WatchChange<Numbered>[] = [];
+  for (;;) {
+    const step = await watch.next();
+    if (step.done) throw new Error('the watch ended');
+    told.push(...step.value.changes);
+    if (isEnough(told, step.value)) return told;
+  }
+}
+
+test('a watch begins where it was asked for, although it is read later', async () => {
+  const { records } = await behindProxy();
+  await records.insert({ n: 0 });
+  const watch = records.watch({ filter: { field: 'n', op: 'gt', value: 1 } });
+  await records.insert({ n: 1 });
+  const two = await records.insertWithKey('two', { n: 2 });
+  await records.updateByKey('two', { n: 1 });
+  await records.upsert('two', { n: 3 });
+  await records.deleteByKey('two');
+  const told = await take(watch, (changes) => changes.length === 4);
+  expect(told.map(({ op, entered, left }) => [op, entered, left])).toEqual([
+    ['insert', true, false],
+    ['update', false, true],
+    ['update', true, false],
+    ['delete', false, true],
+  ]);
+  expect(told[0]!.record).toEqual(two);
+  expect(told[3]!.record).toMatchObject({ id: two.id, key: 'two', rev: 3 });
+});
+
+test('the messages are those of a watch in process', async () => {
+  const { records, local, server } = await behindProxy();
+  const options = { startSeq: 1, includeBefore: true, fields: ['n'] };
+  const here = local.watch(options);
+  const there = records.watch(options);
+  await records.insertWithKey('a', { n: 1 });
+  await records.updateByKey('a', { n: 2 });
+  await records.deleteByKey('a');
+  for (let i = 0; i < 3; i++) {
+    const expected = await here.next();
+    const got = await there.next();
+    expect({ ...got.value, leaderSeq: 0 }).toEqual({ ...expected.value, leaderSeq: 0 });
+  }
+  await here.return!();
+  await there.return!();
+  await expect.poll(() => server.database.watches.size).toBe(0);
+});
+
+test('the whole database, bookmarks, resume tokens and an end by signal', async () => {
+  const { db, records } = await behindProxy();
+  const stop = new AbortController();
+  const all = db.watch({ heartbeatMs: 20, signal: stop.signal });
+  await records.insert({ n: 1 });
+  await db.collection('others').insert({ o: 1 });
+  const kinds: string[] = [];
+  const names: string[] = [];
+  let token = '';
+  for await (const { kind, changes, resumeToken } of all) {
+    kinds.push(kind);
+    names.push(...changes.map(({ collection }) => collection));
+    if (names.length === 1 && token === '') token = resumeToken;
+    if (kinds.at(-1) === 'bookmark' && names.length === 2) stop.abort();
+  }
+  expect(names).toEqual(['numbers', 'others']);
+  const [first] = await take(
+    db.watch({ resumeToken: token }) as never,
+    (changes) => changes.length > 0,
+  );
+  expect(first!.collection).toBe('others');
+});
+
+test('cut at random places, a watch tells every commit once and in order', async () => {
+  const { records, local, proxy } = await behindProxy();
+  let cuts = 0;
+  const watch = records.watch({ onCut: () => cuts++ });
+  const random = seededRandom(7);
+  const total = 400;
+  const writing = (async () => {
+    // The first answer settles where the watch begins; straight writes do not wait for it.
+    await records.count();
+    for (let n = 0; n < total; n++) {
+      await local.insert({ n });
+      if (n % 10 === 0) proxy.cutAfter(random.integer(1, 3000));
+      if (n % 37 === 0) proxy.cut();
+      if (n % 20 === 0) await sleep(random.integer(0, 20));
+    }
+    proxy.heal();
+  })();
+  const told = await take(watch, (changes) => changes.length >= total);
+  await writing;
+  expect(told.map(({ record }) => (record as { data: Numbered }).data.n)).toEqual(
+    Array.from({ length: total }, (_, n) => n),
+  );
+  expect(cuts).toBeGreaterThan(5);
+}, 60_000);
+
+test('a watch that was cut before its first message has missed nothing', async () => {
+  const { records, local, proxy, server } = await behindProxy();
+  const watch = records.watch();
+  const next = watch.next();
+  await expect.poll(() => server.database.watches.size).toBe(1);
+  proxy.goDown();
+  await local.insert({ n: 1 });
+  await local.insert({ n: 2 });
+  proxy.heal();
+  const first = await next;
+  expect(first.value!.changes[0]!.record).toMatchObject({ data: { n: 1 } });
+});
+
+test('cut in the middle of the records of the start, each is told once', async () => {
+  const { records, local, proxy } = await behindProxy();
+  const text = 'x'.repeat(2000);
+  const made = await Promise.all(
+    Array.from({ length: 1000 }, (_, n) => local.insertWithKey(`k${n}`, { n, text } as Numbered)),
+  );
+  proxy.cutAfter(700_000);
+  const messages: WatchMessage<WatchChange<Numbered>>[] = [];
+  let cuts = 0;
+  let changed = false;
+  const watch = records.watch({ includeInitial: true, onCut: () => cuts++ });
+  for await (const message of watch) {
+    messages.push(message);
+    if (message.kind === 'initial_end') break;
+    if (changed) continue;
+    changed = true;
+    // Both have been told by now, and are not as told when the server begins anew.
+    await local.upsert('k0', { n: -1 });
+    await local.deleteByKey('k1');
+    await expect.poll(() => proxy.connections).toBe(0);
+  }
+  const told = messages.flatMap(({ changes }) => changes);
+  const state = new Map<string, number>();
+  for (const { op, record } of told) {
+    if (op === 'delete') expect(state.delete(record.key)).toBe(true);
+    else state.set(record.key, (record as { data: Numbered }).data.n);
+  }
+  expect(cuts).toBe(1);
+  expect(state.size).toBe(made.length - 1);
+  expect(state.get('k0')).toBe(-1);
+  const byKey = new Map<string, WatchChange<Numbered>[]>();
+  for (const change of told) {
+    byKey.set(change.record.key, [...(byKey.get(change.record.key) ?? []), change]);
+  }
+  expect(byKey.get('k0')!.map(({ op }) => op)).toEqual(['insert', 'update']);
+  expect(byKey.get('k1')!.map(({ op }) => op)).toEqual(['insert', 'delete']);
+  expect([...byKey.values()].filter((changes) => changes.length > 1)).toHaveLength(2);
+}, 60_000);
+
+test('a place that the log has lost is told, and a refusal ends the watch', async () => {
+  const { records, local, server } = await behindProxy();
+  for (let n = 0; n < 5; n++) await local.insert({ n });
+  await server.database.trimLog(4);
+  const compacted = await refusalOf(records.watch({ startSeq: 1 }).next());
+  expect(compacted).toMatchObject({
+    code: 'WATCH_COMPACTED',
+    extra: { members: { metadata: { oldest_seq: '4' } } },
+  });
+  const bad = await refusalOf(records.watch({ resumeToken: 'AAAA' }).next());
+  expect(bad.code).toBe('BAD_RESUME_TOKEN');
+  expect(() => records.watch({ resumeToken: 'x', startSeq: 1 })).toThrow('not both');
+});
+
+test('a watch that cannot get back gives up after so long', async () => {
+  const { records, proxy } = await behindProxy();
+  const watch = records.watch({ reconnectForMs: 300 });
+  await records.insert({ n: 1 });
+  await watch.next();
+  proxy.goDown();
+  expect((await refusalOf(watch.next())).code).toBe('UNAVAILABLE');
+});
+
+test('a live query follows its result through cuts, in its order and within its limit', async () => {
+  const { records, local, proxy } = await behindProxy();
+  for (const n of [5, 1, 3]) await local.insertWithKey(`k${n}`, { n });
+  const stop = new AbortController();
+  const live = records.live({
+    filter: { field: 'n', op: 'lt', value: 10 },
+    orderBy: [{ field: 'n', desc: true }],
+    limit: 2,
+    signal: stop.signal,
+  });
+  const numbers = async () => {
+    const { value } = await live.next();
+    return value!.records.map(({ data }: { data: Numbered }) => data.n);
+  };
+  expect(await numbers()).toEqual([5, 3]);
+  await local.insertWithKey('k7', { n: 7 });
+  expect(await numbers()).toEqual([7, 5]);
+  proxy.goDown();
+  await local.deleteByKey('k7');
+  await local.insertWithKey('k4', { n: 4 });
+  proxy.heal();
+  expect(await numbers()).toEqual([5, 3]);
+  expect(await numbers()).toEqual([5, 4]);
+  stop.abort();
+  expect((await live.next()).done).toBe(true);
+});
+
+test('a live query whose place is lost reads anew and tells the difference', async () => {
+  const { records, local, proxy, server } = await behindProxy();
+  await local.insertWithKey('a', { n: 1 });
+  await local.insertWithKey('b', { n: 2 });
+  const live = records.live({ orderBy: [{ field: 'n' }] });
+  const first = await live.next();
+  expect(first.value).toMatchObject({ added: [{ key: 'a' }, { key: 'b' }], seq: 2 });
+  proxy.goDown();
+  await local.deleteByKey('a');
+  await local.upsert('b', { n: 3 });
+  await local.insertWithKey('c', { n: 4 });
+  await server.database.trimLog(5);
+  proxy.heal();
+  const { value } = await live.next();
+  expect(value).toMatchObject({
+    added: [{ key: 'c' }],
+    changed: [{ key: 'b' }],
+    removed: [{ key: 'a' }],
+    records: [{ key: 'b' }, { key: 'c' }],
+  });
+  await live.return!();
+});

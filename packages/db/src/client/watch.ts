@@ -1,0 +1,193 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { Database, DataEncoding, type WatchRequestSchema } from '@millrace/contract/db';
+import type { CollectionWatchOptions } from '../engine/collection.js';
+import { refuse } from '../engine/refusal.js';
+import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
+import { Backoff } from './backoff.js';
+import { toWatchMessage } from './changes.js';
+import { CallRefusal, connectionClosed, isPassing } from './failures.js';
+import { InitialRecords } from './initial-records.js';
+import { filterMember } from './queries.js';
+import { durationOf } from './records.js';
+import type { Session } from './session.js';
+
+export interface RemoteWatchOptions extends CollectionWatchOptions {
+  /** How long to go on trying to get back to the server: ten minutes unless told. */
+  reconnectForMs?: number | undefined;
+  /** Told whenever the connection was cut and the watch is about to pick it up again. */
+  onCut?: ((reason: Error) => void) | undefined;
+}
+
+type Place = Pick<
+  MessageInitShape<typeof WatchRequestSchema>,
+  'resumeToken' | 'startSeq' | 'includeInitial'
+>;
+
+const { method: rpc } = Database;
+const defaultHeartbeatMs = 15_000;
+const defaultReconnectForMs = 10 * 60_000;
+
+/**
+ * A watch that outlives its connection. It keeps the token of the last message and, when the
+ * stream is cut, asks for what comes after it, so there is neither gap nor duplicate. Where it
+ * begins is settled when it is made: writes of the same client wait for that.
+ */
+export class ResumingWatch<T> implements AsyncIterableIterator<
+  WatchMessage<WatchChange<T>>,
+  void,
+  void
+> {
+  readonly #messages: AsyncGenerator<WatchMessage<WatchChange<T>>, void, void>;
+  readonly #request: MessageInitShape<typeof WatchRequestSchema>;
+  readonly #heartbeatMs: number;
+  readonly #stop = new AbortController();
+  readonly #initial: InitialRecords<T> | undefined;
+  readonly #start: Promise<Place>;
+  #backoff: Backoff;
+  /** When the connection was last known to work. */
+  #connectedAt: number;
+  #patienceMs: number;
+
+  /** `collection` "" watches the whole database. */
+  constructor(
+    private readonly session: Session,
+    private readonly collection: string,
+    private readonly options: RemoteWatchOptions,
+  ) {
+    const { filter, fields = [], includeBefore = false, heartbeatMs } = options;
+    this.#heartbeatMs = heartbeatMs ?? defaultHeartbeatMs;
+    this.#request = {
+      collection,
+      ...filterMember('filter', filter),
+      fields: [...fields],
+      includeBefore,
+      encoding: DataEncoding.JSON,
+      ...(heartbeatMs === undefined ? {} : { heartbeat: durationOf(heartbeatMs, 'heartbeat') }),
+    };
+    this.#initial =
+      options.includeInitial && !options.resumeToken ? new InitialRecords() : undefined;
+    this.#backoff = new Backoff(session.random);
+    this.#connectedAt = session.clock.monotonic();
+    this.#patienceMs = session.timeoutMs;
+    if (options.signal?.aborted) this.#end();
+    options.signal?.addEventListener('abort', this.#end, { once: true });
+    this.#start = this.#place();
+    // Whoever reads the watch hears of a failure; until then it is not an unhandled one.
+    this.#start.catch(() => undefined);
+    this.#messages = this.#run();
+  }
+
+  next(): Promise<IteratorResult<WatchMessage<WatchChange<T>>, void>> {
+    return this.#messages.next();
+  }
+
+  async return(): Promise<IteratorResult<WatchMessage<WatchChange<T>>, void>> {
+    this.#end();
+    return this.#messages.return();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #end = (): void => {
+    this.options.signal?.removeEventListener('abort', this.#end);
+    this.#stop.abort();
+  };
+
+  #place(): Promise<Place> {
+    const { resumeToken, startSeq, includeInitial } = this.options;
+    if (resumeToken && startSeq) {
+      throw refuse('BAD_REQUEST', 'Send resume_token or start_seq, not both.');
+    }
+    if (resumeToken) return Promise.resolve({ resumeToken });
+    if (startSeq)
+      return Promise.resolve({ startSeq: BigInt(startSeq), includeInitial: !!includeInitial });
+    if (includeInitial) return Promise.resolve({ includeInitial });
+    const found = this.#afterNow();
+    this.session.holdWrites(found);
+    return found;
+  }
+
+  /**
+   * The place after the last commit. The server would begin "now" too, but if the connection broke
+   * before its first message nobody would know which commit that was.
+   */
+  async #afterNow(): Promise<Place> {
+    const { session, collection } = this;
+    const options = { signal: this.#stop.signal };
+    if (collection === '') {
+      const { durableSeq } = await session.call(rpc.replicationStatus, {}, options);
+      return { startSeq: durableSeq + 1n };
+    }
+    const request = { collection, limit: 1, fields: ['$id'], encoding: DataEncoding.JSON };
+    let readSeq = 0n;
+    for await (const reply of session.stream(rpc.find, request, options)) readSeq = reply.readSeq;
+    return { startSeq: readSeq + 1n };
+  }
+
+  async *#run(): AsyncGenerator<WatchMessage<WatchChange<T>>, void, void> {
+    try {
+      let place = await this.#start;
+      if (place.startSeq && !this.options.startSeq) this.#connected();
+      for (;;) {
+        for await (const message of this.#stream(place)) {
+          if (message.resumeToken) place = { resumeToken: message.resumeToken };
+          yield* this.#initial?.pass(message) ?? [message];
+        }
+        if (this.#stop.signal.aborted) return;
+        await this.session.pause(this.#backoff.next(), this.#stop.signal);
+        this.#initial?.restart();
+      }
+    } catch (error) {
+      // An end that was asked for is not a failure.
+      if (this.#stop.signal.aborted) return;
+      throw error;
+    } finally {
+      this.#end();
+    }
+  }
+
+  /** One stream, until it is cut. What cannot be mended by another one is thrown. */
+  async *#stream(place: Place): AsyncGenerator<WatchMessage<WatchChange<T>>, void, void> {
+    const { session } = this;
+    const request = { ...this.#request, ...place };
+    const options = { signal: this.#stop.signal, timeoutMs: () => this.#silenceMs() };
+    try {
+      for await (const reply of session.streamOnce(rpc.watch, request, options)) {
+        this.#connected();
+        const message = toWatchMessage<T>(reply);
+        if (message) yield message;
+      }
+      this.#cut(new Error('The server ended the watch'));
+    } catch (error) {
+      if (!this.#canResume(error)) throw error;
+      this.#cut(error);
+    }
+  }
+
+  #connected(): void {
+    this.#connectedAt = this.session.clock.monotonic();
+    this.#patienceMs = this.options.reconnectForMs ?? defaultReconnectForMs;
+    this.#backoff.reset();
+  }
+
+  /** A quiet watch is told that it is quiet; only the records of the start may take their time. */
+  #silenceMs(): number {
+    return this.#initial?.isOpen ? Infinity : 2 * this.#heartbeatMs + 10_000;
+  }
+
+  #canResume(error: unknown): error is CallRefusal {
+    if (this.#stop.signal.aborted || !(error instanceof CallRefusal)) return false;
+    if (this.session.closing.aborted) throw connectionClosed();
+    const waitedMs = this.session.clock.monotonic() - this.#connectedAt;
+    if (waitedMs > this.#patienceMs) return false;
+    const isSilent = error.grpcCode === 'DEADLINE_EXCEEDED' && !error.isAnswer;
+    // The server may not have noticed yet that the watch before this one is gone.
+    return isSilent || isPassing(error) || error.code === 'WATCH_LIMIT';
+  }
+
+  #cut(reason: Error): void {
+    this.options.onCut?.(reason);
+  }
+}

@@ -1,0 +1,37 @@
+import type { Clock } from '@millrace/kit/clock';
+import { bearerToken } from '@millrace/kit/tokens';
+import { refuse } from '../../engine/refusal.js';
+import type { KeySet } from './keys.js';
+import { local, type Principal } from './principal.js';
+
+/** What a caller says of itself: two headers, or two entries of the metadata. */
+export interface Credentials {
+  readonly apiKey: string | undefined;
+  readonly authorization: string | undefined;
+}
+
+/** Tells callers apart. Without keys everyone who reaches us is local. */
+export class Gate {
+  constructor(
+    private readonly keys: { readonly current: KeySet } | undefined,
+    private readonly clock: Clock,
+  ) {}
+
+  get needsKeys(): boolean {
+    return this.keys !== undefined;
+  }
+
+  /** Refuses MISSING_KEY, UNKNOWN_KEY or EXPIRED_KEY. */
+  identify({ apiKey, authorization }: Credentials): Principal {
+    if (!this.keys) return local;
+    const sent = apiKey || bearerToken(authorization);
+    if (!sent) {
+      throw refuse('MISSING_KEY', 'Send an API key as x-api-key or as Authorization: Bearer.');
+    }
+    const found = this.keys.current.find(sent, this.clock.now());
+    if (found.outcome === 'known') return found.principal;
+    throw found.outcome === 'expired'
+      ? refuse('EXPIRED_KEY', `The API key "${found.id}" has expired; ask for a new one.`)
+      : refuse('UNKNOWN_KEY', 'The API key is not known here, or was revoked.');
+  }
+}

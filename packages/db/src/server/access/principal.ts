@@ -1,0 +1,46 @@
+import type { DbAccess } from '@millrace/contract/db';
+import { Grants, type Grant } from '@millrace/kit/tokens';
+import { refuse } from '../../engine/refusal.js';
+
+const accesses: readonly DbAccess[] = ['read', 'write', 'admin'];
+
+/** Stands for all collections together: only a scope on `*` reaches it. */
+export const wholeDatabase = '*';
+
+/** Who makes a call, and what they may do with which collections. */
+export class Principal {
+  readonly #grants: Grants<DbAccess>;
+
+  constructor(
+    /** Names them in logs, and is whose transactions are whose. */
+    readonly id: string,
+    scopes: readonly { collections: string; access: DbAccess }[],
+  ) {
+    const grants = scopes.map(({ collections, access }): Grant<DbAccess> => ({
+      queue: collections,
+      role: access,
+    }));
+    this.#grants = new Grants(accesses, grants);
+  }
+
+  /** Refuses SCOPE unless they have this access to the collection. */
+  check(collection: string, access: DbAccess): void {
+    if (this.#grants.allows(collection, access)) return;
+    const where = collection === wholeDatabase ? 'the whole database' : `"${collection}"`;
+    throw noScope(this.id, access, where);
+  }
+
+  /** Refuses SCOPE unless there is some collection that they have this access to. */
+  checkSomewhere(access: DbAccess): void {
+    if (!this.#grants.allowsSomewhere(access)) throw noScope(this.id, access, 'any collection');
+  }
+}
+
+/** Whoever comes over the Unix socket, or over loopback while there is no key file. */
+export const local = new Principal('local', [{ collections: '*', access: 'admin' }]);
+
+function noScope(id: string, access: DbAccess, where: string): Error {
+  return refuse('SCOPE', `The API key "${id}" does not give ${access} access to ${where}.`, {
+    access,
+  });
+}

@@ -1,0 +1,129 @@
+import type { DbMethod } from '@millrace/contract/db';
+import type { Clock } from '@millrace/kit/clock';
+import type { Gate, Credentials } from '../access/gate.js';
+import { checkScope } from '../access/scopes.js';
+import { refuse } from '../../engine/refusal.js';
+import type { Admission } from '../limits/admission.js';
+import type { CallLedger } from '../observe/ledger.js';
+import type {
+  Request,
+  ResponseMessage,
+  Service,
+  StreamingRpc,
+  StreamingMethods,
+  UnaryMethods,
+  UnaryRpc,
+} from '../service/call.js';
+import { statusOf, type CallStatus } from '../status.js';
+import { callOver, CallScope, type Face } from './scope.js';
+
+export interface CallParts {
+  clock: Clock;
+  gate: Gate;
+  admission: Admission;
+  ledger: CallLedger;
+  service: Service;
+}
+
+/** What both faces do with a call: who makes it, may they, is there room, how did it end. */
+export class Calls {
+  readonly #open = new Set<CallScope>();
+  #draining = false;
+  #onIdle: (() => void)[] = [];
+
+  constructor(private readonly parts: CallParts) {}
+
+  get isDraining(): boolean {
+    return this.#draining;
+  }
+
+  open(rpc: DbMethod, face: Face, peer: string, deadline: number | undefined): CallScope {
+    const startedAt = this.parts.clock.monotonic();
+    const scope = new CallScope({ rpc, face, peer, deadline, startedAt });
+    this.#open.add(scope);
+    return scope;
+  }
+
+  /** Refuses those who are not known, and everyone while the server shuts down. */
+  identify(scope: CallScope, credentials: Credentials): void {
+    if (this.#draining) throw shuttingDown();
+    scope.principal = this.parts.gate.identify(credentials);
+  }
+
+  /** For a listener that only the owner can reach. */
+  trust(): void {
+    if (this.#draining) throw shuttingDown();
+  }
+
+  async unary<Rpc extends UnaryRpc>(
+    scope: CallScope,
+    rpc: Rpc,
+    request: Request<Rpc>,
+  ): Promise<ResponseMessage<Rpc>> {
+    checkScope(scope.principal, rpc, request);
+    const leave = this.parts.admission.enter(rpc);
+    try {
+      const method: UnaryMethods[Rpc] = this.parts.service[rpc];
+      return await method(request, scope);
+    } finally {
+      leave();
+    }
+  }
+
+  /** Carries a streaming call out; `deliver` takes its messages, or stops when it has enough. */
+  async stream<Rpc extends StreamingRpc>(
+    scope: CallScope,
+    rpc: Rpc,
+    request: Request<Rpc>,
+    deliver: (messages: AsyncIterable<ResponseMessage<Rpc>>) => Promise<void>,
+  ): Promise<void> {
+    checkScope(scope.principal, rpc, request);
+    const leave = this.parts.admission.enter(rpc);
+    try {
+      const method: StreamingMethods[Rpc] = this.parts.service[rpc];
+      await deliver(await method(request, scope));
+    } finally {
+      leave();
+      // Whatever the method left open for this call hears of its end.
+      scope.abort(callOver);
+    }
+  }
+
+  /** To be called once for every scope, when its answer is complete or nobody waits for it. */
+  close(scope: CallScope, status?: CallStatus): void {
+    if (scope.isOver) return;
+    scope.isOver = true;
+    this.#open.delete(scope);
+    this.parts.ledger.note(scope, status);
+    if (this.#open.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+
+  /** What the caller is told of an error; a fault of ours is logged as a whole. */
+  explain(scope: CallScope, error: unknown): CallStatus {
+    const status = statusOf(error);
+    return status.isBug ? this.parts.ledger.noteBug(scope, error, status) : status;
+  }
+
+  /** From now on no call is taken; watches, which would never end, are told to. */
+  beginDrain(): void {
+    this.#draining = true;
+    for (const scope of this.#open) {
+      if (scope.rpc === 'Watch') scope.abort(shuttingDown());
+    }
+  }
+
+  /** Resolves when no call is under way. */
+  async idle(): Promise<void> {
+    if (this.#open.size === 0) return;
+    await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  /** Ends what is still under way. */
+  cut(): void {
+    for (const scope of this.#open) scope.abort(shuttingDown());
+  }
+}
+
+function shuttingDown(): Error {
+  return refuse('SHUTTING_DOWN', 'The server is shutting down; try again when it is back.');
+}

@@ -1,0 +1,87 @@
+import { fromBinary, toBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
+import type { Value } from '@bufbuild/protobuf/wkt';
+import { Database as Api, FilterSchema, type DbMethod, type Filter } from '@millrace/contract/db';
+import { messageOf } from '@millrace/kit/errors';
+import { refuse } from '../../engine/refusal.js';
+import type { Request } from '../service/call.js';
+
+export const mostRequestBytes = 4 * 1024 * 1024;
+
+// A document of 32 levels takes two of these for each, and a filter may hold one at its end.
+const recursionLimit = 200;
+
+/** Turns the bytes of one method into what the service takes, and its answers into bytes. */
+export class MethodCodec<Rpc extends DbMethod> {
+  readonly #method: DescMethod;
+  readonly #conditions: readonly string[];
+
+  constructor(readonly rpc: Rpc) {
+    this.#method = Api.methods.find(({ name }) => name === rpc)!;
+    this.#conditions = this.#method.input.fields
+      .filter((field) => field.message?.typeName === FilterSchema.typeName)
+      .map((field) => field.localName);
+  }
+
+  decode(bytes: Uint8Array): Request<Rpc> {
+    if (bytes.length > mostRequestBytes) throw tooLarge(bytes.length);
+    const request = this.#read(bytes) as unknown as Record<string, unknown>;
+    for (const name of this.#conditions) {
+      const filter = request[name] as Filter | undefined;
+      if (filter) request[name] = plainFilter(filter);
+    }
+    return request as Request<Rpc>;
+  }
+
+  encode(message: Message): Buffer {
+    const bytes = toBinary(this.#method.output, message);
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  #read(bytes: Uint8Array): Message {
+    try {
+      return fromBinary(this.#method.input, bytes, { readUnknownFields: false, recursionLimit });
+    } catch (error) {
+      const text = `The message is not a ${this.#method.input.name}: ${messageOf(error)}.`;
+      throw refuse('BAD_REQUEST', text, undefined, { cause: error });
+    }
+  }
+}
+
+export function tooLarge(bytes: number | undefined): Error {
+  const size = bytes === undefined ? 'more than' : `${bytes} bytes, more than`;
+  return refuse(
+    'REQUEST_TOO_LARGE',
+    `The request has ${size} the ${mostRequestBytes} that are taken at once; send less.`,
+    { limit_bytes: String(mostRequestBytes) },
+  );
+}
+
+/** The condition as JSON has it. What is not set is left out, so that the engine can tell. */
+function plainFilter({ field, op, value, and, or, not }: Filter): object {
+  return {
+    ...(field !== '' && { field }),
+    ...(op !== '' && { op }),
+    ...(value && { value: plainValue(value) }),
+    ...(and.length > 0 && { and: and.map(plainFilter) }),
+    ...(or.length > 0 && { or: or.map(plainFilter) }),
+    ...(not && { not: plainFilter(not) }),
+  };
+}
+
+function plainValue({ kind }: Value): unknown {
+  switch (kind.case) {
+    case 'listValue':
+      return kind.value.values.map(plainValue);
+    case 'structValue':
+      return Object.fromEntries(
+        Object.entries(kind.value.fields).map(([name, value]) => [name, plainValue(value)]),
+      );
+    case 'numberValue':
+    case 'stringValue':
+    case 'boolValue':
+      return kind.value;
+    case 'nullValue':
+    case undefined:
+      return null;
+  }
+}

@@ -1,0 +1,35 @@
+import { create, toBinary, type Message } from '@bufbuild/protobuf';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import { Metadata, type StatusObject } from '@grpc/grpc-js';
+import { dbErrorDomain, grpcCodes } from '@millrace/contract/db';
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+  StatusSchema,
+} from '@millrace/contract/grpc';
+import { duration } from '../service/values.js';
+import type { CallStatus } from '../status.js';
+
+/** What ends a call on gRPC: the code, and the details for programs as google.rpc.Status. */
+export function grpcStatus(status: CallStatus): StatusObject {
+  const code = grpcCodes[status.code];
+  const { reason, message, metadata, retryAfterMs, violations } = status;
+  const info = create(ErrorInfoSchema, { reason, domain: dbErrorDomain, metadata });
+  const details = [anyPack(ErrorInfoSchema, info)];
+  if (retryAfterMs !== undefined) {
+    const retry = create(RetryInfoSchema, { retryDelay: duration(retryAfterMs) });
+    details.push(anyPack(RetryInfoSchema, retry));
+  }
+  if (violations.length > 0) {
+    const fieldViolations = violations.map(({ pointer, message: description }) => ({
+      field: pointer,
+      description,
+    }));
+    details.push(anyPack(BadRequestSchema, create(BadRequestSchema, { fieldViolations })));
+  }
+  const whole: Message = create(StatusSchema, { code, message, details });
+  const trailer = new Metadata();
+  trailer.set('grpc-status-details-bin', Buffer.from(toBinary(StatusSchema, whole as never)));
+  return { code, details: message, metadata: trailer };
+}

@@ -1,0 +1,22 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { UsageError } from '@millrace/kit/errors';
+import { isUlid } from '@millrace/kit/ulid';
+import type { World } from '@millrace/kit/world';
+
+/** The id of this node: made once for its data directory, and kept there. */
+export function nodeIdOf(directory: string, { clock, random }: World): string {
+  const file = join(directory, 'NODE');
+  if (existsSync(file)) {
+    const id = readFileSync(file, 'utf8').trim();
+    if (isUlid(id)) return id;
+    throw new UsageError(
+      `${file} does not hold the id of a node; remove it to have a new one made`,
+    );
+  }
+  const id = random.ulid(clock.now());
+  const fresh = `${file}.new`;
+  writeFileSync(fresh, `${id}\n`, { mode: 0o600 });
+  renameSync(fresh, file);
+  return id;
+}

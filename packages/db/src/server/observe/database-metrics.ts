@@ -1,0 +1,100 @@
+import { statSync } from 'node:fs';
+import type { Metrics } from '@millrace/kit/metrics';
+import type { Database } from '../../engine/database.js';
+import type { Admission } from '../limits/admission.js';
+import { meterWriter } from './writer-meter.js';
+
+const delayBuckets = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1];
+const flushBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2];
+const sizeBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/** What an operator wants to see of the engine. Returns what stops the measuring. */
+export function measureDatabase(
+  metrics: Metrics,
+  database: Database,
+  admission: Admission,
+): () => void {
+  const { core } = database;
+  const wait = metrics.histogram({
+    name: 'queue_delay_seconds',
+    help: 'How long a write waited for its turn in the writer.',
+    buckets: delayBuckets,
+  });
+  const flush = metrics.histogram({
+    name: 'fsync_duration_seconds',
+    help: 'How long a batch of commits took to reach the disk.',
+    buckets: flushBuckets,
+  });
+  const [waits, flushes] = [wait.of({}), flush.of({})];
+  meterWriter(core, {
+    waited: (delayMs) => {
+      waits.observe(delayMs / 1000);
+      admission.waited(delayMs);
+    },
+    flushed: (durationMs) => flushes.observe(durationMs / 1000),
+  });
+  const stop = countCommits(metrics, database);
+  describeState(metrics, database);
+  describeAdmission(metrics, admission);
+  return stop;
+}
+
+function countCommits(metrics: Metrics, { core }: Database): () => void {
+  const commits = metrics.counter({ name: 'commits_total', help: 'Commits since the start.' });
+  const sizes = metrics.histogram({
+    name: 'commit_batch_size',
+    help: 'Commits that shared one flush to the disk.',
+    buckets: sizeBuckets,
+  });
+  let counted = core.durable.seq;
+  return core.onDurable(() => {
+    const fresh = core.durable.seq - counted;
+    counted = core.durable.seq;
+    if (fresh <= 0) return;
+    commits.inc({}, fresh);
+    sizes.observe({}, fresh);
+  });
+}
+
+function describeState(metrics: Metrics, database: Database): void {
+  const { core } = database;
+  const gauge = (name: string, help: string, read: () => number) =>
+    metrics.gauge({ name, help, read });
+  gauge('seq', 'The last commit that is on disk.', () => core.durable.seq);
+  gauge('oldest_seq', 'The oldest commit a watch can start at.', () => core.durable.oldestSeq);
+  gauge('epoch', 'One more with every promotion.', () => core.durable.epoch);
+  gauge('log_bytes', 'Bytes of the change log.', () => core.durable.logBytes);
+  gauge('log_lag_commits', 'How many commits the slowest watch is behind.', () => {
+    const oldest = database.watches.oldestSeq;
+    return oldest === undefined ? 0 : Math.max(0, core.durable.seq - oldest);
+  });
+  gauge('readers', 'Snapshots that are open.', () => core.snapshots.size);
+  gauge('oldest_reader_commits', 'How many commits the oldest open snapshot is behind.', () => {
+    let oldest = core.durable.seq;
+    for (const { seq } of core.snapshots) oldest = Math.min(oldest, seq);
+    return core.durable.seq - oldest;
+  });
+  gauge('transactions', 'Transactions that are open.', () => database.transactions.size);
+  gauge('writer_backlog', 'Writes that wait for their turn.', () => core.writer.backlog);
+  gauge('file_bytes', 'Size of the data file.', () => statSync(core.tables.path).size);
+  gauge('durability_relaxed', '1 when a write is answered before it is on disk.', () =>
+    core.options.durability === 'relaxed' ? 1 : 0,
+  );
+}
+
+function describeAdmission(metrics: Metrics, admission: Admission): void {
+  const gauge = (name: string, help: string, read: () => number) =>
+    metrics.gauge({ name, help, read });
+  gauge('calls_in_flight', 'Calls that are under way, without watches.', () => admission.inflight);
+  gauge('watches', 'Watches that are open.', () => admission.watches);
+  gauge('admitted_share', 'Share of calls taken in; below 1 load is shed.', () => admission.share);
+  gauge('loop_delay_seconds', 'How late the event loop was when last looked at.', () => {
+    return admission.delayMs / 1000;
+  });
+  const shed = metrics.counter({
+    name: 'shed_calls_total',
+    help: 'Calls that were shed, by what was too much.',
+    labelNames: ['cause'],
+  });
+  admission.onShed = (cause) => shed.inc({ cause });
+}

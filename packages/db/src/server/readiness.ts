@@ -1,0 +1,56 @@
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+
+export interface Finding {
+  isReady: boolean;
+  /** `ok`, or what is wrong. */
+  checks: { database: string; data_directory: string };
+}
+
+export interface ReadinessOptions {
+  clock: Clock;
+  /** The data directory. */
+  directory: string;
+  /** `ok`, or why the database does not serve. */
+  database: () => string;
+}
+
+const keptMs = 1_000;
+
+/** Ready: the database is open, and a probe file can be written in its directory. */
+export class Readiness {
+  #probe: Promise<string> | undefined;
+  #probedAt = -Infinity;
+
+  constructor(private readonly options: ReadinessOptions) {}
+
+  async look(): Promise<Finding> {
+    const { clock, database } = this.options;
+    const now = clock.monotonic();
+    if (!this.#probe || now - this.#probedAt >= keptMs) {
+      this.#probedAt = now;
+      this.#probe = this.#write();
+    }
+    const checks = { data_directory: await this.#probe, database: database() };
+    return { isReady: checks.database === 'ok' && checks.data_directory === 'ok', checks };
+  }
+
+  async #write(): Promise<string> {
+    const file = join(this.options.directory, `.ready-${process.pid}`);
+    try {
+      const handle = await open(file, 'w', 0o600);
+      try {
+        await handle.writeFile('probe\n');
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rm(file);
+      return 'ok';
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http';
+import { refuse } from '../../engine/refusal.js';
+import { mostRequestBytes, tooLarge } from '../grpc/codec.js';
+import { badField, parseJson } from '../service/values.js';
+
+const noBytes = Buffer.alloc(0);
+
+/** The bytes of the body; at most as many as a gRPC message may have. */
+export function readBody(request: IncomingMessage): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? Number.NaN);
+  if (announced === 0) return Promise.resolve(noBytes);
+  return new Promise((resolve, reject) => {
+    if (announced > mostRequestBytes) {
+      // Read on, so that a client which sends first and listens later hears the answer.
+      request.resume();
+      reject(tooLarge(announced));
+      return;
+    }
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const onData = (chunk: Buffer) => {
+      length += chunk.length;
+      chunks.push(chunk);
+      if (length <= mostRequestBytes) return;
+      request.removeListener('data', onData);
+      request.removeListener('end', onEnd);
+      request.resume();
+      reject(tooLarge(undefined));
+    };
+    const onEnd = () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length));
+    request.on('data', onData);
+    request.on('end', onEnd);
+    request.on('close', () => {
+      if (!request.complete) reject(refuse('CANCELLED', 'The caller left before its body ended.'));
+    });
+  });
+}
+
+/** The body as JSON; nothing at all is an empty object. */
+export function parseBody(request: IncomingMessage, bytes: Buffer): unknown {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw badField('Content-Encoding', `${encoding} is not taken: send the body as it is`);
+  }
+  if (bytes.length === 0) return {};
+  return parseJson(bytes, (problem) => refuse('BAD_REQUEST', `The body ${problem}.`));
+}

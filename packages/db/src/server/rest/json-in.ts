@@ -1,0 +1,256 @@
+import { ScalarType, type DescEnum, type DescField, type DescMessage } from '@bufbuild/protobuf';
+import { dbGrpcOnlyFields, FilterSchema } from '@millrace/contract/db';
+import { suggestion } from '@millrace/kit/nearest';
+import { badField } from '../service/values.js';
+import { durationFrom } from './durations.js';
+import { kindOf } from './kind-of.js';
+
+/** Makes the value of a field from JSON; `path` names the field in errors. */
+type Read = (value: unknown, path: string) => unknown;
+
+interface Field {
+  readonly name: string;
+  readonly local: string;
+  readonly isList: boolean;
+  /** A list's item, or the value itself. */
+  readonly read: Read;
+  /** From the text of a query parameter. */
+  readonly readText: (text: string, path: string) => unknown;
+}
+
+/** Reads the requests of one method from JSON, from a query and from a path. */
+export class RequestReader {
+  readonly #message: MessageReader;
+
+  constructor(desc: DescMessage) {
+    this.#message = readerOf(desc);
+  }
+
+  /** The request that the path and the body make. */
+  fromBody(path: Readonly<Record<string, string>>, body: unknown): Record<string, unknown> {
+    const request = this.#message.fresh();
+    this.#message.fill(request, body, '');
+    for (const [name, text] of Object.entries(path)) {
+      const { local } = this.#message.fieldOf(name, '');
+      const given = request[local];
+      if (given !== '' && given !== text) {
+        throw badField(name, `is ${JSON.stringify(given)} in the body and another in the path`);
+      }
+      request[local] = text;
+    }
+    return request;
+  }
+
+  /** The request that the path and the query make. Only `known` parameters are taken. */
+  fromQuery(
+    path: Readonly<Record<string, string>>,
+    query: Iterable<readonly [string, string]>,
+    known: readonly string[],
+  ): Record<string, unknown> {
+    const request = this.#message.fresh();
+    const seen = new Set<string>();
+    for (const [name, text] of query) {
+      const field = this.#message.fieldOf(name, '', known);
+      if (field.isList) {
+        const items = text.split(',').filter((item) => item !== '');
+        const before = request[field.local] as unknown[];
+        request[field.local] = [...before, ...items.map((item) => field.readText(item, name))];
+        continue;
+      }
+      if (seen.has(field.name)) throw badField(name, 'is given twice');
+      seen.add(field.name);
+      request[field.local] = field.readText(text, name);
+    }
+    for (const [name, text] of Object.entries(path)) {
+      request[this.#message.fieldOf(name, '').local] = text;
+    }
+    return request;
+  }
+}
+
+class MessageReader {
+  readonly #fields = new Map<string, Field>();
+  readonly #grpcOnly: ReadonlySet<string>;
+  readonly #names: string[] = [];
+  readonly #fresh: () => Record<string, unknown>;
+
+  constructor(desc: DescMessage) {
+    this.#grpcOnly = new Set(dbGrpcOnlyFields[desc.name]);
+    const defaults = desc.fields.map((field): [string, () => unknown] => {
+      const isList = field.fieldKind === 'list';
+      const value = isList ? undefined : defaultOf(field);
+      return [field.localName, isList ? () => [] : () => value];
+    });
+    this.#fresh = () => {
+      const message: Record<string, unknown> = { $typeName: desc.typeName };
+      for (const [name, make] of defaults) message[name] = make();
+      return message;
+    };
+    for (const field of desc.fields) {
+      if (this.#grpcOnly.has(field.name)) continue;
+      const compiled = compile(field);
+      this.#names.push(field.name);
+      this.#fields.set(field.name, compiled);
+      this.#fields.set(field.jsonName, compiled);
+    }
+  }
+
+  fresh(): Record<string, unknown> {
+    return this.#fresh();
+  }
+
+  /** The field of this name, in either spelling; only one of `known` where that is given. */
+  fieldOf(name: string, path: string, known?: readonly string[]): Field {
+    const field = this.#fields.get(name);
+    if (field && (known?.includes(field.name) ?? true)) return field;
+    if (this.#grpcOnly.has(name)) throw badField(path + name, 'travels on gRPC alone');
+    throw badField(path + name, `is not known here${suggestion(name, known ?? this.#names)}`);
+  }
+
+  fill(message: Record<string, unknown>, json: unknown, path: string): void {
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+      throw badField(path === '' ? 'The body' : path, `must be an object, not ${kindOf(json)}`);
+    }
+    const prefix = path === '' ? '' : `${path}.`;
+    const seen = new Set<string>();
+    for (const [name, value] of Object.entries(json)) {
+      const field = this.fieldOf(name, prefix);
+      const at = prefix + name;
+      if (seen.has(field.name)) throw badField(at, 'is given twice, in two spellings');
+      seen.add(field.name);
+      // As proto3 has it: null is a field that is not set.
+      if (value === null) continue;
+      message[field.local] = field.isList ? listOf(field, value, at) : field.read(value, at);
+    }
+  }
+}
+
+const readers = new Map<string, MessageReader>();
+
+function readerOf(desc: DescMessage): MessageReader {
+  let reader = readers.get(desc.typeName);
+  if (!reader) readers.set(desc.typeName, (reader = new MessageReader(desc)));
+  return reader;
+}
+
+function listOf(field: Field, value: unknown, path: string): unknown[] {
+  if (!Array.isArray(value)) throw badField(path, `must be a list, not ${kindOf(value)}`);
+  return value.map((item: unknown, i) => field.read(item, `${path}[${i}]`));
+}
+
+const noBytes = new Uint8Array(0);
+
+function defaultOf(field: DescField): unknown {
+  if (field.fieldKind === 'message' || field.proto.proto3Optional) return undefined;
+  if (field.fieldKind === 'enum') return 0;
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return '';
+    case ScalarType.BOOL:
+      return false;
+    case ScalarType.BYTES:
+      return noBytes;
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return 0n;
+    default:
+      return 0;
+  }
+}
+
+function compile(field: DescField): Field {
+  const read = readerFor(field);
+  const isBoolean = field.scalar === ScalarType.BOOL;
+  const readText = (text: string, path: string): unknown => {
+    if (isBoolean) return booleanOf(text, path);
+    if (field.message?.typeName === FilterSchema.typeName) return filterOf(text, path);
+    return read(text, path);
+  };
+  const isList = field.fieldKind === 'list';
+  return { name: field.name, local: field.localName, isList, read, readText };
+}
+
+function readerFor(field: DescField): Read {
+  if (field.enum) return enumReader(field.enum);
+  if (field.message) return messageReader(field.message);
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return readString;
+    case ScalarType.BOOL:
+      return readBoolean;
+    case ScalarType.UINT32:
+      return (value, path) => readWhole(value, path, 2 ** 32 - 1);
+    case ScalarType.UINT64:
+      return (value, path) => BigInt(readWhole(value, path, Number.MAX_SAFE_INTEGER));
+    default:
+      throw new Error(`${field.parent.name}.${field.name}: REST has no form for this type`);
+  }
+}
+
+function messageReader(desc: DescMessage): Read {
+  switch (desc.typeName) {
+    // The engine looks at documents and conditions itself, and says more about them.
+    case 'google.protobuf.Struct':
+    case FilterSchema.typeName:
+      return (value) => value;
+    case 'google.protobuf.Duration':
+      return durationFrom;
+    default:
+      return (value, path) => {
+        const reader = readerOf(desc);
+        const message = reader.fresh();
+        reader.fill(message, value, path);
+        return message;
+      };
+  }
+}
+
+function enumReader(desc: DescEnum): Read {
+  const numbers = new Map<string, number>();
+  const prefix = desc.sharedPrefix?.toUpperCase() ?? '';
+  for (const { name, number } of desc.values) {
+    numbers.set(name, number);
+    numbers.set(name.slice(prefix.length), number);
+  }
+  const shown = desc.values.filter(({ number }) => number !== 0);
+  const names = shown.map(({ name }) => name.slice(prefix.length)).join(', ');
+  return (value, path) => {
+    const number = typeof value === 'string' ? numbers.get(value) : value;
+    if (typeof number === 'number' && desc.value[number]) return number;
+    const given = typeof value === 'string' ? JSON.stringify(value) : kindOf(value);
+    throw badField(path, `must be one of ${names}, not ${given}`);
+  };
+}
+
+function readString(value: unknown, path: string): string {
+  if (typeof value !== 'string') throw badField(path, `must be a text, not ${kindOf(value)}`);
+  if (!value.isWellFormed()) throw badField(path, 'has a lone surrogate, which is not Unicode');
+  return value;
+}
+
+function readBoolean(value: unknown, path: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw badField(path, `must be true or false, not ${kindOf(value)}`);
+}
+
+function readWhole(value: unknown, path: string, most: number): number {
+  const number = typeof value === 'string' && /^\d{1,20}$/.test(value) ? Number(value) : value;
+  if (typeof number === 'number' && Number.isInteger(number) && number >= 0 && number <= most) {
+    return number;
+  }
+  throw badField(path, `must be a whole number from 0 to ${most}, not ${kindOf(value)}`);
+}
+
+function booleanOf(text: string, path: string): boolean {
+  if (text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0') return false;
+  throw badField(path, `must be true or false, not ${JSON.stringify(text)}`);
+}
+
+function filterOf(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badField(path, 'must be JSON such as {"field":"age","op":"gt","value":18}');
+  }
+}

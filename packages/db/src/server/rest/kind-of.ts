@@ -1,0 +1,8 @@
+/** What kind of JSON a value is, for an error text. */
+export function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'string') return 'a text';
+  return value === undefined ? 'nothing' : String(value);
+}

@@ -1,0 +1,94 @@
+import type { IncomingMessage } from 'node:http';
+import { Database as Api, UpdateMode, type DbRoute } from '@millrace/contract/db';
+import { badField } from '../service/values.js';
+import { parseBody, readBody } from './body.js';
+import { chooseForm, formsOf } from './forms.js';
+import { RequestReader } from './json-in.js';
+import { jsonShower } from './json-out.js';
+import { parseQuery } from './query.js';
+import type { StreamForm } from './streams.js';
+
+const pageRecords = 100;
+const mostPageRecords = 10_000;
+
+const modes: Partial<Record<DbRoute['method'], UpdateMode>> = {
+  PUT: UpdateMode.REPLACE,
+  PATCH: UpdateMode.MERGE,
+};
+
+/** One HTTP binding of a method: how its request is read and its answer is written. */
+export class Operation {
+  readonly forms: ReadonlyMap<string, StreamForm> | undefined;
+  readonly show: (message: unknown) => Record<string, unknown>;
+  readonly #reader: RequestReader;
+  readonly #mode: UpdateMode | undefined;
+
+  constructor(readonly route: DbRoute) {
+    const method = Api.methods.find(({ name }) => name === route.rpc)!;
+    this.#reader = new RequestReader(method.input);
+    this.show = jsonShower(method.output);
+    this.forms = route.streaming ? formsOf(route) : undefined;
+    const hasMode = method.input.fields.some(({ name }) => name === 'mode');
+    this.#mode = hasMode ? modes[route.method] : undefined;
+  }
+
+  async read(
+    request: IncomingMessage,
+    path: Readonly<Record<string, string>>,
+    queryText: string,
+  ): Promise<Record<string, unknown>> {
+    const query = parseQuery(queryText);
+    const bytes = await readBody(request);
+    if (this.route.body === '') {
+      checkNoBody(request, bytes);
+      return this.#finish(this.#reader.fromQuery(path, query, this.route.queryFields), request);
+    }
+    const [stray] = query;
+    if (stray) throw badField(stray[0], 'is no parameter of the query; send it in the body');
+    const body = this.#reader.fromBody(path, parseBody(request, bytes));
+    return this.#finish(body, request);
+  }
+
+  chooseForm(request: IncomingMessage): StreamForm {
+    return chooseForm(this.forms!, request.headers.accept);
+  }
+
+  #finish(message: Record<string, unknown>, request: IncomingMessage): Record<string, unknown> {
+    if (this.#mode !== undefined) this.#setMode(message);
+    if (this.route.rpc === 'Find') this.#setLimit(message, request);
+    if (this.route.rpc === 'Watch') setPosition(message, request);
+    return message;
+  }
+
+  #setMode(message: Record<string, unknown>): void {
+    const given = message['mode'];
+    if (given !== UpdateMode.UNSPECIFIED && given !== this.#mode) {
+      const { method } = this.route;
+      const does =
+        method === 'PUT'
+          ? 'replaces: leave it out or send PATCH'
+          : 'merges: leave it out or send PUT';
+      throw badField('mode', `contradicts ${method}, which ${does}`);
+    }
+    message['mode'] = this.#mode;
+  }
+
+  /** A page has an end; a stream has as much as there is. */
+  #setLimit(message: Record<string, unknown>, request: IncomingMessage): void {
+    if (this.chooseForm(request).contentType !== 'application/json') return;
+    message['limit'] = Math.min(Number(message['limit']) || pageRecords, mostPageRecords);
+  }
+}
+
+/** A browser that reconnects sends the same address again: what it has seen last wins. */
+function setPosition(message: Record<string, unknown>, request: IncomingMessage): void {
+  const lastEvent = request.headers['last-event-id'];
+  if (typeof lastEvent !== 'string' || lastEvent === '') return;
+  message['resumeToken'] = lastEvent;
+  message['startSeq'] = 0n;
+}
+
+function checkNoBody(request: IncomingMessage, bytes: Buffer): void {
+  if (bytes.length === 0 || bytes.toString('latin1').trim() === '{}') return;
+  throw badField('The body', `of a ${request.method} is not read: send its fields in the query`);
+}

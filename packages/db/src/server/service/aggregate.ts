@@ -1,0 +1,88 @@
+import type { AggregateGroup as GroupMessage, AggregateResponse } from '@millrace/contract/db';
+import { checkCollectionName } from '../../engine/documents.js';
+import type { AggregateGroup } from '../../engine/query/aggregate.js';
+import { checkAggregate } from '../../engine/query/aggregate-query.js';
+import type { Request, StreamingMethods } from './call.js';
+import { planMessage } from './find.js';
+import type { ServiceParts } from './parts.js';
+import { checkReadSeq, reachSeq } from './reach-seq.js';
+import { jsonBytes } from './records.js';
+import { noteSlowQuery } from './slow-query.js';
+import { stoppableAggregate } from './stoppable-queries.js';
+import type { TransactionDesk } from './transactions.js';
+import { wantsJson } from './values.js';
+
+const mostBatchGroups = 256;
+const mostBatchBytes = 256 * 1024;
+const noBytes = new Uint8Array(0);
+
+export function aggregateMethod(
+  parts: ServiceParts,
+  desk: TransactionDesk,
+): StreamingMethods['Aggregate'] {
+  return async function* aggregateRecords(request, context) {
+    checkCollectionName(request.collection);
+    const json = wantsJson(request.encoding);
+    const query = checkAggregate(aggregateQuery(request));
+    const { collection } = request;
+    const transaction = desk.of(request.txId, context);
+    if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
+    else await reachSeq(parts, request.minSeq, context);
+
+    const place = { collection, transaction, signal: context.signal };
+    const { groups, plan, readSeq } = await stoppableAggregate(parts.database.core, place, query);
+    noteSlowQuery(parts, context, { method: 'Aggregate', collection, query, plan });
+    let sent = 0;
+    for (const batch of batchesOf(groups, json)) {
+      sent += batch.length;
+      const message: AggregateResponse = {
+        $typeName: 'millrace.db.v1.AggregateResponse',
+        groups: batch,
+        readSeq: BigInt(readSeq),
+      };
+      if (request.explain && sent === groups.length) message.plan = planMessage(plan);
+      yield message;
+    }
+  };
+}
+
+function aggregateQuery(request: Request<'Aggregate'>) {
+  return {
+    filter: request.filter ?? undefined,
+    groupBy: request.groupBy,
+    aggregates: request.aggregates.map(({ name, op, field }) => ({
+      name,
+      op,
+      ...(field !== '' && { field }),
+    })),
+    having: request.having ?? undefined,
+    orderBy: request.orderBy.map(({ field, desc }) => ({ field, desc })),
+    limit: request.limit,
+    explain: request.explain,
+  };
+}
+
+/** At least one batch, be it empty: a stream without a message would not say what was read. */
+function* batchesOf(groups: readonly AggregateGroup[], json: boolean): Iterable<GroupMessage[]> {
+  let batch: GroupMessage[] = [];
+  let bytes = 0;
+  for (const group of groups) {
+    const keyJson = jsonBytes(group.key);
+    const valuesJson = jsonBytes(group.values);
+    const size = keyJson.length + valuesJson.length;
+    if (batch.length === mostBatchGroups || (batch.length > 0 && bytes + size > mostBatchBytes)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    bytes += size;
+    batch.push({
+      $typeName: 'millrace.db.v1.AggregateGroup',
+      count: BigInt(group.count),
+      keyJson: json ? keyJson : noBytes,
+      valuesJson: json ? valuesJson : noBytes,
+      ...(!json && { key: group.key, values: group.values }),
+    });
+  }
+  yield batch;
+}

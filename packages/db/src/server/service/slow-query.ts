@@ -1,0 +1,52 @@
+import type { Condition } from '../../engine/query/filter.js';
+import type { PlanReport } from '../../engine/query/source.js';
+import type { CallContext } from './call.js';
+import type { ServiceParts } from './parts.js';
+
+export interface FinishedQuery {
+  method: 'Find' | 'Aggregate';
+  collection: string;
+  query: { readonly condition: Condition };
+  plan: PlanReport;
+}
+
+/** Logs a query that worked for long, with its plan and without the values it asked for. */
+export function noteSlowQuery(
+  parts: Pick<ServiceParts, 'log' | 'slowQueryMs'>,
+  context: CallContext,
+  { method, collection, query, plan }: FinishedQuery,
+): void {
+  if (parts.slowQueryMs === 0 || plan.elapsedMs < parts.slowQueryMs) return;
+  parts.log.warn(
+    {
+      method,
+      collection,
+      principal: context.principal.id,
+      filter: shapeOf(query.condition),
+      plan: {
+        index: plan.index,
+        rows_scanned: plan.rowsScanned,
+        rows_returned: plan.rowsReturned,
+        full_scan: plan.fullScan,
+        sorted_in_memory: plan.sortedInMemory,
+        elapsed_ms: Math.round(plan.elapsedMs * 100) / 100,
+      },
+    },
+    'slow query',
+  );
+}
+
+/** `(age gt and (name eq or name prefix))`: people's data has no place in a log. */
+function shapeOf(condition: Condition): string {
+  switch (condition.kind) {
+    case 'all':
+      return '';
+    case 'and':
+    case 'or':
+      return `(${condition.parts.map(shapeOf).join(` ${condition.kind} `)})`;
+    case 'not':
+      return `not ${shapeOf(condition.part)}`;
+    case 'test':
+      return `${condition.field.text} ${condition.op}`;
+  }
+}

@@ -1,0 +1,109 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  CollectionStatusSchema,
+  FollowerStatusSchema,
+  IndexStatusSchema,
+  ReplicationStatusResponseSchema,
+  SavedTailSchema,
+  type CollectionStatus,
+} from '@millrace/contract/db';
+import type { CollectionInfo } from '../../engine/catalog.js';
+import { lineageOf } from '../../engine/format.js';
+import { checkFind } from '../../engine/query/query.js';
+import type { CallContext, UnaryMethods } from './call.js';
+import type { ServiceParts } from './parts.js';
+import type { FollowerState, SavedTailState } from './replication.js';
+import { stoppableFind } from './stoppable-queries.js';
+import { duration, timestamp } from './values.js';
+
+export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStatus'] {
+  return async (request, context) => {
+    if (request.peer) parts.replication.meet(request.peer, 'ReplicationStatus', context);
+    const { core } = parts.database;
+    const collections = request.includeCollections ? await collectionsOf(parts, context) : [];
+    const place = parts.replication.state();
+    const { state, durable } = core;
+    return create(ReplicationStatusResponseSchema, {
+      role: place.role,
+      epoch: BigInt(state.epoch),
+      seq: BigInt(state.seq),
+      durableSeq: BigInt(durable.seq),
+      oldestSeq: BigInt(durable.oldestSeq),
+      lineageId: lineageOf(core.tables),
+      leaderAddress: place.leaderAddress,
+      leaderSeq: BigInt(place.leaderSeq),
+      lag: BigInt(place.lag),
+      ...(place.lagMs !== undefined && { lagTime: duration(place.lagMs) }),
+      state: place.state,
+      followers: place.followers.map((follower) => followerStatus(follower, durable.seq)),
+      durability: core.options.durability === 'relaxed' ? 'relaxed' : 'full',
+      nodeId: parts.nodeId,
+      version: parts.version,
+      minAcks: place.minAcks,
+      savedTails: place.savedTails.map(savedTail),
+      collections,
+    });
+  };
+}
+
+function followerStatus(follower: FollowerState, seq: number) {
+  const { followerId, ackedSeq, connectedAt, lastAckAt, address } = follower;
+  return create(FollowerStatusSchema, {
+    followerId,
+    ackedSeq: BigInt(ackedSeq),
+    lag: BigInt(Math.max(0, seq - ackedSeq)),
+    ...(connectedAt !== undefined && { connectedAt: timestamp(connectedAt) }),
+    ...(lastAckAt !== undefined && { lastAckAt: timestamp(lastAckAt) }),
+    address,
+  });
+}
+
+function savedTail({ file, firstSeq, lastSeq, epoch, savedAt }: SavedTailState) {
+  return create(SavedTailSchema, {
+    file,
+    firstSeq: BigInt(firstSeq),
+    lastSeq: BigInt(lastSeq),
+    epoch: BigInt(epoch),
+    savedAt: timestamp(savedAt),
+  });
+}
+
+async function collectionsOf(
+  parts: ServiceParts,
+  context: CallContext,
+): Promise<CollectionStatus[]> {
+  const infos = [...parts.database.collections()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const statuses: CollectionStatus[] = [];
+  for (const info of infos) {
+    statuses.push(
+      create(CollectionStatusSchema, {
+        name: info.name,
+        records: BigInt(await countRecords(parts, info, context)),
+        indexes: info.indexes.map(({ definition, state }) =>
+          create(IndexStatusSchema, {
+            name: definition.fields.join(','),
+            fields: [...definition.fields],
+            unique: definition.unique ?? false,
+            sparse: definition.sparse ?? false,
+            state,
+          }),
+        ),
+        ...(info.defaultTtlMs > 0 && { defaultTtl: duration(info.defaultTtlMs) }),
+      }),
+    );
+  }
+  return statuses;
+}
+
+async function countRecords(
+  parts: ServiceParts,
+  { name }: CollectionInfo,
+  context: CallContext,
+): Promise<number> {
+  const place = { collection: name, transaction: undefined, signal: context.signal };
+  const query = checkFind({ countOnly: true });
+  for await (const { end } of stoppableFind(parts.database.core, place, query)) {
+    if (end) return end.count ?? 0;
+  }
+  return 0;
+}

@@ -1,0 +1,82 @@
+import type { CollectionInfo } from '../../engine/catalog.js';
+import type { Core } from '../../engine/core.js';
+import { aggregate, type AggregateResult } from '../../engine/query/aggregate.js';
+import type { CheckedAggregate } from '../../engine/query/aggregate-query.js';
+import type { Condition } from '../../engine/query/filter.js';
+import { find, type FindBatch } from '../../engine/query/find.js';
+import { compilePredicate } from '../../engine/query/predicate.js';
+import type { CheckedFind } from '../../engine/query/query.js';
+import { Slice } from '../../engine/query/slice.js';
+import type { QuerySource } from '../../engine/query/source.js';
+import type { ReadView } from '../../engine/read-view.js';
+import type { Transaction } from '../../engine/transactions.js';
+
+export interface QueryPlace {
+  collection: string;
+  transaction: Transaction | undefined;
+  signal: AbortSignal;
+}
+
+/** As the engine's own find, but a signal stops it within milliseconds, wherever it is. */
+export async function* stoppableFind(
+  core: Core,
+  place: QueryPlace,
+  query: CheckedFind,
+): AsyncGenerator<FindBatch & { readSeq: number }, void, void> {
+  const [source, done] = sourceOf(core, place, query.condition);
+  try {
+    const readSeq = source.view.seq;
+    for await (const batch of find(source, query)) {
+      place.signal.throwIfAborted();
+      yield { ...batch, readSeq };
+    }
+  } finally {
+    done();
+  }
+}
+
+export async function stoppableAggregate(
+  core: Core,
+  place: QueryPlace,
+  query: CheckedAggregate,
+): Promise<AggregateResult & { readSeq: number }> {
+  const [source, done] = sourceOf(core, place, query.condition);
+  try {
+    return { ...(await aggregate(source, query)), readSeq: source.view.seq };
+  } finally {
+    done();
+  }
+}
+
+function sourceOf(
+  core: Core,
+  { collection: name, transaction, signal }: QueryPlace,
+  condition: Condition,
+): [QuerySource, () => void] {
+  const { clock } = core;
+  // A collection that nobody has written to yet answers like an empty one.
+  const collection: CollectionInfo = core.catalog.find(name) ?? {
+    id: 0,
+    name,
+    indexes: [],
+    defaultTtlMs: 0,
+  };
+  const slice = new Slice({ monotonic: () => clock.monotonic(), pause: () => nextTurn(signal) });
+  const from = (view: ReadView): QuerySource => ({ view, collection, now: clock.now(), slice });
+  if (!transaction) {
+    const view = core.snapshot();
+    return [from(view), () => view.done()];
+  }
+  transaction.use();
+  // What the query did not find must still not be there when the transaction commits.
+  transaction.notePredicate({ collection: name, matches: compilePredicate(condition) });
+  const overlay = transaction.overlay(collection.id);
+  const seen = { ...collection, indexes: transaction.usableIndexes(collection) };
+  return [{ ...from(transaction.view), collection: seen, overlay }, () => undefined];
+}
+
+function nextTurn(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) =>
+    setImmediate(() => (signal.aborted ? reject(signal.reason) : resolve())),
+  );
+}

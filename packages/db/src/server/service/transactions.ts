@@ -1,0 +1,120 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  BeginTxResponseSchema,
+  CommitTxResponseSchema,
+  RollbackTxResponseSchema,
+  type BeginTxResponse,
+} from '@millrace/contract/db';
+import { refuse } from '../../engine/refusal.js';
+import { checkRequestId, requestIdReused, requestMemoryMs } from '../../engine/requests.js';
+import type { Transaction } from '../../engine/transactions.js';
+import type { CallContext, Request, UnaryMethods } from './call.js';
+import type { ServiceParts } from './parts.js';
+import { durationMs, timestamp } from './values.js';
+import { reachSeq } from './reach-seq.js';
+
+/** Each holds a snapshot and up to 8 MiB, so there is an end to them. */
+export const mostTransactions = 256;
+
+interface Begun {
+  owner: string;
+  readOnly: boolean;
+  at: number;
+}
+
+interface BegunByRequest {
+  fingerprint: string;
+  answer: BeginTxResponse;
+  at: number;
+}
+
+/** Whose transaction is whose: one that another principal began is not there for a caller. */
+export class TransactionDesk {
+  readonly #begun = new Map<string, Begun>();
+  readonly #byRequest = new Map<string, BegunByRequest>();
+
+  constructor(private readonly parts: ServiceParts) {}
+
+  /** The transaction a request belongs to; undefined when it belongs to none. */
+  of(txId: string, context: CallContext): Transaction | undefined {
+    if (txId === '') return undefined;
+    this.#checkOwner(txId, context);
+    return this.parts.database.transactions.use(txId);
+  }
+
+  get methods(): Pick<UnaryMethods, 'BeginTx' | 'CommitTx' | 'RollbackTx'> {
+    return {
+      BeginTx: (request, context) => this.#begin(request, context),
+      CommitTx: async ({ txId }, context) => {
+        this.#checkOwner(txId, context);
+        if (!this.#begun.get(txId)?.readOnly) this.parts.replication.checkWritable();
+        const { seq, operations, committedAt } =
+          await this.parts.database.transactions.commit(txId);
+        if (operations > 0) await this.parts.replication.confirmed(seq, context);
+        return create(CommitTxResponseSchema, {
+          seq: BigInt(seq),
+          operations,
+          committedAt: timestamp(committedAt),
+        });
+      },
+      RollbackTx: ({ txId }, context) => {
+        this.#checkOwner(txId, context);
+        this.parts.database.transactions.rollback(txId);
+        return create(RollbackTxResponseSchema);
+      },
+    };
+  }
+
+  async #begin(request: Request<'BeginTx'>, context: CallContext): Promise<BeginTxResponse> {
+    const { requestId, readOnly } = request;
+    const timeoutMs = durationMs(request.timeout, 'timeout');
+    const now = this.parts.clock.now();
+    this.#forget(now);
+    const name = `${context.principal.id}\n${requestId}`;
+    const fingerprint = JSON.stringify([readOnly, timeoutMs ?? null, String(request.minSeq)]);
+    if (requestId !== '') {
+      checkRequestId(requestId);
+      const before = this.#byRequest.get(name);
+      if (before && before.fingerprint !== fingerprint) throw requestIdReused(requestId);
+      if (before) return before.answer;
+    }
+    if (!readOnly) this.parts.replication.checkWritable();
+    await reachSeq(this.parts, request.minSeq, context);
+    // A repetition may have begun it while this call waited for its commit.
+    const meanwhile = requestId === '' ? undefined : this.#byRequest.get(name);
+    if (meanwhile?.fingerprint === fingerprint) return meanwhile.answer;
+    const { transactions } = this.parts.database;
+    if (transactions.size >= mostTransactions) {
+      throw refuse('TX_LIMIT', `There are ${mostTransactions} transactions open; try again later.`);
+    }
+    const transaction = transactions.begin({ readOnly, ...(timeoutMs && { timeoutMs }) });
+    this.#begun.set(transaction.id, { owner: context.principal.id, readOnly, at: now });
+    const answer = create(BeginTxResponseSchema, {
+      txId: transaction.id,
+      readSeq: BigInt(transaction.readSeq),
+      expiresAt: timestamp(transaction.expiresAt),
+    });
+    if (requestId !== '') this.#byRequest.set(name, { fingerprint, answer, at: now });
+    return answer;
+  }
+
+  #checkOwner(txId: string, context: CallContext): void {
+    const begun = this.#begun.get(txId);
+    if (begun === undefined || begun.owner === context.principal.id) return;
+    throw refuse('TX_NOT_FOUND', `There is no transaction ${txId}; it may have ended.`, {
+      tx_id: txId,
+    });
+  }
+
+  /** What ended is remembered as long as its commit may be repeated. */
+  #forget(now: number): void {
+    for (const notes of [this.#begun, this.#byRequest]) {
+      for (const [name, { at }] of notes) {
+        if (now - at <= requestMemoryMs + longestLifeMs) break;
+        notes.delete(name);
+      }
+    }
+  }
+}
+
+const longestLifeMs = 60_000;

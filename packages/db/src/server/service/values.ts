@@ -1,0 +1,109 @@
+import { isUtf8 } from 'node:buffer';
+import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
+import { DataEncoding, UpdateMode } from '@millrace/contract/db';
+import { messageOf } from '@millrace/kit/errors';
+import { refuse } from '../../engine/refusal.js';
+import type { UpdateMode as EngineMode } from '../../engine/operations.js';
+
+/** A refusal of one field of the request, which it names. */
+export function badField(field: string, problem: string): Error {
+  const end = problem.endsWith('?') ? '' : '.';
+  return refuse('BAD_REQUEST', `${field} ${problem}${end}`, undefined, {
+    errors: [{ pointer: field, message: problem }],
+  });
+}
+
+export function timestamp(time: number): Timestamp {
+  const seconds = Math.floor(time / 1000);
+  return {
+    $typeName: 'google.protobuf.Timestamp',
+    seconds: BigInt(seconds),
+    nanos: Math.round((time - seconds * 1000) * 1e6),
+  };
+}
+
+export function duration(lengthMs: number): Duration {
+  const seconds = Math.floor(lengthMs / 1000);
+  return {
+    $typeName: 'google.protobuf.Duration',
+    seconds: BigInt(seconds),
+    nanos: Math.round((lengthMs - seconds * 1000) * 1e6),
+  };
+}
+
+/** Milliseconds; undefined when the field is not set. */
+export function durationMs(value: Duration | undefined, field: string): number | undefined {
+  if (value === undefined) return undefined;
+  const lengthMs = Number(value.seconds) * 1000 + value.nanos / 1e6;
+  if (lengthMs < 0) throw badField(field, 'must be a duration of 0 or more');
+  return lengthMs;
+}
+
+/** The number of a commit or revision, as the engine counts: up to 2^53. */
+export function wholeNumber(value: bigint, field: string): number {
+  if (value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
+  throw badField(field, 'is larger than any number this database gives');
+}
+
+/** True when bodies are to travel as JSON bytes. */
+export function wantsJson(encoding: DataEncoding): boolean {
+  if (encoding === DataEncoding.JSON) return true;
+  if (encoding === DataEncoding.STRUCT || encoding === DataEncoding.UNSPECIFIED) return false;
+  throw badField('encoding', 'must be DATA_ENCODING_STRUCT or DATA_ENCODING_JSON');
+}
+
+export function engineMode(mode: UpdateMode): EngineMode {
+  if (mode === UpdateMode.MERGE) return 'merge';
+  if (mode === UpdateMode.REPLACE || mode === UpdateMode.UNSPECIFIED) return 'replace';
+  throw badField('mode', 'must be UPDATE_MODE_REPLACE or UPDATE_MODE_MERGE');
+}
+
+// Megabytes of brackets hold up the parser for seconds, and no request of ours is this deep.
+const deepestJson = 128;
+const shortBytes = 8 * 1024;
+const [quote, backslash] = [0x22, 0x5c];
+const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/** Parses JSON; `fail` makes the error from what is wrong with it. */
+export function parseJson(bytes: Uint8Array, fail: (problem: string) => Error): unknown {
+  if (!isUtf8(bytes)) throw fail('is not UTF-8');
+  const buffer = Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (buffer.length > shortBytes && isTooDeep(buffer)) {
+    throw fail(`is nested more than ${deepestJson} levels deep`);
+  }
+  const text = buffer.toString('utf8');
+  try {
+    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+  } catch (error) {
+    // JSON.parse repeats a piece of the text, which may be anything.
+    const reason = messageOf(error).replace(
+      /, (?:\.\.\.)?"[^]*" ?(?:\.\.\. )?is not valid JSON$/,
+      '',
+    );
+    throw fail(`is not valid JSON: ${reason}`);
+  }
+}
+
+/** True when brackets are nested deeper than any request may be. */
+function isTooDeep(bytes: Buffer): boolean {
+  let depth = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i];
+    if (byte === quote) i = endOfString(bytes, i + 1);
+    else if (byte === openList || byte === openObject) depth++;
+    else if (byte === closeList || byte === closeObject) depth--;
+    if (depth > deepestJson) return true;
+  }
+  return false;
+}
+
+function endOfString(bytes: Buffer, start: number): number {
+  for (let at = bytes.indexOf(quote, start); at !== -1; at = bytes.indexOf(quote, at + 1)) {
+    let slashes = 0;
+    while (at - slashes > start && bytes[at - slashes - 1] === backslash) slashes++;
+    if (slashes % 2 === 0) return at;
+  }
+  return bytes.length;
+}

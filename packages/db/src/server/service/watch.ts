@@ -1,0 +1,89 @@
+import { ChangeOp, WatchKind, type Change, type WatchResponse } from '@millrace/contract/db';
+import { hashToBigInt } from '../../engine/hash.js';
+import { compilePredicate } from '../../engine/query/predicate.js';
+import { checkFind } from '../../engine/query/query.js';
+import type { RecordImage } from '../../engine/record.js';
+import type { VisibleChange, WatchMessage } from '../../engine/watch/message.js';
+import type { Request, StreamingMethods } from './call.js';
+import type { ServiceParts } from './parts.js';
+import { recordMessage, removedRecord } from './records.js';
+import { durationMs, timestamp, wantsJson, wholeNumber } from './values.js';
+
+const kinds: Record<WatchMessage['kind'], WatchKind> = {
+  changes: WatchKind.CHANGES,
+  initial: WatchKind.INITIAL,
+  initial_end: WatchKind.INITIAL_END,
+  bookmark: WatchKind.BOOKMARK,
+};
+
+const ops: Record<VisibleChange['op'], ChangeOp> = {
+  insert: ChangeOp.INSERT,
+  update: ChangeOp.UPDATE,
+  delete: ChangeOp.DELETE,
+  expire: ChangeOp.EXPIRE,
+};
+
+export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
+  return (request, context) => {
+    if (request.peer) parts.replication.meet(request.peer, 'Watch', context);
+    const { condition, project } = checkFind({
+      filter: request.filter ?? undefined,
+      fields: request.fields,
+    });
+    const watch = parts.database.watches.open<Change>({
+      collection: request.collection === '' ? undefined : request.collection,
+      filter: condition.kind === 'all' ? undefined : compilePredicate(condition),
+      resumeToken: request.resumeToken,
+      startSeq: wholeNumber(request.startSeq, 'start_seq'),
+      includeInitial: request.includeInitial,
+      heartbeatMs: durationMs(request.heartbeat, 'heartbeat'),
+      signal: context.signal,
+      show: changeShower(request, project),
+    });
+    return messagesOf(watch, context.signal);
+  };
+}
+
+async function* messagesOf(
+  watch: AsyncIterable<WatchMessage<Change>>,
+  signal: AbortSignal,
+): AsyncGenerator<WatchResponse, void, void> {
+  for await (const message of watch) yield watchResponse(message);
+  // The engine ends a watch in silence; whoever ended it has a reason for the caller.
+  signal.throwIfAborted();
+}
+
+function changeShower(
+  request: Request<'Watch'>,
+  project: ReturnType<typeof checkFind>['project'],
+): (change: VisibleChange) => Change {
+  const json = wantsJson(request.encoding);
+  const show = (image: RecordImage) => recordMessage(image, { json, data: project?.(image.data) });
+  return ({ op, collection, id, seq, after, before, entered, left }) => {
+    const change: Change = {
+      $typeName: 'millrace.db.v1.Change',
+      op: ops[op],
+      collection,
+      record: after ? show(after) : removedRecord(id, before?.key ?? '', before?.rev ?? 0, seq),
+      entered,
+      left,
+    };
+    if (request.includeBefore && before && op !== 'insert') change.before = show(before);
+    return change;
+  };
+}
+
+function watchResponse(message: WatchMessage<Change>): WatchResponse {
+  const response: WatchResponse = {
+    $typeName: 'millrace.db.v1.WatchResponse',
+    kind: kinds[message.kind],
+    seq: BigInt(message.seq),
+    epoch: BigInt(message.epoch),
+    changes: message.changes,
+    resumeToken: message.resumeToken,
+    leaderSeq: BigInt(message.leaderSeq),
+    chainHash: hashToBigInt(message.chainHash),
+  };
+  if (message.committedAt) response.committedAt = timestamp(message.committedAt.getTime());
+  return response;
+}

@@ -1,0 +1,59 @@
+import { dbReasons, type DbReason, type GrpcCode } from '@millrace/contract/db';
+import { Refusal, type FieldError } from '@millrace/kit/errors';
+
+/** Why a call was not carried out, in the terms of both faces. */
+export interface CallStatus {
+  readonly reason: DbReason;
+  readonly code: GrpcCode;
+  /** HTTP status. */
+  readonly status: number;
+  readonly message: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly retryAfterMs: number | undefined;
+  readonly violations: readonly FieldError[];
+  /** It is our fault: the error belongs in the log. */
+  readonly isBug: boolean;
+}
+
+/** What a caller is told of an error. Whatever is not a refusal shows nothing of itself. */
+export function statusOf(error: unknown): CallStatus {
+  if (!(error instanceof Refusal) || !isReason(error.code)) return internal;
+  const { code, status } = dbReasons[error.code];
+  const { members, retryAfterMs, errors } = error.extra;
+  return {
+    reason: error.code,
+    code,
+    status,
+    // A header cannot carry half a character, and neither can JSON.
+    message: error.detail.toWellFormed(),
+    metadata: (members?.['metadata'] ?? {}) as Record<string, string>,
+    retryAfterMs: retryAfterMs ?? defaultRetryMs[error.code],
+    violations: errors ?? [],
+    isBug: error.code === 'INTERNAL' || error.code === 'CORRUPT',
+  };
+}
+
+function isReason(code: string): code is DbReason {
+  return Object.hasOwn(dbReasons, code);
+}
+
+/** What is over soon by itself. */
+const defaultRetryMs: Partial<Record<DbReason, number>> = {
+  OVERLOADED: 250,
+  RATE_LIMITED: 1_000,
+  WATCH_LIMIT: 1_000,
+  NOT_READY: 1_000,
+  SHUTTING_DOWN: 1_000,
+  REPLICA_BEHIND: 250,
+};
+
+const internal: CallStatus = {
+  reason: 'INTERNAL',
+  code: 'INTERNAL',
+  status: 500,
+  message: 'A fault of the server; its log has the details.',
+  metadata: {},
+  retryAfterMs: undefined,
+  violations: [],
+  isBug: true,
+};

@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { open, restore } from '@millrace/db';
+import { freshName, recordOf, useServer } from './support/both.js';
+import type { Message } from './support/proto.js';
+
+const both = useServer({
+  collections: '{people: {indexes: [{fields: [email], unique: true}], default_ttl_ms: 3600000}}',
+});
+const scratch = mkdtempSync(join(tmpdir(), 'mr-admin-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+test('the status of a lone leader is complete', async () => {
+  const { rest, grpc } = both;
+  const made = recordOf(await rest.ok('POST', '/v1/people/records', { data: { email: 'a@b.c' } }));
+  const status = await rest.ok('GET', '/v1/admin/replication');
+  expect(status).toMatchObject({
+    role: 'leader',
+    state: 'leading',
+    epoch: 1,
+    seq: made['seq'],
+    durable_seq: made['seq'],
+    leader_seq: made['seq'],
+    oldest_seq: 1,
+    leader_address: '',
+    lag: 0,
+    lag_time: '0s',
+    followers: [],
+    durability: 'full',
+    min_acks: 0,
+    saved_tails: [],
+    collections: [],
+  });
+  expect(status['lineage_id']).toMatch(/^[0-9a-f]{32}$/);
+  expect(status['node_id']).toMatch(/^[0-9A-Z]{26}$/);
+  expect(status['version']).toMatch(/^\d+\.\d+\.\d+/);
+  const overGrpc = await grpc.call('ReplicationStatus', { include_collections: true });
+  expect(overGrpc).toMatchObject({
+    node_id: status['node_id'],
+    collections: [
+      {
+        name: 'people',
+        records: 1,
+        indexes: [
+          { name: 'email', fields: ['email'], unique: true, sparse: false, state: 'ready' },
+        ],
+        default_ttl: { seconds: 3600 },
+      },
+    ],
+  });
+  const withCollections = await rest.ok('GET', '/v1/admin/replication?include_collections=true');
+  expect(withCollections['collections']).toMatchObject([{ records: 1, default_ttl: '3600s' }]);
+});
+
+test('a promotion of a leader changes nothing', async () => {
+  const { rest, grpc } = both;
+  const before = await rest.ok('GET', '/v1/admin/replication');
+  expect(await rest.ok('POST', '/v1/admin:promote')).toEqual({
+    role: 'leader',
+    epoch: before['epoch'],
+    seq: before['seq'],
+    lag: 0,
+  });
+  expect(await grpc.call('Promote', { force: true })).toMatchObject({ role: 'leader', epoch: 1 });
+});
+
+test('a lone leader takes no followers, and says so', async () => {
+  const peer = { node_id: 'x', role: 'follower', epoch: 1 };
+  for (const method of ['Watch', 'Backup', 'ReplicationStatus']) {
+    const refused = await both.grpc.refusal(method, { peer });
+    expect(refused).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'BAD_REQUEST' });
+    expect(refused.message).toContain('without replication');
+  }
+});
+
+test('compact trims and rewrites while serving', async () => {
+  const collection = freshName();
+  const { rest, grpc } = both;
+  const text = 'x'.repeat(10_000);
+  for (let n = 0; n < 50; n++) {
+    await rest.ok('POST', `/v1/${collection}/keys/k:upsert`, { data: { n, text } });
+  }
+  const { seq } = await rest.ok('GET', '/v1/admin/replication');
+  const dry = await rest.ok('POST', '/v1/admin:compact', { dry_run: true, trim_before_seq: seq });
+  expect(dry).toMatchObject({ oldest_seq: seq });
+  expect((await rest.ok('GET', '/v1/admin/replication'))['oldest_seq']).toBe(1);
+  const done = await grpc.call('Compact', { trim_before_seq: seq });
+  expect(done).toMatchObject({ oldest_seq: seq });
+  expect(Number(done['bytes_after'])).toBeLessThan(Number(done['bytes_before']));
+  expect(await rest.ok('GET', `/v1/${collection}/keys/k?fields=n`)).toMatchObject({
+    record: { data: { n: 49 } },
+  });
+  const again = await rest.ok('POST', '/v1/admin:compact', {});
+  expect(again['elapsed']).toMatch(/^\d+(\.\d+)?s$/);
+  const metrics = await rest.send('GET', '/metrics');
+  expect(metrics.text).toMatch(/millrace_db_fsync_duration_seconds_count [1-9]/);
+});
+
+test('a backup over gRPC is header, data and trailer with the sum of the data', async () => {
+  const { rest, grpc } = both;
+  const { seq, lineage_id: lineage } = await rest.ok('GET', '/v1/admin/replication');
+  const parts = await grpc.collect('Backup');
+  expect(parts[0]).toMatchObject({
+    part: 'header',
+    header: {
+      format_version: 1,
+      seq,
+      epoch: 1,
+      lineage_id: lineage,
+      format: 'BACKUP_FORMAT_SNAPSHOT',
+      since_seq: 0,
+    },
+  });
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for (const { data } of parts.slice(1, -1)) {
+    hash.update(data as Buffer);
+    bytes += (data as Buffer).length;
+  }
+  expect(parts.at(-1)).toMatchObject({ trailer: { bytes, sha256: hash.digest('hex') } });
+});
+
+test('a backup over REST is a file that restores', async () => {
+  const collection = freshName();
+  const { rest, server } = both;
+  const made = recordOf(
+    await rest.ok('POST', `/v1/${collection}/keys`, { key: 'a', data: { n: 1 } }),
+  );
+  const response = await fetch(`${server.http}/v1/admin:backup`, { method: 'POST' });
+  expect(response.headers.get('content-type')).toBe('application/octet-stream');
+  const file = join(scratch, 'backup');
+  writeFileSync(file, Buffer.from(await response.arrayBuffer()));
+  const home = join(scratch, 'restored');
+  await restore([file], home);
+  const restored = await open(home);
+  const record = await restored.collection(collection).findByKey('a');
+  expect(record).toMatchObject({ id: made['id'], rev: 1, data: { n: 1 }, seq: made['seq'] });
+  await restored.close();
+});
+
+test('a backup as NDJSON has a line for each record, of the collections asked for', async () => {
+  const collection = freshName();
+  const { rest } = both;
+  await rest.ok('POST', `/v1/${collection}/keys`, { key: 'a', data: { n: 1 } });
+  await rest.ok('POST', `/v1/${collection}/keys`, { key: 'b', data: { n: 2 } });
+  const body = { format: 'NDJSON', collections: [collection] };
+  const { text } = await rest.send('POST', '/v1/admin:backup', body);
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Message);
+  expect(lines.map(({ key, data }) => [key, data])).toEqual([
+    ['a', { n: 1 }],
+    ['b', { n: 2 }],
+  ]);
+  const wrong = await rest.refusal('POST', '/v1/admin:backup', { format: 'TAR' });
+  expect(wrong.message).toContain('SNAPSHOT, NDJSON');
+});
+
+test('an increment needs the log to reach back that far', async () => {
+  const { rest, grpc } = both;
+  const { oldest_seq: oldest } = await rest.ok('GET', '/v1/admin/replication');
+  expect(Number(oldest)).toBeGreaterThan(3);
+  const refused = await grpc.refusal('Backup', { since_seq: 1 });
+  expect(refused).toMatchObject({ code: 'OUT_OF_RANGE', reason: 'WATCH_COMPACTED' });
+  const [header] = await grpc.collect('Backup', { since_seq: oldest });
+  expect(header!['header']).toMatchObject({ since_seq: oldest });
+});

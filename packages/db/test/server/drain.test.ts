@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { failureOf, GrpcClient } from './support/grpc.js';
+import { toStruct } from './support/proto.js';
+import { RestClient } from './support/rest.js';
+import { startServer } from './support/server.js';
+import { WatchReader } from './support/watching.js';
+
+test('a server that stops tells everyone, finishes what is under way and lets go', async () => {
+  const server = await startServer();
+  const grpc = new GrpcClient(server.grpc);
+  const rest = new RestClient(server.http);
+  await rest.ok('POST', '/v1/c/keys', { key: 'k', data: {} });
+  const watch = new WatchReader(grpc.stream('Watch', { collection: 'c' }));
+  const lines = await rest.open('GET', '/v1/c/records:watch');
+  const events = await rest.open('GET', '/v1/c/records:watch', undefined, {
+    accept: 'text/event-stream',
+  });
+  const health = grpc.healthWatch();
+  const states: unknown[] = [];
+  health.on('data', ({ status }) => states.push(status));
+  const healthEnded = new Promise((resolve) => health.on('end', resolve));
+  health.on('error', () => undefined);
+  await watch.isOpen;
+  await expect.poll(() => states).toEqual(['SERVING']);
+  const { core, writes } = server.database;
+  const underWay = grpc.call('FindByKey', {
+    collection: 'c',
+    key: 'k',
+    min_seq: core.durable.seq + 1,
+  });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+
+  const stopped = server.stop();
+  expect(server.stop()).toBe(stopped);
+  await expect.poll(() => states).toEqual(['SERVING', 'NOT_SERVING']);
+  expect(await grpc.health()).toEqual({ status: 'NOT_SERVING' });
+  const insert = { collection: 'c', data: toStruct({}) };
+  expect(await grpc.refusal('Insert', insert)).toMatchObject({
+    code: 'UNAVAILABLE',
+    reason: 'SHUTTING_DOWN',
+  });
+  const refused = await rest.refusal('POST', '/v1/c/records', { data: {} });
+  expect(refused).toMatchObject({ status: 503, code: 14, reason: 'SHUTTING_DOWN' });
+  expect(refused.headers.get('connection')).toBe('close');
+  expect((await fetch(`${server.http}/readyz`)).status).toBe(503);
+  expect((await fetch(`${server.http}/healthz`)).status).toBe(200);
+  const ending: unknown = await watch.next().catch((error: unknown) => error);
+  expect(failureOf(ending)).toMatchObject({ code: 'UNAVAILABLE', reason: 'SHUTTING_DOWN' });
+  expect(await lines.line()).toMatchObject({
+    error: { code: 14, details: [{ reason: 'SHUTTING_DOWN' }, { retry_delay: '1s' }] },
+  });
+  expect(await lines.next()).toBeUndefined();
+  expect(await events.next('\n\n')).toBe(': open');
+  expect(await events.next('\n\n')).toMatch(/^data: \{"error":/);
+
+  await writes.insert('c', {});
+  expect(await underWay).toHaveProperty('record');
+  await stopped;
+  await healthEnded;
+  expect(server.database.isOpen).toBe(false);
+  await expect(fetch(`${server.http}/healthz`)).rejects.toThrow();
+  grpc.close();
+
+  const again = await startServer({}, server.data);
+  expect(await new RestClient(again.http).ok('GET', '/v1/c/keys/k')).toHaveProperty('record');
+  await again.dispose();
+});
+
+test('what does not end in time is cut, with a reason', async () => {
+  const server = await startServer({ 'drain-timeout-ms': '150' });
+  const grpc = new GrpcClient(server.grpc);
+  const rest = new RestClient(server.http);
+  const min = 99_999;
+  const overGrpc = grpc.refusal('FindByKey', { collection: 'c', key: 'k', min_seq: min });
+  const overRest = rest.refusal('GET', `/v1/c/keys/k?min_seq=${min}`);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const startedAt = performance.now();
+  await server.dispose();
+  expect(performance.now() - startedAt).toBeLessThan(3_000);
+  expect(await overGrpc).toMatchObject({ code: 'UNAVAILABLE', reason: 'SHUTTING_DOWN' });
+  expect(await overRest).toMatchObject({ status: 503, reason: 'SHUTTING_DOWN' });
+  expect(server.log.lines.map(({ message }) => message)).toContain(
+    'calls did not end in time and are cut',
+  );
+  grpc.close();
+});
+
+test('a server with idle connections stops at once', async () => {
+  const server = await startServer();
+  const grpc = new GrpcClient(server.grpc);
+  await grpc.call('BeginTx');
+  await new RestClient(server.http).ok('POST', '/v1/c/records:find');
+  const startedAt = performance.now();
+  await server.dispose();
+  expect(performance.now() - startedAt).toBeLessThan(900);
+  grpc.close();
+});
+
+test('a second server on the same directory is told who has it', async () => {
+  const server = await startServer();
+  await expect(startServer({}, server.data)).rejects.toThrow(
+    new RegExp(`in use by process ${process.pid}`),
+  );
+  expect(await new RestClient(server.http).ok('POST', '/v1/c/records:find')).toBeDefined();
+  await server.dispose();
+});
+
+test('a port that is taken is told in one line, and nothing is left open', async () => {
+  const server = await startServer();
+  const started = startServer({ http: server.http.replace('http://', '') });
+  await expect(started).rejects.toThrow(/already in use.*--http/);
+  await server.dispose();
+});

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { GrpcClient } from './support/grpc.js';
+import { toStruct } from './support/proto.js';
+import { RestClient } from './support/rest.js';
+import { startServer, type TestServer } from './support/server.js';
+import { WatchReader } from './support/watching.js';
+
+let server: TestServer;
+let grpc: GrpcClient;
+let rest: RestClient;
+
+beforeAll(async () => {
+  server = await startServer({ 'max-inflight': '2', 'max-watches': '2' });
+  grpc = new GrpcClient(server.grpc);
+  rest = new RestClient(server.http);
+});
+afterAll(async () => {
+  grpc?.close();
+  await server?.dispose();
+});
+
+/** Two calls that wait for a commit, which `release` makes. */
+async function occupy(): Promise<() => Promise<void>> {
+  const { core, writes } = server.database;
+  const request = { collection: 'c', min_seq: core.durable.seq + 1 };
+  const held = [grpc.collect('Find', request), grpc.collect('Find', request)];
+  await expect.poll(async () => (await inFlight()) === 2).toBe(true);
+  return async () => {
+    await writes.insert('c', {});
+    await Promise.all(held);
+    await expect.poll(async () => (await inFlight()) === 0).toBe(true);
+  };
+}
+
+async function inFlight(): Promise<number> {
+  const { text } = await rest.send('GET', '/metrics');
+  return Number(/millrace_db_calls_in_flight (\d+)/.exec(text)?.[1]);
+}
+
+test('more calls than allowed are shed, with a time to try again', async () => {
+  const release = await occupy();
+  const shed = await rest.refusal('POST', '/v1/c/records', { data: {} });
+  expect(shed).toMatchObject({ status: 429, code: 8, reason: 'OVERLOADED' });
+  expect(shed.headers.get('retry-after')).toBe('1');
+  expect(shed.details[1]).toEqual({
+    '@type': 'type.googleapis.com/google.rpc.RetryInfo',
+    retry_delay: '0.250s',
+  });
+  const overGrpc = await grpc.refusal('Insert', { collection: 'c', data: toStruct({}) });
+  expect(overGrpc).toMatchObject({ code: 'RESOURCE_EXHAUSTED', reason: 'OVERLOADED' });
+  expect(overGrpc.details[1]).toMatchObject({
+    '@type': 'type.googleapis.com/google.rpc.RetryInfo',
+    retry_delay: { seconds: 0, nanos: 250_000_000 },
+  });
+  await release();
+  await rest.ok('POST', '/v1/c/records', { data: {} });
+  const { text } = await rest.send('GET', '/metrics');
+  expect(text).toContain('millrace_db_shed_calls_total{cause="inflight"} 2');
+});
+
+test('health, readiness and administration get through', async () => {
+  const release = await occupy();
+  expect(await grpc.health()).toEqual({ status: 'SERVING' });
+  expect((await rest.send('GET', '/readyz')).status).toBe(200);
+  expect(await rest.ok('GET', '/v1/admin/replication')).toMatchObject({ role: 'leader' });
+  expect(await grpc.collect('Backup')).not.toHaveLength(0);
+  expect(await rest.ok('POST', '/v1/admin:compact', { dry_run: true })).toHaveProperty('elapsed');
+  await release();
+});
+
+test('there is a limit to open watches, and a closed one makes room', async () => {
+  const first = new WatchReader(grpc.stream('Watch', { collection: 'c' }));
+  const second = await rest.open('GET', '/v1/c/records:watch');
+  await first.isOpen;
+  const refused = await grpc.refusal('Watch', { collection: 'c' });
+  expect(refused).toMatchObject({
+    code: 'RESOURCE_EXHAUSTED',
+    reason: 'WATCH_LIMIT',
+    metadata: { limit: '2' },
+  });
+  const overRest = await rest.refusal('GET', '/v1/c/records:watch');
+  expect(overRest).toMatchObject({ status: 429, reason: 'WATCH_LIMIT' });
+  expect(overRest.headers.get('retry-after')).toBe('1');
+  // Calls have a limit of their own.
+  await rest.ok('POST', '/v1/c/records', { data: {} });
+  first.close();
+  second.close();
+  await expect.poll(() => server.database.watches.size).toBe(0);
+  const third = new WatchReader(grpc.stream('Watch', { collection: 'c' }));
+  await third.isOpen;
+  third.close();
+});

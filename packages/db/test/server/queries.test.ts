@@ -1,0 +1,297 @@
+import { beforeAll, expect, test } from 'vitest';
+import { freshName, plainRecord, useServer } from './support/both.js';
+import { fromStruct, toFilter, toStruct, type Message } from './support/proto.js';
+
+const both = useServer({
+  collections: '{people: {indexes: [{fields: [age]}, {fields: [city, age]}]}}',
+  slow_query_ms: '0',
+});
+const total = 700;
+
+beforeAll(async () => {
+  const { writes } = both.server.database;
+  const cities = ['Oslo', 'Rome', 'Bern'];
+  await Promise.all(
+    Array.from({ length: total }, (_, n) =>
+      writes.insert('people', { n, age: n % 50, city: cities[n % 3], name: `p${n}` }),
+    ),
+  );
+});
+
+const adults = { field: 'age', op: 'gte', value: 48 };
+
+test('a page of REST has what matches, 100 records unless told otherwise', async () => {
+  const { rest } = both;
+  const found = await rest.ok('POST', '/v1/people/records:find', { filter: adults });
+  expect(found['records']).toHaveLength(28);
+  expect(found).toMatchObject({ next_cursor: '', read_seq: total });
+  const all = await rest.ok('POST', '/v1/people/records:find');
+  expect(all['records']).toHaveLength(100);
+  expect(all['next_cursor']).not.toBe('');
+  const many = await rest.ok('POST', '/v1/people/records:find', { limit: 50_000 });
+  expect(many['records']).toHaveLength(total);
+});
+
+test('the limit of a page is clamped, not refused', async () => {
+  const collection = freshName();
+  const { writes } = both.server.database;
+  const { rest } = both;
+  for (let round = 0; round < 11; round++) {
+    await Promise.all(Array.from({ length: 1_000 }, () => writes.insert(collection, {})));
+  }
+  const path = `/v1/${collection}/records:find`;
+  const page = await rest.ok('POST', path, { limit: 4_000_000_000 });
+  expect(page['records']).toHaveLength(10_000);
+  const rest1k = await rest.ok('POST', path, { limit: 20_000, cursor: page['next_cursor'] });
+  expect(rest1k['records']).toHaveLength(1_000);
+  expect(rest1k['next_cursor']).toBe('');
+});
+
+test('cursors lead through all records, once each and in order', async () => {
+  const { rest } = both;
+  const orderBy = [{ field: 'age', desc: true }, { field: 'n' }];
+  const seen: number[] = [];
+  let cursor = '';
+  do {
+    const page = await rest.ok('POST', '/v1/people/records:find', { orderBy, limit: 99, cursor });
+    for (const record of page['records'] as Message[])
+      seen.push(Number((record['data'] as Message)['n']));
+    cursor = String(page['next_cursor']);
+  } while (cursor !== '');
+  const expected = Array.from({ length: total }, (_, n) => n).sort(
+    (a, b) => (b % 50) - (a % 50) || a - b,
+  );
+  expect(seen).toEqual(expected);
+});
+
+test('a stream of gRPC comes in batches of at most 256, the last with the cursor', async () => {
+  const { grpc } = both;
+  const batches = await grpc.collect('Find', { collection: 'people' });
+  const sizes = batches.map((batch) => (batch['records'] as Message[]).length);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(total);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(256);
+  expect(batches.map((batch) => batch['next_cursor'])).toEqual(batches.map(() => ''));
+  const some = await grpc.collect('Find', { collection: 'people', limit: 300 });
+  expect(some.at(-1)!['next_cursor']).not.toBe('');
+  expect(some.slice(0, -1).map((batch) => batch['next_cursor'])).toEqual(
+    some.slice(1).map(() => ''),
+  );
+  expect(new Set(batches.map((batch) => batch['read_seq'])).size).toBe(1);
+});
+
+test('large records make small batches', async () => {
+  const collection = freshName();
+  const { writes } = both.server.database;
+  const text = 'x'.repeat(100_000);
+  await Promise.all(Array.from({ length: 10 }, (_, n) => writes.insert(collection, { n, text })));
+  const batches = await both.grpc.collect('Find', { collection, encoding: 'DATA_ENCODING_JSON' });
+  for (const batch of batches) {
+    expect((batch['records'] as Message[]).length).toBeLessThanOrEqual(2);
+  }
+  const page = await both.rest.ok('POST', `/v1/${collection}/records:find`, {});
+  expect(page['records']).toHaveLength(10);
+});
+
+test('lines of NDJSON have a record each, all of them, and the cursor last', async () => {
+  const { rest } = both;
+  const answer = await rest.send(
+    'POST',
+    '/v1/people/records:find',
+    {},
+    { accept: 'application/x-ndjson' },
+  );
+  expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
+  const lines = answer.text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Message);
+  expect(lines).toHaveLength(total + 1);
+  expect(Object.keys(lines[0]!)).toEqual(['record']);
+  expect(lines.at(-1)).toEqual({ next_cursor: '', read_seq: expect.any(Number) as number });
+  const limited = await rest.send(
+    'POST',
+    '/v1/people/records:find',
+    { limit: 3 },
+    { accept: 'text/html, application/x-ndjson;q=0.9' },
+  );
+  const some = limited.text.trimEnd().split('\n');
+  expect(some).toHaveLength(4);
+  expect(JSON.parse(some[3]!)).not.toMatchObject({ next_cursor: '' });
+});
+
+test('explain tells the plan, in both faces', async () => {
+  const { rest, grpc } = both;
+  const query = { filter: adults, explain: true };
+  const page = await rest.ok('POST', '/v1/people/records:find', query);
+  expect(page['plan']).toMatchObject({
+    index: 'age',
+    rows_scanned: 28,
+    rows_returned: 28,
+    full_scan: false,
+  });
+  const scan = await rest.ok('POST', '/v1/people/records:find', {
+    filter: { field: 'name', op: 'regex', value: '^p1.$' },
+    explain: true,
+  });
+  expect(scan['plan']).toMatchObject({ index: '', rows_scanned: total, full_scan: true });
+  const batches = await grpc.collect('Find', {
+    collection: 'people',
+    filter: toFilter(adults),
+    explain: true,
+  });
+  expect(batches.at(-1)!['plan']).toMatchObject({ index: 'age', rows_scanned: 28 });
+  expect(await rest.ok('POST', '/v1/people/records:find', { filter: adults })).not.toHaveProperty(
+    'plan',
+  );
+});
+
+test('count_only counts without records', async () => {
+  const { rest, grpc } = both;
+  expect(
+    await rest.ok('POST', '/v1/people/records:find', { filter: adults, countOnly: true }),
+  ).toMatchObject({ count: 28, records: [] });
+  const request = { collection: 'people', count_only: true };
+  const [only] = await grpc.collect('Find', request);
+  expect(only).toMatchObject({ records: [], count: total });
+  const [none] = await grpc.collect('Find', { collection: freshName(), count_only: true });
+  expect(none).toMatchObject({ count: 0 });
+});
+
+test('skip, fields and allow_full_scan do what they say', async () => {
+  const { rest } = both;
+  const page = await rest.ok('POST', '/v1/people/records:find', {
+    filter: adults,
+    order_by: [{ field: 'age' }],
+    skip: 20,
+    fields: ['age'],
+    allow_full_scan: false,
+  });
+  expect(page['records']).toHaveLength(8);
+  expect((page['records'] as Message[])[7]!['data']).toEqual({ age: 49 });
+});
+
+test('a collection that nobody wrote to has no records', async () => {
+  const collection = freshName();
+  expect(await both.rest.ok('POST', `/v1/${collection}/records:find`)).toMatchObject({
+    records: [],
+    next_cursor: '',
+  });
+  expect(await both.grpc.collect('Find', { collection })).toHaveLength(1);
+});
+
+test('an aggregate groups and computes, the same in both faces', async () => {
+  const { rest, grpc } = both;
+  const aggregates = [
+    { name: 'oldest', op: 'max', field: 'age' },
+    { name: 'sum', op: 'sum', field: 'age' },
+  ];
+  const query = {
+    filter: { field: 'n', op: 'lt', value: 6 },
+    group_by: ['city'],
+    aggregates,
+    having: { field: 'oldest', op: 'gt', value: 3 },
+    order_by: [{ field: 'oldest', desc: true }],
+  };
+  const answer = await rest.ok('POST', '/v1/people/records:aggregate', { ...query, explain: true });
+  expect(answer['groups']).toEqual([
+    { key: { city: 'Bern' }, count: 2, values: { oldest: 5, sum: 7 } },
+    { key: { city: 'Rome' }, count: 2, values: { oldest: 4, sum: 5 } },
+  ]);
+  expect(answer['plan']).toMatchObject({ rows_returned: 2 });
+  const messages = await grpc.collect('Aggregate', {
+    collection: 'people',
+    ...query,
+    filter: toFilter(query.filter),
+    having: toFilter(query.having),
+  });
+  const groups = messages.flatMap((message) => message['groups'] as Message[]);
+  expect(
+    groups.map(({ key, count, values }) => ({
+      key: fromStruct(key),
+      count,
+      values: fromStruct(values),
+    })),
+  ).toEqual(answer['groups']);
+});
+
+test('an aggregate over nothing is one group', async () => {
+  const answer = await both.rest.ok('POST', `/v1/${freshName()}/records:aggregate`, {
+    aggregates: [
+      { name: 'n', op: 'count' },
+      { name: 's', op: 'sum', field: 'a' },
+      { name: 'a', op: 'avg', field: 'a' },
+    ],
+  });
+  expect(answer).toMatchObject({
+    groups: [{ key: {}, count: 0, values: { n: 0, s: 0, a: null } }],
+  });
+});
+
+test('groups as JSON bytes come in batches too', async () => {
+  const messages = await both.grpc.collect('Aggregate', {
+    collection: 'people',
+    group_by: ['n'],
+    encoding: 'DATA_ENCODING_JSON',
+  });
+  expect(messages.map((message) => (message['groups'] as Message[]).length)).toEqual([
+    256, 256, 188,
+  ]);
+  const [first] = messages[0]!['groups'] as Message[];
+  expect(String(first!['key_json'])).toBe('{"n":0}');
+  expect(first!['key']).toBeNull();
+});
+
+test('a query in a transaction sees its writes, which have no seq yet', async () => {
+  const collection = freshName();
+  const { rest, grpc } = both;
+  await rest.ok('POST', `/v1/${collection}/keys`, { key: 'old', data: { n: 1 } });
+  const { tx_id: txId } = await rest.ok('POST', '/v1/tx:begin');
+  await grpc.call('InsertWithKey', {
+    collection,
+    key: 'new',
+    data: toStruct({ n: 2 }),
+    tx_id: txId,
+  });
+  const [batch] = await grpc.collect('Find', { collection, tx_id: txId });
+  const records = (batch!['records'] as Message[]).map(plainRecord);
+  expect(records.map(({ key, seq }) => [key, Number(seq) > 0])).toEqual([
+    ['old', true],
+    ['new', false],
+  ]);
+  const outside = await rest.ok('POST', `/v1/${collection}/records:find`, {});
+  expect(outside['records']).toHaveLength(1);
+  const counted = await rest.ok('POST', `/v1/${collection}/records:aggregate`, { tx_id: txId });
+  expect(counted['groups']).toMatchObject([{ count: 2 }]);
+  await rest.ok('POST', `/v1/tx/${String(txId)}:rollback`);
+});
+
+test('a caller who leaves ends its call, in both faces', async () => {
+  const { rest, grpc, server } = both;
+  const cancelled = async (face: string) => {
+    const { text } = await rest.send('GET', '/metrics');
+    const line = `millrace_db_calls_total{method="Find",face="${face}",code="CANCELLED"} `;
+    return Number(
+      text
+        .split('\n')
+        .find((each) => each.startsWith(line))
+        ?.slice(line.length) ?? 0,
+    );
+  };
+  // It waits for a commit that does not come.
+  const request = { collection: 'people', min_seq: 99_999_999 };
+  const stream = grpc.stream('Find', request);
+  const ended = new Promise((resolve) => stream.on('error', resolve));
+  const abort = new AbortController();
+  const call = fetch(`${server.http}/v1/people/records:find`, {
+    method: 'POST',
+    body: JSON.stringify({ min_seq: request.min_seq }),
+    signal: abort.signal,
+  });
+  const gone = expect(call).rejects.toThrow('aborted');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  stream.cancel();
+  abort.abort();
+  await Promise.all([ended, gone]);
+  await expect.poll(() => cancelled('grpc')).toBe(1);
+  await expect.poll(() => cancelled('rest')).toBe(1);
+});

@@ -1,0 +1,113 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { credentials } from '@grpc/grpc-js';
+import { UsageError } from '@millrace/kit/errors';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { GrpcClient } from './support/grpc.js';
+import { startServer, type TestServer } from './support/server.js';
+
+const scratch = mkdtempSync(join(tmpdir(), 'mr-tls-'));
+const file = (name: string) => join(scratch, name);
+const read = (name: string) => readFileSync(file(name));
+
+/** An authority, and two certificates of it: one for the server, one for a caller. */
+function makeCertificates(): void {
+  const openssl = (...args: string[]) =>
+    execFileSync('openssl', args, { cwd: scratch, stdio: 'pipe' });
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  openssl(
+    'req',
+    '-x509',
+    ...key,
+    '-keyout',
+    'ca.key',
+    '-out',
+    'ca.pem',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=test-ca',
+  );
+  for (const name of ['server', 'caller']) {
+    openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
+    writeFileSync(file('ext'), 'subjectAltName=DNS:localhost,IP:127.0.0.1');
+    const sign = ['x509', '-req', '-in', `${name}.csr`, '-CA', 'ca.pem', '-CAkey', 'ca.key'];
+    openssl(...sign, '-CAcreateserial', '-days', '2', '-out', `${name}.pem`, '-extfile', 'ext');
+  }
+}
+
+let plain: TestServer;
+let mutual: TestServer;
+
+beforeAll(async () => {
+  makeCertificates();
+  const pair = { 'tls-cert': file('server.pem'), 'tls-key': file('server.key') };
+  plain = await startServer(pair);
+  mutual = await startServer({ ...pair, 'client-ca': file('ca.pem') });
+});
+afterAll(async () => {
+  await plain?.dispose();
+  await mutual?.dispose();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+function get(url: string, options: object): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const call = request(url, { ca: read('ca.pem'), ...options }, (response) => {
+      response.resume();
+      resolve(response.statusCode!);
+    });
+    call.on('error', reject);
+    call.end();
+  });
+}
+
+test('both ports speak TLS with the one pair', async () => {
+  expect(plain.listeners.map(({ url }) => url.split(':')[0])).toEqual(['grpcs', 'https', 'unix']);
+  const client = new GrpcClient(plain.grpc, credentials.createSsl(read('ca.pem')));
+  expect(await client.call('BeginTx')).toHaveProperty('tx_id');
+  client.close();
+  expect(await get(`${plain.http}/healthz`, {})).toBe(200);
+  await expect(fetch(plain.http.replace('https', 'http'))).rejects.toThrow();
+  await expect(get(`${plain.http}/healthz`, { ca: [] })).rejects.toThrow();
+});
+
+test('the Unix socket needs no certificate', async () => {
+  const client = new GrpcClient(mutual.socket);
+  expect(await client.health()).toEqual({ status: 'SERVING' });
+  client.close();
+});
+
+test('with a client CA only callers with its certificate get in', async () => {
+  const own = { key: read('caller.key'), cert: read('caller.pem') };
+  expect(await get(`${mutual.http}/healthz`, own)).toBe(200);
+  await expect(get(`${mutual.http}/healthz`, {})).rejects.toThrow();
+  const known = new GrpcClient(
+    mutual.grpc,
+    credentials.createSsl(read('ca.pem'), own.key, own.cert),
+  );
+  expect(await known.health()).toEqual({ status: 'SERVING' });
+  known.close();
+  const stranger = new GrpcClient(mutual.grpc, credentials.createSsl(read('ca.pem')));
+  await expect(stranger.health()).rejects.toMatchObject({ code: 14 });
+  stranger.close();
+});
+
+test('files that are missing or do not fit are told by the setting', async () => {
+  const cert = file('server.pem');
+  const refusals: [flags: Record<string, string>, text: RegExp][] = [
+    [{ 'tls-cert': cert }, /tls_cert needs tls_key/],
+    [{ 'tls-key': file('server.key') }, /tls_key needs tls_cert/],
+    [{ 'client-ca': file('ca.pem') }, /client_ca needs tls_cert/],
+    [{ 'tls-cert': file('none.pem'), 'tls-key': file('server.key') }, /tls_cert: ENOENT/],
+    [{ 'tls-cert': cert, 'tls-key': file('caller.key') }, /cannot be used: .*key values mismatch/],
+  ];
+  for (const [flags, text] of refusals) {
+    const started = startServer(flags);
+    await expect(started).rejects.toThrow(UsageError);
+    await expect(started).rejects.toThrow(text);
+  }
+});
