@@ -27,7 +27,7 @@ export async function run({ args, root, machine, report, note }) {
   const moments = [];
   const started = performance.now();
   const stop = new AbortController();
-  process.once('SIGINT', () => stop.abort());
+  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => stop.abort());
   try {
     moments.push(look('start', home, note));
     await runPhases({ options, engines, home, results, note, signal: stop.signal });

@@ -51,7 +51,7 @@ function parse(args) {
     records: count('records', values.records, quick ? 100_000 : 1_000_000),
     rounds: count('rounds', values.rounds, quick ? 1 : 3),
     windowMs: count('window', values.window, quick ? 400 : 1_500),
-    tasks: quick ? 4_000 : 20_000,
+    tasks: quick ? 4_000 : 12_000,
     engines: some('engines', values.engines, engineNames),
     phases: some('phases', values.phases, phaseNames),
     dir: values.dir,

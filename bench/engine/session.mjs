@@ -8,17 +8,21 @@ export class Session {
   #process;
   #settle;
   #ended;
+  #signal;
 
   /** When `signal` aborts, whoever waits for an answer is told so at once. */
   constructor(engine, directory, { signal, execArgv = [] }) {
     this.engine = engine;
+    this.#signal = signal;
     this.#process = fork(child, [engine, directory], { execArgv: ['--expose-gc', ...execArgv] });
     this.#process.on('message', ({ result, error }) => this.#answer(result, error));
-    signal.addEventListener('abort', () => this.#answer(undefined, 'broken off'));
+    const breakOff = () => this.#answer(undefined, 'broken off');
+    signal.addEventListener('abort', breakOff);
     this.#ended = new Promise((resolve) => {
-      this.#process.once('exit', (code, signal) => {
-        this.#answer(undefined, `its process ended (${signal ?? code})`);
-        resolve(signal ?? code);
+      this.#process.once('exit', (code, killedBy) => {
+        signal.removeEventListener('abort', breakOff);
+        this.#answer(undefined, `its process ended (${killedBy ?? code})`);
+        resolve(killedBy ?? code);
       });
     });
   }
@@ -27,7 +31,8 @@ export class Session {
   ask(command, options = {}) {
     return new Promise((resolve, reject) => {
       this.#settle = { command, resolve, reject };
-      if (this.#process.connected) this.#process.send({ command, options });
+      if (this.#signal.aborted) this.#answer(undefined, 'broken off');
+      else if (this.#process.connected) this.#process.send({ command, options });
       else this.#answer(undefined, 'its process is gone');
     });
   }

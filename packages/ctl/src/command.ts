@@ -21,6 +21,8 @@ export class Mistake extends Error {
 /** A commander command that also knows its examples and what its exit codes mean. */
 export class CtlCommand extends Command {
   readonly examples: Example[] = [];
+  /** What help tells beside options and examples. */
+  readonly sections: { readonly title: string; readonly items: readonly Item[] }[] = [];
   readonly exitCodes = new Map<number, string>([
     [0, 'ok'],
     [1, 'failure'],
@@ -35,6 +37,11 @@ export class CtlCommand extends Command {
 
   example(line: string, note: string): this {
     this.examples.push({ line, note });
+    return this;
+  }
+
+  section(title: string, items: readonly Item[]): this {
+    this.sections.push({ title, items });
     return this;
   }
 
@@ -104,9 +111,9 @@ export class CtlCommand extends Command {
 class CtlHelp extends Help {
   override showGlobalOptions = true;
 
-  /** The overview shows names alone: the arguments of a group are known only once it is loaded. */
+  /** Names alone: with their arguments there would be no room for what they do. */
   override subcommandTerm(command: Command): string {
-    return command.parent?.parent ? super.subcommandTerm(command) : command.name();
+    return command.name();
   }
 
   override visibleGlobalOptions(command: Command): Option[] {
@@ -118,18 +125,34 @@ class CtlHelp extends Help {
     if (!(command instanceof CtlCommand)) return `${text}\n`;
     const examples = command.examples.map(({ line, note }): Item => [line, note]);
     const exitCodes = [...command.exitCodes].map(([code, meaning]): Item => [`${code}`, meaning]);
-    return [text, '', ...section('Examples:', examples), '', ...section('Exit codes:', exitCodes)]
+    const more = command.sections.flatMap(({ title, items }) => ['', ...section(title, items)]);
+    return [
+      text,
+      ...more,
+      '',
+      ...section('Examples:', examples),
+      '',
+      ...section('Exit codes:', exitCodes),
+    ]
       .map((line) => `${line}\n`)
       .join('');
 
     function section(title: string, items: readonly Item[]): string[] {
       const width = Math.max(...items.map(([term]) => term.length));
+      const isStacked = width > WIDEST_TERM;
       return [
         helper.styleTitle(title),
-        ...items.map(([term, meaning]) => helper.formatItem(term, width, meaning, helper)),
+        ...items.map(([term, meaning]) =>
+          isStacked
+            ? `  ${term}\n      ${meaning}`
+            : helper.formatItem(term, width, meaning, helper),
+        ),
       ];
     }
   }
 }
+
+/** Beside longer terms there is no room: what they mean then stands below them. */
+const WIDEST_TERM = 46;
 
 type Item = readonly [term: string, meaning: string];

@@ -41,9 +41,10 @@ describe('version and help', () => {
       expect(flag.out).toMatch(/\nExamples:\n {2}.*\bctl\b/);
       expect(flag.out).toMatch(/\nExit codes:\n {2}0 {2}.+\n {2}1 {2}.+\n {2}2 {2}usage error\n/);
       expect(help.out).toBe(flag.out);
-      expect(Math.max(...flag.out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+      const longest = Math.max(...flag.out.split('\n').map((line) => line.length));
+      expect(longest, path).toBeLessThanOrEqual(80);
     }
-  });
+  }, 180_000);
 });
 
 describe('mistakes', () => {
@@ -127,24 +128,28 @@ describe('endings', () => {
   });
 });
 
+/** The usual ones may be taken on the machine that runs the tests. */
+const anyPorts = { MILLRACE_DB_GRPC: '127.0.0.1:0', MILLRACE_DB_HTTP: '127.0.0.1:0' };
+
 describe('up', () => {
   test('names the three parts and their addresses, and Ctrl-C stops it with 0', async () => {
     const data = join(folder, 'up');
-    const { child, ended, says } = startCtl(['up', '--data', data]);
+    const { child, ended, says } = startCtl(['up', '--data', data], anyPorts);
     await says('Ctrl-C');
     expect((await stat(data)).mode & 0o777).toBe(0o700);
     child.kill('SIGINT');
     const { code, signal, out, err } = await ended;
     expect({ code, signal, err }).toEqual({ code: 0, signal: null, err: '' });
-    expect(out).toMatch(/database +grpc:\/\/127\.0\.0\.1:5433 +not built yet/);
-    expect(out).toMatch(/http:\/\/127\.0\.0\.1:8080 +not built yet/);
+    expect(out).toMatch(/database +grpc:\/\/127\.0\.0\.1:\d+ +running/);
+    expect(out).toMatch(/http:\/\/127\.0\.0\.1:\d+ +running/);
     expect(out).toMatch(/queue +http:\/\/127\.0\.0\.1:8081 +not built yet/);
     expect(out).toMatch(/daemon +http:\/\/127\.0\.0\.1:8765 +not built yet/);
     expect(out).toContain(data);
   });
 
   test('under --json every line is an event, and SIGTERM stops it too', async () => {
-    const { child, ended, says } = startCtl(['up', '--json', '--data', join(folder, 'up')]);
+    const args = ['up', '--json', '--data', join(folder, 'up')];
+    const { child, ended, says } = startCtl(args, anyPorts);
     await says('"ready"');
     child.kill('SIGTERM');
     const { code, out } = await ended;
@@ -153,8 +158,9 @@ describe('up', () => {
       out
         .trim()
         .split('\n')
-        .map((line) => JSON.parse(line).event),
-    ).toEqual(['not_built', 'not_built', 'not_built', 'ready', 'stopped']);
+        .map((line) => JSON.parse(line).event)
+        .join(' '),
+    ).toBe('listening listening listening not_built not_built ready stopped');
   });
 });
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ctl, startCtl, type Ended, type Started } from './run-ctl.js';
+import { startCtl, type Ended, type Started } from './run-ctl.js';
 
 /** A folder with a database server, started as people start it. */
 export class DbServer {
@@ -57,5 +57,3 @@ export class DbServer {
     return JSON.parse(ended.out);
   }
 }
-
-export { ctl, startCtl };

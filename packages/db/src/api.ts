@@ -3,7 +3,10 @@
  * know whether its database is in the same process or behind a connection. Types alone, so that
  * neither side loads the other.
  */
-import type { FoundPage, CollectionWatchOptions, Patch } from './engine/collection.js';
+import type { BackupOptions } from './engine/backup/backup.js';
+import type { BackupPart } from './engine/backup/parts.js';
+import type { CollectionWatchOptions, FoundPage, Patch } from './engine/collection.js';
+import type { Compacted, CompactOptions } from './engine/compact/compact.js';
 import type { AggregateResult } from './engine/query/aggregate.js';
 import type { AggregateQuery } from './engine/query/aggregate-query.js';
 import type { Filter } from './engine/query/filter.js';
@@ -72,8 +75,19 @@ export interface DatabaseApi {
     options?: TransactionOptions,
   ): Promise<Result>;
 
+  /** Follows the changes of all collections. Behind a connection it needs admin access. */
+  watch(options?: DatabaseWatchOptions): AsyncIterableIterator<WatchMessage>;
+
+  /** A backup of one moment while the database serves: header, data, trailer. */
+  backup(options?: BackupOptions): AsyncGenerator<BackupPart, void, void>;
+
+  /** Trims the change log and rewrites the data file while the database serves. */
+  compact(options?: Pick<CompactOptions, 'trimBeforeSeq' | 'dryRun'>): Promise<Compacted>;
+
   close(): Promise<void>;
 }
+
+export type DatabaseWatchOptions = Omit<CollectionWatchOptions, 'filter' | 'fields'>;
 
 /** The records of one collection, typed. */
 export interface CollectionApi<T extends object> {

@@ -7,7 +7,7 @@ import {
   addStatus,
   addVerify,
 } from '../db/admin-commands.js';
-import { conditionsHelp } from '../db/conditions-help.js';
+import { withConditions } from '../db/conditions-help.js';
 import { addKeys } from '../db/key-commands.js';
 import { addAggregate, addFind, addGet, addWatch } from '../db/read-commands.js';
 import { addServe } from '../db/serve-command.js';
@@ -20,11 +20,12 @@ export async function build(db: CtlCommand, tools: Tools): Promise<void> {
   db.description(
     'Runs the database server and works with what is in it. Commands find a server on this ' +
       'machine by its socket, then at 127.0.0.1:5433; --url names another. With --json they ' +
-      `print what the REST API answers. ${conditionsHelp}`,
+      'print what the REST API answers.',
   )
     .example('ctl db serve --data ./data', 'start a server')
     .example(`ctl db put people ada '{"name":"Ada","age":36}'`, 'write a record')
     .example("ctl db find people 'age>30' city=Bern", 'find records');
+  withConditions(db);
   await addServe(db, tools);
   addRecordCommands(db, tools);
   addRestore(db, tools);

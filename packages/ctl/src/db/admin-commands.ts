@@ -1,3 +1,4 @@
+import type { BackupAsk } from './backing-up.js';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../registry.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
@@ -37,7 +38,7 @@ export function addBackup(db: CtlCommand, tools: Tools): void {
   });
 }
 
-async function backupAsk(flags: BackupFlags) {
+async function backupAsk(flags: BackupFlags): Promise<BackupAsk> {
   const [{ listOf, wholeNumber }, { UsageError }] = await Promise.all([
     import('./arguments.js'),
     import('@millrace/kit/errors'),
@@ -51,7 +52,7 @@ async function backupAsk(flags: BackupFlags) {
   }
   return {
     file: flags.out,
-    format: format as 'snapshot' | 'ndjson',
+    format,
     collections: listOf(flags.collections),
     sinceFile: flags.since,
     sinceSeq: wholeNumber(flags.sinceSeq, '--since-seq') ?? 0,

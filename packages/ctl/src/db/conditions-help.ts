@@ -1,8 +1,20 @@
-/** What `--help` says of conditions. Apart from the parser, because help must be quick. */
-export const conditionsHelp =
-  'Conditions are a field, an operator and a value: age=36, age!=36, age>30 (also >=, <, <=; quote ' +
-  'them, or the shell takes > for itself), city=Bern,Oslo (any of them), age=20..30 (both ' +
-  'included), name^=A (begins with), tags~x (a part of a text, or an element of a list; !~ is not), ' +
-  'name=~^A.a$ (regular expression), email? (is there; email!? is not). A value is a number, true, ' +
-  'false, null or else a text; zip="8001" is a text, too. All must hold, unless or stands between ' +
-  'them; not and ( ) work as well.';
+import type { CtlCommand } from '../command.js';
+
+/** What help says of conditions. Apart from their parser, because help must be quick. */
+const conditions = [
+  ['age=36', 'equal; age!=36 is not'],
+  ["'age>30'", 'greater; also >= < <= (quoted, or the shell takes > for itself)'],
+  ['city=Bern,Oslo', 'any of these; city!=Bern,Oslo is none of them'],
+  ['age=20..30', 'between, both included'],
+  ['name^=A', 'begins with'],
+  ['tags~x', 'contains: a part of a text or an element of a list; tags!~x does not'],
+  ["'name=~^A.a$'", 'matches a regular expression'],
+  ["'email?'", 'is there; email!? is not'],
+  ['address.city=Bern', 'a path; $id $key $rev $created_at $updated_at are the own fields'],
+  ['\'zip="8001"\'', 'a text, where 8001 would be a number; true, false and null are themselves'],
+  ['a=1 or b=2', 'either; otherwise all must hold. not and ( ) work as well'],
+] as const;
+
+export function withConditions(command: CtlCommand): CtlCommand {
+  return command.section('Conditions:', conditions);
+}

@@ -29,10 +29,7 @@ const probeMs = 5_000;
 export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCommand {
   if (tools.database) return command;
   return command
-    .option(
-      '--url <url>',
-      `Talk to this server: grpc://, grpcs:// or unix: (see \`ctl db --help\`)`,
-    )
+    .option('--url <url>', 'Talk to this server: grpc://host:port, grpcs:// or unix:/path')
     .option(
       '--key <key>',
       'API key, id.secret (default: $MILLRACE_DB_KEY, which `ps` does not show)',

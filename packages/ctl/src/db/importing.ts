@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../registry.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
+import { linesOf } from './lines.js';
 import { Progress } from './progress.js';
 import { counted } from './reads.js';
 
@@ -69,10 +69,9 @@ class ImportRun {
   ) {}
 
   async take(input: NodeJS.ReadableStream): Promise<void> {
-    const lines = createInterface({ input, crlfDelay: Infinity });
     let line = 0;
     try {
-      for await (const text of lines) {
+      for await (const text of linesOf(input)) {
         if (++line < this.ask.startLine || text.trim() === '') continue;
         this.#bytes += Buffer.byteLength(text) + 1;
         while (this.#underWay.size >= this.ask.batch) await Promise.race(this.#underWay.values());
@@ -80,7 +79,6 @@ class ImportRun {
         this.#start(line, text);
       }
     } finally {
-      lines.close();
       await Promise.all(this.#underWay.values());
     }
     if (this.#failure) throw this.#stopped(this.#failure);

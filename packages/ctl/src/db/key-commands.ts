@@ -40,7 +40,7 @@ export function addKeys(db: CtlCommand, tools: Tools): void {
       .option('--expires <when>', 'After this long or at this time: 90d, 2030-01-31T00:00:00Z')
       .example("ctl db keys create --keys-file keys.yaml --scope '*:admin'", 'may do everything')
       .example(
-        "ctl db keys create --config db.yaml --id app --scope 'orders.*:write' people:read",
+        "ctl db keys create --config db.yaml --id app --scope 'o.*:write' people:read",
         'two scopes, in the keys file that the settings name',
       ),
   ).action(async (flags: CreateFlags) => {

@@ -1,5 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../registry.js';
+import { withConditions } from './conditions-help.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
 interface FindFlags extends ConnectionFlags {
@@ -37,10 +38,12 @@ export function addGet(db: CtlCommand, tools: Tools): void {
     .exitCode(1, 'no such record, or failure');
   withConnection(command, tools).action(
     async (collection: string, name: string, flags: ConnectionFlags & { fields?: string }) => {
-      const { getRecord } = await import('./reads.js');
-      await withDatabase(tools, flags, (database) =>
-        getRecord(database, { collection, name, fields: flags.fields }, tools),
-      );
+      const [{ getRecord }, { listOf }] = await Promise.all([
+        import('./reads.js'),
+        import('./arguments.js'),
+      ]);
+      const ask = { collection, name, fields: listOf(flags.fields) };
+      await withDatabase(tools, flags, (database) => getRecord(database, ask, tools));
     },
   );
 }
@@ -49,10 +52,7 @@ export function addFind(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('find')
     .summary('Find records')
-    .description(
-      'Shows the records that meet all conditions: 100 of them, unless told otherwise. ' +
-        'See `ctl db --help` for how to write conditions.',
-    )
+    .description('Shows the records that meet all conditions: 100 of them, unless told otherwise.')
     .argument('<collection>', 'name of the collection')
     .argument('[conditions...]', "such as 'age>30' city=Bern name^=A tags~x")
     .option('--filter <json>', 'Condition as JSON, such as {"field":"age","op":"gt","value":30}')
@@ -70,7 +70,7 @@ export function addFind(db: CtlCommand, tools: Tools): void {
     )
     .example('ctl db find people --count', 'how many there are')
     .example('ctl db find people --json', 'for scripts: {"records": [...], "next_cursor": ""}');
-  withConnection(command, tools).action(
+  withConnection(withConditions(command), tools).action(
     async (collection: string, conditions: string[], flags: FindFlags) => {
       const [{ findRecords }, { parseOrder, listOf, wholeNumber, filterOf }] = await Promise.all([
         import('./reads.js'),
@@ -111,11 +111,11 @@ export function addAggregate(db: CtlCommand, tools: Tools): void {
     .option('--explain', 'Also tell how it was carried out')
     .example('ctl db aggregate people', 'how many there are')
     .example(
-      "ctl db aggregate people --group-by city --compute 'oldest=max(age)' --order-by -oldest",
+      "ctl db aggregate people --group-by city --compute 'oldest=max(age)'",
       'the oldest of each city',
     )
     .example('ctl db aggregate people --group-by city --json', 'for scripts: {"groups": [...]}');
-  withConnection(command, tools).action(
+  withConnection(withConditions(command), tools).action(
     async (collection: string, conditions: string[], flags: AggregateFlags) => {
       const [{ aggregateRecords }, { parseOrder, listOf, wholeNumber, filterOf }] =
         await Promise.all([import('./reads.js'), import('./arguments.js')]);
@@ -169,8 +169,8 @@ export function addWatch(db: CtlCommand, tools: Tools): void {
     .option('--max <number>', 'End after this many changes')
     .example('ctl db watch people', 'what happens from now on')
     .example("ctl db watch people --initial 'age>30'", 'what is there, then what happens')
-    .example('ctl db watch people --json', 'for scripts: a line of JSON for each commit');
-  withConnection(command, tools).action(
+    .example('ctl db watch people --json', 'for scripts: a line for each commit');
+  withConnection(withConditions(command), tools).action(
     async (collection: string | undefined, conditions: string[], flags: WatchFlags) => {
       const [{ watchRecords }, { listOf, wholeNumber, filterOf }] = await Promise.all([
         import('./watching.js'),

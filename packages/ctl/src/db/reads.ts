@@ -15,10 +15,11 @@ export async function recordNamed(
   database: RemoteDatabase,
   collection: string,
   name: string,
+  fields: readonly string[] = [],
 ): Promise<Found> {
   const records = database.collection(collection);
-  const byId = isUlid(name) ? await records.findById(name) : undefined;
-  const found = byId ?? (await records.findByKey(name));
+  const byId = isUlid(name) ? await records.findById(name, { fields }) : undefined;
+  const found = byId ?? (await records.findByKey(name, { fields }));
   if (found) return found;
   const what = isUlid(name) ? 'key or id' : 'key';
   throw new Refusal('KEY_NOT_FOUND', `"${collection}" has no record with the ${what} "${name}".`);
@@ -26,16 +27,10 @@ export async function recordNamed(
 
 export async function getRecord(
   database: RemoteDatabase,
-  ask: { collection: string; name: string; fields?: string | undefined },
+  ask: { collection: string; name: string; fields: readonly string[] },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
-  let record = await recordNamed(database, ask.collection, ask.name);
-  if (ask.fields !== undefined) {
-    const { listOf } = await import('./arguments.js');
-    const filter = { field: '$id', op: 'eq', value: record.id } as const;
-    const query = { filter, fields: listOf(ask.fields) };
-    record = (await database.collection(ask.collection).findOne(query)) ?? record;
-  }
+  const record = await recordNamed(database, ask.collection, ask.name, ask.fields);
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify({ record: recordJson(record) }, null, 2)}\n`);
   else out.write(recordSheet(record, out));

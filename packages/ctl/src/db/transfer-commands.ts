@@ -1,5 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../registry.js';
+import { withConditions } from './conditions-help.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
 interface ImportFlags extends ConnectionFlags {
@@ -77,7 +78,7 @@ export function addExport(db: CtlCommand, tools: Tools): void {
     .option('--documents', 'Write the documents alone, without id, key and times')
     .example('ctl db export people --out people.ndjson', 'to a file')
     .example('ctl db export people city=Bern | wc -l', 'to another program');
-  withConnection(command, tools).action(
+  withConnection(withConditions(command), tools).action(
     async (collection: string, conditions: string[], flags: ExportFlags) => {
       const [{ exportRecords }, { filterOf, listOf }] = await Promise.all([
         import('./exporting.js'),

@@ -21,6 +21,12 @@ export interface RemoteRead extends ReadCall, CallOptions {
   minSeq?: number | undefined;
 }
 
+/** A read of one record. */
+export interface RemoteGet extends RemoteRead {
+  /** Dotted paths of the parts of `data` to return. Left out: all. */
+  fields?: readonly string[] | undefined;
+}
+
 export interface RemoteWrite extends WriteCall, CallOptions {}
 
 const pageRecords = 100;
@@ -45,15 +51,15 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
     return toStored((await this.session.write(rpc.insertWithKey, request, options)).record);
   }
 
-  async findById(id: string, options: RemoteRead = {}): Promise<StoredRecord<T> | undefined> {
+  async findById(id: string, options: RemoteGet = {}): Promise<StoredRecord<T> | undefined> {
     if (id === '') return undefined;
-    const request = { ...this.#read(options), id };
+    const request = { ...this.#read(options), id, fields: [...(options.fields ?? [])] };
     return orNothing(this.session.call(rpc.findById, request, options), 'RECORD_NOT_FOUND');
   }
 
-  async findByKey(key: string, options: RemoteRead = {}): Promise<StoredRecord<T> | undefined> {
+  async findByKey(key: string, options: RemoteGet = {}): Promise<StoredRecord<T> | undefined> {
     checkKey(key);
-    const request = { ...this.#read(options), key };
+    const request = { ...this.#read(options), key, fields: [...(options.fields ?? [])] };
     return orNothing(this.session.call(rpc.findByKey, request, options), 'KEY_NOT_FOUND');
   }
 

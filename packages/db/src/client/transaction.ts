@@ -2,6 +2,7 @@ import { Database, type BeginTxResponse } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
 import type { TransactionHandle } from '../api.js';
 import type { CommitResult } from '../engine/transactions.js';
+import { CallRefusal, isPassing } from './failures.js';
 import { dateOf } from './records.js';
 import type { CallOptions, Session } from './session.js';
 
@@ -41,7 +42,7 @@ export class RemoteTransaction implements TransactionHandle {
     try {
       await this.session.callOnce(rpc.rollbackTx, { txId: this.id }, options);
     } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'UNAVAILABLE') throw error;
+      if (!(error instanceof CallRefusal) || !isPassing(error)) throw error;
       await this.#rollbackAgain(options);
     }
   }

@@ -14,7 +14,7 @@ import type { Session } from './session.js';
 export interface RemoteWatchOptions extends CollectionWatchOptions {
   /** How long to go on trying to get back to the server: ten minutes unless told. */
   reconnectForMs?: number | undefined;
-  /** Told whenever the connection was cut and the watch is about to pick it up again. */
+  /** Told once whenever the connection is lost; the watch goes on by itself. */
   onCut?: ((reason: Error) => void) | undefined;
 }
 
@@ -47,6 +47,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
   /** When the connection was last known to work. */
   #connectedAt: number;
   #patienceMs: number;
+  #isCut = false;
 
   /** `collection` "" watches the whole database. */
   constructor(
@@ -170,6 +171,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
     this.#connectedAt = this.session.clock.monotonic();
     this.#patienceMs = this.options.reconnectForMs ?? defaultReconnectForMs;
     this.#backoff.reset();
+    this.#isCut = false;
   }
 
   /** A quiet watch is told that it is quiet; only the records of the start may take their time. */
@@ -188,6 +190,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
   }
 
   #cut(reason: Error): void {
-    this.options.onCut?.(reason);
+    if (!this.#isCut) this.options.onCut?.(reason);
+    this.#isCut = true;
   }
 }

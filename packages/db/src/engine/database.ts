@@ -21,6 +21,7 @@ import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
 import { Queries } from './queries.js';
 import { Reads } from './reads.js';
 import { refuse } from './refusal.js';
+import { runTransaction } from './run-transaction.js';
 import {
   makeDirectory,
   noCurrent,
@@ -31,7 +32,8 @@ import {
 import { DirectoryLock } from './storage/lock.js';
 import { checkStoreFile, hasBytes } from './storage/store-file.js';
 import { Tables } from './storage/tables.js';
-import { TransactionRegistry } from './transaction-registry.js';
+import { TransactionRegistry, type BeginOptions } from './transaction-registry.js';
+import type { Transaction } from './transactions.js';
 import type { VerifyReport } from './verify/report.js';
 import { verifyCore } from './verify/verify.js';
 import type { WatchChange } from './watch/message.js';
@@ -140,6 +142,22 @@ export class Database {
   collection<T extends object = Record<string, unknown>>(name: string): Collection<T> {
     checkCollectionName(name);
     return new Collection<T>(this, name);
+  }
+
+  /**
+   * Calls `run` with a transaction and commits what it did. When another commit changed what it
+   * read, `run` is called again, ten times unless told, so it must do nothing outside that may not
+   * happen twice. A throw rolls back and comes out.
+   */
+  transaction<Result>(
+    run: (transaction: Transaction) => Promise<Result>,
+    { tries, ...options }: BeginOptions & { tries?: number | undefined } = {},
+  ): Promise<Result> {
+    return runTransaction(() => this.transactions.begin(options), run, {
+      tries,
+      // Whoever was in the way is in this process too: it goes on in its turn.
+      pause: () => new Promise((resolve) => setImmediate(resolve)),
+    });
   }
 
   /**

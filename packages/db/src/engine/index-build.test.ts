@@ -93,17 +93,20 @@ describe('a new index', () => {
     ['the id', { fields: ['$id'] }, 'cannot have the field $id'],
     ['a field twice', { fields: ['a', 'a'] }, 'names a field twice'],
     ['too many fields', { fields: Array.from({ length: 17 }, (_, i) => `f${i}`) }, 'more than 16'],
-  ])('with %s is refused at open, and the database can be opened without it', async (_w, bad, why) => {
-    const db = await withDocs(10);
-    await db.close();
-    const collections = { docs: { indexes: [bad as { fields: string[] }] } };
-    const timers = scratch.clock.timers;
-    await expect(scratch.open({ collections }, db.directory)).rejects.toThrow(why);
-    expect(scratch.clock.timers).toBe(timers);
-    const again = await scratch.open({}, db.directory);
-    expect(await again.collection('docs').findByKey('k3')).toBeDefined();
-    expect(again.indexes()).toEqual([]);
-  });
+  ])(
+    'with %s is refused at open, and the database can be opened without it',
+    async (_w, bad, why) => {
+      const db = await withDocs(10);
+      await db.close();
+      const collections = { docs: { indexes: [bad as { fields: string[] }] } };
+      const timers = scratch.clock.timers;
+      await expect(scratch.open({ collections }, db.directory)).rejects.toThrow(why);
+      expect(scratch.clock.timers).toBe(timers);
+      const again = await scratch.open({}, db.directory);
+      expect(await again.collection('docs').findByKey('k3')).toBeDefined();
+      expect(again.indexes()).toEqual([]);
+    },
+  );
 });
 
 describe('a unique index over duplicates', () => {
@@ -181,6 +184,7 @@ describe('an index that is no longer declared', () => {
       Tables.prototype.commit = commit;
     }
     expect(commits).toBe(3);
+    expect(scratch.clock.timers).toBe(0);
     const again = await scratch.open({ collections: byNumber }, db.directory);
     await again.indexesBuilt();
     expect(again.indexes()).toMatchObject([{ state: 'ready' }]);

@@ -9,6 +9,13 @@ import {
   type CommitResult,
 } from './transactions.js';
 
+export interface BeginOptions {
+  /** It will not write, and so never conflicts. */
+  readOnly?: boolean | undefined;
+  /** How long it may live: 60 s unless told, and at most. */
+  timeoutMs?: number | undefined;
+}
+
 const endedMemory = 10_000;
 
 /** The transactions under way, by id, and what became of those that ended. */
@@ -23,7 +30,7 @@ export class TransactionRegistry {
     return this.#open.size;
   }
 
-  begin(options: { readOnly?: boolean; timeoutMs?: number } = {}): Transaction {
+  begin(options: BeginOptions = {}): Transaction {
     const lifetimeMs = options.timeoutMs || transactionLimits.lifetimeMs;
     if (!(lifetimeMs > 0)) throw refuse('BAD_REQUEST', 'A timeout must be longer than nothing.');
     if (this.#open.size >= transactionLimits.open) {

@@ -381,6 +381,7 @@ function rememberCommit(core: Core, id: string, result: CommitResult): void {
 }
 
 export function rememberedCommit(core: Core, id: string): CommitResult | undefined {
+  if (core.closed) throw core.closed;
   const row = core.tables.get('requests', commitRow(id));
   return row && (JSON.parse(row.toString()) as CommitResult);
 }

@@ -463,6 +463,7 @@ describe('after close', () => {
     expect((await refusalOf(people.findById(ada.id))).code).toBe('SHUTTING_DOWN');
     expect((await refusalOf(people.findByKey('x'))).code).toBe('SHUTTING_DOWN');
     expect(() => db.transactions.begin()).toThrow('SHUTTING_DOWN');
+    expect((await refusalOf(db.transactions.commit(ada.id))).code).toBe('SHUTTING_DOWN');
     expect((await refusalOf(people.findById(ada.id, { transaction: tx }))).code).toMatch(
       /TX_CLOSED|SHUTTING_DOWN/,
     );

@@ -55,7 +55,6 @@ export async function serveDatabase(
       maxWatches: settings.max_watches,
       shedTargetMs: settings.shed_target_ms,
     });
-    undo.push(() => admission.stop());
     undo.push(measureDatabase(metrics, database, admission));
     const replication: Replication = loneLeader(database);
     undo.push(() => replication.stop());

@@ -7,5 +7,5 @@ export function serverVersion(): string {
   if (known !== undefined) return known;
   // Seen from src/server and from dist/server alike, the package is two folders up.
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (known = String((JSON.parse(text) as { version: string }).version));
+  return (known = (JSON.parse(text) as { version: string }).version);
 }

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { GrpcClient } from './support/grpc.js';
 import { toStruct } from './support/proto.js';
@@ -89,4 +91,28 @@ test('there is a limit to open watches, and a closed one makes room', async () =
   const third = new WatchReader(grpc.stream('Watch', { collection: 'c' }));
   await third.isOpen;
   third.close();
+});
+
+test('a server whose calls wait too long sheds some, and recovers', async () => {
+  const busy = await startServer({ 'shed-target-ms': '1', 'max-inflight': '64' });
+  const client = new RestClient(busy.http);
+  const { writes } = busy.database;
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(Array.from({ length: 1_000 }, (_, n) => writes.insert('c', { n })));
+  }
+  const load = fileURLToPath(new URL('./programs/load.mjs', import.meta.url));
+  const callers = spawn(process.execPath, [load, busy.http, '60', '3000'], { stdio: 'pipe' });
+  let statuses = '';
+  callers.stdout.on('data', (bytes: Buffer) => (statuses += bytes.toString()));
+  await new Promise((resolve) => callers.on('close', resolve));
+  expect(Object.keys(JSON.parse(statuses) as object)).toEqual(['200', '429']);
+  const { text } = await client.send('GET', '/metrics');
+  expect(text).toMatch(/millrace_db_shed_calls_total\{cause="queue_delay"\} [1-9]/);
+  expect(busy.log.lines.map(({ message }) => message)).toContain(
+    'calls wait too long: shedding load',
+  );
+  await new Promise((resolve) => setTimeout(resolve, 2_100));
+  expect((await client.send('POST', '/v1/c/records:find')).status).toBe(200);
+  expect((await client.send('GET', '/metrics')).text).toContain('millrace_db_admitted_share 1');
+  await busy.dispose();
 });

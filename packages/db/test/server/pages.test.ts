@@ -64,7 +64,7 @@ test('the documentation page needs nothing from elsewhere', async () => {
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
   const policy = page.headers.get('content-security-policy')!;
   expect(policy).toContain("default-src 'none'");
-  expect(policy).not.toMatch(/script-src[^;]*unsafe|https?:/);
+  expect(policy).not.toMatch(/unsafe|https?:/);
   expect(page.text).not.toMatch(/https?:\/\//);
   const parts = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map((found) => found[1]!);
   expect(parts).toHaveLength(5);

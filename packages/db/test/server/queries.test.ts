@@ -88,8 +88,19 @@ test('large records make small batches', async () => {
   for (const batch of batches) {
     expect((batch['records'] as Message[]).length).toBeLessThanOrEqual(2);
   }
-  const page = await both.rest.ok('POST', `/v1/${collection}/records:find`, {});
-  expect(page['records']).toHaveLength(10);
+});
+
+test('a page of megabytes is sent in pieces and is whole', async () => {
+  const collection = freshName();
+  const { writes } = both.server.database;
+  const text = 'é'.repeat(100_000);
+  await Promise.all(Array.from({ length: 30 }, (_, n) => writes.insert(collection, { n, text })));
+  const answer = await both.rest.send('POST', `/v1/${collection}/records:find`, { limit: 29 });
+  expect(answer.headers.get('transfer-encoding')).toBe('chunked');
+  const records = answer.body['records'] as { data: { n: number; text: string } }[];
+  expect(records.map(({ data }) => data.n)).toEqual(Array.from({ length: 29 }, (_, n) => n));
+  expect(records.every(({ data }) => data.text === text)).toBe(true);
+  expect(answer.body['next_cursor']).not.toBe('');
 });
 
 test('lines of NDJSON have a record each, all of them, and the cursor last', async () => {

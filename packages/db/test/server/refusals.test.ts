@@ -238,12 +238,7 @@ const named = (face: 'grpc' | 'rest') =>
     .filter((each) => each[face])
     .map(
       (each) =>
-        [
-          each.reason,
-          each[face]![0],
-          String(JSON.stringify(each[face]![1])).slice(0, 70),
-          each,
-        ] as const,
+        [each.reason, each[face]![0], JSON.stringify(each[face]![1]).slice(0, 70), each] as const,
     );
 
 test.each(named('grpc'))('gRPC refuses %s: %s %s', async (reason, _method, _request, each) => {

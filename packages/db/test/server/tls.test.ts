@@ -1,49 +1,19 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { credentials } from '@grpc/grpc-js';
 import { UsageError } from '@millrace/kit/errors';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { GrpcClient } from './support/grpc.js';
 import { startServer, type TestServer } from './support/server.js';
 
-const scratch = mkdtempSync(join(tmpdir(), 'mr-tls-'));
-const file = (name: string) => join(scratch, name);
+const file = (name: string) => fileURLToPath(new URL(`./certificates/${name}`, import.meta.url));
 const read = (name: string) => readFileSync(file(name));
-
-/** An authority, and two certificates of it: one for the server, one for a caller. */
-function makeCertificates(): void {
-  const openssl = (...args: string[]) =>
-    execFileSync('openssl', args, { cwd: scratch, stdio: 'pipe' });
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  openssl(
-    'req',
-    '-x509',
-    ...key,
-    '-keyout',
-    'ca.key',
-    '-out',
-    'ca.pem',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=test-ca',
-  );
-  for (const name of ['server', 'caller']) {
-    openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
-    writeFileSync(file('ext'), 'subjectAltName=DNS:localhost,IP:127.0.0.1');
-    const sign = ['x509', '-req', '-in', `${name}.csr`, '-CA', 'ca.pem', '-CAkey', 'ca.key'];
-    openssl(...sign, '-CAcreateserial', '-days', '2', '-out', `${name}.pem`, '-extfile', 'ext');
-  }
-}
 
 let plain: TestServer;
 let mutual: TestServer;
 
 beforeAll(async () => {
-  makeCertificates();
   const pair = { 'tls-cert': file('server.pem'), 'tls-key': file('server.key') };
   plain = await startServer(pair);
   mutual = await startServer({ ...pair, 'client-ca': file('ca.pem') });
@@ -51,7 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await plain?.dispose();
   await mutual?.dispose();
-  rmSync(scratch, { recursive: true, force: true });
 });
 
 function get(url: string, options: object): Promise<number> {

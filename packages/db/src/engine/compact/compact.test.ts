@@ -26,6 +26,7 @@ async function openItems(count: number) {
   const db = await scratch.open({ collections });
   const items = db.collection<Item>('items');
   await fill(db, count);
+  await db.indexesBuilt();
   return { db, items };
 }
 

@@ -2,12 +2,16 @@ import type { Core } from '../core.js';
 import { Slice } from '../query/slice.js';
 import { tableNames, type TableName, type TableRow, type Tables } from '../storage/tables.js';
 
-const mostRows = 2_000;
-const mostBytes = 2 ** 20;
-// Between slices of the copy, so that the set of rows to copy again stays small.
-const mostTouched = 20_000;
-const mostCalmRounds = 10;
-const calmRows = 500;
+/** How much is done at a time. */
+export const copyLimits = {
+  rows: 2_000,
+  bytes: 2 ** 20,
+  /** So many touched rows are copied again before the copy goes on: their set stays small. */
+  touched: 20_000,
+  /** So few are left for the moment when the writer is held, if that can be had. */
+  calmRows: 500,
+  calmRounds: 10,
+};
 
 type Write = { table: TableName; key: Buffer; value: Buffer | undefined };
 
@@ -31,6 +35,7 @@ export class StoreCopy {
     private readonly fresh: Tables,
     /** Called between slices; throws to give the copy up. */
     private readonly pulse: () => Promise<void> | void,
+    private readonly limits = copyLimits,
   ) {
     this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
   }
@@ -48,7 +53,7 @@ export class StoreCopy {
         from = next;
         this.#at = { table, from };
         if (!from) this.#copied.add(table);
-        if (this.#touched > mostTouched) await this.catchUp();
+        if (this.#touched > this.limits.touched) await this.catchUp();
         await this.#rest();
       } while (from);
     }
@@ -57,7 +62,8 @@ export class StoreCopy {
 
   /** Copies again until little is left to copy, or no less becomes of it. */
   async calmDown(): Promise<void> {
-    for (let round = 0; round < mostCalmRounds && this.#touched > calmRows; round++) {
+    const { calmRounds, calmRows } = this.limits;
+    for (let round = 0; round < calmRounds && this.#touched > calmRows; round++) {
       await this.catchUp();
       await this.#rest();
     }
@@ -75,7 +81,7 @@ export class StoreCopy {
         const value = view.get(table, key);
         writes.push({ table, key, value });
         bytes += key.length + (value?.length ?? 0);
-        if (writes.length < mostRows && bytes < mostBytes) continue;
+        if (writes.length < this.limits.rows && bytes < this.limits.bytes) continue;
         await this.#write(writes);
         this.#readBack(writes);
         [writes, bytes] = [[], 0];
@@ -93,7 +99,7 @@ export class StoreCopy {
       let from: Buffer | undefined;
       do {
         from = this.#compare(table, from);
-        if (this.#touched > mostTouched) await this.catchUp();
+        if (this.#touched > this.limits.touched) await this.catchUp();
         await this.#rest();
       } while (from);
     }
@@ -124,7 +130,7 @@ export class StoreCopy {
       for (const row of view.rows(table, from ? { start: from } : {})) {
         rows.push(row);
         bytes += row.key.length + row.value.length;
-        const isEnough = rows.length >= mostRows || bytes >= mostBytes;
+        const isEnough = rows.length >= this.limits.rows || bytes >= this.limits.bytes;
         if (this.#slice.spend(row.value.length) || isEnough) {
           return { rows, next: keyAfter(row.key) };
         }
@@ -177,7 +183,7 @@ export class StoreCopy {
           }
           copy = nextCopy();
         }
-        const isEnough = ++seen >= mostRows;
+        const isEnough = ++seen >= this.limits.rows;
         if (this.#slice.spend(row.value.length) || isEnough) return keyAfter(row.key);
       }
       if (copy) throw differs(rowName(table, copy.key));

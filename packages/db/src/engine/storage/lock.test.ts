@@ -100,8 +100,8 @@ describe('a lock that was left behind is taken over', () => {
   });
 
   test.runIf(onLinux)('by a process that was killed and not yet buried', async () => {
-    // `exec` leaves the killed child with a parent that never asks for it.
-    const script = 'sh -c "kill -9 \\$\\$" & echo $!; exec sleep 30';
+    // `exec` leaves the killed child with a parent that never asks for it; the child waits for that.
+    const script = 'sh -c "sleep 1; kill -9 \\$\\$" & echo $!; exec sleep 30';
     const parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'] });
     try {
       const text = await new Promise<Buffer>((resolve) => parent.stdout.once('data', resolve));

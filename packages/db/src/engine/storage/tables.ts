@@ -119,7 +119,7 @@ export class Tables {
   }
 
   count(table: TableName, txn?: Transaction): number {
-    return this.#handles[table].getCount(rangeOptions({}, txn) as object);
+    return this.#handles[table].getCount(rangeOptions({}, txn));
   }
 
   /** Walks a range and shows each row in place; yields what `visit` makes of the rows it wants. */

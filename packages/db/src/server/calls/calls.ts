@@ -64,7 +64,8 @@ export class Calls {
     const leave = this.parts.admission.enter(rpc);
     try {
       const method: UnaryMethods[Rpc] = this.parts.service[rpc];
-      return await method(request, scope);
+      const answer = method(request, scope);
+      return answer instanceof Promise ? await answer : answer;
     } finally {
       leave();
     }

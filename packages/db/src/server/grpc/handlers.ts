@@ -85,6 +85,8 @@ function openScope({ calls, clock }: HandlerParts, rpc: DbMethod, call: AnyCall)
   const deadline = Number.isFinite(Number(given)) ? Number(given) : undefined;
   const scope = calls.open(rpc, 'grpc', call.getPeer(), deadline);
   call.on('cancelled', () => {
+    // The library says so at the end of every call.
+    if (scope.isOver) return;
     const isLate = deadline !== undefined && clock.now() >= deadline;
     scope.abort(
       isLate

@@ -1,6 +1,6 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { status as grpcCode, type handleBidiStreamingCall } from '@grpc/grpc-js';
-import { reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
+import type { reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
 import { messageOf } from '@millrace/kit/errors';
 import { Descriptors } from './descriptors.js';
 

@@ -3,8 +3,8 @@ import type { Log } from '@millrace/kit/log';
 import type { DbMethod } from '@millrace/contract/db';
 import { dbMethods } from '@millrace/contract/db';
 import { refuse } from '../../engine/refusal.js';
-import { LoopDelay } from './loop-delay.js';
-import { Shedder } from './shedder.js';
+import { Shedder, type Queue } from './shedder.js';
+import { TurnProbe } from './turn-probe.js';
 
 export interface AdmissionOptions {
   clock: Clock;
@@ -17,7 +17,6 @@ export interface AdmissionOptions {
 
 export type ShedCause = 'queue_delay' | 'inflight' | 'watches';
 
-const idleAfterMs = 1_000;
 const retryAfterMs = 250;
 const retryWatchAfterMs = 1_000;
 
@@ -26,17 +25,16 @@ export class Admission {
   /** Told why a call was shed. */
   onShed: (cause: ShedCause) => void = () => undefined;
   readonly #shedder: Shedder;
-  readonly #loop: LoopDelay;
+  readonly #turns: TurnProbe;
   #inflight = 0;
   #watches = 0;
-  #lastCallAt = 0;
   #isShedding = false;
-  /** How long work has waited lately, for the metrics. */
-  delayMs = 0;
+  /** How long the last turn of the event loop took that had a call. */
+  turnMs = 0;
 
   constructor(private readonly options: AdmissionOptions) {
     this.#shedder = new Shedder(options.shedTargetMs, options.maxInflight / 8);
-    this.#loop = new LoopDelay(options.clock, (delayMs) => this.#looked(delayMs));
+    this.#turns = new TurnProbe(options.clock, (delayMs) => this.#observe('loop', delayMs));
   }
 
   get inflight(): number {
@@ -57,12 +55,11 @@ export class Admission {
     if (dbMethods[rpc].access === 'admin') return leave;
     if (rpc === 'Watch') return this.#enterWatch();
     const { maxInflight, shedTargetMs, clock } = this.options;
-    this.#lastCallAt = clock.monotonic();
-    if (shedTargetMs > 0) this.#loop.start();
+    if (shedTargetMs > 0) this.#turns.arm();
     if (this.#inflight >= maxInflight) {
       throw this.#overloaded('inflight', `${maxInflight} calls are under way already`);
     }
-    if (!this.#shedder.admits()) {
+    if (!this.#shedder.admits(clock.monotonic())) {
       throw this.#overloaded('queue_delay', `calls wait longer than ${shedTargetMs} ms`);
     }
     this.#inflight++;
@@ -71,12 +68,7 @@ export class Admission {
 
   /** A write waited this long for its turn. */
   waited(delayMs: number): void {
-    if (this.options.shedTargetMs === 0) return;
-    this.#shedder.observe('writer', delayMs, this.options.clock.monotonic(), this.#inflight);
-  }
-
-  stop(): void {
-    this.#loop.stop();
+    if (this.options.shedTargetMs > 0) this.#observe('writer', delayMs);
   }
 
   #enterWatch(): () => void {
@@ -94,12 +86,10 @@ export class Admission {
     return () => void this.#watches--;
   }
 
-  #looked(delayMs: number): boolean {
-    const now = this.options.clock.monotonic();
-    this.delayMs = delayMs;
-    this.#shedder.observe('loop', delayMs, now, this.#inflight);
+  #observe(queue: Queue, delayMs: number): void {
+    if (queue === 'loop') this.turnMs = delayMs;
+    this.#shedder.observe(queue, delayMs, this.options.clock.monotonic(), this.#inflight);
     this.#tell();
-    return this.#inflight > 0 || now - this.#lastCallAt < idleAfterMs || this.share < 1;
   }
 
   /** Once when it begins and once when it is over: a line for each call would be more load. */

@@ -4,7 +4,7 @@ const leastShare = 0.05;
 const cut = 0.5;
 const growth = 0.1;
 
-/** Where work waits: for the event loop to look at it, or for its turn in the writer. */
+/** Where work waits: for the event loop to come to it, or for its turn in the writer. */
 export type Queue = 'loop' | 'writer';
 
 /**
@@ -35,27 +35,37 @@ export class Shedder {
   /** One piece of work waited this long. `inFlight`: calls that are under way. */
   observe(queue: Queue, delayMs: number, now: number, inFlight: number): void {
     this.#smallest.set(queue, Math.min(this.#smallest.get(queue) ?? Infinity, delayMs));
-    if (now - this.#intervalStart < intervalMs) return;
+    const elapsedMs = now - this.#intervalStart;
+    if (elapsedMs < intervalMs) return;
     const worst = Math.max(...this.#smallest.values());
     // As many calls wait as come in while one waits (Little's law), or are under way.
-    const waiting = Math.max(inFlight, (this.#calls / (now - this.#intervalStart)) * worst);
+    const waiting = Math.max(inFlight, (this.#calls / elapsedMs) * worst);
     if (waiting > this.fewCalls && worst > this.targetMs) {
       this.#share = Math.max(leastShare, this.#share * cut);
     } else {
       this.#share = Math.min(1, this.#share + growth);
     }
-    this.#intervalStart = now;
-    this.#smallest.clear();
-    this.#calls = 0;
+    this.#begin(now);
   }
 
   /** True when one more call may be taken in. */
-  admits(): boolean {
+  admits(now: number): boolean {
+    // Nobody came for a while, so nobody waits.
+    if (now - this.#intervalStart > 4 * intervalMs) {
+      this.#share = 1;
+      this.#begin(now);
+    }
     this.#calls++;
     if (this.#share === 1) return true;
     this.#credit += this.#share;
     if (this.#credit < 1) return false;
     this.#credit -= 1;
     return true;
+  }
+
+  #begin(now: number): void {
+    this.#intervalStart = now;
+    this.#smallest.clear();
+    this.#calls = 0;
   }
 }

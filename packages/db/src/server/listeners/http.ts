@@ -33,7 +33,7 @@ export function httpServer(face: RestFace, tls: TlsFiles | undefined, log: Log):
     const status = answerNonsense(error, socket);
     if (status) log.info({ status, reason: error.code }, 'not a request');
   });
-  return server as Server;
+  return server;
 }
 
 /** Answers bytes that are no HTTP request. Returns the status, or undefined for no answer. */

@@ -88,8 +88,8 @@ function describeAdmission(metrics: Metrics, admission: Admission): void {
   gauge('calls_in_flight', 'Calls that are under way, without watches.', () => admission.inflight);
   gauge('watches', 'Watches that are open.', () => admission.watches);
   gauge('admitted_share', 'Share of calls taken in; below 1 load is shed.', () => admission.share);
-  gauge('loop_delay_seconds', 'How late the event loop was when last looked at.', () => {
-    return admission.delayMs / 1000;
+  gauge('loop_turn_seconds', 'How long the last turn of the event loop with a call took.', () => {
+    return admission.turnMs / 1000;
   });
   const shed = metrics.counter({
     name: 'shed_calls_total',

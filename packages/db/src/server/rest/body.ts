@@ -5,10 +5,11 @@ import { badField, parseJson } from '../service/values.js';
 
 const noBytes = Buffer.alloc(0);
 
-/** The bytes of the body; at most as many as a gRPC message may have. */
-export function readBody(request: IncomingMessage): Promise<Buffer> {
-  const announced = Number(request.headers['content-length'] ?? Number.NaN);
-  if (announced === 0) return Promise.resolve(noBytes);
+/** The bytes of the body, at once when there are none; at most as many as a message may have. */
+export function readBody(request: IncomingMessage): Buffer | Promise<Buffer> {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  if (coding === undefined && (length === undefined || length === '0')) return noBytes;
+  const announced = Number(length ?? 0);
   return new Promise((resolve, reject) => {
     if (announced > mostRequestBytes) {
       // Read on, so that a client which sends first and listens later hears the answer.

@@ -7,11 +7,11 @@ import type { Gate } from '../access/gate.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
 import { stallMsOf } from '../limits/stalls.js';
-import type { Request, StreamingRpc, UnaryRpc } from '../service/call.js';
+import type { StreamingRpc, UnaryRpc } from '../service/call.js';
 import { statusOf, type CallStatus } from '../status.js';
 import { checkTimeout, deadlineOf, untilAborted } from './deadline.js';
 import { statusHeaders, statusJson } from './errors.js';
-import { Operation } from './operation.js';
+import { Operation, type Fields } from './operation.js';
 import { checkOrigin } from './origin.js';
 import type { Pages } from './pages.js';
 import { ResponseWriter } from './response-writer.js';
@@ -90,7 +90,8 @@ export class RestFace {
         apiKey: headers['x-api-key']?.toString(),
         authorization: headers.authorization,
       });
-      const message = await operation.read(request, path, query);
+      const read = operation.read(request, path, query);
+      const message = read instanceof Promise ? await read : read;
       const answered = operation.forms
         ? this.#stream(operation, scope, message, request, response)
         : this.#unary(operation, scope, message, response);
@@ -106,18 +107,18 @@ export class RestFace {
   async #unary(
     operation: Operation,
     scope: CallScope,
-    message: Record<string, unknown>,
+    message: Fields,
     response: ServerResponse,
   ): Promise<void> {
     const rpc = operation.route.rpc as UnaryRpc;
-    const answer = await this.parts.calls.unary(scope, rpc, message as Request<typeof rpc>);
+    const answer = await this.parts.calls.unary(scope, rpc, message);
     if (!scope.isOver) send(response, 200, operation.show(answer), {});
   }
 
   async #stream(
     operation: Operation,
     scope: CallScope,
-    message: Record<string, unknown>,
+    message: Fields,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
@@ -126,9 +127,7 @@ export class RestFace {
     const form = operation.chooseForm(request);
     const { signal } = scope;
     const writer = new ResponseWriter({ response, clock, signal, stallMs: stallMsOf(rpc) });
-    await calls.stream(scope, rpc, message as Request<typeof rpc>, (messages) =>
-      form.deliver(messages, writer),
-    );
+    await calls.stream(scope, rpc, message, (messages) => form.deliver(messages, writer));
   }
 
   /** Tells the caller what went wrong, as far as there is still a way to. */

@@ -16,6 +16,9 @@ const modes: Partial<Record<DbRoute['method'], UpdateMode>> = {
   PATCH: UpdateMode.MERGE,
 };
 
+/** The fields of a request message, by their local names. */
+export type Fields = Record<string, unknown>;
+
 /** One HTTP binding of a method: how its request is read and its answer is written. */
 export class Operation {
   readonly forms: ReadonlyMap<string, StreamForm> | undefined;
@@ -32,13 +35,25 @@ export class Operation {
     this.#mode = hasMode ? modes[route.method] : undefined;
   }
 
-  async read(
+  /** The request, at once when it has no body to wait for. */
+  read(
     request: IncomingMessage,
     path: Readonly<Record<string, string>>,
     queryText: string,
-  ): Promise<Record<string, unknown>> {
+  ): Fields | Promise<Fields> {
     const query = parseQuery(queryText);
-    const bytes = await readBody(request);
+    const bytes = readBody(request);
+    return bytes instanceof Promise
+      ? bytes.then((all) => this.#make(request, path, query, all))
+      : this.#make(request, path, query, bytes);
+  }
+
+  #make(
+    request: IncomingMessage,
+    path: Readonly<Record<string, string>>,
+    query: [name: string, value: string][],
+    bytes: Buffer,
+  ): Fields {
     if (this.route.body === '') {
       checkNoBody(request, bytes);
       return this.#finish(this.#reader.fromQuery(path, query, this.route.queryFields), request);
@@ -53,14 +68,14 @@ export class Operation {
     return chooseForm(this.forms!, request.headers.accept);
   }
 
-  #finish(message: Record<string, unknown>, request: IncomingMessage): Record<string, unknown> {
+  #finish(message: Fields, request: IncomingMessage): Fields {
     if (this.#mode !== undefined) this.#setMode(message);
     if (this.route.rpc === 'Find') this.#setLimit(message, request);
     if (this.route.rpc === 'Watch') setPosition(message, request);
     return message;
   }
 
-  #setMode(message: Record<string, unknown>): void {
+  #setMode(message: Fields): void {
     const given = message['mode'];
     if (given !== UpdateMode.UNSPECIFIED && given !== this.#mode) {
       const { method } = this.route;
@@ -74,14 +89,14 @@ export class Operation {
   }
 
   /** A page has an end; a stream has as much as there is. */
-  #setLimit(message: Record<string, unknown>, request: IncomingMessage): void {
+  #setLimit(message: Fields, request: IncomingMessage): void {
     if (this.chooseForm(request).contentType !== 'application/json') return;
     message['limit'] = Math.min(Number(message['limit']) || pageRecords, mostPageRecords);
   }
 }
 
 /** A browser that reconnects sends the same address again: what it has seen last wins. */
-function setPosition(message: Record<string, unknown>, request: IncomingMessage): void {
+function setPosition(message: Fields, request: IncomingMessage): void {
   const lastEvent = request.headers['last-event-id'];
   if (typeof lastEvent !== 'string' || lastEvent === '') return;
   message['resumeToken'] = lastEvent;

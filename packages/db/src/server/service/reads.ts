@@ -20,33 +20,37 @@ export function readMethods(
   desk: TransactionDesk,
 ): Pick<UnaryMethods, 'FindById' | 'FindByKey'> {
   /** Looks a record up at the state the request asks for, and shows what it asks for. */
-  async function read(
+  function read(
     request: ReadRequest,
     context: CallContext,
     find: (transaction: Transaction | undefined) => RecordImage | undefined,
     missing: () => Error,
-  ): Promise<Record> {
+  ): Record | Promise<Record> {
     checkCollectionName(request.collection);
     const json = wantsJson(request.encoding);
     const { fields } = request;
     const project = fields.length > 0 ? checkFind({ fields }).project : undefined;
     const transaction = desk.of(request.txId, context);
+    const look = (): Record => {
+      const image = find(transaction);
+      if (!image) throw missing();
+      const own = transaction && ownIds(parts.database, transaction, request.collection);
+      return recordMessage(image, {
+        json,
+        data: project?.(image.data),
+        seq: own?.has(image.id) ? 0 : undefined,
+      });
+    };
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
-    else if (request.minSeq !== 0n) await reachSeq(parts, request.minSeq, context);
-    const image = find(transaction);
-    if (!image) throw missing();
-    const own = transaction && ownIds(parts.database, transaction, request.collection);
-    return recordMessage(image, {
-      json,
-      data: project?.(image.data),
-      seq: own?.has(image.id) ? 0 : undefined,
-    });
+    // Most reads have nothing to wait for.
+    else if (request.minSeq !== 0n) return reachSeq(parts, request.minSeq, context).then(look);
+    return look();
   }
 
   return {
-    FindById: async (request, context) => {
+    FindById: (request, context) => {
       const { collection, id } = request;
-      const record = await read(
+      const record = read(
         request,
         context,
         // What cannot be an id names no record either.
@@ -56,18 +60,23 @@ export function readMethods(
             : undefined,
         () => notFoundById(collection, id),
       );
-      return { $typeName: 'millrace.db.v1.FindByIdResponse', record };
+      return answered('millrace.db.v1.FindByIdResponse', record);
     },
-    FindByKey: async (request, context) => {
+    FindByKey: (request, context) => {
       const { collection, key } = request;
       checkKey(key);
-      const record = await read(
+      const record = read(
         request,
         context,
         (transaction) => parts.database.reads.byKey(collection, key, transaction),
         () => notFoundByKey(collection, key),
       );
-      return { $typeName: 'millrace.db.v1.FindByKeyResponse', record };
+      return answered('millrace.db.v1.FindByKeyResponse', record);
     },
   };
+}
+
+function answered<Name extends string>($typeName: Name, record: Record | Promise<Record>) {
+  if (!(record instanceof Promise)) return { $typeName, record };
+  return record.then((found) => ({ $typeName, record: found }));
 }

@@ -95,8 +95,8 @@ export function restFailure({ status, body, headers }: RestAnswer): RestFailure 
   };
 }
 
-function bodyOf(body: unknown): BodyInit {
-  if (typeof body === 'string' || body instanceof Uint8Array) return body as BodyInit;
+function bodyOf(body: unknown): NonNullable<RequestInit['body']> {
+  if (typeof body === 'string' || body instanceof Uint8Array) return body;
   return JSON.stringify(body);
 }
 

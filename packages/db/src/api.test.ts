@@ -1,0 +1,208 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Refusal } from '@millrace/kit/errors';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { CollectionApi, DatabaseApi } from './api.js';
+import { useServers } from './client/server.test-support.js';
+import { connect, open } from './index.js';
+
+interface Person {
+  name: string;
+  age: number;
+  city?: string;
+}
+
+const servers = useServers();
+const directories: string[] = [];
+const databases: DatabaseApi[] = [];
+
+afterEach(async () => {
+  for (const database of databases.splice(0)) await database.close();
+  for (const made of directories.splice(0)) rmSync(made, { recursive: true, force: true });
+});
+
+/** The two ways to a database; a program must not be able to tell them apart. */
+const ways: [string, () => Promise<DatabaseApi>][] = [
+  [
+    'open',
+    async () => {
+      const directory = mkdtempSync(join(tmpdir(), 'millrace-api-'));
+      directories.push(directory);
+      return open(directory, { collections: { people: { indexes: [{ fields: ['age'] }] } } });
+    },
+  ],
+  [
+    'connect',
+    async () => {
+      const collections = '{people: {indexes: [{fields: [age]}]}}';
+      const { url } = await servers.serve({ collections });
+      return connect(url);
+    },
+  ],
+];
+
+describe.each(ways)('by %s', (_, make) => {
+  async function start(): Promise<{ db: DatabaseApi; people: CollectionApi<Person> }> {
+    const db = await make();
+    databases.push(db);
+    return { db, people: db.collection<Person>('people') };
+  }
+
+  const codeOf = (call: Promise<unknown>) =>
+    call.then(
+      () => 'none',
+      (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
+    );
+
+  test('records have the same fields and the same refusals', async () => {
+    const { people, db } = await start();
+    const ada = await people.insertWithKey('ada', { name: 'Ada', age: 36 });
+    expect(Object.keys(ada).toSorted()).toEqual(
+      ['createdAt', 'data', 'id', 'key', 'rev', 'seq', 'updatedAt'].toSorted(),
+    );
+    expect(await people.findByKey('ada')).toEqual(ada);
+    expect(await people.findById('nobody')).toBeUndefined();
+    expect(await codeOf(people.insertWithKey('ada', { name: 'A', age: 1 }))).toBe('DUPLICATE_KEY');
+    expect(await codeOf(people.update(`${ada.id.slice(0, -1)}0`, { name: 'A', age: 1 }))).toBe(
+      'RECORD_NOT_FOUND',
+    );
+    expect(await codeOf(people.deleteByKey('bob'))).toBe('KEY_NOT_FOUND');
+    expect(await codeOf(people.findByKey(''))).toBe('BAD_KEY');
+    expect(await codeOf(people.insert({ name: 'x', age: NaN }))).toBe('BAD_DATA');
+    expect(await codeOf(people.insert(undefined as never))).toBe('BAD_DATA');
+    expect(await codeOf(people.insert({ name: 'x', age: 1 }, { id: 'short' }))).toBe('BAD_ID');
+    expect(await codeOf(people.updateIfRev({ key: 'ada' }, 9, { name: 'x', age: 1 }))).toBe(
+      'REV_MISMATCH',
+    );
+    expect(() => db.collection('9lives')).toThrow('cannot name a collection');
+    const once = { requestId: 'once' };
+    const first = await people.insert({ name: 'E', age: 1 }, once);
+    expect((await people.insert({ name: 'E', age: 1 }, once)).id).toBe(first.id);
+    expect(await codeOf(people.insert({ name: 'F', age: 1 }, once))).toBe('REQUEST_ID_REUSED');
+  });
+
+  test('queries take the same and answer the same', async () => {
+    const { people } = await start();
+    for (const [i, name] of ['Ada', 'Bob', 'Cyd', 'Dot'].entries()) {
+      await people.insert({ name, age: 20 + i, ...(i % 2 ? { city: 'Bern' } : {}) });
+    }
+    const page = await people.find({
+      orderBy: [{ field: 'age', desc: true }],
+      limit: 3,
+      explain: true,
+    });
+    expect(page.records.map(({ data }) => data.name)).toEqual(['Dot', 'Cyd', 'Bob']);
+    expect(page).toMatchObject({ readSeq: 4, plan: { index: 'age', rowsReturned: 3 } });
+    const rest = await people.find({
+      orderBy: [{ field: 'age', desc: true }],
+      cursor: page.nextCursor,
+    });
+    expect([rest.records.length, rest.nextCursor, rest.plan]).toEqual([1, '', undefined]);
+    expect(await people.count({ field: 'city', op: 'exists' })).toBe(2);
+    expect(await codeOf(people.find({ filter: { field: 'a', op: 'nope' as never } }))).toBe(
+      'BAD_FILTER',
+    );
+    expect(await codeOf(people.find({ fitler: 1 } as never))).toBe('BAD_REQUEST');
+    expect(
+      await codeOf(
+        people.find({ filter: { field: 'name', op: 'eq', value: 'x' }, allowFullScan: false }),
+      ),
+    ).toBe('INDEX_REQUIRED');
+    const { groups, plan, readSeq } = await people.aggregate({
+      groupBy: ['city'],
+      orderBy: [{ field: 'city' }],
+    });
+    expect(groups).toEqual([
+      { key: { city: null }, count: 2, values: {} },
+      { key: { city: 'Bern' }, count: 2, values: {} },
+    ]);
+    expect([plan.rowsScanned, readSeq]).toEqual([4, 4]);
+  });
+
+  test('a transaction is run again after a conflict, and a throw leaves nothing', async () => {
+    const { db, people } = await start();
+    await people.insertWithKey('n', { name: 'n', age: 0 });
+    let runs = 0;
+    const age = await db.transaction(async (transaction) => {
+      const before = await people.findByKey('n', { transaction });
+      if (++runs === 1) await people.updateByKey('n', { name: 'n', age: 10 });
+      const next = before!.data.age + 1;
+      await people.updateByKey('n', { name: 'n', age: next }, { transaction });
+      expect(transaction.readSeq).toBeGreaterThan(0);
+      return next;
+    });
+    expect([age, runs]).toEqual([11, 2]);
+    const boom = db.transaction(async (transaction) => {
+      await people.deleteByKey('n', { transaction });
+      throw new Error('boom');
+    });
+    await expect(boom).rejects.toThrow('boom');
+    expect((await people.findByKey('n'))?.data.age).toBe(11);
+    const busy = db.transaction(
+      async (transaction) => {
+        await people.findByKey('n', { transaction });
+        await people.mergeByKey('n', { age: ++runs });
+        await people.mergeByKey('n', { age: 0 }, { transaction });
+      },
+      { tries: 2 },
+    );
+    expect(await codeOf(busy)).toBe('TX_CONFLICT');
+    const still = db.transaction(
+      (transaction) => people.insert({ name: 'x', age: 1 }, { transaction }),
+      { readOnly: true },
+    );
+    expect(await codeOf(still)).toBe('TX_READ_ONLY');
+  });
+
+  test('watches and live queries tell the same story', async () => {
+    const { db, people } = await start();
+    const stop = new AbortController();
+    const watch = people.watch({
+      filter: { field: 'age', op: 'gt', value: 30 },
+      includeBefore: true,
+    });
+    const all = db.watch({ signal: stop.signal });
+    const live = people.live({ orderBy: [{ field: 'age' }], limit: 2 });
+    expect((await live.next()).value).toMatchObject({ records: [], seq: 0 });
+    await people.insertWithKey('ada', { name: 'Ada', age: 36 });
+    await people.mergeByKey('ada', { age: 20 });
+    await db.collection('others').insert({ n: 1 });
+    const [first, second] = [await watch.next(), await watch.next()];
+    expect(first.value).toMatchObject({
+      kind: 'changes',
+      seq: 1,
+      changes: [{ op: 'insert', entered: true }],
+    });
+    expect(second.value).toMatchObject({
+      seq: 2,
+      changes: [{ op: 'update', left: true, before: { data: { age: 36 } }, record: { rev: 2 } }],
+    });
+    expect(typeof first.value!.resumeToken).toBe('string');
+    await watch.return!();
+    expect((await live.next()).value).toMatchObject({ records: [{ key: 'ada' }], seq: 1 });
+    expect((await live.next()).value).toMatchObject({ changed: [{ data: { age: 20 } }], seq: 2 });
+    await live.return!();
+    const collections: string[] = [];
+    for await (const { changes } of all) {
+      collections.push(...changes.map(({ collection }) => collection));
+      if (collections.length === 3) stop.abort();
+    }
+    expect(collections).toEqual(['people', 'people', 'others']);
+  });
+
+  test('backups have the same parts, and compacting tells the same', async () => {
+    const { db, people } = await start();
+    await people.insertWithKey('ada', { name: 'Ada', age: 36 });
+    const parts = [];
+    for await (const part of db.backup()) parts.push(part);
+    expect(parts.map(({ kind }) => kind)).toEqual(['header', 'data', 'trailer']);
+    expect(parts[0]).toMatchObject({ header: { formatVersion: 1, seq: 1, epoch: 1, sinceSeq: 0 } });
+    expect(await codeOf(db.backup({ sinceSeq: 99 }).next())).toBe('BAD_REQUEST');
+    const compacted = await db.compact();
+    expect(Object.keys(compacted).toSorted()).toEqual(
+      ['bytesAfter', 'bytesBefore', 'elapsedMs', 'oldestSeq'].toSorted(),
+    );
+    expect((await people.findByKey('ada'))?.data.name).toBe('Ada');
+  });
+});

@@ -1,0 +1,55 @@
+import { dbRoutes } from '@millrace/contract/db';
+import { Refusal } from '@millrace/kit/errors';
+import { expect, test } from 'vitest';
+import { RouteTable } from './routes.js';
+
+const table = new RouteTable();
+const values: Record<string, string> = { collection: 'people', id: '01J', key: 'k', tx_id: 't' };
+
+test.each(dbRoutes.map((route) => [route.method, route.path, route] as const))(
+  '%s %s finds its own binding',
+  (method, path, route) => {
+    const sent = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
+    const found = table.find(sent)!;
+    expect(found.methods.get(method)).toBe(route);
+    expect(Object.keys(found.fields)).toEqual([...route.pathFields]);
+    for (const name of route.pathFields) expect(found.fields[name]).toBe(values[name]);
+  },
+);
+
+test.each([
+  ['/v1/people/keys/a%3Ab', 'a:b'],
+  ['/v1/people/keys/a%2Fb', 'a/b'],
+  ['/v1/people/keys/x%3Aupsert', 'x:upsert'],
+  ['/v1/people/keys/%E2%82%AC', '€'],
+  ['/v1/people/keys/a+b', 'a+b'],
+])('%s has the key %s', (path, key) => {
+  expect(table.find(path)?.fields['key']).toBe(key);
+});
+
+test.each([
+  '/',
+  '/v1',
+  '/v1/people',
+  '/v1/people/records/',
+  '/v1//records',
+  '/v1/people/keys/:upsert',
+  '/v1/people/keys/a:b',
+  '/v1/people/keys/k:upsert:upsert',
+  '/v1/people/records:find/',
+  '/v1/people/%72ecords',
+  '/v2/people/records',
+])('%s is no path of ours', (path) => {
+  expect(table.find(path)).toBeUndefined();
+});
+
+test('a collection may bear the name of another path', () => {
+  expect(table.find('/v1/tx/records')?.fields).toEqual({ collection: 'tx' });
+  expect(table.find('/v1/admin/records:find')?.fields).toEqual({ collection: 'admin' });
+  expect(table.find('/v1/records/records')?.fields).toEqual({ collection: 'records' });
+});
+
+test('what is not UTF-8 is refused, not guessed', () => {
+  expect(() => table.find('/v1/people/keys/%ff')).toThrow(Refusal);
+  expect(() => table.find('/v1/people/keys/%zz')).toThrow('key is not UTF-8');
+});

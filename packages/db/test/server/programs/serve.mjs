@@ -1,0 +1,17 @@
+// The database server as a process of its own, with the flags of the command line: what
+// `ctl db serve` does.
+import { runDatabase } from '@millrace/db/serve';
+
+const flags = Object.fromEntries(
+  process.argv.slice(2).map((arg) => {
+    const [name, ...value] = arg.replace(/^--/, '').split('=');
+    return [name, value.join('=')];
+  }),
+);
+try {
+  process.exitCode = await runDatabase({ flags, environment: process.env });
+} catch (error) {
+  if (error.name !== 'UsageError') throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 2;
+}
