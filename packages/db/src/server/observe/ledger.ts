@@ -1,9 +1,9 @@
-import type { GrpcCode } from '@millrace/contract/db';
+import type { DbMethod, GrpcCode } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { CounterSeries, HistogramSeries, Metrics } from '@millrace/kit/metrics';
 import type { Random } from '@millrace/kit/random';
-import type { CallScope } from '../calls/scope.js';
+import type { CallScope, Face } from '../calls/scope.js';
 import type { CallStatus } from '../status.js';
 
 export type AccessLog = 'all' | 'failures' | 'off';
@@ -36,7 +36,10 @@ interface Series {
 
 /** Counts, times and logs every call. */
 export class CallLedger {
-  readonly #series = new Map<string, Series>();
+  readonly #series: Record<Face, Map<DbMethod, Map<string, Series>>> = {
+    grpc: new Map(),
+    rest: new Map(),
+  };
   readonly #make: (method: string, face: string, code: string) => Series;
 
   constructor(private readonly options: LedgerOptions) {
@@ -94,9 +97,10 @@ export class CallLedger {
   }
 
   #seriesOf({ rpc, face }: CallScope, code: string): Series {
-    const name = `${rpc} ${face} ${code}`;
-    let series = this.#series.get(name);
-    if (!series) this.#series.set(name, (series = this.#make(rpc, face, code)));
+    let codes = this.#series[face].get(rpc);
+    if (!codes) this.#series[face].set(rpc, (codes = new Map()));
+    let series = codes.get(code);
+    if (!series) codes.set(code, (series = this.#make(rpc, face, code)));
     return series;
   }
 }

@@ -44,10 +44,20 @@ export class RequestReader {
   /** The request that the path and the query make. Only `known` parameters are taken. */
   fromQuery(
     path: Readonly<Record<string, string>>,
-    query: Iterable<readonly [string, string]>,
+    query: readonly (readonly [string, string])[],
     known: readonly string[],
   ): Record<string, unknown> {
     const request = this.#message.fresh();
+    if (query.length > 0) this.#fillQuery(request, query, known);
+    for (const name in path) request[this.#message.fieldOf(name, '').local] = path[name];
+    return request;
+  }
+
+  #fillQuery(
+    request: Record<string, unknown>,
+    query: readonly (readonly [string, string])[],
+    known: readonly string[],
+  ): void {
     const seen = new Set<string>();
     for (const [name, text] of query) {
       const field = this.#message.fieldOf(name, '', known);
@@ -61,10 +71,6 @@ export class RequestReader {
       seen.add(field.name);
       request[field.local] = field.readText(text, name);
     }
-    for (const [name, text] of Object.entries(path)) {
-      request[this.#message.fieldOf(name, '').local] = text;
-    }
-    return request;
   }
 }
 

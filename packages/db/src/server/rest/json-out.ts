@@ -2,6 +2,7 @@ import { ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf
 import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 import { dbGrpcOnlyFields } from '@millrace/contract/db';
 import { durationText } from './durations.js';
+import { timeText } from './times.js';
 
 type Show = (value: unknown) => unknown;
 type Fields = Readonly<Record<string, unknown>>;
@@ -49,14 +50,13 @@ function messageShower(desc: DescMessage): Show {
     case 'google.protobuf.Struct':
       return (value) => value;
     case 'google.protobuf.Timestamp':
-      return (value) => timeText(value as Timestamp);
+      return (value) => {
+        const { seconds, nanos } = value as Timestamp;
+        return timeText(Number(seconds) * 1000 + nanos / 1e6);
+      };
     case 'google.protobuf.Duration':
       return (value) => durationText(value as Duration);
     default:
       return jsonShower(desc);
   }
-}
-
-function timeText({ seconds, nanos }: Timestamp): string {
-  return new Date(Number(seconds) * 1000 + nanos / 1e6).toISOString();
 }

@@ -1,0 +1,22 @@
+const dayMs = 86_400_000;
+const two = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'));
+
+// A page of records is mostly of a few days, and the calendar is the slow part of a date.
+let keptDay = Number.NaN;
+let keptText = '';
+
+/** RFC 3339 in UTC with milliseconds, as `Date.toISOString` writes it but several times faster. */
+export function timeText(time: number): string {
+  const day = Math.floor(time / dayMs);
+  if (day !== keptDay) {
+    keptText = new Date(day * dayMs).toISOString().slice(0, -13);
+    keptDay = day;
+  }
+  const ofDay = time - day * dayMs;
+  const seconds = Math.floor(ofDay / 1000);
+  const ms = Math.floor(ofDay - seconds * 1000);
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const clock = `${two[hours]}:${two[minutes % 60]}:${two[seconds % 60]}`;
+  return `${keptText}${clock}.${ms < 100 ? `0${two[ms] ?? ms}` : ms}Z`;
+}
