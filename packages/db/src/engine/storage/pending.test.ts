@@ -121,3 +121,18 @@ test('two layers lie over the file, the newer one first', () => {
     { numRuns: 300 },
   );
 });
+
+test('a merge that is left early lets go of the file', () => {
+  let isOpen = true;
+  function* file() {
+    try {
+      for (let i = 0; i < 10; i++) yield { key: Buffer.of(i), value: Buffer.of(1) };
+    } finally {
+      isOpen = false;
+    }
+  }
+  for (const row of mergeRows([[]], file(), {})) {
+    if (row.key[0] === 2) break;
+  }
+  expect(isOpen).toBe(false);
+});

@@ -168,6 +168,15 @@ export function* mergeRows(
   range: KeyRange,
 ): Iterable<TableRow> {
   const sources = [...layers, base].map((rows) => rows[Symbol.iterator]());
+  try {
+    yield* merged(sources, range);
+  } finally {
+    // An iterator of the file that is left open keeps its snapshot, and with it every old page.
+    for (const source of sources) source.return?.();
+  }
+}
+
+function* merged(sources: readonly Iterator<PendingRow>[], range: KeyRange): Iterable<TableRow> {
   const heads = sources.map((rows) => rows.next());
   const direction = range.reverse ? -1 : 1;
   let left = range.limit ?? Infinity;
