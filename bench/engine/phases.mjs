@@ -29,7 +29,8 @@ async function writesPhase(run) {
   await withSessions(run, 'writes', async (sessions) => {
     const tables = { plain: [], indexed: indexedFields };
     await inTurn(sessions, (session) => session.ask('open', { tables }));
-    const warmUp = { callers: 64, windowMs: warmUpMs };
+    // Many callers, so that the code is warm also where the disk is slow.
+    const warmUp = { callers: 512, windowMs: run.options.quick ? warmUpMs : 3 * warmUpMs };
     for (const table of Object.keys(tables)) {
       await inTurn(sessions, (session) => session.ask('writes', { ...warmUp, table }));
     }

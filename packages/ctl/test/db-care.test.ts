@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DbServer } from './db-server.js';
 import { ctl, startCtl } from './run-ctl.js';
@@ -193,6 +194,17 @@ describe('backup, restore, verify', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^Compacted .* to .* in .*; the log begins at commit 3\.\n$/);
   });
+});
+
+test('over TLS, with the authority that is told to be trusted; promoting a leader changes nothing', async () => {
+  const pem = (name: string) =>
+    fileURLToPath(new URL(`../../kit/test/outbound/self-signed.${name}.pem`, import.meta.url));
+  await server.start('--tls-cert', pem('cert'), '--tls-key', pem('key'));
+  const at = ['--url', server.url('grpc'), '--json'];
+  const promoted = await ctl(['db', 'promote', ...at, '--tls-ca', pem('cert')]);
+  expect(JSON.parse(promoted.out)).toEqual({ role: 'leader', epoch: 1, seq: 0, lag: 0 });
+  const doubted = await ctl(['db', 'status', ...at, '--timeout', '1s']);
+  expect([doubted.code, doubted.out]).toEqual([1, '']);
 });
 
 test('keys: made once, good for what they say, gone when revoked', async () => {

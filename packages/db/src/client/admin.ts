@@ -9,7 +9,7 @@ import type { BackupOptions } from '../engine/backup/backup.js';
 import type { BackupHeader, BackupPart } from '../engine/backup/parts.js';
 import type { Compacted } from '../engine/compact/compact.js';
 import { toHash } from './changes.js';
-import { dateOf } from './records.js';
+import { dateOf, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 
 const { method: rpc } = Database;
@@ -25,7 +25,7 @@ export async function* backup(
   const request = {
     format: format === 'ndjson' ? FormatCode.NDJSON : FormatCode.SNAPSHOT,
     collections: [...collections],
-    sinceSeq: BigInt(sinceSeq),
+    sinceSeq: uint64Of(sinceSeq, 'since_seq'),
   };
   let bytes = 0;
   for await (const reply of session.stream(rpc.backup, request, options)) {
@@ -42,7 +42,7 @@ export async function compact(
   options: { trimBeforeSeq?: number | undefined; dryRun?: boolean | undefined } & CallOptions = {},
 ): Promise<Compacted> {
   const { trimBeforeSeq = 0, dryRun = false, timeoutMs = compactTimeoutMs, signal } = options;
-  const request = { trimBeforeSeq: BigInt(trimBeforeSeq), dryRun };
+  const request = { trimBeforeSeq: uint64Of(trimBeforeSeq, 'trim_before_seq'), dryRun };
   const reply = await session.callOnce(rpc.compact, request, { timeoutMs, signal });
   return {
     bytesBefore: Number(reply.bytesBefore),
@@ -65,7 +65,7 @@ export async function promote(
   options: { force?: boolean | undefined; maxLag?: number | undefined } & CallOptions = {},
 ): Promise<Promoted> {
   const { force = false, maxLag = 0 } = options;
-  const request = { force, maxLag: BigInt(maxLag) };
+  const request = { force, maxLag: uint64Of(maxLag, 'max_lag') };
   const { role, epoch, seq, lag } = await session.call(rpc.promote, request, options);
   return { role, epoch: Number(epoch), seq: Number(seq), lag: Number(lag) };
 }

@@ -131,6 +131,8 @@ test('what is wrong with a query is told before it is sent', async () => {
     [() => records.find({ filter: { field: 'a', op: 'eq', value: Infinity } }), 'BAD_FILTER'],
     [() => records.find({ filter: { field: 'a', op: 'near' as never, value: 1 } }), 'BAD_FILTER'],
     [() => records.find({ limit: -1 }), 'BAD_REQUEST'],
+    [() => records.updateIfRev({ key: 'k' }, 1.5, { name: 'x', age: 1 }), 'BAD_REQUEST'],
+    [() => records.count(undefined, { minSeq: -1 }), 'BAD_REQUEST'],
     [() => records.find({ cursor: 'nonsense' }), 'BAD_CURSOR'],
   ];
   for (const [call, code] of cases) expect((await refusalOf(call())).code).toBe(code);

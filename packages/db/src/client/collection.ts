@@ -12,7 +12,7 @@ import type { LiveResult } from '../engine/watch/live.js';
 import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
 import { live, type RemoteLiveQuery } from './live.js';
 import { aggregateRequest, findRequest, planOf } from './queries.js';
-import { decodeJson, encodeData, toStored, ttlOf } from './records.js';
+import { decodeJson, encodeData, toStored, ttlOf, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
@@ -107,7 +107,7 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
     const request = {
       ...this.#document(data, options),
       ...address,
-      expectedRev: BigInt(expectedRev),
+      expectedRev: uint64Of(expectedRev, 'expected_rev'),
       mode: UpdateMode.REPLACE,
     };
     return toStored((await this.session.write(rpc.updateIfRev, request, options)).record);
@@ -214,7 +214,7 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
     return {
       collection: this.name,
       txId: transaction?.id ?? '',
-      minSeq: BigInt(minSeq),
+      minSeq: uint64Of(minSeq, 'min_seq'),
       encoding: DataEncoding.JSON,
     };
   }

@@ -9,7 +9,7 @@ import type { WatchMessage } from '../engine/watch/message.js';
 import * as admin from './admin.js';
 import { Backoff } from './backoff.js';
 import { RemoteCollection } from './collection.js';
-import { durationOf } from './records.js';
+import { durationOf, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { status, type DatabaseStatus } from './status.js';
 import { RemoteTransaction } from './transaction.js';
@@ -41,7 +41,7 @@ export class RemoteDatabase implements DatabaseApi {
     const { readOnly = false, lifetimeMs, minSeq = 0 } = options;
     const request = {
       readOnly,
-      minSeq: BigInt(minSeq),
+      minSeq: uint64Of(minSeq, 'min_seq'),
       requestId: this.session.newRequestId(),
       ...(lifetimeMs === undefined ? {} : { timeout: durationOf(lifetimeMs, 'timeout') }),
     };

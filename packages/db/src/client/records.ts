@@ -43,6 +43,12 @@ export function ttlOf(ttlMs: number | undefined) {
   return ttlMs === undefined ? {} : { ttl: durationOf(ttlMs, 'ttl') };
 }
 
+/** A commit or revision as it travels. */
+export function uint64Of(value: number, name: string): bigint {
+  if (Number.isSafeInteger(value) && value >= 0) return BigInt(value);
+  throw refuse('BAD_REQUEST', `${name} must be a whole number from 0 on, not ${value}.`);
+}
+
 export function durationOf(durationMs: number, name: string) {
   if (Number.isFinite(durationMs) && durationMs >= 0) return durationFromMs(Math.ceil(durationMs));
   throw refuse('BAD_REQUEST', `${name} must be a duration of 0 or more, not ${durationMs} ms.`);

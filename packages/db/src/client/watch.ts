@@ -8,7 +8,7 @@ import { toWatchMessage } from './changes.js';
 import { CallRefusal, connectionClosed, isPassing } from './failures.js';
 import { InitialRecords } from './initial-records.js';
 import { filterMember } from './queries.js';
-import { durationOf } from './records.js';
+import { durationOf, uint64Of } from './records.js';
 import type { Session } from './session.js';
 
 export interface RemoteWatchOptions extends CollectionWatchOptions {
@@ -103,7 +103,10 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
     }
     if (resumeToken) return Promise.resolve({ resumeToken });
     if (startSeq)
-      return Promise.resolve({ startSeq: BigInt(startSeq), includeInitial: !!includeInitial });
+      return Promise.resolve({
+        startSeq: uint64Of(startSeq, 'start_seq'),
+        includeInitial: !!includeInitial,
+      });
     if (includeInitial) return Promise.resolve({ includeInitial });
     const found = this.#afterNow();
     this.session.holdWrites(found);

@@ -411,6 +411,18 @@ describe('refusals', () => {
     },
   );
 
+  test('speak only of what a reader can see', async () => {
+    const { people } = await openPeople();
+    for (let i = 0; i < 20; i++) {
+      const writing = people.insertWithKey(`k${i}`, { name: 'x' });
+      expect((await refusalOf(people.insertWithKey(`k${i}`, { name: 'y' }))).code).toBe(
+        'DUPLICATE_KEY',
+      );
+      expect(await people.findByKey(`k${i}`)).toBeDefined();
+      await writing;
+    }
+  });
+
   test('carry the metadata that the contract promises', async () => {
     const { db, people } = await openPeople();
     const ada = await people.insertWithKey('ada', { name: 'Ada', email: 'a@x' });

@@ -1,3 +1,4 @@
+import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { isLoopback } from '@millrace/kit/config';
 import { createMetrics } from '@millrace/kit/metrics';
@@ -70,6 +71,7 @@ export async function serveDatabase(
     const gate = new Gate(keys, clock);
     const ledger = new CallLedger({ clock, random, log, metrics, accessLog: settings.access_log });
     const calls = new Calls({ clock, gate, admission, ledger, service });
+    if (keys) undo.push(repeat(clock, recheckMs, () => calls.recheckWatches()));
     const health = new Health();
     const readiness = new Readiness({
       clock,
@@ -144,6 +146,17 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
 function stateOf(database: Database, calls: Calls): string {
   if (calls.isDraining) return 'shutting down';
   return database.isOpen ? 'ok' : 'closed';
+}
+
+const recheckMs = 2_000;
+
+/** Runs again and again; returns what ends it. */
+function repeat(clock: Clock, everyMs: number, run: () => void): () => void {
+  let timer = clock.after(everyMs, function again() {
+    run();
+    timer = clock.after(everyMs, again);
+  });
+  return () => timer.cancel();
 }
 
 /** In the opposite order, each one although another failed. */

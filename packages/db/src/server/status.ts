@@ -24,13 +24,32 @@ export function statusOf(error: unknown): CallStatus {
     reason: error.code,
     code,
     status,
-    // A header cannot carry half a character, and neither can JSON.
-    message: error.detail.toWellFormed(),
-    metadata: (members?.['metadata'] ?? {}) as Record<string, string>,
+    message: fitting(error.detail, longestMessage),
+    metadata: fittingMetadata(members?.['metadata'] as Record<string, string> | undefined),
     retryAfterMs: retryAfterMs ?? defaultRetryMs[error.code],
     violations: errors ?? [],
     isBug: error.code === 'INTERNAL' || error.code === 'CORRUPT',
   };
+}
+
+// On gRPC both travel in headers, of which callers take a few KiB. A key is shown whole.
+const longestMessage = 400;
+const longestMetadata = 1_024;
+
+/** A text that any header can carry: not too long, and without half a character. */
+function fitting(text: string, longest: number): string {
+  const whole = text.toWellFormed();
+  return whole.length > longest ? `${whole.slice(0, longest).toWellFormed()}...` : whole;
+}
+
+const noMetadata = {};
+
+function fittingMetadata(metadata: Readonly<Record<string, string>> | undefined) {
+  if (metadata === undefined) return noMetadata;
+  const entries = Object.entries(metadata);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, fitting(value, longestMetadata)]),
+  );
 }
 
 function isReason(code: string): code is DbReason {

@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { GrpcClient } from './support/grpc.js';
+import { failureOf, GrpcClient } from './support/grpc.js';
 import { keysYaml, type KeyEntry } from './support/keys.js';
 import { toStruct } from './support/proto.js';
 import { RestClient } from './support/rest.js';
 import { startServer, type TestServer } from './support/server.js';
+import { WatchReader } from './support/watching.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'mr-keys-'));
 const keysFile = join(scratch, 'keys.yaml');
@@ -185,6 +186,28 @@ test('the file is read again when it changes, and a bad one leaves the old keys'
   expect(text).toMatch(/millrace_db_keys_file_failures_total [1-9]/);
   writeFileSync(keysFile, keysYaml(keys));
   await expect.poll(async () => (await restAs('root').send('POST', path)).status).toBe(200);
+});
+
+test('a watch ends when its key is revoked', async () => {
+  const watch = new WatchReader(
+    grpc.stream('Watch', { collection: 'people' }, { key: keyOf('reader') }),
+  );
+  const other = new WatchReader(
+    grpc.stream('Watch', { collection: 'people' }, { key: keyOf('writer') }),
+  );
+  await Promise.all([watch.isOpen, other.isOpen]);
+  const without = keys.filter(({ id }) => id !== 'reader');
+  const narrower = without.map((key) =>
+    key.id === 'writer' ? { ...key, scopes: [['orders', 'read']] as KeyEntry['scopes'] } : key,
+  );
+  writeFileSync(keysFile, keysYaml(narrower));
+  const ending: unknown = await watch.next().catch((error: unknown) => error);
+  expect(failureOf(ending)).toMatchObject({ code: 'UNAUTHENTICATED', reason: 'UNKNOWN_KEY' });
+  const otherEnding: unknown = await other.next().catch((error: unknown) => error);
+  expect(failureOf(otherEnding)).toMatchObject({ code: 'PERMISSION_DENIED', reason: 'SCOPE' });
+  writeFileSync(keysFile, keysYaml(keys));
+  const path = '/v1/people/records:find';
+  await expect.poll(async () => (await restAs('reader').send('POST', path)).status).toBe(200);
 });
 
 test('SIGHUP reads the file again', async () => {

@@ -181,6 +181,17 @@ test('a body that is not an object, or is compressed, is told so', async () => {
   expect((await rest.refusal('POST', '/v1/c/records', '{}', gzip)).message).toContain('gzip');
 });
 
+test('a name without end is refused in words that fit a header', async () => {
+  const { rest, grpc } = both;
+  const collection = 'x'.repeat(1_000_000);
+  const refused = await grpc.refusal('Insert', { collection, data: toStruct({}) });
+  expect(refused).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'BAD_COLLECTION' });
+  expect(refused.message.length).toBeLessThan(500);
+  expect(refused.metadata['collection']!.length).toBeLessThan(1_100);
+  const cut = await rest.refusal('POST', `/v1/${'é'.repeat(1_500)}/records`, { data: {} });
+  expect(cut.reason).toBe('BAD_COLLECTION');
+});
+
 test('a pattern that blows up other engines takes linear time', async () => {
   const collection = freshName();
   const { rest } = both;

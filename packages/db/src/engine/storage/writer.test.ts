@@ -114,6 +114,39 @@ describe('the writer', () => {
     expect(writer.state).toEqual({ count: 1 });
   });
 
+  test('lets a job that throws speak only when what it saw is on disk', async () => {
+    const tables = new MemoryTables();
+    const releases: (() => void)[] = [];
+    tables.onCommit = () => new Promise((resolve) => releases.push(resolve));
+    const { writer, put } = writerOn(tables);
+    const refuse = (): never => {
+      throw new Error(`k is ${writer.get('records', key('k'))?.toString()}`);
+    };
+    const settled: string[] = [];
+    const note = (job: Promise<unknown>, name: string) =>
+      job.then(
+        () => settled.push(name),
+        (error: Error) => settled.push(`${name}: ${error.message}`),
+      );
+    const jobs = [
+      note(
+        writer.submit(() => put('k', '1')),
+        'put',
+      ),
+    ];
+    jobs.push(note(writer.submit(refuse), 'same batch'));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    jobs.push(note(writer.submit(refuse), 'next batch'));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(settled).toEqual([]);
+    releases[0]!();
+    await Promise.all(jobs);
+    expect(settled).toEqual(['put', 'same batch: k is 1', 'next batch: k is 1']);
+    expect(tables.commits).toBe(1);
+    await expect(writer.submit(refuse)).rejects.toThrow('k is 1');
+    await writer.close(new Error('closed'));
+  });
+
   test('commits nothing when every job of a batch threw', async () => {
     const tables = new MemoryTables();
     const { writer } = writerOn(tables);
@@ -198,6 +231,28 @@ describe('a failed flush', () => {
     expect(failures).toHaveLength(1);
     expect(flushed.map(({ count }) => count)).toEqual([1, 2]);
     expect(writer.get('records', key('l'))).toBeUndefined();
+  });
+
+  test('asks a job again that had thrown because of what is lost now', async () => {
+    const tables = new MemoryTables();
+    const { writer, put } = writerOn(tables);
+    let fail!: (error: Error) => void;
+    tables.onCommit = (commit) =>
+      commit === 1 ? new Promise((_, reject) => (fail = reject)) : Promise.resolve();
+    const take = (value: string) => () => {
+      if (writer.get('records', key('k'))) throw new Error('k is taken');
+      put('k', value);
+    };
+    const lost = writer.submit(take('lost'));
+    const sameBatch = writer.submit(take('same batch'));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const nextBatch = writer.submit(take('next batch'));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    fail(new Error('disk'));
+    await expect(lost).rejects.toThrow('explained');
+    await sameBatch;
+    await expect(nextBatch).rejects.toThrow('k is taken');
+    expect(onDisk(tables, 'k')).toBe('same batch');
   });
 
   test('that reached the disk after all leaves the writer with what is there', async () => {
@@ -293,9 +348,16 @@ function perform(steps: readonly Step[], job: number, store: Store): string[] {
     else if (each.kind === 'remove') store.remove(each.name);
     else if (each.kind === 'get') seen.push(store.get(each.name) ?? 'none');
     else if (each.kind === 'range') seen.push(store.range(each).join(' '));
-    else throw new Error('a job that throws');
+    else throw new Refused(seen);
   }
   return seen;
+}
+
+/** What a job that threw had seen until then. */
+class Refused extends Error {
+  constructor(readonly seen: string[]) {
+    super('a job that throws');
+  }
 }
 
 function rangeOf({ start, end, reverse, limit }: Extract<Step, { kind: 'range' }>) {
@@ -307,7 +369,7 @@ function rangeOf({ start, end, reverse, limit }: Extract<Step, { kind: 'range' }
   };
 }
 
-test('whatever fails, the jobs that were acknowledged are what the file holds', async () => {
+test('whatever fails, the jobs that were answered ran one after the other on what the file holds', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ steps: fc.array(step, { maxLength: 6 }), pause: fc.boolean() }), {
@@ -329,7 +391,7 @@ test('whatever fails, the jobs that were acknowledged are what the file holds', 
           put: (name, value) => writer.put('records', key(name), Buffer.from(value)),
           remove: (name) => writer.remove('records', key(name)),
         };
-        const acknowledged: { job: number; result: { seen: string[]; count: number } }[] = [];
+        const answered: { job: number; seen: string[]; count: number }[] = [];
         const running: Promise<unknown>[] = [];
         for (const [job, { steps, pause }] of jobs.entries()) {
           const submitted = writer.submit(() => {
@@ -338,8 +400,11 @@ test('whatever fails, the jobs that were acknowledged are what the file holds', 
           });
           running.push(
             submitted.then(
-              (result) => acknowledged.push({ job, result }),
-              () => 'refused',
+              (result) => answered.push({ job, ...result }),
+              (error: unknown) => {
+                // The others were in a batch that did not reach the disk.
+                if (error instanceof Refused) answered.push({ job, seen: error.seen, count: -1 });
+              },
             ),
           );
           if (pause) await new Promise((resolve) => setImmediate(resolve));
@@ -354,15 +419,24 @@ test('whatever fails, the jobs that were acknowledged are what the file holds', 
           put: (name, value) => void model.set(name, Buffer.from(value)),
           remove: (name) => void model.delete(name),
         };
-        for (const [at, { job, result }] of acknowledged.entries()) {
-          const seen = perform(jobs[job]!.steps, job, naive);
-          expect({ job, ...result }).toEqual({ job, seen, count: at + 1 });
+        let count = 0;
+        for (const { job, ...answer } of answered) {
+          const before = new Map(model);
+          try {
+            const seen = perform(jobs[job]!.steps, job, naive);
+            expect({ job, ...answer }).toEqual({ job, seen, count: ++count });
+          } catch (error) {
+            if (!(error instanceof Refused)) throw error;
+            expect({ job, ...answer }).toEqual({ job, seen: error.seen, count: -1 });
+            model.clear();
+            for (const [name, value] of before) model.set(name, value);
+          }
         }
         const text = (rows: Iterable<{ key: Buffer; value: Buffer }>) =>
           Array.from(rows, (row) => `${row.key}=${row.value}`);
         expect(text(tables.range('records', {}))).toEqual(text(rowsIn(model, {})));
         expect(text(writer.range('records', {}))).toEqual(text(rowsIn(model, {})));
-        expect(writer.state.count).toBe(acknowledged.length);
+        expect(writer.state.count).toBe(count);
       },
     ),
     { numRuns: 150 },

@@ -8,11 +8,11 @@ import { TouchedRows } from './touched-rows.js';
  *
  * A job is a synchronous function that reads and writes through the `Writer`. Jobs run one after
  * the other and see each other's writes at once; a job that throws leaves no trace. Finished jobs
- * gather in a batch, a batch is one LMDB commit, and the promise of a job resolves when its batch
- * is on disk. While a batch is being flushed, the next one is already being filled, but it is not
- * handed over before the first one is known to be safe: when a flush fails, the jobs that built
- * upon it run again from what the file really holds. So a job may run twice, and must touch
- * nothing but the `Writer`.
+ * gather in a batch, a batch is one LMDB commit, and the promise of a job settles when its batch
+ * is on disk, also that of a job that threw: what it saw must be there for all to see. While a
+ * batch is being flushed, the next one is already being filled, but it is not handed over before
+ * the first one is known to be safe: when a flush fails, the jobs that built upon it run again
+ * from what the file really holds. So a job may run twice, and must touch nothing but the `Writer`.
  */
 export class Writer<State extends object> {
   #queue: Job[] = [];
@@ -148,7 +148,7 @@ export class Writer<State extends object> {
   #pump(): void {
     const takesJobs = this.#holds === 0;
     if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#fill();
-    if (this.#filling && !this.#flushing) this.#flush(this.#filling);
+    if (this.#filling && !this.#flushing) this.#handOver(this.#filling);
     if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#schedule();
     if (!this.#filling && !this.#flushing) for (const resolve of this.#held.splice(0)) resolve();
     if (!this.#busy) for (const resolve of this.#idle.splice(0)) resolve();
@@ -168,6 +168,8 @@ export class Writer<State extends object> {
     const batch = (this.#filling ??= {
       writes: new PendingWrites(),
       jobs: [],
+      done: 0,
+      isSettled: false,
     });
     let taken = 0;
     while (taken < this.#queue.length) {
@@ -177,21 +179,29 @@ export class Writer<State extends object> {
       if (this.options.clock.monotonic() - started > this.options.sliceMs) break;
     }
     this.#queue = taken === this.#queue.length ? [] : this.#queue.slice(taken);
-    if (batch.jobs.length === 0) this.#filling = undefined;
   }
 
   #runJob(batch: Batch, job: Job): void {
     // Jobs put another state in its place, they never change this one.
     const before = this.state;
     batch.writes.begin();
+    batch.jobs.push(job);
     try {
       job.result = job.run();
-      batch.jobs.push(job);
+      job.refusal = undefined;
+      batch.done++;
     } catch (error) {
       batch.writes.rollback();
       this.state = before;
-      job.reject(error);
+      // Told with the batch: it may speak of writes that nobody else can see yet.
+      job.refusal = { error };
     }
+  }
+
+  #handOver(batch: Batch): void {
+    if (batch.done > 0) return this.#flush(batch);
+    this.#filling = undefined;
+    settle(batch);
   }
 
   #flush(batch: Batch): void {
@@ -216,29 +226,30 @@ export class Writer<State extends object> {
   #visible(batch: Batch): void {
     if (!this.options.relaxed) return;
     this.tables.refresh();
-    for (const job of batch.jobs) job.resolve(job.result);
+    settle(batch);
   }
 
   #flushed(batch: Batch, after: State): void {
     this.#flushing = undefined;
     // Readers see the commit before its writers hear of it.
     this.tables.refresh();
-    this.options.afterFlush(after, batch.jobs.length);
-    for (const job of batch.jobs) job.resolve(job.result);
+    this.options.afterFlush(after, batch.done);
+    settle(batch);
     this.#pump();
   }
 
   #failed(batch: Batch, error: unknown): void {
     this.#flushing = undefined;
-    const again = this.#filling?.jobs ?? [];
+    const refused = batch.isSettled ? [] : batch.jobs.filter((job) => job.refusal);
+    const again = [...refused, ...(this.#filling?.jobs ?? [])];
     this.#filling = undefined;
     this.tables.refresh();
     // Not `batch.before`: a commit whose fsync failed may be in the file all the same.
     this.state = this.options.load();
     this.#queue = [...again, ...this.#queue];
     const reason = this.options.explain(error);
-    this.options.failed(reason, batch.jobs.length);
-    for (const job of batch.jobs) job.reject(reason);
+    this.options.failed(reason, batch.done);
+    for (const job of batch.jobs) if (!job.refusal) job.reject(reason);
     this.#pump();
   }
 }
@@ -267,9 +278,24 @@ interface Job {
   resolve: (value: unknown) => void;
   reject: (reason: unknown) => void;
   result?: unknown;
+  /** What it threw. */
+  refusal?: { error: unknown } | undefined;
 }
 
 interface Batch {
   writes: PendingWrites;
+  /** In the order in which they ran, those that threw included. */
   jobs: Job[];
+  /** How many did not throw. */
+  done: number;
+  isSettled: boolean;
+}
+
+function settle(batch: Batch): void {
+  if (batch.isSettled) return;
+  batch.isSettled = true;
+  for (const job of batch.jobs) {
+    if (job.refusal) job.reject(job.refusal.error);
+    else job.resolve(job.result);
+  }
 }

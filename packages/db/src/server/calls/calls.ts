@@ -47,7 +47,10 @@ export class Calls {
   /** Refuses those who are not known, and everyone while the server shuts down. */
   identify(scope: CallScope, credentials: Credentials): void {
     if (this.#draining) throw shuttingDown();
-    scope.principal = this.parts.gate.identify(credentials);
+    const { gate } = this.parts;
+    scope.principal = gate.identify(credentials);
+    if (scope.rpc !== 'Watch' || !gate.needsKeys) return;
+    scope.recheck = () => void (scope.principal = gate.identify(credentials));
   }
 
   /** For a listener that only the owner can reach. */
@@ -79,6 +82,7 @@ export class Calls {
     deliver: (messages: AsyncIterable<ResponseMessage<Rpc>>) => Promise<void>,
   ): Promise<void> {
     checkScope(scope.principal, rpc, request);
+    this.#keepChecking(scope, rpc, request);
     const leave = this.parts.admission.enter(rpc);
     try {
       const method: StreamingMethods[Rpc] = this.parts.service[rpc];
@@ -103,6 +107,26 @@ export class Calls {
   explain(scope: CallScope, error: unknown): CallStatus {
     const status = statusOf(error);
     return status.isBug ? this.parts.ledger.noteBug(scope, error, status) : status;
+  }
+
+  /** Ends watches whose key was revoked, has expired or no longer reaches so far. */
+  recheckWatches(): void {
+    for (const scope of this.#open) {
+      try {
+        scope.recheck?.();
+      } catch (refusal) {
+        scope.abort(refusal);
+      }
+    }
+  }
+
+  #keepChecking<Rpc extends StreamingRpc>(scope: CallScope, rpc: Rpc, request: Request<Rpc>): void {
+    const identify = scope.recheck;
+    if (!identify) return;
+    scope.recheck = () => {
+      identify();
+      checkScope(scope.principal, rpc, request);
+    };
   }
 
   /** From now on no call is taken; watches, which would never end, are told to. */

@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
 import { createConnection, type Server } from 'node:net';
 import { dirname } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
 import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 
@@ -23,22 +24,30 @@ export async function listenOnSocket(server: Server, path: string, log: Log): Pr
   }
   makePrivateDirectory(dirname(path), log);
   await removeStale(path);
-  // Node binds a path at once, so the mask holds for this file and no other.
-  const before = process.umask(0o177);
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(path, () => {
-        server.removeListener('error', reject);
-        resolve();
-      });
-      process.umask(before);
+      // Node binds a path at once, so the mask holds for this file and no other.
+      withMask(0o177, () =>
+        server.listen(path, () => {
+          server.removeListener('error', reject);
+          resolve();
+        }),
+      );
     });
     chmodSync(path, 0o600);
   } catch (error) {
     throw new UsageError(`socket ${path} cannot be listened at: ${messageOf(error)}`);
+  }
+}
+
+/** Threads cannot set the mask; for them the directory and the mode that follows must do. */
+function withMask(mask: number, run: () => void): void {
+  const before = isMainThread ? process.umask(mask) : undefined;
+  try {
+    run();
   } finally {
-    process.umask(before);
+    if (before !== undefined) process.umask(before);
   }
 }
 

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import type { Terminal } from '../terminal.js';
+import { amountText, Progress } from './progress.js';
+
+function watching(isScreen: boolean): { terminal: Terminal; shown: () => string } {
+  let shown = '';
+  const err = { write: (text: string) => void (shown += text), isScreen };
+  return { terminal: { err } as unknown as Terminal, shown: () => shown };
+}
+
+test('progress is shown where somebody looks, and taken away at the end', () => {
+  const { terminal, shown } = watching(true);
+  const progress = new Progress(terminal, 'Imported');
+  progress.show({ records: 1200, of: 4000, bytes: 2048 });
+  expect(shown()).toBe('\rImported 1.2k of 4k (30%) records, 2 KiB');
+  progress.end();
+  expect(shown()).toMatch(/\r +\r$/);
+});
+
+test('a log file gets none of it', () => {
+  const { terminal, shown } = watching(false);
+  const progress = new Progress(terminal, 'Imported');
+  progress.show({ records: 1 });
+  progress.end();
+  expect(shown()).toBe('');
+});
+
+test('it is not drawn more often than eyes can follow', () => {
+  const { terminal, shown } = watching(true);
+  const progress = new Progress(terminal, 'Exported');
+  for (let records = 1; records < 100; records++) progress.show({ records });
+  expect(shown()).toBe('\rExported 1 records');
+});
+
+test('what is not known is left out', () => {
+  expect(amountText({ records: 0 })).toBe('');
+  expect(amountText({ bytes: 1536 })).toBe('1.5 KiB');
+});
