@@ -1,4 +1,3 @@
-import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { isLoopback } from '@millrace/kit/config';
 import { createMetrics } from '@millrace/kit/metrics';
@@ -19,6 +18,7 @@ import { nodeIdOf } from './node-id.js';
 import { measureDatabase } from './observe/database-metrics.js';
 import { CallLedger } from './observe/ledger.js';
 import { Readiness } from './readiness.js';
+import { repeat } from './repeat.js';
 import { loneLeader, type Replication } from './service/replication.js';
 import { createService } from './service/service.js';
 import { serverVersion } from './version.js';
@@ -149,15 +149,6 @@ function stateOf(database: Database, calls: Calls): string {
 }
 
 const recheckMs = 2_000;
-
-/** Runs again and again; returns what ends it. */
-function repeat(clock: Clock, everyMs: number, run: () => void): () => void {
-  let timer = clock.after(everyMs, function again() {
-    run();
-    timer = clock.after(everyMs, again);
-  });
-  return () => timer.cancel();
-}
 
 /** In the opposite order, each one although another failed. */
 async function runAll(undo: readonly (() => unknown)[]): Promise<void> {

@@ -10,6 +10,7 @@ import type { Calls } from '../calls/calls.js';
 import { GrpcFace } from '../grpc/face.js';
 import type { Health } from '../grpc/health.js';
 import type { Readiness } from '../readiness.js';
+import { repeat } from '../repeat.js';
 import { RestFace } from '../rest/face.js';
 import { Pages } from '../rest/pages.js';
 import { httpServer } from './http.js';
@@ -64,7 +65,7 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     const face = new RestFace({ ...parts, pages: new Pages(parts) });
     const http = httpServer(face, tls, parts.log);
     failures.watch(http);
-    closers.push((signal) => closeHttp(http, signal));
+    closers.push((signal) => closeHttp(http, parts.clock, signal));
     const httpAt = await listenAt(http, settings.http, '--http');
     addresses.push({ listener: 'http', url: urlOf(httpAt, tls ? 'https' : 'http') });
 
@@ -101,18 +102,20 @@ function grpcListener(face: GrpcFace, failures: Failures) {
   return { server, close };
 }
 
-async function closeHttp(server: HttpServer, signal: AbortSignal): Promise<void> {
+const idleCheckMs = 20;
+
+async function closeHttp(server: HttpServer, clock: Clock, signal: AbortSignal): Promise<void> {
   const closed = closeServer(server);
   const cut = () => server.closeAllConnections();
   server.closeIdleConnections();
   // A connection that was busy when the server closed turns idle later.
-  const sweep = setInterval(() => server.closeIdleConnections(), 20);
+  const stop = repeat(clock, idleCheckMs, () => server.closeIdleConnections());
   if (signal.aborted) cut();
   signal.addEventListener('abort', cut, { once: true });
   try {
     await closed;
   } finally {
-    clearInterval(sweep);
+    stop();
     signal.removeEventListener('abort', cut);
   }
 }
