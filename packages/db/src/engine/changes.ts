@@ -124,7 +124,8 @@ export function chainAfter(
  * before the commit to what stands after it.
  */
 export function coalesce(changes: Change[]): Change[] {
-  if (changes.length < 2) return changes;
+  // A record is inserted twice only with its removal in between.
+  if (changes.length < 2 || changes.every(({ op }) => op === 'insert')) return changes;
   const byRecord = new Map<string, Change>();
   for (const change of changes) {
     const name = `${change.collection}/${change.id}`;

@@ -2,7 +2,7 @@ import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { chainAfter, decodeCommit, type Change } from './changes.js';
 import type { Core } from './core.js';
 import { expiryKey, expiryKinds, idBytes, prefixed, recordKey, seqOfKey } from './storage/keys.js';
-import { hash32 } from './hash.js';
+import { contentHash } from './content-hash.js';
 import type { RecordImage } from './record.js';
 import { decodeState, stateRow } from './storage/state.js';
 import type { TableName } from './storage/tables.js';
@@ -42,7 +42,7 @@ class Inspection {
     for (const record of this.view.scan(collection.id, {}, () => true)) {
       const name = `${collection.name}/${record.id}`;
       this.#records.set(hex(recordKey(collection.id, record.id)), record);
-      if (hash32(JSON.stringify(record.data)) !== record.contentHash) {
+      if (contentHash(record.data) !== record.contentHash) {
         this.problems.push(`${name} does not have its content hash`);
       }
       if (record.seq > this.view.seq) this.problems.push(`${name} is from the future`);

@@ -39,6 +39,11 @@ export class Core {
   readonly files = new FileUse();
   /** Why nothing can be read any more. Told to those who wait by `onDurable`. */
   closed: Error | undefined;
+  /**
+   * Makes the refusal of every commit of its own, the sweeper's too: set where all commits come
+   * from another node, or none may come any more.
+   */
+  sealed: (() => Error) | undefined;
   readonly #onDurable = new Set<() => void>();
   #shapes: { bytes: Uint8Array; saved: boolean } | undefined;
   readonly stats = { commits: 0, batches: 0, largestBatch: 0 };
@@ -71,7 +76,8 @@ export class Core {
       },
       mostJobs: 1_024,
       mostBytes: 16 * 2 ** 20,
-      sliceMs: 3,
+      sliceMs: 2,
+      mostTold: 64,
       relaxed: options.durability === 'relaxed',
     });
     this.durable = { ...this.writer.state };
@@ -128,14 +134,16 @@ export class Core {
     const known = this.catalog.find(name);
     if (known) return known;
     checkCollectionName(name);
-    return this.writer.submit(() => {
-      // Another caller may have been first.
-      const there = this.catalog.find(name);
-      if (there) return there;
-      const id = Math.max(this.state.nextCollection, this.catalog.nextCollection);
-      this.writer.state = { ...this.state, nextCollection: id + 1 };
-      return this.catalog.addCollection({ id, name });
-    });
+    return this.writer.submit(() => this.collectionNow(name));
+  }
+
+  /** As `ensureCollection`, inside a job: another one may have been first. */
+  collectionNow(name: string): CollectionInfo {
+    const there = this.catalog.find(name);
+    if (there) return there;
+    const id = Math.max(this.state.nextCollection, this.catalog.nextCollection);
+    this.writer.state = { ...this.state, nextCollection: id + 1 };
+    return this.catalog.addCollection({ id, name });
   }
 
   /** Calls `run` after every flush and at the end, until the returned function is called. */
@@ -184,7 +192,7 @@ export class Core {
     if (this.#flushingShapes) this.#flushingShapes.saved = true;
     this.#flushingShapes = undefined;
     this.catalog.saved();
-    this.stats.commits += state.seq - this.durable.seq;
+    this.stats.commits += Math.max(0, state.seq - this.durable.seq);
     this.stats.batches++;
     this.stats.largestBatch = Math.max(this.stats.largestBatch, jobs);
     this.durable = state;

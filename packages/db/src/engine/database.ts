@@ -6,7 +6,7 @@ import { silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom, type Random } from '@millrace/kit/random';
 import { backup, type BackupOptions } from './backup/backup.js';
 import { writeBackup, type WrittenBackup } from './backup/file.js';
-import type { BackupPart } from './backup/parts.js';
+import type { BackupHeader, BackupPart } from './backup/parts.js';
 import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { Collection } from './collection.js';
 import { CommitTarget } from './commit-target.js';
@@ -20,13 +20,18 @@ import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
 import { Queries } from './queries.js';
 import { Reads } from './reads.js';
+import { cutTail } from './replica/cut-tail.js';
+import { fillStore } from './replica/fill-store.js';
 import { refuse } from './refusal.js';
 import { runTransaction } from './run-transaction.js';
 import {
+  currentStore,
   makeDirectory,
+  nextStore,
   noCurrent,
   pointTo,
   removeOtherStores,
+  removeStore,
   storeToOpen,
 } from './storage/directory.js';
 import { DirectoryLock } from './storage/lock.js';
@@ -220,6 +225,32 @@ export class Database {
     return this.#compactor.run(options);
   }
 
+  /**
+   * Goes over to the copy of another database: a backup, which comes as parts, becomes the store
+   * that counts, and this `Database` is closed; `open` again to go on. Until the copy is whole this
+   * one serves, and when it never is, nothing has happened.
+   */
+  async giveWayTo(parts: AsyncIterable<BackupPart>, source: string): Promise<BackupHeader> {
+    const { directory, core } = this;
+    return this.#compactor.alone(async () => {
+      const name = nextStore(currentStore(directory));
+      const header = await fillStore(directory, name, parts, source, core.options);
+      if (!this.isOpen) {
+        removeStore(directory, name);
+        throw refuse('SHUTTING_DOWN', 'The database is closed.');
+      }
+      this.#closing = this.#end(() => pointTo(directory, name));
+      await this.#closing;
+      return header;
+    });
+  }
+
+  /** Takes back every commit after `afterSeq`. The log must reach back that far. */
+  async cutTail(afterSeq: number): Promise<void> {
+    await cutTail(this.core, afterSeq);
+    this.watches.historyCut();
+  }
+
   /** Looks at everything there is, on one snapshot and while the database serves. */
   verify(): Promise<VerifyReport> {
     return verifyCore(this.core);
@@ -236,11 +267,18 @@ export class Database {
 
   async #close(): Promise<void> {
     this.#stop.abort();
+    await this.#compactor.idle();
+    await this.#end();
+  }
+
+  /** `last` is done when the file is closed and nobody else can open the directory yet. */
+  async #end(last?: () => void): Promise<void> {
+    this.#stop.abort();
     this.#stopTimers();
     this.transactions.close();
     await this.#building;
-    await this.#compactor.idle();
     await this.core.close(refuse('SHUTTING_DOWN', 'The database is closed.'));
+    last?.();
     this.lock.release();
   }
 

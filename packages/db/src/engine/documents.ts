@@ -43,62 +43,92 @@ export function toDocument(value: unknown): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw refuse('BAD_DATA', `data must be a JSON object, not ${describe(value)}.`);
   }
-  return copyObject(value, '', 1);
+  return copyObject(value, undefined, 1);
 }
 
-function copyObject(value: object, path: string, depth: number): JsonObject {
-  if (depth > mostDepth) {
-    throw refuse('BAD_DATA', `data is nested deeper than ${mostDepth} levels at "${path}".`);
-  }
+/** Where in a document we are. Made text only when something is wrong there. */
+interface Place {
+  parent: Place | undefined;
+  name: string | number;
+}
+
+function copyObject(value: object, place: Place | undefined, depth: number): JsonObject {
+  if (depth > mostDepth) throw tooDeep(place);
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== null && prototype !== Object.prototype) {
-    if ('toJSON' in value && typeof value.toJSON === 'function') {
-      throw refuse(
-        'BAD_DATA',
-        `data at "${path}" is ${describe(value)}: store it in a JSON form (a Date as toISOString()).`,
-      );
-    }
-    // Objects of another realm or decoder are plain in every way that matters.
-    if (!isPlain(value)) throw refuse('BAD_DATA', `data at "${path}" is ${describe(value)}.`);
-  }
+  if (prototype !== null && prototype !== Object.prototype) checkPlain(value, place);
   const copy: JsonObject = {};
   for (const name of Object.keys(value)) {
     const member = (value as Record<string, unknown>)[name];
     if (member === undefined) continue;
     if (name === '__proto__' || !name.isWellFormed()) {
-      throw refuse('BAD_DATA', `"${name}" cannot be the name of a field (at "${path}").`);
+      throw refuse('BAD_DATA', `"${name}" cannot be the name of a field (at "${pathOf(place)}").`);
     }
-    copy[name] = copyValue(member, path, name, depth);
+    copy[name] = copyValue(member, place, name, depth);
   }
   return copy;
 }
 
-function copyValue(value: unknown, parent: string, name: string | number, depth: number): Json {
+function copyValue(
+  value: unknown,
+  parent: Place | undefined,
+  name: string | number,
+  depth: number,
+): Json {
   switch (typeof value) {
     case 'string':
       if (value.isWellFormed()) return value;
-      throw refuse('BAD_DATA', `The text at "${join(parent, name)}" has a lone surrogate.`);
+      throw refuse('BAD_DATA', `The text at "${pathOf({ parent, name })}" has a lone surrogate.`);
     case 'number':
       // Adding 0 turns -0, which JSON cannot write, into 0.
       if (Number.isFinite(value)) return value + 0;
-      throw refuse('BAD_DATA', `JSON has no ${value} (at "${join(parent, name)}").`);
+      throw refuse('BAD_DATA', `JSON has no ${value} (at "${pathOf({ parent, name })}").`);
     case 'boolean':
       return value;
-    case 'object': {
+    case 'object':
       if (value === null) return null;
-      const path = join(parent, name);
-      if (!Array.isArray(value)) return copyObject(value, path, depth + 1);
-      if (depth + 1 > mostDepth) {
-        throw refuse('BAD_DATA', `data is nested deeper than ${mostDepth} levels at "${path}".`);
-      }
-      // A hole or undefined in an array is null, as JSON.stringify has it.
-      return Array.from(value, (item: unknown, at) =>
-        item === undefined ? null : copyValue(item, path, at, depth + 1),
-      );
-    }
+      return Array.isArray(value)
+        ? copyArray(value, { parent, name }, depth + 1)
+        : copyObject(value, { parent, name }, depth + 1);
     default:
-      throw refuse('BAD_DATA', `data at "${join(parent, name)}" is ${describe(value)}.`);
+      throw refuse('BAD_DATA', `data at "${pathOf({ parent, name })}" is ${describe(value)}.`);
   }
+}
+
+function copyArray(array: readonly unknown[], place: Place, depth: number): Json[] {
+  if (depth > mostDepth) throw tooDeep(place);
+  const copy: Json[] = [];
+  for (let i = 0; i < array.length; i++) {
+    const item = array[i];
+    // A hole or undefined in an array is null, as JSON.stringify has it.
+    copy.push(item === undefined ? null : copyValue(item, place, i, depth));
+  }
+  return copy;
+}
+
+function checkPlain(value: object, place: Place | undefined): void {
+  if ('toJSON' in value && typeof value.toJSON === 'function') {
+    throw refuse(
+      'BAD_DATA',
+      `data at "${pathOf(place)}" is ${describe(value)}: ` +
+        'store it in a JSON form (a Date as toISOString()).',
+    );
+  }
+  // Objects of another realm or decoder are plain in every way that matters.
+  if (!isPlain(value))
+    throw refuse('BAD_DATA', `data at "${pathOf(place)}" is ${describe(value)}.`);
+}
+
+function tooDeep(place: Place | undefined) {
+  return refuse(
+    'BAD_DATA',
+    `data is nested deeper than ${mostDepth} levels at "${pathOf(place)}".`,
+  );
+}
+
+function pathOf(place: Place | undefined): string {
+  const names: (string | number)[] = [];
+  for (let at = place; at; at = at.parent) names.unshift(at.name);
+  return names.join('.');
 }
 
 function isPlain(value: object): boolean {
@@ -108,10 +138,6 @@ function isPlain(value: object): boolean {
 function isClassInstance(value: object): boolean {
   const maker: unknown = (value as { constructor?: unknown }).constructor;
   return typeof maker === 'function' && maker.name !== 'Object';
-}
-
-function join(parent: string, name: string | number): string {
-  return parent === '' ? String(name) : `${parent}.${name}`;
 }
 
 function describe(value: unknown): string {

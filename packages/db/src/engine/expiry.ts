@@ -12,6 +12,7 @@ import type { Timer } from '@millrace/kit/clock';
 
 const mostPerCommit = 500;
 const sweepEveryMs = 1_000;
+const mostLookedAt = 5_000;
 
 /** Removes what is past its time: records with an EXPIRE change, answered request ids silently. */
 export class ExpirySweeper {
@@ -27,8 +28,12 @@ export class ExpirySweeper {
     this.#timer?.cancel();
   }
 
-  /** Sweeps until nothing is due. */
+  /** Sweeps until nothing is due. Where commits come from elsewhere, so do those of the expiry. */
   async sweep(): Promise<void> {
+    if (this.core.sealed) {
+      if (this.#anythingDue()) await this.core.writer.submit(() => this.#sweepRequests());
+      return;
+    }
     while (this.#anythingDue() && (await this.core.writer.submit(() => this.#sweepSome()))) {
       if (this.#stopped) return;
     }
@@ -49,6 +54,17 @@ export class ExpirySweeper {
       return readUint48(key, 0) <= this.core.clock.now();
     }
     return false;
+  }
+
+  /** Those of the answers that are found among the first rows: records may stand there for long. */
+  #sweepRequests(): void {
+    const { clock, writer } = this.core;
+    const end = expiryKey(clock.now() + 1, 0, new Uint8Array(0));
+    for (const { key } of Array.from(writer.range('expiry', { end, limit: mostLookedAt }))) {
+      if (key[6] !== expiryKinds.request) continue;
+      writer.remove('requests', Buffer.from(key.subarray(expiryHeadLength)));
+      writer.remove('expiry', key);
+    }
   }
 
   /** One commit's worth. True when there may be more. */

@@ -1,5 +1,3 @@
-import { crc32 } from 'node:zlib';
-
 /**
  * A 64-bit hash in two 32-bit lanes, for noticing damage and divergence. It is not made to
  * withstand an attacker.
@@ -64,11 +62,6 @@ export class Hasher {
 
 export function hashText(text: string, seed: Hash64 = emptyHash): Hash64 {
   return new Hasher(seed).text(text).result();
-}
-
-/** 32 bits, as a record carries them: of the document's JSON. */
-export function hash32(text: string): number {
-  return crc32(text);
 }
 
 export function hashToBigInt(hash: Hash64): bigint {

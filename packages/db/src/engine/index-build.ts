@@ -74,8 +74,9 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
         const some = Array.from(take(records, recordsPerStep));
         for (const record of some) {
           // Past its time it must not stand in the way of a unique value.
-          if (record.isExpired(commit.now)) commit.remove(collection, record, 'expire');
-          else addEntries(core, index, record);
+          if (record.isExpired(commit.now) && !core.sealed) {
+            commit.remove(collection, record, 'expire');
+          } else addEntries(core, index, record);
         }
         commit.finish();
         return some.length === recordsPerStep ? some.at(-1)?.id : undefined;

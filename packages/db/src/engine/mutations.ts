@@ -1,8 +1,8 @@
 import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { chainAfter, coalesce, encodeCommit, type Change, type ChangeOp } from './changes.js';
+import { contentHash } from './content-hash.js';
 import type { Core } from './core.js';
 import { mostRecordBytes, type JsonObject } from './documents.js';
-import { hash32 } from './hash.js';
 import { encodeRecord, RecordImage, type RecordFields } from './record.js';
 import { refuse } from './refusal.js';
 import type { IndexEntries } from './index/entries.js';
@@ -34,7 +34,7 @@ export function encodeDocument(core: Core, data: JsonObject): EncodedDocument {
       { limit_bytes: String(mostRecordBytes) },
     );
   }
-  return { data, bytes, contentHash: hash32(JSON.stringify(data)) };
+  return { data, bytes, contentHash: contentHash(data) };
 }
 
 /**
@@ -125,6 +125,7 @@ export class CommitBuilder {
     const changes = coalesce(this.#changes);
     if (changes.length === 0) return changes;
     const { core, seq } = this;
+    if (core.sealed) throw core.sealed();
     const { state } = core;
     const nameOf = (id: number) => core.catalog.byId(id).name;
     const chain = chainAfter(state.chain, seq, changes, nameOf);
@@ -185,8 +186,9 @@ export class CommitBuilder {
     const { id, before, after } = change;
     const old = before ? index.compiled.entriesOf(before) : noEntries;
     const fresh = after ? index.compiled.entriesOf(after) : noEntries;
-    if (sameValues(old.values, fresh.values) && sameValues(old.unique, fresh.unique)) return;
+    // Also when nothing moves: an empty array has the same entries as no value at all.
     this.core.catalog.noteEntry(index, fresh.multi, fresh.cut);
+    if (sameValues(old.values, fresh.values) && sameValues(old.unique, fresh.unique)) return;
     for (const values of missingFrom(fresh.unique, old.unique)) {
       this.#makeRoom(collection, index, id, values);
     }

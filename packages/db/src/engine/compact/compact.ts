@@ -49,10 +49,20 @@ export class Compactor {
 
   async run(options: CompactOptions = {}): Promise<Compacted> {
     const before = checkSeq(options.trimBeforeSeq ?? 0);
+    return this.alone(() =>
+      options.dryRun ? this.#preview(before) : this.#compact(before, options),
+    );
+  }
+
+  /** Runs something else that puts another store in place; compactions are refused meanwhile. */
+  async alone<Result>(run: () => Promise<Result>): Promise<Result> {
     if (this.#running) {
-      throw refuse('ALREADY_RUNNING', 'The database is being compacted; wait for it to end.');
+      throw refuse(
+        'ALREADY_RUNNING',
+        'The data file is being rewritten already; wait for it to end.',
+      );
     }
-    const running = options.dryRun ? this.#preview(before) : this.#compact(before, options);
+    const running = run();
     this.#running = running;
     try {
       return await running;

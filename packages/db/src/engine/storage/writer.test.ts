@@ -24,6 +24,7 @@ function writerOn(tables: MemoryTables, options: Partial<WriterOptions<Counted>>
     mostJobs: 100,
     mostBytes: 1_000_000,
     sliceMs: 3,
+    mostTold: 64,
     relaxed: false,
     ...options,
   });

@@ -24,6 +24,8 @@ export class Writer<State extends object> {
   #holds = 0;
   #held: (() => void)[] = [];
   #touched: TouchedRows | undefined;
+  /** Batches on disk of which not every job has heard yet. */
+  #settling = 0;
   /** Replaced, never changed in place: a job that fails gets the old one back. */
   state: Readonly<State>;
 
@@ -132,6 +134,7 @@ export class Writer<State extends object> {
       this.#queue.length > 0 ||
       this.#filling !== undefined ||
       this.#flushing !== undefined ||
+      this.#settling > 0 ||
       this.#holds > 0
     );
   }
@@ -201,7 +204,7 @@ export class Writer<State extends object> {
   #handOver(batch: Batch): void {
     if (batch.done > 0) return this.#flush(batch);
     this.#filling = undefined;
-    settle(batch);
+    this.#settle(batch);
   }
 
   #flush(batch: Batch): void {
@@ -226,7 +229,7 @@ export class Writer<State extends object> {
   #visible(batch: Batch): void {
     if (!this.options.relaxed) return;
     this.tables.refresh();
-    settle(batch);
+    this.#settle(batch);
   }
 
   #flushed(batch: Batch, after: State): void {
@@ -234,8 +237,34 @@ export class Writer<State extends object> {
     // Readers see the commit before its writers hear of it.
     this.tables.refresh();
     this.options.afterFlush(after, batch.done);
-    settle(batch);
+    this.#settle(batch);
     this.#pump();
+  }
+
+  #settle(batch: Batch): void {
+    if (batch.isSettled) return;
+    batch.isSettled = true;
+    this.#tell(batch.jobs, 0);
+  }
+
+  /**
+   * What a caller does when it hears runs before the event loop turns again. A few hundred of them
+   * at once would hold it for longer than the writing did.
+   */
+  #tell(jobs: readonly Job[], from: number): void {
+    const end = Math.min(jobs.length, from + this.options.mostTold);
+    for (let i = from; i < end; i++) {
+      const job = jobs[i]!;
+      if (job.refusal) job.reject(job.refusal.error);
+      else job.resolve(job.result);
+    }
+    if (end === jobs.length) return;
+    this.#settling++;
+    setImmediate(() => {
+      this.#settling--;
+      this.#tell(jobs, end);
+      this.#pump();
+    });
   }
 
   #failed(batch: Batch, error: unknown): void {
@@ -269,6 +298,8 @@ export interface WriterOptions<State> {
   mostBytes: number;
   /** How long jobs may hold the event loop in one go. */
   sliceMs: number;
+  /** How many callers hear in one turn of the event loop that their job is done. */
+  mostTold: number;
   /** Resolve a job when readers can see what it did, not when that is on disk. */
   relaxed: boolean;
 }
@@ -289,13 +320,4 @@ interface Batch {
   /** How many did not throw. */
   done: number;
   isSettled: boolean;
-}
-
-function settle(batch: Batch): void {
-  if (batch.isSettled) return;
-  batch.isSettled = true;
-  for (const job of batch.jobs) {
-    if (job.refusal) job.reject(job.refusal.error);
-    else job.resolve(job.result);
-  }
 }

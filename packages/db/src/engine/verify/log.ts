@@ -1,7 +1,8 @@
 import { messageOf } from '@millrace/kit/errors';
 import { chainAfter, decodeCommit, type Change, type Commit } from '../changes.js';
 import type { Core } from '../core.js';
-import { hash32, type Hash64 } from '../hash.js';
+import { contentHash } from '../content-hash.js';
+import type { Hash64 } from '../hash.js';
 import { RecordImage } from '../record.js';
 import { recordKey, seqOfKey } from '../storage/keys.js';
 import type { TableRow } from '../storage/tables.js';
@@ -71,7 +72,7 @@ export class LogCheck {
       const commit = decodeCommit(seq, value, this.core.codec);
       for (const { after, before } of commit.changes) {
         for (const image of [after, before]) {
-          if (!image || hash32(JSON.stringify(image.data)) === image.contentHash) continue;
+          if (!image || contentHash(image.data) === image.contentHash) continue;
           this.problems.add('log', `commit ${seq}`, `has damaged data of record ${image.id}`);
         }
       }

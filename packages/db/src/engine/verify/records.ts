@@ -10,7 +10,7 @@ import {
   prefixed,
   readId,
 } from '../storage/keys.js';
-import { hash32 } from '../hash.js';
+import { contentHash } from '../content-hash.js';
 import type { IndexEntries } from '../index/entries.js';
 import { fixedLength, RecordImage } from '../record.js';
 import type { TableName, TableRow } from '../storage/tables.js';
@@ -70,7 +70,7 @@ export class RecordCheck {
 
   #checkContent(record: RecordImage, where: string): boolean {
     try {
-      if (hash32(JSON.stringify(record.data)) !== record.contentHash) {
+      if (contentHash(record.data) !== record.contentHash) {
         this.problems.add('record', where, 'its data is not what was written: its hash differs');
       }
     } catch (error) {

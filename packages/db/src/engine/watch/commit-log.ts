@@ -43,6 +43,12 @@ export class CommitLog {
     return this.read(seq).commit.chain;
   }
 
+  /** Forgets what it has read: the history went another way. */
+  clear(): void {
+    this.#kept.clear();
+    this.#keptBytes = 0;
+  }
+
   /** Refuses a position from which the log cannot go on. */
   checkReaches(seq: number): void {
     if (seq < this.core.durable.oldestSeq) throw compacted(seq, this.core.durable.oldestSeq);

@@ -40,6 +40,7 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
   #unproven: boolean;
   #lastSentAt: number;
   #over = false;
+  #failure: Error | undefined;
   #wake: (() => void) | undefined;
 
   constructor(
@@ -62,6 +63,13 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
   /** The last commit it has told of or passed over. */
   get position(): number {
     return this.#position;
+  }
+
+  /** Commits were taken back. Whoever has been told of one of them cannot just go on. */
+  historyCut(): void {
+    if (this.#position <= this.core.durable.seq || this.#chain === undefined) return;
+    this.#failure = badToken(`names commit ${this.#position}, which was lost in a fail-over`);
+    this.#wake?.();
   }
 
   async next(): Promise<IteratorResult<WatchMessage<Shown>, void>> {
@@ -206,6 +214,7 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
   #isOver(): boolean {
     if (this.#over) return true;
     if (this.core.closed) throw this.core.closed;
+    if (this.#failure) throw this.#failure;
     return false;
   }
 

@@ -1,6 +1,7 @@
 import type { Core } from '../core.js';
 import { checkCollectionName } from '../documents.js';
 import { lineageOf } from '../format.js';
+import type { Hash64 } from '../hash.js';
 import { refuse } from '../refusal.js';
 import { CommitLog } from './commit-log.js';
 import {
@@ -57,6 +58,18 @@ export class Watches {
     let oldest: number | undefined;
     for (const { position } of this.#open) oldest = Math.min(oldest ?? position, position);
     return oldest;
+  }
+
+  /** The chain after commit `seq`, which must be on disk. Refuses WATCH_COMPACTED. */
+  chainAt(seq: number): Hash64 {
+    if (seq < this.core.durable.oldestSeq - 1) this.#log.checkReaches(seq + 1);
+    return this.#log.chainAt(seq);
+  }
+
+  /** Commits were taken back: a watch that has told of one of them ends with an error. */
+  historyCut(): void {
+    this.#log.clear();
+    for (const watch of this.#open) watch.historyCut();
   }
 
   open<Shown = WatchChange>(options: WatchOptions<Shown> = {}): Watch<Shown> {

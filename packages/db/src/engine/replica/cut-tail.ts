@@ -1,0 +1,61 @@
+import { decodeCommit } from '../changes.js';
+import type { Core } from '../core.js';
+import type { RecordImage } from '../record.js';
+import { seqKey, seqOfKey } from '../storage/keys.js';
+import { moveImages, type ImageMove } from './move-images.js';
+
+/** More than this is not undone in one step: such a node takes a fresh copy. */
+const mostTailBytes = 64 * 2 ** 20;
+
+/** Whether `cutTail` can go back to this commit. */
+export function canCut(core: Core, afterSeq: number): boolean {
+  if (afterSeq < core.state.oldestSeq - 1) return false;
+  let bytes = 0;
+  for (const { value } of core.tables.range('log', { start: seqKey(afterSeq + 1) })) {
+    bytes += value.length;
+    if (bytes > mostTailBytes) return false;
+  }
+  return true;
+}
+
+/**
+ * Takes back every commit after `afterSeq`, as one step: the log has the image of each record
+ * before each change. What was answered to request ids is forgotten, for it may speak of commits
+ * that are gone.
+ */
+export function cutTail(core: Core, afterSeq: number): Promise<void> {
+  return core.writer.submit(() => {
+    const { writer, state } = core;
+    if (afterSeq >= state.seq) return;
+    if (afterSeq < state.oldestSeq - 1) throw new Error(`The log does not reach to ${afterSeq}`);
+    // The first image of a record that the tail has is how it stood before the tail.
+    const images = new Map<string, Omit<ImageMove, 'before'>>();
+    let { logBytes } = state;
+    for (const { key, value } of Array.from(writer.range('log', { start: seqKey(afterSeq + 1) }))) {
+      const commit = decodeCommit(seqOfKey(key), value, core.codec);
+      for (const { collection: number, id, before } of commit.changes) {
+        const name = `${number}/${id}`;
+        if (images.has(name)) continue;
+        images.set(name, { collection: core.catalog.byId(number), id, after: before?.keep() });
+      }
+      writer.remove('log', key);
+      logBytes -= value.length;
+    }
+    const view = core.view();
+    const moves = Array.from(images.values(), (move) => {
+      const before: RecordImage | undefined = view.record(move.collection.id, move.id);
+      return { collection: move.collection, id: move.id, before, after: move.after };
+    });
+    moveImages(core, moves);
+    for (const { key } of Array.from(writer.range('requests', {}))) writer.remove('requests', key);
+    writer.state = { ...state, seq: afterSeq, chain: chainAt(core, afterSeq), logBytes };
+  });
+}
+
+function chainAt(core: Core, seq: number) {
+  const { state } = core;
+  if (seq === state.oldestSeq - 1) return state.oldestChain;
+  const row = core.writer.get('log', seqKey(seq));
+  if (!row) throw new Error(`The log has no commit ${seq}`);
+  return decodeCommit(seq, row, core.codec).chain;
+}
