@@ -66,7 +66,7 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
   const isWell = role === 'leader' || state === 'streaming';
   const rows: Cell[][] = [
     ['server', `${url}, version ${status.version}`],
-    ['role', { text: `${role} (${state})`, tone: isWell ? 'ok' : 'warn' }],
+    ['role', { text: roleText(role, state), tone: isWell ? 'ok' : 'warn' }],
     ['epoch', String(status.epoch)],
     ['commit', `${seq}${durableSeq < seq ? `, ${durableSeq} on disk` : ''}; log from ${oldestSeq}`],
     [
@@ -74,14 +74,30 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
       durability === 'full' ? 'full' : { text: `${durability}: see the guide`, tone: 'warn' },
     ],
   ];
-  if (role !== 'leader') {
-    const late = status.lagMs === undefined ? '' : `, ${humanDuration(status.lagMs)}`;
-    rows.push(['leader', status.leaderAddress || 'not known']);
-    rows.push(['lag', `${counted(status.lag, 'commit')}${late}`]);
-  }
-  if (status.minAcks > 0) rows.push(['min acks', String(status.minAcks)]);
+  if (role !== 'leader') rows.push(['leader', status.leaderAddress || 'not known']);
+  if (role === 'follower') rows.push(['lag', lagCell(status)]);
+  if (status.minAcks > 0 && role === 'leader') rows.push(['min acks', minAcksCell(status)]);
   rows.push(['node', status.nodeId], ['lineage', status.lineageId]);
   return renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], rows, out);
+}
+
+function roleText(role: string, state: string): string {
+  if (role === 'fenced')
+    return 'fenced: takes no writes; start it with --follow to copy the leader';
+  return `${role} (${state})`;
+}
+
+function lagCell({ lag, lagMs, state }: DatabaseStatus): Cell {
+  const late = lagMs === undefined ? 'since when is not known' : humanDuration(lagMs);
+  const text = `${counted(lag, 'commit')}, ${late}`;
+  // Of a leader that is silent nobody knows how far it is.
+  return state === 'streaming' ? text : { text: `${text}, as last heard`, tone: 'warn' };
+}
+
+function minAcksCell({ minAcks, followers }: DatabaseStatus): Cell {
+  const connected = followers.filter(({ connectedAt }) => connectedAt).length;
+  if (connected >= minAcks) return String(minAcks);
+  return { text: `${minAcks}, with ${counted(connected, 'follower')}: writes fail`, tone: 'bad' };
 }
 
 function collectionsTable({ collections }: DatabaseStatus, out: Outlet): string {

@@ -70,7 +70,8 @@ export async function promote(
   return { role, epoch: Number(epoch), seq: Number(seq), lag: Number(lag) };
 }
 
-function toPart({ part }: BackupResponse): BackupPart | undefined {
+/** A part of a backup as it travels; undefined for one that this client does not know yet. */
+export function toPart({ part }: BackupResponse): BackupPart | undefined {
   switch (part.case) {
     case 'header':
       return { kind: 'header', header: toHeader(part.value) };

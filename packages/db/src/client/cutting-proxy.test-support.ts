@@ -7,6 +7,8 @@ export class CuttingProxy {
   #isDown = false;
   /** Bytes from the server that may still pass before every connection is cut. */
   #allowance = Infinity;
+  #staysDown = false;
+  #delayMs = 0;
 
   private constructor(
     private readonly server: Server,
@@ -41,9 +43,15 @@ export class CuttingProxy {
     this.#dropsReplies = true;
   }
 
-  /** Cuts everything once the server has sent this many more bytes. */
-  cutAfter(bytes: number): void {
+  /** Every answer takes this much longer; until the next `heal`. */
+  delayReplies(delayMs: number): void {
+    this.#delayMs = delayMs;
+  }
+
+  /** Cuts everything once the server has sent this many more bytes, and perhaps stays down. */
+  cutAfter(bytes: number, staysDown = false): void {
     this.#allowance = bytes;
+    this.#staysDown = staysDown;
   }
 
   /** Takes no new connections. */
@@ -55,6 +63,7 @@ export class CuttingProxy {
   heal(): void {
     this.#isDown = false;
     this.#dropsReplies = false;
+    this.#delayMs = 0;
     this.#allowance = Infinity;
   }
 
@@ -82,10 +91,14 @@ export class CuttingProxy {
 
   #reply(client: Socket, bytes: Buffer): void {
     if (this.#dropsReplies) return;
-    client.write(bytes.subarray(0, Math.min(bytes.length, this.#allowance)));
+    const passed = bytes.subarray(0, Math.min(bytes.length, this.#allowance));
+    if (this.#delayMs === 0) client.write(passed);
+    // Only whoever waits for them would be kept waiting: the order stays.
+    else setTimeout(() => client.destroyed || client.write(passed), this.#delayMs);
     this.#allowance -= bytes.length;
     if (this.#allowance > 0) return;
     this.#allowance = Infinity;
+    if (this.#staysDown) this.#isDown = true;
     setImmediate(() => this.cut());
   }
 }

@@ -1,5 +1,5 @@
 import type { Codec } from './codec.js';
-import { Hasher, type Hash64 } from './hash.js';
+import { Hasher, hashText, type Hash64 } from './hash.js';
 import { RecordImage } from './record.js';
 import { idLength, readId, readUint48, writeId } from './storage/keys.js';
 
@@ -28,6 +28,12 @@ export interface Commit {
 }
 
 const ops: readonly ChangeOp[] = ['insert', 'update', 'delete', 'expire'];
+const opNumbers: Readonly<Record<ChangeOp, number>> = {
+  insert: 0,
+  update: 1,
+  delete: 2,
+  expire: 3,
+};
 const headLength = 6 + 4 + 8 + 4;
 const changeLength = 1 + 4 + idLength + 4 + 4;
 
@@ -50,22 +56,22 @@ export function encodeCommit(commit: Commit): Buffer {
   bytes.writeUInt32BE(commit.changes.length, 18);
   let at = headLength;
   for (const { op, collection, id, after, before } of commit.changes) {
-    bytes[at] = ops.indexOf(op);
+    bytes[at] = opNumbers[op];
     bytes.writeUInt32BE(collection, at + 1);
     writeId(id, bytes, at + 5);
     bytes.writeUInt32BE(after?.end ?? 0, at + 21);
     bytes.writeUInt32BE(before?.end ?? 0, at + 25);
     at += changeLength;
-    for (const image of [after, before]) {
-      if (!image) continue;
-      bytes.set(
-        image.bytes.length === image.end ? image.bytes : image.bytes.subarray(0, image.end),
-        at,
-      );
-      at += image.end;
-    }
+    if (after) at = writeImage(after, bytes, at);
+    if (before) at = writeImage(before, bytes, at);
   }
   return bytes;
+}
+
+function writeImage(image: RecordImage, target: Buffer, at: number): number {
+  const { bytes, end } = image;
+  target.set(bytes.length === end ? bytes : bytes.subarray(0, end), at);
+  return at + end;
 }
 
 export function decodeCommit(seq: number, bytes: Buffer, codec: Codec): Commit {
@@ -110,8 +116,12 @@ export function chainAfter(
   nameOf: (collection: number) => string,
 ): Hash64 {
   const chain = new Hasher(previous).number(seq);
+  let named = -1;
+  let name = 0;
   for (const { op, collection, id, after } of changes) {
-    chain.number(ops.indexOf(op)).text(nameOf(collection)).text(id);
+    // Most commits change one collection alone.
+    if (collection !== named) name = hashText(nameOf((named = collection))).low;
+    chain.number(opNumbers[op]).number(name).text(id);
     if (!after) continue;
     chain.number(after.rev).number(after.createdAt).number(after.updatedAt);
     chain.number(after.expiresAt).number(after.contentHash).text(after.key);

@@ -4,6 +4,7 @@ import type { JsonObject } from './documents.js';
 import { CommitBuilder, encodeDocument, type EncodedDocument } from './mutations.js';
 import type { Target } from './operations.js';
 import type { RecordImage } from './record.js';
+import { rowWriter, type RowWriter } from './rows.js';
 import type { WriterView } from './storage/views.js';
 import type { DatabaseState } from './storage/state.js';
 
@@ -16,6 +17,12 @@ export class CommitTarget implements Target {
     this.view = core.view();
     this.commit = new CommitBuilder(core);
   }
+
+  /** Rows of bytes beside the records. */
+  get rows(): RowWriter {
+    return (this.#rows ??= rowWriter(this.core));
+  }
+  #rows: RowWriter | undefined;
 
   get now(): number {
     return this.commit.now;

@@ -23,6 +23,7 @@ import { Reads } from './reads.js';
 import { cutTail } from './replica/cut-tail.js';
 import { fillStore } from './replica/fill-store.js';
 import { refuse } from './refusal.js';
+import { readRows, type RowReader } from './rows.js';
 import { runTransaction } from './run-transaction.js';
 import {
   currentStore,
@@ -64,6 +65,8 @@ export interface OpenOptions {
   durability?: 'strict' | 'relaxed';
   /** How much of the change log to keep: 24 h and 1 GiB unless told. */
   logRetention?: Partial<LogRetention>;
+  /** Tells of the opened file whether it takes no commits of its own: see `Core.sealed`. */
+  seal?: (core: Core) => (() => Error) | undefined;
   clock?: Clock;
   random?: Random;
   log?: Log;
@@ -131,6 +134,7 @@ export class Database {
         log: options.log ?? silentLog,
         durability: options.durability ?? 'strict',
       });
+      core.sealed = options.seal?.(core);
       const retention = { ...defaultRetention, ...options.logRetention };
       database = new Database(home, core, lock, retention);
       await database.#declare(collections);
@@ -180,6 +184,11 @@ export class Database {
       target.commit.finish();
       return result;
     });
+  }
+
+  /** Calls `read` with the rows beside the records (see rows.ts) as they are at one moment. */
+  readRows<Result>(read: (rows: RowReader) => Result): Result {
+    return readRows(this.core, read);
   }
 
   collections(): readonly CollectionInfo[] {
@@ -267,6 +276,8 @@ export class Database {
 
   async #close(): Promise<void> {
     this.#stop.abort();
+    this.#stopTimers();
+    this.transactions.close();
     await this.#compactor.idle();
     await this.#end();
   }
@@ -278,8 +289,11 @@ export class Database {
     this.transactions.close();
     await this.#building;
     await this.core.close(refuse('SHUTTING_DOWN', 'The database is closed.'));
-    last?.();
-    this.lock.release();
+    try {
+      last?.();
+    } finally {
+      this.lock.release();
+    }
   }
 
   #stopTimers(): void {

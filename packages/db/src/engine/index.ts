@@ -14,6 +14,8 @@ export function open(directory: string, options: OpenOptions = {}): Promise<Data
 export type { Collection, Patch } from './collection.js';
 export type { CollectionOptions, Database, OpenOptions } from './database.js';
 export type { IndexDefinition } from './index/entries.js';
+export type { CommitTarget } from './commit-target.js';
+export type { RowReader, RowWriter } from './rows.js';
 export type { StoredRecord } from './stored-record.js';
 export { restore, type Restored, type RestoreOptions } from './backup/restore.js';
 export { checkBackup, type CheckedBackup } from './backup/check.js';

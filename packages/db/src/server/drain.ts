@@ -11,6 +11,8 @@ export interface DrainParts {
   clock: Clock;
   log: Log;
   deadlineMs: number;
+  /** What is still to be done when no other calls are under way. */
+  lastWords: () => Promise<void>;
 }
 
 /** What comes after the deadline: time for callers to hear how their calls ended. */
@@ -27,8 +29,10 @@ export async function drain(parts: DrainParts): Promise<void> {
   const inTime = await before(clock, deadlineMs, calls.idle());
   if (!inTime) {
     log.warn({ deadline_ms: deadlineMs }, 'calls did not end in time and are cut');
-    calls.cut();
   }
+  // In time only followers are left, who would never end.
+  await parts.lastWords();
+  calls.cut();
   health.close();
   const cut = new AbortController();
   const timer = clock.after(partingMs, () => cut.abort());

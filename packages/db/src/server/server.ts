@@ -19,7 +19,9 @@ import { measureDatabase } from './observe/database-metrics.js';
 import { CallLedger } from './observe/ledger.js';
 import { Readiness } from './readiness.js';
 import { repeat } from './repeat.js';
-import { loneLeader, type Replication } from './service/replication.js';
+import { DatabaseHolder } from './replication/holder.js';
+import { countNodeEvents, describeNode } from './replication/metrics.js';
+import { Node, sealOf } from './replication/node.js';
 import { createService } from './service/service.js';
 import { serverVersion } from './version.js';
 
@@ -27,6 +29,7 @@ export type { ListenerAddress } from './listeners/listeners.js';
 
 export interface RunningDatabase {
   readonly listeners: readonly ListenerAddress[];
+  /** As it is now: a follower that takes a fresh copy goes on with another one. */
   readonly database: Database;
   /** Settles when the server ends without having been asked to; rejects with the reason. */
   readonly ended: Promise<void>;
@@ -46,8 +49,9 @@ export async function serveDatabase(
   try {
     const keys = keysOf(settings, world, metrics);
     if (keys) undo.push(() => keys.close());
-    const database = await openDatabase(settings, world);
-    undo.push(() => database.close());
+    const open = () => openDatabase(settings, world);
+    const holder = new DatabaseHolder(await open(), open);
+    undo.push(() => holder.close());
     const { clock, log, random } = world;
     const admission = new Admission({
       clock,
@@ -56,16 +60,32 @@ export async function serveDatabase(
       maxWatches: settings.max_watches,
       shedTargetMs: settings.shed_target_ms,
     });
-    undo.push(measureDatabase(metrics, database, admission));
-    const replication: Replication = loneLeader(database);
-    undo.push(() => replication.stop());
+    const meter = measureDatabase(metrics, holder.current, admission);
+    undo.push(() => meter.stop());
+    const { directory } = holder.current;
+    const nodeId = nodeIdOf(directory, world);
+    const node = new Node({
+      ...world,
+      holder,
+      nodeId,
+      follow: settings.follow,
+      followKey: settings.follow_key,
+      tls: tls ? { ca: tls.clientCa, certificate: tls.cert, key: tls.key } : {},
+      minAcks: settings.min_acks,
+      count: countNodeEvents(metrics),
+    });
+    undo.push(() => node.stop());
+    describeNode(metrics, node);
     const service = createService({
-      database,
-      replication,
+      get database() {
+        return holder.served;
+      },
+      holder,
+      replication: node,
       clock,
       log,
       slowQueryMs: settings.slow_query_ms,
-      nodeId: nodeIdOf(database.directory, world),
+      nodeId,
       version: serverVersion(),
     });
     const gate = new Gate(keys, clock);
@@ -73,25 +93,31 @@ export async function serveDatabase(
     const calls = new Calls({ clock, gate, admission, ledger, service });
     if (keys) undo.push(repeat(clock, recheckMs, () => calls.recheckWatches()));
     const health = new Health();
-    const readiness = new Readiness({
-      clock,
-      directory: database.directory,
-      database: () => stateOf(database, calls),
-    });
+    health.hasData = holder.isServed;
+    holder.onChange = () => {
+      health.hasData = holder.isServed;
+      meter.attach(holder.current);
+    };
+    const readiness = new Readiness({ clock, directory, database: () => stateOf(holder, calls) });
     const listeners = await openListeners({
-      settings: { ...settings, socket: settings.socket ?? join(database.directory, 'db.sock') },
+      settings: { ...settings, socket: settings.socket ?? join(directory, 'db.sock') },
       isSocketAsked: settings.socket !== undefined,
       tls,
       parts: { calls, clock, log, gate, health, readiness, metrics },
     });
+    node.start(listeners.addresses.find(({ listener }) => listener === 'grpc')?.url ?? '');
     let stopping: Promise<void> | undefined;
     const stop = async () => {
-      await drain({ calls, health, listeners, clock, log, deadlineMs: settings.drain_timeout_ms });
+      const deadlineMs = settings.drain_timeout_ms;
+      const lastWords = () => node.lastWords();
+      await drain({ calls, health, listeners, clock, log, deadlineMs, lastWords });
       await runAll(undo);
     };
     return {
       listeners: listeners.addresses,
-      database,
+      get database() {
+        return holder.current;
+      },
       ended: listeners.failed,
       stop: () => (stopping ??= stop()),
     };
@@ -109,12 +135,6 @@ function checkSettings(settings: DatabaseSettings): void {
       `${name} listens at ${host}, which others can reach, and there is no keys_file: ` +
         'name one, or listen at 127.0.0.1',
     );
-  }
-  if (settings.follow !== undefined) {
-    throw new UsageError('follow is not available in this server: it runs as a leader alone');
-  }
-  if (settings.min_acks > 0) {
-    throw new UsageError('min_acks needs followers, and this server takes none: leave it at 0');
   }
 }
 
@@ -136,6 +156,7 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
   return Database.open(settings.data, {
     collections: Object.fromEntries(collections),
     durability: settings.durability === 'relaxed' ? 'relaxed' : 'strict',
+    seal: (core) => sealOf(core, settings.follow),
     logRetention: { ageMs: settings.log_retention.age, bytes: settings.log_retention.bytes },
     clock,
     random,
@@ -143,9 +164,10 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
   });
 }
 
-function stateOf(database: Database, calls: Calls): string {
+function stateOf({ isServed, current }: DatabaseHolder, calls: Calls): string {
   if (calls.isDraining) return 'shutting down';
-  return database.isOpen ? 'ok' : 'closed';
+  if (!isServed) return 'waits for the first copy of its leader';
+  return current.isOpen ? 'ok' : 'closed';
 }
 
 const recheckMs = 2_000;

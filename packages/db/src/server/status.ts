@@ -64,6 +64,7 @@ const defaultRetryMs: Partial<Record<DbReason, number>> = {
   NOT_READY: 1_000,
   SHUTTING_DOWN: 1_000,
   REPLICA_BEHIND: 250,
+  NOT_ENOUGH_ACKS: 250,
 };
 
 const internal: CallStatus = {

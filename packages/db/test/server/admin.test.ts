@@ -67,15 +67,6 @@ test('a promotion of a leader changes nothing', async () => {
   expect(await grpc.call('Promote', { force: true })).toMatchObject({ role: 'leader', epoch: 1 });
 });
 
-test('a lone leader takes no followers, and says so', async () => {
-  const peer = { node_id: 'x', role: 'follower', epoch: 1 };
-  for (const method of ['Watch', 'Backup', 'ReplicationStatus']) {
-    const refused = await both.grpc.refusal(method, { peer });
-    expect(refused).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'BAD_REQUEST' });
-    expect(refused.message).toContain('without replication');
-  }
-});
-
 test('compact trims and rewrites while serving', async () => {
   const collection = freshName();
   const { rest, grpc } = both;

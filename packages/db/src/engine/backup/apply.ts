@@ -69,6 +69,13 @@ class Application {
         const changes = statement.commits.flatMap((commit) => commit.changes);
         return this.#write(changes.map((change) => this.#encodeChange(change)));
       }
+      case 'rows':
+        return this.#submit(() => {
+          for (const { key, value } of statement.rows) {
+            // Copied: the frame they lie in is much larger, and would be kept for each.
+            this.core.writer.put('rows', Buffer.from(key), Buffer.from(value));
+          }
+        });
       case 'end':
         return this.#finish();
     }
@@ -101,14 +108,18 @@ class Application {
   }
 
   async #write(writes: Write[]): Promise<void> {
-    const written = this.core.writer.submit(() => {
+    await this.#submit(() => {
       for (const write of writes) this.#put(write);
     });
+    this.options.onRecords?.(writes.length);
+  }
+
+  async #submit(job: () => void): Promise<void> {
+    const written = this.core.writer.submit(job);
     // Awaited below; until then its failure must not count as nobody's.
     written.catch(() => undefined);
     this.#underWay.push(written);
     if (this.#underWay.length >= mostUnderWay) await this.#underWay.shift();
-    this.options.onRecords?.(writes.length);
   }
 
   #put({ collection, id, row, key, expiresAt }: Write): void {

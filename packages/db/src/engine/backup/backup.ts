@@ -89,8 +89,12 @@ class BackupRun {
   async *pieces(scope: BackupScope, sinceSeq: number): AsyncGenerator<Buffer, void, void> {
     const head = this.writer.begin(scope);
     if (head) yield head;
-    if (scope.sinceChain) yield* this.#commits(scope, sinceSeq);
-    else for (const collection of scope.collections) yield* this.#records(collection);
+    if (scope.sinceChain) {
+      yield* this.#commits(scope, sinceSeq);
+      return;
+    }
+    for (const collection of scope.collections) yield* this.#records(collection);
+    if (!scope.only) yield* this.#rows();
   }
 
   async *#records(collection: CollectionInfo): AsyncGenerator<Buffer, void, void> {
@@ -109,6 +113,16 @@ class BackupRun {
       ended = walk.run(visit);
       if (piece) yield piece;
       piece = undefined;
+    }
+    const last = this.writer.flush();
+    if (last) yield last;
+  }
+
+  async *#rows(): AsyncGenerator<Buffer, void, void> {
+    for (const row of this.view.rows('rows', {})) {
+      await this.#rest();
+      const piece = this.writer.row(row);
+      if (piece) yield piece;
     }
     const last = this.writer.flush();
     if (last) yield last;
@@ -151,6 +165,13 @@ function sinceChainOf(
     throw refuse(
       'BAD_REQUEST',
       `since_seq must be the seq of a backup of this database, which is at ${state.seq}.`,
+    );
+  }
+  for (const _row of view.rows('rows', { limit: 1 })) {
+    throw refuse(
+      'BAD_REQUEST',
+      'This database has rows beside its records, and the change log does not know of them: ' +
+        'take a full backup instead of an increment.',
     );
   }
   if (sinceSeq + 1 < state.oldestSeq) throw compacted(sinceSeq + 1, state.oldestSeq);

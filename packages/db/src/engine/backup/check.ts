@@ -31,8 +31,8 @@ export async function checkBackup(file: string): Promise<CheckedBackup> {
     } else if (statement.kind === 'commits') {
       if (!chain) throw damagedAt(file, 0, 'a full backup has no commits');
       chain.take(statement.commits);
-    } else if (statement.kind === 'records') {
-      if (chain) throw damagedAt(file, 0, 'an increment has no records apart from its commits');
+    } else if (statement.kind === 'records' || statement.kind === 'rows') {
+      if (chain) throw damagedAt(file, 0, 'an increment has nothing apart from its commits');
     } else trailer = statement.trailer;
   }
   chain?.end();

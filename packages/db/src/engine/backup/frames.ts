@@ -17,6 +17,8 @@ export const frameKinds = {
   commits: 4,
   /** How to verify the whole; last in a file. JSON. */
   trailer: 5,
+  /** Rows beside the records. */
+  rows: 6,
 } as const;
 
 export interface Frame {

@@ -41,6 +41,7 @@ export function ndjsonWriter(core: Core): BackupWriter {
       }
       return full();
     },
+    row: () => undefined,
     flush,
   };
 }

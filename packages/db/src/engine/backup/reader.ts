@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { UsageError } from '@millrace/kit/errors';
 import type { RecordImage } from '../record.js';
+import type { TableRow } from '../storage/tables.js';
 import { damagedAt, frameKinds, FrameReader, type Frame } from './frames.js';
 import {
   backupVersion,
@@ -9,6 +10,7 @@ import {
   type BackupPart,
   type BackupTrailer,
 } from './parts.js';
+import { decodeRows } from './row-frames.js';
 import { decodeCommitRows, decodeRecordRows, type PortableCommit } from './portable.js';
 
 /** What a backup says, in its order. The catalog comes before everything else. */
@@ -17,6 +19,7 @@ export type BackupStatement =
   | { kind: 'catalog'; catalog: BackupCatalog }
   | { kind: 'records'; collection: number; records: RecordImage[] }
   | { kind: 'commits'; commits: PortableCommit[] }
+  | { kind: 'rows'; rows: TableRow[] }
   | { kind: 'end'; trailer: BackupTrailer };
 
 /**
@@ -93,6 +96,8 @@ function statementOf(frame: Frame, frames: FrameReader): BackupStatement {
       }
       case frameKinds.commits:
         return { kind: 'commits', commits: [...decodeCommitRows(payload)] };
+      case frameKinds.rows:
+        return { kind: 'rows', rows: decodeRows(payload) };
       default:
         throw new RangeError(`a frame is of the unknown kind ${kind}`);
     }

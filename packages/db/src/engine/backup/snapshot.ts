@@ -6,6 +6,7 @@ import { prefixKey } from '../storage/keys.js';
 import type { BackupScope, BackupWriter } from './writer.js';
 import { encodeFrame, frameKinds, jsonFrame } from './frames.js';
 import { hashToHex, type BackupCatalog } from './parts.js';
+import { encodeRow } from './row-frames.js';
 import { encodeCommitRow, encodeRecordRow, toPortable } from './portable.js';
 
 const frameBytes = 64 * 1024;
@@ -46,6 +47,10 @@ export function snapshotWriter(core: Core): BackupWriter {
         record: after && toPortable(after, core.catalog.byId(collection)),
       }));
       return add(encodeCommitRow(commit, changes));
+    },
+    row(row) {
+      kind = frameKinds.rows;
+      return add(encodeRow(row));
     },
     flush,
   };

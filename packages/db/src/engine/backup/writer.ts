@@ -2,6 +2,7 @@ import type { CollectionInfo } from '../catalog.js';
 import type { Commit } from '../changes.js';
 import type { Hash64 } from '../hash.js';
 import type { RecordImage } from '../record.js';
+import type { TableRow } from '../storage/tables.js';
 
 /** Makes the data of a backup in one format. What comes back goes into the data as it is. */
 export interface BackupWriter {
@@ -10,6 +11,8 @@ export interface BackupWriter {
   record(collection: CollectionInfo, image: RecordImage): Buffer | undefined;
   /** Takes a commit of an increment. */
   commit(commit: Commit): Buffer | undefined;
+  /** Takes a row beside the records. What is made to be read elsewhere leaves them out. */
+  row(row: TableRow): Buffer | undefined;
   /** What has gathered and not come back yet. Called after each collection. */
   flush(): Buffer | undefined;
 }

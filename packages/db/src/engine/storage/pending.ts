@@ -12,7 +12,8 @@ interface PendingRow {
  */
 export class PendingWrites {
   readonly #tables = new Map<TableName, PendingTable>();
-  readonly #undo: { rows: PendingTable; key: Buffer; before: PendingRow | undefined }[] = [];
+  // Three items for each write of the job: an object for each would be most of the garbage.
+  readonly #undo: (PendingTable | Buffer | PendingRow | undefined)[] = [];
   bytes = 0;
 
   /** The row as this batch leaves it; undefined when the batch does not touch the key. */
@@ -25,7 +26,7 @@ export class PendingWrites {
     if (!rows) this.#tables.set(table, (rows = new PendingTable()));
     const before = rows.set(key, value);
     this.bytes += key.length + (value?.length ?? 0);
-    this.#undo.push({ rows, key, before });
+    this.#undo.push(rows, key, before);
   }
 
   /** Rows of a range in order, removed ones included. */
@@ -43,9 +44,9 @@ export class PendingWrites {
   }
 
   rollback(): void {
-    for (let i = this.#undo.length - 1; i >= 0; i--) {
-      const { rows, key, before } = this.#undo[i]!;
-      rows.restore(key, before);
+    for (let i = this.#undo.length - 3; i >= 0; i -= 3) {
+      const rows = this.#undo[i] as PendingTable;
+      rows.restore(this.#undo[i + 1] as Buffer, this.#undo[i + 2] as PendingRow | undefined);
     }
     this.#undo.length = 0;
   }

@@ -10,6 +10,7 @@ export const tableNames = [
   'log',
   'expiry',
   'requests',
+  'rows',
 ] as const;
 export type TableName = (typeof tableNames)[number];
 

@@ -11,6 +11,8 @@ export function checkScope<Rpc extends DbMethod>(
   request: Request<Rpc>,
 ): void {
   const { access } = dbMethods[rpc];
+  // A node of the same database sees all of it.
+  if ('peer' in request && request.peer) principal.check(wholeDatabase, 'admin');
   // Each operation of a transaction is looked at by itself.
   if (anywhere.has(rpc)) principal.checkSomewhere(access);
   else if (!('collection' in request)) principal.check(wholeDatabase, access);

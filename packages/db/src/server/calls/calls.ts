@@ -46,7 +46,8 @@ export class Calls {
 
   /** Refuses those who are not known, and everyone while the server shuts down. */
   identify(scope: CallScope, credentials: Credentials): void {
-    if (this.#draining) throw shuttingDown();
+    // Writes under way may wait for what followers report by this.
+    if (this.#draining && scope.rpc !== 'ReplicationStatus') throw shuttingDown();
     const { gate } = this.parts;
     scope.principal = gate.identify(credentials);
     if (scope.rpc !== 'Watch' || !gate.needsKeys) return;
@@ -83,7 +84,8 @@ export class Calls {
   ): Promise<void> {
     checkScope(scope.principal, rpc, request);
     this.#keepChecking(scope, rpc, request);
-    const leave = this.parts.admission.enter(rpc);
+    scope.isFollower = 'peer' in request && request.peer !== undefined;
+    const leave = this.parts.admission.enter(rpc, scope.isFollower);
     try {
       const method: StreamingMethods[Rpc] = this.parts.service[rpc];
       await deliver(await method(request, scope));
@@ -100,7 +102,7 @@ export class Calls {
     scope.isOver = true;
     this.#open.delete(scope);
     this.parts.ledger.note(scope, status);
-    if (this.#open.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+    if (this.#isIdle()) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   /** What the caller is told of an error; a fault of ours is logged as a whole. */
@@ -133,14 +135,19 @@ export class Calls {
   beginDrain(): void {
     this.#draining = true;
     for (const scope of this.#open) {
-      if (scope.rpc === 'Watch') scope.abort(shuttingDown());
+      if (scope.rpc === 'Watch' && !scope.isFollower) scope.abort(shuttingDown());
     }
   }
 
-  /** Resolves when no call is under way. */
+  /** Resolves when no call is under way but those of followers. */
   async idle(): Promise<void> {
-    if (this.#open.size === 0) return;
+    if (this.#isIdle()) return;
     await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  #isIdle(): boolean {
+    for (const { isFollower } of this.#open) if (!isFollower) return false;
+    return true;
   }
 
   /** Ends what is still under way. */

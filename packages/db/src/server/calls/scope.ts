@@ -26,6 +26,8 @@ export class CallScope implements CallContext {
   readonly startedAt: number;
   principal: Principal = local;
   isOver = false;
+  /** A follower streams by it: it stays until everything else is over. */
+  isFollower = false;
   /** Looks once more whether the call may be made. */
   recheck: (() => void) | undefined;
   #controller: AbortController | undefined;

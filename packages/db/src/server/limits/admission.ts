@@ -50,9 +50,9 @@ export class Admission {
   }
 
   /** Returns what to call when the call is over. Refuses OVERLOADED or WATCH_LIMIT. */
-  enter(rpc: DbMethod): () => void {
-    // Whoever looks after an overloaded server must get through.
-    if (dbMethods[rpc].access === 'admin') return leave;
+  enter(rpc: DbMethod, isFollower = false): () => void {
+    // Whoever looks after an overloaded server must get through, and its followers keep up.
+    if (isFollower || dbMethods[rpc].access === 'admin') return leave;
     if (rpc === 'Watch') return this.#enterWatch();
     const { maxInflight, shedTargetMs, clock } = this.options;
     if (shedTargetMs > 0) this.#turns.arm();

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Metrics } from '@millrace/kit/metrics';
+import type { Core } from '../../engine/core.js';
 import type { Database } from '../../engine/database.js';
 import type { Admission } from '../limits/admission.js';
 import { meterWriter } from './writer-meter.js';
@@ -8,13 +9,19 @@ const delayBuckets = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.
 const flushBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2];
 const sizeBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** What an operator wants to see of the engine. Returns what stops the measuring. */
+/** Measures one database at a time: a follower that takes a fresh copy goes on with another. */
+export interface DatabaseMeter {
+  attach(database: Database): void;
+  stop(): void;
+}
+
+/** What an operator wants to see of the engine. */
 export function measureDatabase(
   metrics: Metrics,
   database: Database,
   admission: Admission,
-): () => void {
-  const { core } = database;
+): DatabaseMeter {
+  let current: Database | undefined;
   const wait = metrics.histogram({
     name: 'queue_delay_seconds',
     help: 'How long a write waited for its turn in the writer.',
@@ -26,60 +33,79 @@ export function measureDatabase(
     buckets: flushBuckets,
   });
   const [waits, flushes] = [wait.of({}), flush.of({})];
-  meterWriter(core, {
-    waited: (delayMs) => {
+  const observer = {
+    waited: (delayMs: number) => {
       waits.observe(delayMs / 1000);
       admission.waited(delayMs);
     },
-    flushed: (durationMs) => flushes.observe(durationMs / 1000),
-  });
-  const stop = countCommits(metrics, database);
-  describeState(metrics, database);
+    flushed: (durationMs: number) => flushes.observe(durationMs / 1000),
+  };
+  const count = commitCounter(metrics);
+  let stop = () => undefined as unknown;
+  const attach = (next: Database) => {
+    if (next === current) return;
+    stop();
+    current = next;
+    meterWriter(next.core, observer);
+    stop = count(next);
+  };
+  attach(database);
+  describeState(metrics, () => current ?? database);
   describeAdmission(metrics, admission);
-  return stop;
+  return { attach, stop: () => stop() };
 }
 
-function countCommits(metrics: Metrics, { core }: Database): () => void {
+function commitCounter(metrics: Metrics): (database: Database) => () => void {
   const commits = metrics.counter({ name: 'commits_total', help: 'Commits since the start.' });
   const sizes = metrics.histogram({
     name: 'commit_batch_size',
     help: 'Commits that shared one flush to the disk.',
     buckets: sizeBuckets,
   });
-  let counted = core.durable.seq;
-  return core.onDurable(() => {
-    const fresh = core.durable.seq - counted;
-    counted = core.durable.seq;
-    if (fresh <= 0) return;
-    commits.inc({}, fresh);
-    sizes.observe({}, fresh);
-  });
+  return ({ core }) => {
+    let counted = core.durable.seq;
+    return core.onDurable(() => {
+      const fresh = core.durable.seq - counted;
+      counted = core.durable.seq;
+      if (fresh <= 0) return;
+      commits.inc({}, fresh);
+      sizes.observe({}, fresh);
+    });
+  };
 }
 
-function describeState(metrics: Metrics, database: Database): void {
-  const { core } = database;
-  const gauge = (name: string, help: string, read: () => number) =>
-    metrics.gauge({ name, help, read });
-  gauge('seq', 'The last commit that is on disk.', () => core.durable.seq);
-  gauge('oldest_seq', 'The oldest commit a watch can start at.', () => core.durable.oldestSeq);
-  gauge('epoch', 'One more with every promotion.', () => core.durable.epoch);
-  gauge('log_bytes', 'Bytes of the change log.', () => core.durable.logBytes);
-  gauge('log_lag_commits', 'How many commits the slowest watch is behind.', () => {
+function describeState(metrics: Metrics, current: () => Database): void {
+  const gauge = (name: string, help: string, read: (core: Core, database: Database) => number) =>
+    metrics.gauge({ name, help, read: () => read(current().core, current()) });
+  gauge('seq', 'The last commit that is on disk.', (core) => core.durable.seq);
+  gauge('oldest_seq', 'The oldest commit a watch can start at.', (core) => core.durable.oldestSeq);
+  gauge('epoch', 'One more with every promotion.', (core) => core.durable.epoch);
+  gauge('log_bytes', 'Bytes of the change log.', (core) => core.durable.logBytes);
+  gauge('log_lag_commits', 'How many commits the slowest watch is behind.', (core, database) => {
     const oldest = database.watches.oldestSeq;
     return oldest === undefined ? 0 : Math.max(0, core.durable.seq - oldest);
   });
-  gauge('readers', 'Snapshots that are open.', () => core.snapshots.size);
-  gauge('oldest_reader_commits', 'How many commits the oldest open snapshot is behind.', () => {
+  gauge('readers', 'Snapshots that are open.', (core) => core.snapshots.size);
+  gauge('oldest_reader_commits', 'How many commits the oldest open snapshot is behind.', (core) => {
     let oldest = core.durable.seq;
     for (const { seq } of core.snapshots) oldest = Math.min(oldest, seq);
     return core.durable.seq - oldest;
   });
-  gauge('transactions', 'Transactions that are open.', () => database.transactions.size);
-  gauge('writer_backlog', 'Writes that wait for their turn.', () => core.writer.backlog);
-  gauge('file_bytes', 'Size of the data file.', () => statSync(core.tables.path).size);
-  gauge('durability_relaxed', '1 when a write is answered before it is on disk.', () =>
+  gauge(
+    'transactions',
+    'Transactions that are open.',
+    (_core, database) => database.transactions.size,
+  );
+  gauge('writer_backlog', 'Writes that wait for their turn.', (core) => core.writer.backlog);
+  gauge('file_bytes', 'Size of the data file.', (core) => fileBytes(core));
+  gauge('durability_relaxed', '1 when a write is answered before it is on disk.', (core) =>
     core.options.durability === 'relaxed' ? 1 : 0,
   );
+}
+
+/** 0 in the moment in which another file takes its place. */
+function fileBytes({ tables }: Core): number {
+  return statSync(tables.path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function describeAdmission(metrics: Metrics, admission: Admission): void {

@@ -4,7 +4,7 @@ import { isLoopback } from '@millrace/kit/config';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Gate } from '../access/gate.js';
 import type { Readiness } from '../readiness.js';
-import { docsAsset, docsPolicy } from './assets.js';
+import { docsAsset, docsHeaders } from './assets.js';
 import { checkOrigin } from './origin.js';
 
 export interface PageParts {
@@ -36,7 +36,9 @@ export class Pages {
     if (page) return page;
     if (!path.startsWith('/docs')) return undefined;
     const asset = docsAsset(path);
-    return asset && ((_, response) => send(response, 200, asset.contentType, asset.bytes, docs));
+    return (
+      asset && ((_, response) => send(response, 200, asset.contentType, asset.bytes, docsHeaders))
+    );
   }
 
   async #ready(response: ServerResponse): Promise<void> {
@@ -69,8 +71,6 @@ export class Pages {
     send(response, 200, 'application/yaml', this.#yaml, {});
   }
 }
-
-const docs = { 'content-security-policy': docsPolicy, 'referrer-policy': 'no-referrer' };
 
 function sendJson(
   response: ServerResponse,

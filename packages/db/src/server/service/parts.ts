@@ -7,6 +7,8 @@ import type { Replication } from './replication.js';
 export interface ServiceParts {
   /** The open database. Refuses NOT_READY while there is none. */
   readonly database: Database;
+  /** Has the database as it stands, also while there is nothing to serve yet. */
+  readonly holder: { readonly current: Database; isServed: boolean; lineageId: string };
   readonly replication: Replication;
   readonly clock: Clock;
   readonly log: Log;

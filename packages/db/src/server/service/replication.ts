@@ -1,6 +1,4 @@
 import type { Peer } from '@millrace/contract/db';
-import type { Database } from '../../engine/database.js';
-import { refuse } from '../../engine/refusal.js';
 import type { CallContext } from './call.js';
 
 export type Role = 'leader' | 'follower' | 'fenced';
@@ -43,6 +41,9 @@ export interface Promotion {
   lag: number;
 }
 
+/** The calls that nodes make among themselves. */
+export type PeerCall = 'Watch' | 'Backup' | 'ReplicationStatus';
+
 /** What the service asks of replication. */
 export interface Replication {
   /** Refuses READ_ONLY_REPLICA or FENCED where this node takes no writes. */
@@ -54,34 +55,11 @@ export interface Replication {
   confirmed(seq: number, context: CallContext): Promise<void> | undefined;
   /**
    * Another node speaks in a call. Refuses FENCED, NOT_LEADER, DIVERGED or LINEAGE_MISMATCH.
-   * Whatever it notes for as long as the call lasts ends with the context's signal.
+   * Whatever it notes for as long as the call lasts ends with the context's signal. A promise is
+   * of what must be on disk before the call is answered.
    */
-  meet(peer: Peer, call: 'Watch' | 'Backup' | 'ReplicationStatus', context: CallContext): void;
+  meet(peer: Peer, call: PeerCall, context: CallContext): Promise<void> | undefined;
   promote(ask: { force: boolean; maxLag: number }): Promise<Promotion>;
   state(): ReplicationState;
   stop(): Promise<void>;
-}
-
-/** A leader that nobody follows. */
-export function loneLeader(database: Database): Replication {
-  return {
-    checkWritable: () => undefined,
-    confirmed: () => undefined,
-    meet: () => {
-      throw refuse('BAD_REQUEST', 'This server runs without replication and takes no peer.');
-    },
-    promote: () => Promise.resolve({ role: 'leader', lag: 0 }),
-    state: () => ({
-      role: 'leader',
-      state: 'leading',
-      leaderAddress: '',
-      leaderSeq: database.core.state.seq,
-      lag: 0,
-      lagMs: 0,
-      minAcks: 0,
-      followers: [],
-      savedTails: [],
-    }),
-    stop: () => Promise.resolve(),
-  };
 }

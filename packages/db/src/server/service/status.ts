@@ -8,7 +8,6 @@ import {
   type CollectionStatus,
 } from '@millrace/contract/db';
 import type { CollectionInfo } from '../../engine/catalog.js';
-import { lineageOf } from '../../engine/format.js';
 import { checkFind } from '../../engine/query/query.js';
 import type { CallContext, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
@@ -18,9 +17,11 @@ import { duration, timestamp } from './values.js';
 
 export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStatus'] {
   return async (request, context) => {
-    if (request.peer) parts.replication.meet(request.peer, 'ReplicationStatus', context);
-    const { core } = parts.database;
-    const collections = request.includeCollections ? await collectionsOf(parts, context) : [];
+    if (request.peer) await parts.replication.meet(request.peer, 'ReplicationStatus', context);
+    const { holder } = parts;
+    const isAsked = request.includeCollections && holder.isServed;
+    const collections = isAsked ? await collectionsOf(parts, context) : [];
+    const { core } = holder.current;
     const place = parts.replication.state();
     const { state, durable } = core;
     return create(ReplicationStatusResponseSchema, {
@@ -29,7 +30,7 @@ export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStat
       seq: BigInt(state.seq),
       durableSeq: BigInt(durable.seq),
       oldestSeq: BigInt(durable.oldestSeq),
-      lineageId: lineageOf(core.tables),
+      lineageId: holder.lineageId,
       leaderAddress: place.leaderAddress,
       leaderSeq: BigInt(place.leaderSeq),
       lag: BigInt(place.lag),

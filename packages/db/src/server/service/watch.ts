@@ -1,13 +1,19 @@
-import { ChangeOp, WatchKind, type Change, type WatchResponse } from '@millrace/contract/db';
+import {
+  ChangeOp,
+  WatchKind,
+  type Change,
+  type Peer,
+  type WatchResponse,
+} from '@millrace/contract/db';
 import { hashToBigInt } from '../../engine/hash.js';
 import { compilePredicate } from '../../engine/query/predicate.js';
 import { checkFind } from '../../engine/query/query.js';
 import type { RecordImage } from '../../engine/record.js';
 import type { VisibleChange, WatchMessage } from '../../engine/watch/message.js';
-import type { Request, StreamingMethods } from './call.js';
+import type { CallContext, Request, StreamingMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { recordMessage, removedRecord } from './records.js';
-import { durationMs, timestamp, wantsJson, wholeNumber } from './values.js';
+import { badField, durationMs, timestamp, wantsJson, wholeNumber } from './values.js';
 
 const kinds: Record<WatchMessage['kind'], WatchKind> = {
   changes: WatchKind.CHANGES,
@@ -24,8 +30,7 @@ const ops: Record<VisibleChange['op'], ChangeOp> = {
 };
 
 export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
-  return (request, context) => {
-    if (request.peer) parts.replication.meet(request.peer, 'Watch', context);
+  const open = (request: Request<'Watch'>, context: CallContext) => {
     const { condition, project } = checkFind({
       filter: request.filter ?? undefined,
       fields: request.fields,
@@ -42,6 +47,31 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
     });
     return messagesOf(watch, context.signal);
   };
+  return (request, context) => {
+    const { peer } = request;
+    return peer ? followed(parts, peer, request, context, open) : open(request, context);
+  };
+}
+
+type OpenWatch = (
+  request: Request<'Watch'>,
+  context: CallContext,
+) => AsyncGenerator<WatchResponse, void, void>;
+
+/** The watch of a follower: all that comes after what it has. */
+async function followed(
+  { replication }: ServiceParts,
+  peer: Peer,
+  request: Request<'Watch'>,
+  context: CallContext,
+  open: OpenWatch,
+) {
+  if (request.collection !== '') throw badField('collection', 'must be empty with peer');
+  if (request.startSeq !== peer.ackedSeq + 1n) {
+    throw badField('start_seq', 'must be the commit after the acked_seq of peer');
+  }
+  await replication.meet(peer, 'Watch', context);
+  return open(request, context);
 }
 
 async function* messagesOf(

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { lastCommonCommit } from './common-commit.js';
+
+/** Two histories that part after `fork`; how often the leader was asked. */
+async function search(low: number, high: number, fork: number) {
+  let asked = 0;
+  const found = await lastCommonCommit({
+    low,
+    high,
+    chainAt: (seq) => ({ high: 0, low: seq }),
+    isShared: ({ seq, chain }) => {
+      asked++;
+      expect(chain.low).toBe(seq);
+      return Promise.resolve(seq <= fork);
+    },
+  });
+  return { found, asked };
+}
+
+test('finds where two histories part, wherever that is', async () => {
+  for (let fork = 10; fork <= 20; fork++) {
+    expect((await search(10, 20, fork)).found).toBe(fork);
+  }
+  expect((await search(7, 7, 7)).found).toBe(7);
+});
+
+test('asks a few times, also for a day of commits', async () => {
+  const { found, asked } = await search(0, 5_000_000, 4_999_990);
+  expect(found).toBe(4_999_990);
+  expect(asked).toBeLessThan(26);
+});
+
+test('does not guess when the logs do not reach back far enough', async () => {
+  expect((await search(10, 20, 9)).found).toBeUndefined();
+  expect((await search(10, 9, 9)).found).toBeUndefined();
+});

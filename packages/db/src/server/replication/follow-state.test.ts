@@ -1,0 +1,51 @@
+import { memoryLog } from '@millrace/kit/log';
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../engine/manual-clock.test-support.js';
+import { FollowState } from './follow-state.js';
+
+test('the lag is what is missing, since when it is', () => {
+  const clock = new ManualClock();
+  let seq = 10;
+  const state = new FollowState(clock, memoryLog(), () => seq);
+  expect([state.lag, state.lagMs]).toEqual([0, undefined]);
+  state.enter('streaming');
+  state.heard(10);
+  expect([state.lag, state.lagMs]).toEqual([0, 0]);
+  clock.skip(500);
+  state.heard(14);
+  expect([state.lag, state.lagMs, state.leaderSeq]).toEqual([4, 500, 14]);
+  clock.skip(100);
+  seq = 12;
+  state.check();
+  expect([state.lag, state.lagMs]).toEqual([2, 600]);
+  seq = 14;
+  state.check();
+  expect([state.lag, state.lagMs]).toEqual([0, 0]);
+});
+
+test('of a silent leader it is known how long it has been silent', () => {
+  const clock = new ManualClock();
+  const state = new FollowState(clock, memoryLog(), () => 3);
+  state.enter('streaming');
+  state.heard(3);
+  state.enter('disconnected', {}, 'cut');
+  clock.skip(7_000);
+  expect([state.lag, state.lagMs]).toEqual([0, 7_000]);
+});
+
+test('each change is one line, and so is each new reason', () => {
+  const log = memoryLog();
+  const state = new FollowState(new ManualClock(), log, () => 1);
+  state.enter('bootstrapping', { leader: 'x' });
+  state.enter('streaming');
+  for (let n = 0; n < 5; n++) state.enter('disconnected', {}, 'cut');
+  state.enter('disconnected', {}, 'refused');
+  state.enter('streaming');
+  expect(log.lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
+    'info copying the leader',
+    'info following the leader',
+    'warn not connected to the leader',
+    'warn not connected to the leader',
+    'info following the leader',
+  ]);
+});

@@ -1,0 +1,57 @@
+import { timestampMs, type Timestamp } from '@bufbuild/protobuf/wkt';
+import { ChangeOp, type Change, type WatchResponse } from '@millrace/contract/db';
+import { toHash } from '../../client/changes.js';
+import { decodeJson } from '../../client/records.js';
+import type { JsonObject } from '../../engine/documents.js';
+import {
+  DoesNotFit,
+  type IncomingChange,
+  type IncomingCommit,
+} from '../../engine/replica/apply-commit.js';
+
+const ops = {
+  [ChangeOp.UNSPECIFIED]: undefined,
+  [ChangeOp.INSERT]: 'insert',
+  [ChangeOp.UPDATE]: 'update',
+  [ChangeOp.DELETE]: 'delete',
+  [ChangeOp.EXPIRE]: 'expire',
+} as const;
+
+/** A message of the leader's watch as the commit that it tells of. */
+export function incomingCommit(message: WatchResponse): IncomingCommit {
+  const seq = Number(message.seq);
+  return {
+    seq,
+    at: timeOf(message.committedAt),
+    epoch: Number(message.epoch),
+    chain: toHash(message.chainHash),
+    changes: message.changes.map((change) => incomingChange(change, seq)),
+  };
+}
+
+function incomingChange(change: Change, seq: number): IncomingChange {
+  const { collection, record } = change;
+  const op = ops[change.op];
+  if (!op || !record) throw new DoesNotFit(seq, 'it has a change of an unknown kind');
+  const isThere = op === 'insert' || op === 'update';
+  return {
+    op,
+    collection,
+    id: record.id,
+    after: isThere
+      ? {
+          key: record.key,
+          rev: Number(record.rev),
+          createdAt: timeOf(record.createdAt),
+          updatedAt: timeOf(record.updatedAt),
+          expiresAt: timeOf(record.expiresAt),
+          data: decodeJson(record.dataJson) as JsonObject,
+        }
+      : undefined,
+  };
+}
+
+/** 0 when it is not set. */
+function timeOf(time: Timestamp | undefined): number {
+  return time ? timestampMs(time) : 0;
+}

@@ -1,0 +1,78 @@
+import {
+  Database,
+  DataEncoding,
+  type ReplicationStatusResponse,
+  type WatchResponse,
+} from '@millrace/contract/db';
+import type { Clock } from '@millrace/kit/clock';
+import type { Random } from '@millrace/kit/random';
+import { toPart } from '../../client/admin.js';
+import { Session } from '../../client/session.js';
+import type { TlsOptions } from '../../client/transport.js';
+import type { BackupPart } from '../../engine/backup/parts.js';
+import { Refusal } from '@millrace/kit/errors';
+import type { PeerFields } from './self.js';
+
+const { method: rpc } = Database;
+
+/** How often a quiet leader says that it is there, and how much silence is too much. */
+const heartbeat = { seconds: 0n, nanos: 500_000_000 };
+const silenceMs = 5_000;
+const copySilenceMs = 30_000;
+
+export interface LinkOptions {
+  url: string;
+  key: string | undefined;
+  tls: TlsOptions;
+  clock: Clock;
+  random: Random;
+}
+
+/** The connection of a node to its leader. Every call carries what the node says of itself. */
+export class LeaderLink {
+  readonly url: string;
+  readonly #session: Session;
+
+  constructor({ url, key, tls, clock, random }: LinkOptions) {
+    this.url = url;
+    this.#session = new Session(url, { key, tls, clock, random, retry: false });
+  }
+
+  status(peer: PeerFields, signal: AbortSignal, timeoutMs: number = silenceMs) {
+    const request = { peer };
+    const answer: Promise<ReplicationStatusResponse> = this.#session.callOnce(
+      rpc.replicationStatus,
+      request,
+      { timeoutMs, signal },
+    );
+    return answer;
+  }
+
+  /** The commits after those that the peer has. */
+  commits(peer: PeerFields, signal: AbortSignal): AsyncGenerator<WatchResponse, void, void> {
+    const request = {
+      peer,
+      startSeq: peer.ackedSeq + 1n,
+      heartbeat,
+      encoding: DataEncoding.JSON,
+    };
+    return this.#session.streamOnce(rpc.watch, request, { signal, timeoutMs: silenceMs });
+  }
+
+  async *copy(peer: PeerFields, signal: AbortSignal): AsyncGenerator<BackupPart, void, void> {
+    const options = { signal, timeoutMs: copySilenceMs };
+    for await (const reply of this.#session.streamOnce(rpc.backup, { peer }, options)) {
+      const part = toPart(reply);
+      if (part) yield part;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+}
+
+/** Whether the other node refused with this reason. */
+export function isRefusal(error: unknown, code: string): boolean {
+  return error instanceof Refusal && error.code === code;
+}

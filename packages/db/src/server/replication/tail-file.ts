@@ -1,0 +1,179 @@
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decodeCommit, type Change, type Commit } from '../../engine/changes.js';
+import type { Core } from '../../engine/core.js';
+import { hashToHex } from '../../engine/backup/parts.js';
+import { lineageOf } from '../../engine/format.js';
+import type { RecordImage } from '../../engine/record.js';
+import { syncDirectory } from '../../engine/storage/directory.js';
+import { seqKey, seqOfKey } from '../../engine/storage/keys.js';
+import type { SavedTailState } from '../service/replication.js';
+
+/** The first line of the file. */
+interface TailHeader {
+  format: 'millrace.db.tail';
+  version: 1;
+  lineage_id: string;
+  node_id: string;
+  /** Epoch of the last commit in it. */
+  epoch: number;
+  first_seq: number;
+  last_seq: number;
+  saved_at: string;
+  /** Whose history these commits are not part of. */
+  leader: string;
+  reason: string;
+}
+
+export interface TailAsk {
+  directory: string;
+  nodeId: string;
+  leader: string;
+  reason: string;
+  /** The last commit that is not in the tail. */
+  afterSeq: number;
+  now: number;
+}
+
+const pattern = /^tail-[\d-]+\.jsonl$/;
+const longestHeader = 16 * 1024;
+
+/**
+ * Writes the commits after `afterSeq`, as far as the log has them, to a file of JSON lines: a
+ * header, then one line for each commit with its records before and after. The file is on disk
+ * when this resolves; undefined when there is nothing to save.
+ */
+export async function saveTail(core: Core, ask: TailAsk): Promise<SavedTailState | undefined> {
+  const { seq: lastSeq, oldestSeq } = core.durable;
+  const firstSeq = Math.max(ask.afterSeq + 1, oldestSeq);
+  if (firstSeq > lastSeq) return undefined;
+  const header = headerOf(core, ask, firstSeq, lastSeq);
+  const name = freeName(ask.directory, `tail-${header.epoch}-${firstSeq}-${lastSeq}`);
+  const unfinished = join(ask.directory, `${name}.new`);
+  const file = await open(unfinished, 'w', 0o600);
+  const view = core.snapshot();
+  try {
+    await file.write(`${JSON.stringify(header)}\n`);
+    // A few at a time, for there may be a day's worth of them.
+    let lines: string[] = [];
+    for (const { key, value } of view.rows('log', { start: seqKey(firstSeq) })) {
+      const commit = decodeCommit(seqOfKey(key), value, core.codec);
+      if (commit.seq > lastSeq) break;
+      lines.push(`${JSON.stringify(commitLine(core, commit))}\n`);
+      if (lines.length < 100) continue;
+      await file.write(lines.join(''));
+      lines = [];
+    }
+    await file.write(lines.join(''));
+    await file.sync();
+  } catch (error) {
+    rmSync(unfinished, { force: true });
+    throw error;
+  } finally {
+    view.done();
+    await file.close();
+  }
+  renameSync(unfinished, join(ask.directory, name));
+  syncDirectory(ask.directory);
+  return stateOf(name, header);
+}
+
+/** The tails in a data directory, oldest first. */
+export function savedTails(directory: string): SavedTailState[] {
+  const names = readdirSync(directory).filter((name) => pattern.test(name));
+  const tails = names.flatMap((name) => {
+    const header = readHeader(join(directory, name));
+    return header ? [stateOf(name, header)] : [];
+  });
+  return tails.sort((a, b) => a.savedAt - b.savedAt || a.firstSeq - b.firstSeq);
+}
+
+function headerOf(core: Core, ask: TailAsk, firstSeq: number, lastSeq: number): TailHeader {
+  const last = core.tables.get('log', seqKey(lastSeq));
+  return {
+    format: 'millrace.db.tail',
+    version: 1,
+    lineage_id: lineageOf(core.tables),
+    node_id: ask.nodeId,
+    epoch: last ? decodeCommit(lastSeq, last, core.codec).epoch : core.durable.epoch,
+    first_seq: firstSeq,
+    last_seq: lastSeq,
+    saved_at: new Date(ask.now).toISOString(),
+    leader: ask.leader,
+    reason: ask.reason,
+  };
+}
+
+function commitLine(core: Core, { seq, at, epoch, chain, changes }: Commit) {
+  return {
+    seq,
+    committed_at: new Date(at).toISOString(),
+    epoch,
+    chain_hash: hashToHex(chain),
+    changes: changes.map((change) => changeLine(core, change)),
+  };
+}
+
+function changeLine(core: Core, { op, collection, id, after, before }: Change) {
+  return {
+    op,
+    collection: core.catalog.byId(collection).name,
+    id,
+    ...(after && { record: recordLine(after) }),
+    ...(before && { before: recordLine(before) }),
+  };
+}
+
+function recordLine({ key, rev, seq, createdAt, updatedAt, expiresAt, data }: RecordImage) {
+  return {
+    key,
+    rev,
+    seq,
+    created_at: new Date(createdAt).toISOString(),
+    updated_at: new Date(updatedAt).toISOString(),
+    ...(expiresAt > 0 && { expires_at: new Date(expiresAt).toISOString() }),
+    data,
+  };
+}
+
+function freeName(directory: string, stem: string): string {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? `${stem}.jsonl` : `${stem}-${n}.jsonl`;
+    if (!existsSync(join(directory, name))) return name;
+  }
+}
+
+/** undefined when the file is none of ours. */
+function readHeader(path: string): TailHeader | undefined {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(longestHeader);
+    const text = bytes.toString('utf8', 0, readSync(file, bytes, 0, longestHeader, 0));
+    const header = JSON.parse(text.slice(0, text.indexOf('\n'))) as Partial<TailHeader>;
+    return header.format === 'millrace.db.tail' ? (header as TailHeader) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function stateOf(file: string, header: TailHeader): SavedTailState {
+  return {
+    file,
+    firstSeq: header.first_seq,
+    lastSeq: header.last_seq,
+    epoch: header.epoch,
+    savedAt: Date.parse(header.saved_at),
+  };
+}
