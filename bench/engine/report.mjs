@@ -1,5 +1,5 @@
 import { versionOf } from './peers.mjs';
-import { markdown } from './results.mjs';
+import { markdown } from '../shared/results.mjs';
 
 /** The page that a whole run leaves behind. Names no host and no path. */
 export function describeRun({ options, machine, moments, seconds, tables, verdicts }) {

@@ -99,16 +99,6 @@ export function tablesOf(results, engines) {
     .filter(({ rows }) => rows.length > 0);
 }
 
-export function markdown(rows) {
-  const names = Object.keys(rows[0]);
-  const line = (cells) => `| ${cells.join(' | ')} |`;
-  return [
-    line(names),
-    line(names.map((_, i) => (i === 0 ? '---' : '---:'))),
-    ...rows.map((row) => line(names.map((name) => row[name]))),
-  ].join('\n');
-}
-
 function medianOf(list) {
   if (list.length === 0) return undefined;
   const sorted = list.toSorted((a, b) => a - b);

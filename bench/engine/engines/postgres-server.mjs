@@ -19,7 +19,7 @@ const settings = {
 };
 
 /** Starts the server whose files are in `directory`; says how to reach it and how to stop it. */
-export async function startServer(directory) {
+export async function startServer(directory, changes = {}) {
   const data = join(directory, 'data');
   const socket = join(directory, 'socket');
   const owner = serverOwner();
@@ -35,7 +35,7 @@ export async function startServer(directory) {
     authMethod: 'trust',
     persistent: true,
     initdbFlags: ['--locale=C', '--encoding=UTF8'],
-    postgresFlags: flags({ ...settings, unix_socket_directories: socket }),
+    postgresFlags: flags({ ...settings, ...changes, unix_socket_directories: socket }),
     onLog: (line) => log.push(line),
     onError: (line) => log.push(String(line)),
   });

@@ -47,6 +47,51 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/db.js'),
   },
   {
+    name: 'queue',
+    summary: 'Run the queue, and submit and look after its tasks',
+    load: () => import('./commands/queue.js'),
+  },
+  {
+    name: 'daemon',
+    summary: 'Run the agent daemon and manage its token',
+    load: () => import('./commands/daemon.js'),
+  },
+  {
+    name: 'backend',
+    summary: 'Show and change the coding-agent backends',
+    load: () => import('./commands/backend.js'),
+  },
+  {
+    name: 'usage',
+    summary: 'Show how much of each subscription is used',
+    load: () => import('./commands/usage.js'),
+  },
+  {
+    name: 'check',
+    summary: 'Run a build or tests and show only what matters',
+    load: () => import('./commands/check.js'),
+  },
+  {
+    name: 'git',
+    summary: 'Commit, push and sync, and show only what matters',
+    load: () => import('./commands/git.js'),
+  },
+  {
+    name: 'cost',
+    summary: 'Show what was spent and what was saved',
+    load: () => import('./commands/cost.js'),
+  },
+  {
+    name: 'config',
+    summary: 'Show the settings of the daemon and where they come from',
+    load: () => import('./commands/config.js'),
+  },
+  {
+    name: 'mcp',
+    summary: 'Serve the daemon to agents over stdin and stdout',
+    load: () => import('./commands/mcp.js'),
+  },
+  {
     name: 'doctor',
     summary: 'Check that this machine is ready for Millrace',
     load: () => import('./commands/doctor.js'),

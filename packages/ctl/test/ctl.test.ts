@@ -39,7 +39,9 @@ describe('version and help', () => {
       expect(flag, path).toMatchObject({ code: 0, err: '' });
       expect(flag.out).toContain(description.slice(0, 40));
       expect(flag.out).toMatch(/\nExamples:\n {2}.*\bctl\b/);
-      expect(flag.out).toMatch(/\nExit codes:\n {2}0 {2}.+\n {2}1 {2}.+\n {2}2 {2}usage error\n/);
+      expect(flag.out).toMatch(
+        /\nExit codes:\n {2}0 {2}.+\n {2}1 {2}.+\n {2}2 {2}.*usage error.*\n/,
+      );
       expect(help.out).toBe(flag.out);
       const longest = Math.max(...flag.out.split('\n').map((line) => line.length));
       expect(longest, path).toBeLessThanOrEqual(80);
@@ -129,7 +131,14 @@ describe('endings', () => {
 });
 
 /** The usual ones may be taken on the machine that runs the tests. */
-const anyPorts = { MILLRACE_DB_GRPC: '127.0.0.1:0', MILLRACE_DB_HTTP: '127.0.0.1:0' };
+const anyPorts = {
+  MILLRACE_DB_GRPC: '127.0.0.1:0',
+  MILLRACE_DB_HTTP: '127.0.0.1:0',
+  MILLRACE_QUEUE_LISTEN: '127.0.0.1:0',
+  MILLRACE_QUEUE_METRICS_LISTEN: '127.0.0.1:0',
+  MILLRACE_LISTEN: '127.0.0.1:0',
+  MILLRACE_LOG: 'warn',
+};
 
 describe('up', () => {
   test('names the three parts and their addresses, and Ctrl-C stops it with 0', async () => {
@@ -142,8 +151,8 @@ describe('up', () => {
     expect({ code, signal, err }).toEqual({ code: 0, signal: null, err: '' });
     expect(out).toMatch(/database +grpc:\/\/127\.0\.0\.1:\d+ +running/);
     expect(out).toMatch(/http:\/\/127\.0\.0\.1:\d+ +running/);
-    expect(out).toMatch(/queue +http:\/\/127\.0\.0\.1:8081 +not built yet/);
-    expect(out).toMatch(/daemon +http:\/\/127\.0\.0\.1:8765 +not built yet/);
+    expect(out).toMatch(/queue +http:\/\/127\.0\.0\.1:\d+ +running/);
+    expect(out).toMatch(/daemon +http:\/\/127\.0\.0\.1:\d+ +running/);
     expect(out).toContain(data);
   });
 
@@ -160,7 +169,7 @@ describe('up', () => {
         .split('\n')
         .map((line) => JSON.parse(line).event)
         .join(' '),
-    ).toBe('listening listening listening not_built not_built ready stopped');
+    ).toMatch(/^(listening ){6}ready stopped$/);
   });
 });
 

@@ -1,4 +1,4 @@
-import stringWidth from 'string-width';
+import { createRequire } from 'node:module';
 
 const ELLIPSIS = '…';
 const REPLACEMENT = '\uFFFD';
@@ -6,15 +6,25 @@ const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 /** How many columns a text takes on a terminal: two for an ideograph or an emoji. */
 export function widthOf(text: string): number {
-  return isAscii(text) ? text.length : stringWidth(text);
+  return isPlain(text) ? text.length : stringWidth(text);
 }
+
+let measure: ((text: string) => number) | undefined;
+
+/** Loaded when first needed: it takes longer to load than most commands take to run. */
+function stringWidth(text: string): number {
+  measure ??= (require('string-width') as { default: (text: string) => number }).default;
+  return measure(text);
+}
+
+const require = createRequire(import.meta.url);
 
 /**
  * Text from elsewhere, made safe to show: an escape sequence in a task's name must not move the
  * cursor, and a line break must not break the table.
  */
 export function printable(text: string): string {
-  if (isAscii(text)) return text;
+  if (isPlain(text)) return text;
   return text
     .replaceAll(/\p{Cc}/gu, pictureOf)
     .replaceAll(/[\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g, REPLACEMENT);
@@ -65,6 +75,7 @@ function take(text: string, width: number): [head: string, tail: string] {
   return [text, ''];
 }
 
-function isAscii(text: string): boolean {
-  return /^[\u0020-\u007E]*$/.test(text);
+/** ASCII, and the one letter that we put into texts ourselves. */
+function isPlain(text: string): boolean {
+  return /^[\u0020-\u007E…]*$/.test(text);
 }

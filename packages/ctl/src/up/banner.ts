@@ -1,12 +1,13 @@
+import { existsSync } from 'node:fs';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { version } from '../version.js';
 import type { Part } from './parts.js';
 import type { Supervised } from './supervisor.js';
 
 const FIRST_THINGS_TO_TRY = [
-  ['ctl doctor', 'check this machine'],
-  ['ctl help', 'see every command'],
-  ['ctl completion bash', 'complete commands with Tab (also zsh, fish)'],
+  ['backend list', 'the coding agents of this machine'],
+  ['queue list', 'the queues and what is in them'],
+  [`db put people ada '{"age": 36}'`, 'a first record in the database'],
 ];
 
 /** What `ctl up` shows a person once everything that can run is running. */
@@ -19,13 +20,18 @@ export function bannerFor(supervised: Supervised, dataDir: string, sheet: Sheet)
     renderTable(columns, rows, sheet),
     `Try in another terminal:\n${renderTable(
       [{ title: '' }, { title: '' }],
-      FIRST_THINGS_TO_TRY.map(([line = '', note = '']) => [`  ${line}`, note]),
+      FIRST_THINGS_TO_TRY.map(([words = '', note = '']) => [`  ${ctl()} ${words}`, note]),
       sheet,
     )}`,
     running.size === 0
       ? 'No server is built yet, so nothing is listening. Ctrl-C ends this.\n'
       : 'Ctrl-C stops everything.\n',
   ].join('\n');
+}
+
+/** In a clone nobody has `ctl` on their PATH yet. */
+function ctl(): string {
+  return existsSync('bin/ctl') ? 'bin/ctl' : 'ctl';
 }
 
 function rowsOf(part: Part, { running }: Supervised): Cell[][] {

@@ -7,6 +7,8 @@ export { contractDifferences } from './contract.js';
 export type { ContractCheckOptions } from './contract.js';
 export { operationsOf } from './document.js';
 export type { OpenApiDocument, OperationDescription } from './document.js';
+export { docsSite } from './docs-site.js';
+export type { Asset, DocsSite, DocsSiteOptions } from './docs-site.js';
 export { serveMetrics, serveText, serveYaml } from './documents.js';
 export { drainHttp, serveUntilSignal } from './drain.js';
 export type { DrainOptions, DrainStep, ServeOptions, SignalSource } from './drain.js';

@@ -1,0 +1,64 @@
+/** The servers under test, each a process of its own on loopback, all on the same disk. */
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort, stop } from '../shared/processes.mjs';
+
+/** `ctl db serve` as a user starts it. Nothing is turned off but the line for each failure. */
+export async function startMillrace(root, home) {
+  const directory = join(home, 'millrace');
+  mkdirSync(directory, { recursive: true });
+  const config = join(home, 'db.yaml');
+  writeFileSync(config, 'collections:\n  people:\n    indexes:\n      - {fields: [city]}\n');
+  const args = ['--data', directory, '--config', config, '--grpc', '127.0.0.1:0'];
+  const server = spawn(
+    process.execPath,
+    [join(root, 'bin', 'ctl'), 'db', 'serve', ...args, '--http', '127.0.0.1:0'],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const urls = {};
+  for await (const line of createInterface({ input: server.stdout })) {
+    const { event, listener, url } = JSON.parse(line);
+    if (event === 'listening') urls[listener] = url;
+    if (urls.grpc && urls.http) break;
+  }
+  if (!urls.http) throw new Error('ctl db serve ended before it was ready');
+  server.stdout.resume();
+  return {
+    grpc: urls.grpc.replace(/^grpc:/, 'http:'),
+    http: urls.http,
+    pid: server.pid,
+    stop: () => stop(server),
+  };
+}
+
+export async function startEtcd(home) {
+  const [client, peer] = [await freePort(), await freePort()];
+  const url = `http://127.0.0.1:${client}`;
+  const peerUrl = `http://127.0.0.1:${peer}`;
+  const flags = {
+    'data-dir': join(home, 'etcd'),
+    'listen-client-urls': url,
+    'advertise-client-urls': url,
+    'listen-peer-urls': peerUrl,
+    'initial-advertise-peer-urls': peerUrl,
+    'initial-cluster': `default=${peerUrl}`,
+    'log-level': 'error',
+    'quota-backend-bytes': String(8 * 2 ** 30),
+    'max-request-bytes': String(64 * 2 ** 20),
+  };
+  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  const server = spawn('etcd', args, { stdio: 'ignore' });
+  for (let tries = 0; tries < 100; tries++) {
+    const ready = await fetch(`${url}/health`).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+    if (ready) return { grpc: url, pid: server.pid, stop: () => stop(server) };
+    await sleep(100);
+  }
+  await stop(server);
+  throw new Error('etcd did not become ready within 10 s');
+}

@@ -1,0 +1,142 @@
+/** What is done to each queue. All rates are tasks per second. */
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Pool } from 'undici';
+
+const run = promisify(execFile);
+const clients = 64;
+const batch = 500;
+const drainPatienceMs = 120_000;
+
+/** 300 bytes, with the time of sending where waiting is measured. */
+export function payload(at = 0) {
+  const text = `{"at":${at.toFixed(3).padStart(18, ' ')},"note":"`;
+  return Buffer.from(`${text.padEnd(298, 'x')}"}`).toString('base64');
+}
+
+/** Submits as fast as it is taken while the workers work; the clock stops at the last callback. */
+export async function endToEnd(queue, handler, { home, seconds }) {
+  await queue.resume();
+  await handler.reset();
+  const started = now();
+  const accepted = await submitFor(queue, { home, seconds });
+  const { count, lastAt } = await drained(handler, accepted);
+  if (count < accepted) throw new Error(`${queue.name}: ${count} of ${accepted} were delivered`);
+  await queue.pause();
+  return (accepted / (lastAt - started)) * 1_000;
+}
+
+/** Submits while nobody works; what was stored is worked off afterwards, outside the figure. */
+export async function submitOnly(queue, handler, { home, seconds }, inBatches) {
+  await queue.pause();
+  await handler.reset();
+  const started = now();
+  const accepted = await submitFor(queue, { home, seconds }, inBatches);
+  const rate = (accepted / (now() - started)) * 1_000;
+  await queue.resume();
+  await drained(handler, accepted);
+  await queue.pause();
+  return rate;
+}
+
+/** A steady trickle: how long from the submit to the handler. */
+export async function latency(queue, handler, { seconds }) {
+  const perSecond = 200;
+  await queue.resume();
+  await sleep(500);
+  await handler.reset();
+  const pool = new Pool(queue.url, { connections: 8 });
+  const started = now();
+  let sent = 0;
+  const answers = [];
+  while (now() - started < seconds * 1_000) {
+    for (; sent < ((now() - started) / 1_000) * perSecond; sent++) {
+      answers.push(submitOne(pool, queue, payload(now())));
+    }
+    await sleep(1);
+  }
+  await Promise.all(answers);
+  const { p50, p99 } = await drained(handler, sent);
+  await pool.close();
+  await queue.pause();
+  return { p50, p99 };
+}
+
+/** Adds tasks that wait, in large batches, without a figure. */
+export async function fill(queue, count) {
+  const pool = new Pool(queue.url, { connections: 4 });
+  let left = count;
+  const worker = async () => {
+    while (left > 0) {
+      const size = Math.min(1_000, left);
+      left -= size;
+      const body = Array.from({ length: size }, () => queue.bodyOf(payload()));
+      await send(pool, queue, queue.batchPath, JSON.stringify(body));
+    }
+  };
+  await Promise.all(Array.from({ length: 4 }, worker));
+  await pool.close();
+}
+
+/** How fast a backlog of any size is worked off, for a while. */
+export async function workOff(queue, handler, { seconds }) {
+  await handler.reset();
+  const started = now();
+  await queue.resume();
+  await sleep(seconds * 1_000);
+  const { count } = await handler.report();
+  const rate = (count / (now() - started)) * 1_000;
+  await queue.pause();
+  return rate;
+}
+
+async function submitOne(pool, queue, text) {
+  await send(pool, queue, queue.submitPath, JSON.stringify(queue.bodyOf(text)));
+}
+
+async function send(pool, queue, path, body) {
+  const answer = await pool.request({ path, method: 'POST', headers: queue.headers, body });
+  const said = await answer.body.text();
+  if (answer.statusCode >= 300) throw new Error(`${queue.name}: ${answer.statusCode} ${said}`);
+}
+
+/** By wrk, so that the submitting side is not what is measured. Returns how many were accepted. */
+async function submitFor(queue, { home, seconds }, inBatches = false) {
+  const one = queue.bodyOf(payload());
+  const body = JSON.stringify(inBatches ? Array.from({ length: batch }, () => one) : one);
+  const headers = Object.entries(queue.headers).map(
+    ([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}\n`,
+  );
+  const script = join(home, 'submit.lua');
+  writeFileSync(script, `wrk.method = "POST"\n${headers.join('')}wrk.body = [==[${body}]==]\n`);
+  const path = inBatches ? queue.batchPath : queue.submitPath;
+  const connections = inBatches ? 8 : clients;
+  const args = ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '30s'];
+  const { stdout } = await run('wrk', [...args, '-s', script, `${queue.url}${path}`]);
+  if (/Socket errors/.test(stdout)) throw new Error(`${queue.name}: ${stdout}`);
+  const [, total] = /(\d+) requests in/.exec(stdout);
+  const [, refused = '0'] = /Non-2xx or 3xx responses: (\d+)/.exec(stdout) ?? [];
+  return (Number(total) - Number(refused)) * (inBatches ? batch : 1);
+}
+
+/** Until the handler has had them all, or nothing comes any more. */
+async function drained(handler, wanted) {
+  let last = await handler.report();
+  let quietSince = now();
+  while (last.count < wanted && now() - quietSince < drainPatienceMs) {
+    await sleep(20);
+    const next = await handler.report();
+    if (next.count !== last.count) quietSince = now();
+    last = next;
+  }
+  // wrk may end with answers under way: a few more tasks than it counted are stored.
+  await sleep(300);
+  return handler.report();
+}
+
+function now() {
+  return performance.timeOrigin + performance.now();
+}

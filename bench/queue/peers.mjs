@@ -1,0 +1,89 @@
+/** How each peer stores a task and works on it, by the means that its manual recommends for speed. */
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+const concurrency = 64;
+
+export const peers = { bullmq, 'pg-boss': pgBoss, 'graphile-worker': graphileWorker };
+
+async function bullmq(connection, deliver) {
+  const { Queue, Worker } = require('bullmq');
+  const queue = new Queue('tasks', { connection });
+  const kept = { removeOnComplete: true, removeOnFail: false };
+  const worker = new Worker('tasks', (job) => deliver(job.data.payload), {
+    connection,
+    concurrency,
+    autorun: false,
+  });
+  let running;
+  return {
+    submit: (payload) => queue.add('task', { payload }, kept),
+    submitAll: (payloads) =>
+      queue.addBulk(payloads.map((payload) => ({ name: 'task', data: { payload }, opts: kept }))),
+    pause: () => worker.pause(),
+    resume: async () => {
+      if (running) await worker.resume();
+      // It ends when the worker is closed.
+      running ??= worker.run();
+    },
+  };
+}
+
+async function pgBoss(connection, deliver) {
+  const PgBoss = require('pg-boss');
+  const boss = new PgBoss({ ...connection, max: 16, supervise: true });
+  boss.on('error', (error) => console.error(error.message));
+  await boss.start();
+  await boss.createQueue('tasks');
+  let worker;
+  return {
+    submit: (payload) => boss.send('tasks', { payload }),
+    submitAll: (payloads) =>
+      boss.insert(payloads.map((payload) => ({ name: 'tasks', data: { payload } }))),
+    pause: async () => {
+      if (worker) await boss.offWork('tasks');
+      worker = undefined;
+    },
+    resume: async () => {
+      // Half a second is the shortest pause that it allows between two looks.
+      const options = { batchSize: concurrency, pollingIntervalSeconds: 0.5 };
+      const work = (jobs) => Promise.all(jobs.map((job) => deliver(job.data.payload)));
+      worker ??= await boss.work('tasks', options, work);
+    },
+  };
+}
+
+async function graphileWorker(connection, deliver) {
+  const { makeWorkerUtils, run } = require('graphile-worker');
+  const { Pool } = require('pg');
+  const pgPool = new Pool({ ...connection, max: 16 });
+  const utils = await makeWorkerUtils({ pgPool });
+  await utils.migrate();
+  let runner;
+  return {
+    submit: (payload) => utils.addJob('task', { payload }),
+    submitAll: (payloads) =>
+      utils.addJobs(payloads.map((payload) => ({ identifier: 'task', payload: { payload } }))),
+    pause: async () => {
+      await runner?.stop();
+      runner = undefined;
+    },
+    resume: async () => {
+      runner ??= await run({
+        pgPool,
+        concurrency,
+        noHandleSignals: true,
+        pollInterval: 100,
+        // Claims and completions in batches, as its manual says for throughput.
+        preset: {
+          worker: {
+            localQueue: { size: 500 },
+            completeJobBatchDelay: 0,
+            failJobBatchDelay: 0,
+          },
+        },
+        taskList: { task: ({ payload }) => deliver(payload) },
+      });
+    },
+  };
+}

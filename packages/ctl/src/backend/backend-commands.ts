@@ -1,0 +1,138 @@
+import { Argument } from 'commander';
+import type { CtlCommand } from '../command.js';
+import { withDaemon, type DaemonFlags } from '../daemon/api.js';
+import type { Tools } from '../registry.js';
+
+const tiers = ['free', 'subscription', 'pay_per_use', 'unclassified'];
+const modes = ['local_only', 'free_plus_local'];
+
+export function addList(backend: CtlCommand, tools: Tools): void {
+  withDaemon(
+    backend
+      .command('list')
+      .alias('ls')
+      .summary('Show every backend and the thinking mode')
+      .description(
+        'Shows one row for every known command line, installed or not: how it is billed, ' +
+          'whether it is the default, whether it may be used, and until when it is passed over ' +
+          'because it hit a rate limit. Then the thinking mode.',
+      )
+      .example('ctl backend list', 'as a table')
+      .example('ctl backend ls --json', 'for scripts'),
+  ).action(async (flags: DaemonFlags) => {
+    const { listBackends } = await import('./backends.js');
+    await listBackends(flags, tools);
+  });
+}
+
+export function addRescan(backend: CtlCommand, tools: Tools): void {
+  withDaemon(
+    backend
+      .command('rescan')
+      .summary('Look for the backends again')
+      .description(
+        'Looks for every known command line on the search path of the daemon and for a local ' +
+          'model. Keeps tiers, the default and what is enabled.',
+      )
+      .example('ctl backend rescan', 'after installing or removing a command line'),
+  ).action(async (flags: DaemonFlags) => {
+    const { rescanBackends } = await import('./backends.js');
+    await rescanBackends(flags, tools);
+  });
+}
+
+export function addTier(backend: CtlCommand, tools: Tools): void {
+  withDaemon(
+    backend
+      .command('tier')
+      .summary('Say how a backend is billed')
+      .description(
+        'Assigns a tier. Only free backends, and the local model, are used for the thinking of ' +
+          'the daemon itself; only subscription backends appear in `ctl usage`.',
+      )
+      .argument('<id>', 'the backend, such as claude')
+      .addArgument(new Argument('<tier>', 'how it is billed').choices(tiers))
+      .example('ctl backend tier claude subscription', 'a flat subscription')
+      .example('ctl backend tier gemini free', 'costs nothing')
+      .exitCode(1, 'no such backend, or failure'),
+  ).action(async (id: string, tier: string, flags: DaemonFlags) => {
+    const { setTier } = await import('./backends.js');
+    await setTier(id, tier, flags, tools);
+  });
+}
+
+export function addDefault(backend: CtlCommand, tools: Tools): void {
+  withDaemon(
+    backend
+      .command('default')
+      .summary('Make a backend the default')
+      .description(
+        'Makes a backend the only default. It must be installed and enabled; the local model ' +
+          'cannot be the default.',
+      )
+      .argument('<id>', 'the backend, such as claude')
+      .example('ctl backend default claude', 'from now on')
+      .exitCode(1, 'no such backend, not eligible, or failure'),
+  ).action(async (id: string, flags: DaemonFlags) => {
+    const { setDefault } = await import('./backends.js');
+    await setDefault(id, flags, tools);
+  });
+}
+
+export function addEnable(backend: CtlCommand, tools: Tools): void {
+  addSwitch(backend, tools, {
+    name: 'enable',
+    summary: 'Let a backend be used',
+    description: 'Lets a backend be used again.',
+    enabled: true,
+  });
+  addSwitch(backend, tools, {
+    name: 'disable',
+    summary: 'Keep a backend from being used',
+    description:
+      'Keeps a backend from being used. If it is the default it stays so, unused, until it is ' +
+      'enabled again.',
+    enabled: false,
+  });
+}
+
+interface Switch {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly enabled: boolean;
+}
+
+function addSwitch(backend: CtlCommand, tools: Tools, given: Switch): void {
+  const { name, summary, description, enabled } = given;
+  withDaemon(
+    backend
+      .command(name)
+      .summary(summary)
+      .description(description)
+      .argument('<id>', 'the backend, such as claude')
+      .example(`ctl backend ${name} codex`, 'by its id')
+      .exitCode(1, 'no such backend, or failure'),
+  ).action(async (id: string, flags: DaemonFlags) => {
+    const { setEnabled } = await import('./backends.js');
+    await setEnabled(id, enabled, flags, tools);
+  });
+}
+
+export function addThinkingMode(backend: CtlCommand, tools: Tools): void {
+  withDaemon(
+    backend
+      .command('thinking-mode')
+      .summary('Choose who thinks for the daemon')
+      .description(
+        'Chooses the backends for the thinking of the daemon itself: the local model alone, or ' +
+          'free backends first and the local model last. Paid backends are never among them.',
+      )
+      .addArgument(new Argument('<mode>', 'the mode').choices(modes))
+      .example('ctl backend thinking-mode local_only', 'nothing leaves this machine')
+      .example('ctl backend thinking-mode free_plus_local', 'the usual one'),
+  ).action(async (mode: string, flags: DaemonFlags) => {
+    const { setThinkingMode } = await import('./backends.js');
+    await setThinkingMode(mode, flags, tools);
+  });
+}

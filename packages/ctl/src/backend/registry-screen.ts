@@ -1,0 +1,34 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { printable } from '../render/text.js';
+
+type Registry = DaemonSchema<'Registry'>;
+
+const columns = ['ID', 'INSTALLED', 'TIER', 'DEFAULT', 'ENABLED', 'LIMITED'].map((title) => ({
+  title,
+}));
+
+/** The registry for people: a row for each backend, then the thinking mode. */
+export function registryScreen({ backends, settings }: Registry, sheet: Sheet): string {
+  const rows = backends.map((row): Cell[] => [
+    row.id,
+    answer(row.installed),
+    row.tier === 'unclassified' ? { text: row.tier, tone: 'dim' } : row.tier,
+    row.default ? { text: 'yes', tone: 'strong' } : { text: 'no', tone: 'dim' },
+    row.enabled ? 'yes' : { text: 'no', tone: 'warn' },
+    row.limited_until === null
+      ? { text: 'no', tone: 'dim' }
+      : { text: `until ${minuteOf(row.limited_until)}`, tone: 'warn' },
+  ]);
+  const mode = sheet.paint('strong', printable(settings.internal_thinking_mode));
+  return `${renderTable(columns, rows, sheet)}Thinking mode: ${mode}\n`;
+}
+
+function answer(yes: boolean): Cell {
+  return yes ? { text: 'yes', tone: 'ok' } : { text: 'no', tone: 'dim' };
+}
+
+/** `2026-01-15 09:45Z` */
+function minuteOf(timestamp: string): string {
+  return `${timestamp.slice(0, 16).replace('T', ' ')}Z`;
+}

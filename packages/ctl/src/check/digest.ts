@@ -1,0 +1,115 @@
+import { stripVTControlCharacters } from 'node:util';
+import type { Rules } from './rules.js';
+
+export interface Digest {
+  readonly lines: number;
+  /** The lines that are kept, with a note wherever some are left out. */
+  readonly text: string;
+  readonly left: number;
+}
+
+const longestLine = 400;
+const mostFailureLines = 120;
+const mostSummaryLines = 15;
+const linesAfterFailure = 10;
+/** A failure that nothing gave away is most likely told at the end. */
+const lastLines = { usual: 3, unexplained: 25 };
+
+interface Line {
+  readonly index: number;
+  readonly text: string;
+}
+
+/**
+ * Makes the short form of an output, line by line, so that its length does not matter. What went
+ * wrong is kept from the beginning on, for the first failure often causes the others; of the
+ * summaries and of everything else the end counts.
+ */
+export class Digester {
+  readonly #rules: Rules;
+  readonly #failures: Line[] = [];
+  readonly #others: Line[] = [];
+  readonly #summaries: Line[] = [];
+  readonly #last: Line[] = [];
+  #previous: Line | undefined;
+  #after = 0;
+  #lines = 0;
+
+  constructor(rules: Rules) {
+    this.#rules = rules;
+  }
+
+  add(raw: string): void {
+    const line = { index: this.#lines++, text: shownOf(raw) };
+    const worth = this.#rules.worthOf(stripVTControlCharacters(line.text));
+    if (worth.isNoise) {
+      this.#after = 0;
+    } else {
+      push(this.#last, line, lastLines.unexplained);
+      if (worth.isSummary) push(this.#summaries, line, mostSummaryLines);
+      this.#addFailure(line, worth.isFailure);
+      if (this.#others.length < this.#rules.othersKept && line.text !== '') this.#others.push(line);
+    }
+    this.#previous = worth.isNoise ? undefined : line;
+  }
+
+  finish(isGood: boolean): Digest {
+    const isExplained = isGood || this.#failures.length > 0;
+    const last = this.#last.slice(-(isExplained ? lastLines.usual : lastLines.unexplained));
+    const kept = new Map<number, string>();
+    for (const { index, text } of [
+      ...this.#failures,
+      ...this.#others,
+      ...this.#summaries,
+      ...last,
+    ]) {
+      kept.set(index, text);
+    }
+    return { lines: this.#lines, text: this.#written(kept), left: this.#lines - kept.size };
+  }
+
+  #addFailure(line: Line, isFailure: boolean): void {
+    if (isFailure) {
+      // The line before often names the place.
+      if (this.#previous && this.#after === 0) this.#keepFailure(this.#previous);
+      this.#keepFailure(line);
+      this.#after = linesAfterFailure;
+    } else if (this.#after > 0) {
+      this.#keepFailure(line);
+      this.#after -= 1;
+    }
+  }
+
+  #keepFailure(line: Line): void {
+    if (this.#failures.length < mostFailureLines) this.#failures.push(line);
+  }
+
+  #written(kept: ReadonlyMap<number, string>): string {
+    let text = '';
+    let next = 0;
+    for (const index of [...kept.keys()].toSorted((a, b) => a - b)) {
+      if (index > next) text += gap(index - next);
+      text += `${kept.get(index)}\n`;
+      next = index + 1;
+    }
+    if (next < this.#lines) text += gap(this.#lines - next);
+    return text;
+  }
+}
+
+function push(lines: Line[], line: Line, most: number): void {
+  lines.push(line);
+  if (lines.length > most) lines.shift();
+}
+
+function gap(count: number): string {
+  return `... ${count} ${count === 1 ? 'line' : 'lines'} left out\n`;
+}
+
+/** As a screen would show it in the end: a bar of progress is drawn over and over in one line. */
+function shownOf(raw: string): string {
+  const text = raw.replace(/\r+$/, '');
+  const last = text.slice(text.lastIndexOf('\r') + 1);
+  if (last.length <= longestLine) return last;
+  return `${last.slice(0, longestLine)}... (${last.length - longestLine} more characters)`;
+}

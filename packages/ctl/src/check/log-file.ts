@@ -1,0 +1,52 @@
+import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatTimestamp } from '@millrace/kit/units';
+
+/** Older logs than the newest ones are removed: what was checked last week is known by now. */
+const mostLogs = 100;
+
+export interface LogFile {
+  readonly path: string;
+  readonly fd: number;
+  close(): void;
+}
+
+/** A new file for the whole output of a command: `<data_dir>/logs/check/<time>-<pid>-npm-test.log`. */
+export function openLogFile(
+  dataDir: string,
+  { feature, command, now }: { feature: string; command: readonly string[]; now: number },
+): LogFile {
+  const folder = join(dataDir, 'logs', feature);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  removeOld(folder);
+  const time = formatTimestamp(now).replaceAll(':', '-');
+  const path = join(folder, `${time}-${process.pid}-${nameOf(command)}.log`);
+  // Both streams append to it, so that their lines stand in the order in which they were written.
+  const fd = openSync(path, 'ax', 0o600);
+  return { path, fd, close: () => closeSync(fd) };
+}
+
+/** The program and what it is to do, without options and scripts: `npm-test`. */
+function nameOf(command: readonly string[]): string {
+  const words = command.slice(0, 3).filter((word) => /^[A-Za-z0-9_./@:]/.test(word));
+  const plain = words.filter((word) => /^[\w./@:+-]{1,80}$/.test(word));
+  const name = plain
+    .map((word) =>
+      word
+        .split('/')
+        .at(-1)!
+        .replaceAll(/[^\w.+-]/g, '-'),
+    )
+    .join('-');
+  return name.slice(0, 40) || 'command';
+}
+
+function removeOld(folder: string): void {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.log'));
+  // They begin with the time. Another process may be at it too.
+  const old = names
+    .toSorted()
+    .toReversed()
+    .slice(mostLogs - 1);
+  for (const name of old) rmSync(join(folder, name), { force: true });
+}

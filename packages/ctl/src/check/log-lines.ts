@@ -1,0 +1,22 @@
+import { createReadStream } from 'node:fs';
+import { StringDecoder } from 'node:string_decoder';
+
+/** A line that is longer goes on as the next one, so that one without end does not fill memory. */
+const longestLine = 65_536;
+
+/** Every line of a file, however large the file is. */
+export async function* linesOf(file: string): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    const lines = (rest + decoder.write(chunk)).split('\n');
+    rest = lines.pop()!;
+    yield* lines;
+    while (rest.length > longestLine) {
+      yield rest.slice(0, longestLine);
+      rest = rest.slice(longestLine);
+    }
+  }
+  rest += decoder.end();
+  if (rest !== '') yield rest;
+}

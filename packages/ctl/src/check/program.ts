@@ -1,0 +1,85 @@
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { constants } from 'node:os';
+import { messageOf, systemCode } from '@millrace/kit/errors';
+
+export interface Ending {
+  /** What the shell would call its exit code: 128 and the number of a signal that ended it. */
+  readonly exitCode: number;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** The command could not be started at all. */
+export class NotStarted extends Error {
+  override readonly name = 'NotStarted';
+
+  constructor(
+    message: string,
+    readonly code: string,
+    /** As shells have it: 127 for no such program, 126 for one that may not be run. */
+    readonly exitCode: 126 | 127,
+  ) {
+    super(message);
+  }
+}
+
+export interface Program {
+  readonly command: readonly string[];
+  readonly stdio: StdioOptions;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+  /** Ctrl-C reaches the command without our help, for it shares our terminal. */
+  readonly isOnTerminal: boolean;
+}
+
+/** Runs a command to its end in our place: it gets our stdin, and the signals that we get. */
+export function runProgram({ command, stdio, env, isOnTerminal }: Program): Promise<Ending> {
+  const [file = '', ...args] = command;
+  return new Promise((resolve, reject) => {
+    let child: ChildProcess;
+    try {
+      child = spawn(file, args, { stdio, ...(env && { env }) });
+    } catch (error) {
+      return reject(notStarted(file, error));
+    }
+    const release = passSignalsOn(child, isOnTerminal);
+    child.on('error', (error) => {
+      if (child.pid !== undefined) return;
+      release();
+      reject(notStarted(file, error));
+    });
+    child.on('exit', (code, signal) => {
+      release();
+      const ofSignal = signal === null ? 1 : 128 + constants.signals[signal];
+      resolve({ exitCode: code ?? ofSignal, signal });
+    });
+  });
+}
+
+const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+const fromKeyboard: ReadonlySet<string> = new Set(['SIGINT', 'SIGQUIT']);
+
+/** Until released, no signal ends us: the command decides, and we end when it does. */
+function passSignalsOn(child: ChildProcess, isOnTerminal: boolean): () => void {
+  const releases = passedOn.map((name) => {
+    const before = process.listeners(name);
+    const listener = (): void => {
+      // A second Ctrl-C means "at once" to many programs, so one must not arrive twice.
+      if (!isOnTerminal || !fromKeyboard.has(name)) child.kill(name);
+    };
+    process.removeAllListeners(name);
+    process.on(name, listener);
+    return () => {
+      process.off(name, listener);
+      for (const each of before) process.on(name, each);
+    };
+  });
+  return () => {
+    for (const release of releases) release();
+  };
+}
+
+function notStarted(file: string, error: unknown): NotStarted {
+  const code = systemCode(error);
+  if (code === 'ENOENT') return new NotStarted(`there is no program "${file}"`, code, 127);
+  if (code === 'EACCES') return new NotStarted(`"${file}" may not be run`, code, 126);
+  return new NotStarted(`"${file}" could not be started: ${messageOf(error)}`, code, 126);
+}

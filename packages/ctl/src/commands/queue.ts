@@ -1,0 +1,45 @@
+import type { CtlCommand } from '../command.js';
+import { addAudit } from '../queue/audit-commands.js';
+import { addConfig } from '../queue/config-commands.js';
+import { addDlq, addPurge, addRedrive } from '../queue/dlq-commands.js';
+import {
+  addDelete,
+  addList,
+  addPause,
+  addResume,
+  addStats,
+  addTest,
+  addWatch,
+} from '../queue/queue-commands.js';
+import { addServe } from '../queue/serve-command.js';
+import { addGet, addSubmit } from '../queue/task-commands.js';
+import { addToken } from '../queue/token-commands.js';
+import type { Tools } from '../registry.js';
+
+export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
+  queue
+    .description(
+      'Runs the queue server and works with its queues and tasks. Commands find the server by ' +
+        '--url, by MILLRACE_QUEUE_URL, or at 127.0.0.1:8081, and send the token of --token-file ' +
+        'or MILLRACE_QUEUE_TOKEN. With --json they print what the REST API answers.',
+    )
+    .example('ctl queue serve --config queue.yaml', 'start a server')
+    .example('ctl queue config set mail mail.yaml', 'make a queue')
+    .example(`ctl queue submit mail mail.send --payload '{"to":"ada"}' --wait`, 'run a task');
+  await addServe(queue, tools);
+  addToken(queue, tools);
+  addConfig(queue, tools);
+  addTest(queue, tools);
+  addSubmit(queue, tools);
+  addGet(queue, tools);
+  addList(queue, tools);
+  addStats(queue, tools);
+  addWatch(queue, tools);
+  addDlq(queue, tools);
+  addRedrive(queue, tools);
+  addPurge(queue, tools);
+  addPause(queue, tools);
+  addResume(queue, tools);
+  addDelete(queue, tools);
+  addAudit(queue, tools);
+}

@@ -1,0 +1,89 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import { suggestion } from '@millrace/kit/nearest';
+import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import type { Tools } from '../registry.js';
+import { renderTable, type Cell } from '../render/table.js';
+import { printable } from '../render/text.js';
+
+type ConfigView = DaemonSchema<'ConfigView'>;
+type ConfigEntry = DaemonSchema<'ConfigEntry'>;
+
+export interface ConfigFlags extends DaemonFlags {
+  config?: string;
+}
+
+export async function showConfig(
+  key: string | undefined,
+  flags: ConfigFlags,
+  tools: Tools,
+): Promise<void> {
+  const { view, isLive } = await viewOf(flags, tools);
+  const entries = key === undefined ? view.entries : entriesUnder(key, view.entries);
+  const { out, err, json } = tools.terminal;
+  if (json) {
+    out.write(`${JSON.stringify({ ...view, entries }, null, 2)}\n`);
+    return;
+  }
+  const columns = [
+    { title: 'KEY' },
+    { title: 'VALUE', overflow: 'wrap' as const },
+    { title: 'FROM' },
+  ];
+  out.write(renderTable(columns, entries.map(rowOf), out));
+  for (const warning of view.warnings) {
+    err.write(`${err.paint('warn', 'Warning:')} ${printable(warning)}\n`);
+  }
+  if (!isLive) err.write('No daemon runs: these are the settings that one would start with.\n');
+}
+
+/** What the running daemon says, else what one would start with. */
+async function viewOf(
+  { config, ...flags }: ConfigFlags,
+  tools: Tools,
+): Promise<{ view: ConfigView; isLive: boolean }> {
+  const { env } = tools.terminal;
+  const local = async () => {
+    const { localConfigView } = await import('./config-view.js');
+    const { data } = flags;
+    const given = { ...(config && { config }), ...(data && { data }) };
+    return { view: localConfigView(given, env), isLive: false };
+  };
+  // A file that was named is asked about, not whatever runs.
+  if (config !== undefined) return local();
+  const api = await daemonApi(flags, tools);
+  try {
+    return { view: (await api.call('GET', '/api/v1/config')) as ConfigView, isLive: true };
+  } catch (error) {
+    const isElsewhere = flags.url !== undefined || Boolean(env['MILLRACE_URL']);
+    if (isElsewhere || !(error instanceof Refusal) || error.code !== 'UNAVAILABLE') throw error;
+    return local();
+  }
+}
+
+/** The setting itself, or those of a group: `tokens` has `tokens.warn`. */
+function entriesUnder(key: string, entries: readonly ConfigEntry[]): ConfigEntry[] {
+  const found = entries.filter((entry) => entry.key === key || entry.key.startsWith(`${key}.`));
+  if (found.length > 0) return found;
+  const keys = entries.map((entry) => entry.key);
+  const groups = keys.flatMap((each) => (each.includes('.') ? [each.split('.')[0]!] : []));
+  const meant = suggestion(key, [...keys, ...groups]) || '; `ctl config` lists them all.';
+  throw new UsageError(`there is no setting "${key}"${meant}`);
+}
+
+function rowOf({ key, value, source, origin }: ConfigEntry): Cell[] {
+  const from: Cell =
+    source === 'default' ? { text: 'default', tone: 'dim' } : placeText(source, origin ?? source);
+  return [key, valueText(value), from];
+}
+
+function placeText(source: ConfigEntry['source'], origin: string): string {
+  return source === 'environment' ? `$${origin.replace(/^\$/, '')}` : origin;
+}
+
+function valueText(value: unknown): Cell {
+  if (value === null) return { text: 'not set', tone: 'dim' };
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  if (value === '') return { text: '(empty)', tone: 'dim' };
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { contractExample } from '../daemon/contract-examples.test-support.js';
+import { plain } from '../render/paint.js';
+import { costScreen } from './cost-screen.js';
+
+const cost = {
+  spend: contractExample('SpendRollup'),
+  savings: contractExample('SavingsReport'),
+};
+
+test('spend and both kinds of savings stand on one screen', () => {
+  expect(costScreen(cost, { columns: 80, paint: plain })).toBe(
+    `
+COST                        USD     TOKENS
+Spent today                  $2.50
+Spent in the last 7 days    $12.50
+Spent in all                $12.50  2.1M in, 420k out
+Spent on the cache           $1.75  not in the sums above
+Saved: kept out of context   $0.41  81k of 90k (90%)
+Saved: local model           $0.01  1.2k tokens moved
+Savings rest on 4 bytes per token (ctl usage savings --calibrate measures it).
+`.slice(1),
+  );
+  const { savings } = cost;
+  const calibrated = { ...cost, savings: { ...savings, basis: 'CALIBRATED' as const } };
+  expect(costScreen(calibrated, { columns: 140, paint: plain })).toContain('a calibrated ratio');
+});

@@ -1,0 +1,43 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { humanCount } from '@millrace/kit/units';
+import { dollars, rightAligned } from '../render/figures.js';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
+
+export interface Cost {
+  spend: DaemonSchema<'SpendRollup'>;
+  savings: DaemonSchema<'SavingsReport'>;
+}
+
+/** Spend and savings for people, on one screen. The two kinds of savings are never added up. */
+export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
+  const { context, offload } = savings.axes;
+  const tokens = `${humanCount(spend.input_tokens)} in, ${humanCount(spend.output_tokens)} out`;
+  const percent = Math.round(context.reduction_pct * 10) / 10;
+  const rows: [string, number, string][] = [
+    ['Spent today', spend.daily_usd, ''],
+    ['Spent in the last 7 days', spend.weekly_usd, ''],
+    ['Spent in all', spend.total_usd, tokens],
+    ['Spent on the cache', spend.cache_usd, 'not in the sums above'],
+    [
+      'Saved: kept out of context',
+      context.saved_dollars,
+      `${humanCount(context.saved_tokens)} of ${humanCount(context.raw_tokens)} (${percent}%)`,
+    ],
+    ['Saved: local model', offload.dollars, `${humanCount(offload.tokens)} tokens moved`],
+  ];
+  const figures = rightAligned(rows.map(([, usd]) => dollars(usd)));
+  const table = renderTable(
+    ['COST', 'USD', 'TOKENS'].map((title) => ({ title })),
+    rows.map(([name, , note], at): Cell[] => [
+      name,
+      { text: figures[at]!, tone: name.startsWith('Saved') ? 'ok' : 'strong' },
+      { text: note, tone: 'dim' },
+    ]),
+    sheet,
+  );
+  const basis =
+    savings.basis === 'CALIBRATED'
+      ? 'Savings rest on a calibrated ratio of bytes to tokens.'
+      : 'Savings rest on 4 bytes per token (ctl usage savings --calibrate measures it).';
+  return `${table}${sheet.paint('dim', basis)}\n`;
+}

@@ -1,0 +1,13 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { openApiDocument } from '@millrace/contract/documents';
+
+type Shown =
+  'BackendRow' | 'ConfigView' | 'Registry' | 'SavingsReport' | 'SpendRollup' | 'UsageDocument';
+
+/** A copy of an example of the contract: what a daemon might answer. */
+export function contractExample<Name extends Shown>(name: Name): DaemonSchema<Name> {
+  const { examples } = openApiDocument('daemon').components as unknown as {
+    examples: { [Each in Shown]: { value: DaemonSchema<Each> } };
+  };
+  return structuredClone(examples[name].value);
+}

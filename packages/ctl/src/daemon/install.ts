@@ -1,0 +1,76 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import type { Tools } from '../registry.js';
+import { lineOf } from './places.js';
+import { serviceFile, type Manager, type ServiceFile } from './service-file.js';
+
+export interface InstallFlags {
+  print?: boolean;
+  force?: boolean;
+  for?: Manager;
+  listen?: string;
+  data?: string;
+  config?: string;
+}
+
+/** Writes the service file, or only shows it; starting the service is left to its owner. */
+export async function installService(flags: InstallFlags, tools: Tools): Promise<void> {
+  const { env, out, json } = tools.terminal;
+  const service = { command: commandOf(flags), searchPath: env['PATH'] || '/usr/bin:/bin' };
+  const file = serviceFile(flags.for ?? managerHere(), service, env);
+  const { path, text, commands } = file;
+  if (flags.print) {
+    out.write(json ? `${JSON.stringify({ path, text, commands }, null, 2)}\n` : text);
+    return;
+  }
+  const outcome = await write(file, flags.force ?? false);
+  if (json) {
+    out.write(`${JSON.stringify({ path, outcome, commands }, null, 2)}\n`);
+    return;
+  }
+  const said = outcome === 'written' ? `${path} is written.` : `${path} is as it should be.`;
+  out.write(
+    `${said} Start the daemon now and with every login:\n\n` +
+      `${commands.map((line) => `  ${line}\n`).join('')}\n`,
+  );
+}
+
+async function write(
+  { path, text }: ServiceFile,
+  force: boolean,
+): Promise<'written' | 'unchanged'> {
+  const before = lineOf(path);
+  if (before === text.trim()) return 'unchanged';
+  if (before !== undefined && !force) {
+    throw new Refusal(
+      'ALREADY_EXISTS',
+      `${path} is there and says something else. See the new one with --print, or overwrite it ` +
+        'with --force.',
+    );
+  }
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+  return 'written';
+}
+
+/** Whole paths, as the service starts in another directory than we are in. */
+function commandOf({ listen, data, config }: InstallFlags): string[] {
+  const script = process.argv[1];
+  if (script === undefined) throw new Error('ctl does not know its own path');
+  return [
+    process.execPath,
+    resolve(script),
+    'daemon',
+    'serve',
+    ...(config === undefined ? [] : ['--config', resolve(config)]),
+    ...(data === undefined ? [] : ['--data', resolve(data)]),
+    ...(listen === undefined ? [] : ['--listen', listen]),
+  ];
+}
+
+function managerHere(): Manager {
+  if (process.platform === 'darwin') return 'launchd';
+  if (process.platform === 'linux') return 'systemd';
+  throw new UsageError('Name the service manager: --for systemd or --for launchd.');
+}

@@ -1,0 +1,100 @@
+import type { FlagDescription } from '@millrace/kit/config';
+import { Option } from 'commander';
+import type { CtlCommand } from '../command.js';
+import type { Tools } from '../registry.js';
+
+type Flags = Record<string, string | boolean | string[]>;
+
+/**
+ * The flags come from the daemon's own settings, which are slow to load: they are declared only
+ * when this command is asked for, or when everything is, as by help and completion.
+ */
+export async function addServe(daemon: CtlCommand, tools: Tools): Promise<void> {
+  const serve = daemon
+    .command('serve')
+    .summary('Run the daemon')
+    .description(
+      'Serves the REST API, MCP and the documentation until Ctrl-C, which lets requests under ' +
+        'way finish. Every setting can stand in a file (--config config.yaml), a variable or a ' +
+        'flag. Prints one line of JSON when it is ready; logs go to stderr.',
+    )
+    .example('ctl daemon serve', 'on 127.0.0.1:8765')
+    .example('ctl daemon serve --config config.yaml --data ./data', 'with settings from a file')
+    .example('ctl daemon serve --listen 127.0.0.1:0', 'on any free port')
+    .exitCode(0, 'stopped cleanly by Ctrl-C or SIGTERM');
+  const [group, name] = tools.words;
+  if (group === 'daemon' && name !== undefined && name !== 'serve') return;
+  const [{ daemonConfig }, { flagsOf }] = await Promise.all([
+    import('@millrace/daemon/config'),
+    import('@millrace/kit/config'),
+  ]);
+  for (const flag of flagsOf(daemonConfig)) declare(serve, flag);
+  serve
+    .option(
+      '--provider-url <provider=url>',
+      'Ask this URL for usage: claude=http://..., cursor=..., gemini=...; all three without a name',
+      collect,
+    )
+    .section('Switches:', [
+      ['--savings, --savings on', 'turn it on'],
+      ['--savings off, --no-savings', 'turn it off'],
+    ])
+    // The names of some settings leave little room beside them.
+    .configureHelp({ ...serve.configureHelp(), minWidthToWrap: 30 })
+    .action((flags: Flags) => run(flags, tools));
+}
+
+function declare(serve: CtlCommand, flag: FlagDescription): void {
+  const text = `${flag.description}${standardOf(flag)}`;
+  const isHidden = flag.description === '';
+  serve.addOption(optionOf(flag, syntaxOf(flag, flag.name), text, isHidden));
+  for (const alias of flag.aliases) {
+    serve.addOption(optionOf(flag, syntaxOf(flag, alias), `The same as --${flag.name}`, isHidden));
+  }
+  if (flag.kind === 'switch') serve.addOption(optionOf(flag, `--no-${flag.name}`, '', true));
+}
+
+function optionOf(flag: FlagDescription, syntax: string, text: string, isHidden: boolean): Option {
+  const option = new Option(syntax, text).hideHelp(isHidden);
+  if (flag.kind === 'list') option.argParser(collect);
+  return option;
+}
+
+function syntaxOf(flag: FlagDescription, name: string): string {
+  // Completion knows files by the word for them.
+  const word = flag.key === 'data_dir' ? '<dir>' : '<file>';
+  return flag.syntax.replace(`--${flag.name}`, `--${name}`).replace('<path>', word);
+}
+
+/** A long default, such as a URL, would break the lines; `ctl config` shows it. */
+function standardOf({ kind, default: standard = '' }: FlagDescription): string {
+  if (standard === '' || standard === '[]' || standard.length > 24) return '';
+  const shown = kind === 'switch' ? (standard === 'true' ? 'on' : 'off') : standard;
+  return ` (default: ${shown})`;
+}
+
+function collect(value: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), value];
+}
+
+async function run(given: Flags, { terminal, lifecycle, exitWith }: Tools): Promise<void> {
+  const [{ runDaemon }, { EventEmitter }, { providerFlags }] = await Promise.all([
+    import('@millrace/daemon/serve'),
+    import('node:events'),
+    import('./provider-flags.js'),
+  ]);
+  const { providerUrl, ...rest } = given;
+  const flags = { ...rest, ...providerFlags(Array.isArray(providerUrl) ? providerUrl : []) };
+  await lifecycle.serve(async (stopped) => {
+    // The first signal arrives through the lifecycle, which also answers the second one.
+    const signals = Object.assign(new EventEmitter(), { exit: () => undefined });
+    void stopped.then(() => signals.emit('SIGTERM'));
+    const code = await runDaemon({
+      flags,
+      environment: terminal.env,
+      signals,
+      write: (line) => terminal.out.write(line),
+    });
+    exitWith(code);
+  });
+}

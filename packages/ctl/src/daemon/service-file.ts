@@ -1,0 +1,112 @@
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export type Manager = 'systemd' | 'launchd';
+
+/** A file by which the system's own service manager runs the daemon for this user. */
+export interface ServiceFile {
+  readonly path: string;
+  readonly text: string;
+  /** What to type for it to take effect. */
+  readonly commands: readonly string[];
+}
+
+/** What the service runs: the program and its arguments, with nothing left to a shell. */
+export interface Service {
+  readonly command: readonly string[];
+  /** Services start with a bare search path, on which no agent's command line would be found. */
+  readonly searchPath: string;
+}
+
+export function serviceFile(manager: Manager, service: Service, env: Environment): ServiceFile {
+  return manager === 'systemd' ? systemdUnit(service, env) : launchdPlist(service, env);
+}
+
+const unitName = 'millrace-daemon.service';
+const label = 'millrace.daemon';
+
+function systemdUnit({ command, searchPath }: Service, env: Environment): ServiceFile {
+  const base = env['XDG_CONFIG_HOME'];
+  const config = base && isAbsolute(base) ? base : join(homeOf(env), '.config');
+  const text = `[Unit]
+Description=Millrace agent daemon
+StartLimitIntervalSec=60
+StartLimitBurst=5
+
+[Service]
+ExecStart=${command.map((word) => systemdWord(word.replaceAll('$', '$$$$'))).join(' ')}
+Environment=${systemdWord(`PATH=${searchPath}`)}
+Restart=on-failure
+RestartSec=2
+# Agents live in terminals of their own and outlast a restart of the daemon.
+KillMode=process
+TimeoutStopSec=30
+
+[Install]
+WantedBy=default.target
+`;
+  return {
+    path: join(config, 'systemd', 'user', unitName),
+    text,
+    commands: ['systemctl --user daemon-reload', `systemctl --user enable --now ${unitName}`],
+  };
+}
+
+/** Quoted where it must be, and without a meaning of its own for `%`. */
+function systemdWord(word: string): string {
+  const plain = word.replaceAll('%', '%%');
+  return /^[\w@%+=:,./$-]+$/.test(plain)
+    ? plain
+    : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+}
+
+function launchdPlist({ command, searchPath }: Service, env: Environment): ServiceFile {
+  const home = homeOf(env);
+  const path = join(home, 'Library', 'LaunchAgents', `${label}.plist`);
+  const words = command.map((word) => `    <string>${xmlText(word)}</string>`).join('\n');
+  const log = xmlText(join(home, 'Library', 'Logs', 'millrace-daemon.log'));
+  const text = `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>
+  <string>${label}</string>
+  <key>ProgramArguments</key>
+  <array>
+${words}
+  </array>
+  <key>EnvironmentVariables</key>
+  <dict>
+    <key>PATH</key>
+    <string>${xmlText(searchPath)}</string>
+  </dict>
+  <key>RunAtLoad</key>
+  <true/>
+  <key>KeepAlive</key>
+  <dict>
+    <key>SuccessfulExit</key>
+    <false/>
+  </dict>
+  <key>AbandonProcessGroup</key>
+  <true/>
+  <key>StandardErrorPath</key>
+  <string>${log}</string>
+</dict>
+</plist>
+`;
+  return { path, text, commands: [`launchctl bootstrap gui/$(id -u) ${shellWord(path)}`] };
+}
+
+function xmlText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+function homeOf(env: Environment): string {
+  return env['HOME'] || homedir();
+}

@@ -1,0 +1,78 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { Refusal } from '@millrace/kit/errors';
+import type { Tools } from '../registry.js';
+import { renderTable, type Cell } from '../render/table.js';
+import { daemonApi, type DaemonFlags } from './api.js';
+
+type Registry = DaemonSchema<'Registry'>;
+
+interface Status {
+  readonly running: boolean;
+  readonly url: string;
+  readonly version: string | null;
+  /** Whether we may ask it for more: null when it does not run. */
+  readonly access: 'granted' | 'refused' | null;
+  readonly backends: { readonly known: number; readonly installed: number } | null;
+  readonly default_backend: string | null;
+  /** Why it does not run, or why it does not let us in. */
+  readonly reason: string | null;
+}
+
+/** Tells whether a daemon runs, and what it is about. That none runs is an answer, not an error. */
+export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void> {
+  const status = await look(flags, tools);
+  if (!status.running) tools.exitWith(1);
+  const { out, json } = tools.terminal;
+  if (json) {
+    out.write(`${JSON.stringify(status, null, 2)}\n`);
+    return;
+  }
+  const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
+  out.write(renderTable(columns, rowsOf(status), out));
+}
+
+async function look(flags: DaemonFlags, tools: Tools): Promise<Status> {
+  const api = await daemonApi(flags, tools);
+  const nothing = { url: api.url, version: null, access: null, backends: null };
+  let version: string | null;
+  try {
+    const health = (await api.call('GET', '/healthz')) as DaemonSchema<'Health'>;
+    version = health.version ?? null;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { running: false, ...nothing, default_backend: null, reason: error.detail };
+  }
+  try {
+    const { backends } = (await api.call('GET', '/api/v1/backends')) as Registry;
+    const installed = backends.filter((row) => row.installed).length;
+    return {
+      running: true,
+      url: api.url,
+      version,
+      access: 'granted',
+      backends: { known: backends.length, installed },
+      default_backend: backends.find((row) => row.default)?.id ?? null,
+      reason: null,
+    };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const refused = { ...nothing, version, access: 'refused' as const };
+    return { running: true, ...refused, default_backend: null, reason: error.detail };
+  }
+}
+
+function rowsOf(status: Status): Cell[][] {
+  const { running, url, version, backends, default_backend: standard, reason } = status;
+  const state: Cell = running ? { text: 'running', tone: 'ok' } : { text: 'down', tone: 'bad' };
+  const rows: Cell[][] = [
+    ['daemon', state],
+    ['url', url],
+  ];
+  if (version !== null) rows.push(['version', version]);
+  if (backends) {
+    rows.push(['backends', `${backends.installed} of ${backends.known} installed`]);
+    rows.push(['default', standard ?? 'none']);
+  }
+  if (reason !== null) rows.push(['reason', reason]);
+  return rows;
+}

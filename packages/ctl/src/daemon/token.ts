@@ -1,0 +1,99 @@
+import { Refusal } from '@millrace/kit/errors';
+import type { Tools } from '../registry.js';
+import { loadDaemonSettings } from './local-settings.js';
+import { lineOf, readOnlyTokenFile, tokenFile } from './places.js';
+import { writeNewToken } from './token-files.js';
+import type { TokenFlags } from './token-commands.js';
+
+type Shows = Pick<Tools, 'terminal'>;
+
+export async function showToken(flags: TokenFlags, tools: Shows): Promise<void> {
+  const place = placeOf(flags, tools);
+  const token = place.given ?? lineOf(place.file);
+  if (token === undefined) throw missing(place, 'Make one with');
+  const { out, err, json } = tools.terminal;
+  const source = place.given === undefined ? place.file : place.origin;
+  if (json) {
+    const shown = { token, read_only: place.readOnly, source };
+    out.write(`${JSON.stringify(shown, null, 2)}\n`);
+    return;
+  }
+  out.write(`${token}\n`);
+  // Only for people: a script that reads stdout wants the token alone.
+  if (out.isScreen) err.write(err.paint('dim', `from ${source}\n`));
+}
+
+export async function generateToken(flags: TokenFlags, tools: Shows): Promise<void> {
+  const place = placeOf(flags, tools);
+  if (lineOf(place.file) !== undefined) {
+    throw new Refusal(
+      'ALREADY_EXISTS',
+      `${place.file} holds a token already. See it with \`${command('show', place)}\`, or ` +
+        `replace it with \`${command('rotate', place)}\`.`,
+    );
+  }
+  await replace(place, tools);
+}
+
+export async function rotateToken(flags: TokenFlags, tools: Shows): Promise<void> {
+  const place = placeOf(flags, tools);
+  if (lineOf(place.file) === undefined) throw missing(place, 'Make the first one with');
+  await replace(place, tools);
+}
+
+interface Place {
+  readonly readOnly: boolean;
+  readonly file: string;
+  /** A token that the environment or the settings give: it beats the file. */
+  readonly given: string | undefined;
+  readonly origin: string;
+}
+
+function placeOf({ readOnly = false, data, config }: TokenFlags, { terminal }: Shows): Place {
+  const { values, dataDir, sourceOf } = loadDaemonSettings({ data, config }, terminal.env);
+  const key = readOnly ? 'read_only_token' : 'token';
+  const source = sourceOf(key);
+  return {
+    readOnly,
+    file: (readOnly ? readOnlyTokenFile : tokenFile)(dataDir),
+    given: values[key],
+    origin: source.kind === 'environment' ? `$${source.variable}` : originText(source),
+  };
+}
+
+function originText(source: { kind: string; file?: string; line?: number }): string {
+  return source.kind === 'file' ? `${source.file}:${source.line}` : source.kind;
+}
+
+async function replace(place: Place, { terminal }: Shows): Promise<void> {
+  const token = await writeNewToken(place.file);
+  const { out, err, json } = terminal;
+  const { file, readOnly } = place;
+  if (json) {
+    out.write(`${JSON.stringify({ token, read_only: readOnly, file }, null, 2)}\n`);
+  } else {
+    // A script that reads stdout wants the token alone.
+    out.write(`${token}\n`);
+    err.write(
+      `${readOnly ? 'This token, which may only read,' : 'This token'} is in ${file}. Programs ` +
+        'send it as `Authorization: Bearer`; ctl on this machine finds it by itself, elsewhere ' +
+        'set MILLRACE_TOKEN.\n',
+    );
+  }
+  if (place.given === undefined) return;
+  terminal.err.write(
+    `Note: ${place.origin} sets another one, which the daemon asks for instead.\n`,
+  );
+}
+
+function missing(place: Place, advice: string): Refusal {
+  const kind = place.readOnly ? 'read-only token' : 'token';
+  return new Refusal(
+    'NO_TOKEN',
+    `there is no ${kind} in ${place.file}. ${advice} \`${command('generate', place)}\`.`,
+  );
+}
+
+function command(name: string, { readOnly }: Place): string {
+  return `ctl daemon token ${name}${readOnly ? ' --read-only' : ''}`;
+}

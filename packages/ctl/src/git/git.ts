@@ -1,0 +1,45 @@
+import { execFileSync } from 'node:child_process';
+import type { Tools } from '../registry.js';
+import { runShortened } from '../check/shortened.js';
+import { gitRules } from './rules.js';
+
+/** Runs git with these arguments; what it says is shortened. */
+export async function runGit(args: readonly string[], tools: Tools): Promise<void> {
+  await runShortened(
+    {
+      feature: 'git',
+      command: ['git', ...args],
+      rules: gitRules,
+      env: environmentFor(tools),
+      // Git may ask for a password on the same screen.
+      showsProgress: false,
+    },
+    tools,
+  );
+}
+
+/** Git's output goes to the log, but an editor that it opens needs the screen. */
+function environmentFor({ terminal }: Tools): NodeJS.ProcessEnv | undefined {
+  if (!terminal.in.isScreen) return undefined;
+  const editors = ['GIT_EDITOR', 'GIT_SEQUENCE_EDITOR'].flatMap((name) => {
+    const editor = editorOf(name);
+    if (editor === undefined) return [];
+    // Git adds "$@" to what it hands to the shell.
+    return [[name, `on_screen() { ${editor} "$@" </dev/tty >/dev/tty 2>&1; }; on_screen`]];
+  });
+  return { ...process.env, ...(Object.fromEntries(editors) as Record<string, string>) };
+}
+
+function editorOf(variable: string): string | undefined {
+  try {
+    return (
+      execFileSync('git', ['var', variable], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }).trim() || undefined
+    );
+  } catch {
+    // Without an editor, or without git, git itself says so in a moment.
+    return undefined;
+  }
+}

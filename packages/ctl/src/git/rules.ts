@@ -1,0 +1,32 @@
+import { checkRules, noise, type Rules } from '../check/rules.js';
+
+const useless = [
+  /^(?:remote: )?(?:Enumerating|Counting|Compressing|Writing|Receiving|Unpacking|Resolving|Updating files|Delta compression|Total \d)/,
+  /^ (?:create|delete) mode \d+ /,
+  /^ (?:rename|copy) .+ \(\d+%\)$/,
+  /^ mode change \d+ => \d+ /,
+  // One file of a diffstat; the line that adds them up stays.
+  /^ .+ \| +(?:\d+ [+-]*|\d+|Bin\b.*)$/,
+  /^remote:\s*$/,
+];
+
+const telling = [
+  /^\[.+ [0-9a-f]{7,}\] /,
+  /^ \d+ files? changed\b/,
+  /^To \S/,
+  / -> /,
+  /\bup to date\b/i,
+  /^(?:Updating|Fast-forward|Merge made|Successfully rebased)\b/,
+];
+
+/** What git says to a commit, a push or a sync. Hooks speak as well, and as builds and tests do. */
+export const gitRules: Rules = {
+  othersKept: 20,
+  worthOf(line) {
+    const worth = checkRules.worthOf(line);
+    // A file in a diffstat may well be called errors.ts.
+    if (useless.some((pattern) => pattern.test(line))) return noise;
+    if (telling.some((pattern) => pattern.test(line))) return { ...worth, isSummary: true };
+    return worth;
+  },
+};

@@ -1,0 +1,22 @@
+import { runMcpStdio } from '@millrace/daemon/mcp';
+import { createLog, logLevelFrom } from '@millrace/kit/log';
+import { daemonAnswer, type DaemonFlags } from '../daemon/api.js';
+import type { Tools } from '../registry.js';
+import { version } from '../version.js';
+
+/** Serves the daemon's tools over stdin and stdout until the client goes away. */
+export async function serveMcp(flags: DaemonFlags, tools: Tools): Promise<void> {
+  const { env } = tools.terminal;
+  const log = createLog({ level: logLevelFrom(env, 'warn'), component: 'ctl', pretty: false });
+  await tools.lifecycle.serve(async (stopped) => {
+    const abort = new AbortController();
+    void stopped.then(() => abort.abort());
+    await runMcpStdio({
+      version: version(),
+      log,
+      signal: abort.signal,
+      // Looked for with every call: the daemon may start, move or change its token meanwhile.
+      callApi: ({ method, path, body }) => daemonAnswer(flags, tools, method, path, body),
+    });
+  });
+}

@@ -1,0 +1,69 @@
+import { UsageError } from '@millrace/kit/errors';
+import type { WireAuditRecord } from '@millrace/queue';
+import type { Tools } from '../registry.js';
+import { queueApi, type QueueFlags } from './api.js';
+import { auditRecords } from './audit-list.js';
+
+interface Verdict {
+  ok: boolean;
+  records: number;
+  last_seq: number | null;
+  last_hash: string | null;
+  /** The first record, in the order of the log, that does not fit. */
+  fault: { seq: number; message: string } | null;
+}
+
+export async function verifyAudit(
+  flags: QueueFlags & { data?: string },
+  tools: Tools,
+): Promise<void> {
+  if (flags.data !== undefined && flags.url !== undefined) {
+    throw new UsageError('Name what to check: --url or --data, not both.');
+  }
+  const verdict =
+    flags.data === undefined
+      ? await judge(auditRecords(queueApi(flags, tools)))
+      : await judgeDirectory(flags.data);
+  if (!verdict.ok) tools.exitWith(1);
+  const { out, json } = tools.terminal;
+  out.write(json ? `${JSON.stringify(verdict, null, 2)}\n` : verdictText(verdict, flags));
+}
+
+async function judgeDirectory(directory: string): Promise<Verdict> {
+  const { withStoredAudit } = await import('./stored-audit.js');
+  return withStoredAudit(directory, judge);
+}
+
+/** Walks from the latest record to the first, so that no log is too long for the memory. */
+export async function judge(records: AsyncIterable<WireAuditRecord>): Promise<Verdict> {
+  const { auditFault } = await import('@millrace/queue');
+  let later: WireAuditRecord | undefined;
+  let fault: Verdict['fault'] = null;
+  const verdict = { records: 0, last_seq: null as number | null, last_hash: null as string | null };
+  const compare = (record: WireAuditRecord | undefined) => {
+    const message = later && auditFault(record, later);
+    if (later && message !== undefined) fault = { seq: later.seq, message };
+  };
+  for await (const record of records) {
+    if (verdict.records === 0) [verdict.last_seq, verdict.last_hash] = [record.seq, record.hash];
+    verdict.records++;
+    compare(record);
+    later = record;
+  }
+  compare(undefined);
+  return { ok: fault === null, ...verdict, fault };
+}
+
+function verdictText(verdict: Verdict, { data }: { data?: string }): string {
+  const { ok, records, last_hash: last, fault } = verdict;
+  const amount = records === 1 ? '1 record' : `${records} records`;
+  if (ok && last === null) return 'The audit log is empty.\n';
+  if (ok) return `The audit log is whole: ${amount}, the last with the hash\n${last}\n`;
+  const isGap = /stands where/.test(fault!.message);
+  // Whoever may not see all records sees gaps that are none.
+  const hint =
+    isGap && data === undefined
+      ? ' A token that is not admin of every queue sees gaps: use one with the grant *:admin.\n'
+      : '\n';
+  return `The audit log is broken. ${fault!.message}${hint}`;
+}

@@ -1,0 +1,141 @@
+import { Readable } from 'node:stream';
+import type { QueueSchema } from '@millrace/contract/queue';
+import { systemClock } from '@millrace/kit/clock';
+import { systemRandom } from '@millrace/kit/random';
+import { isObject, parseJson } from '../db/arguments.js';
+import { linesOf } from '../db/lines.js';
+import type { Tools } from '../registry.js';
+import { renderTable } from '../render/table.js';
+import type { QueueApi } from './api.js';
+import { bytesOf, tasks } from './arguments.js';
+import { patiently, rest } from './waiting.js';
+
+type ItemResult = QueueSchema<'BatchItemResult'>;
+
+/** One line of the file on its way. */
+interface Item {
+  line: number;
+  task: Record<string, unknown>;
+  bytes: number;
+}
+
+interface LineResult {
+  line: number;
+  id: string | null;
+  status: number;
+  error?: QueueSchema<'BatchItemError'> | { code: string; status: number; title: string };
+}
+
+const mostItems = 1_000;
+// The server takes 16 MiB; commas and brackets need a little of it.
+const mostBytes = 15 * 2 ** 20;
+const mostRounds = 30;
+const roundRestMs = 1_000;
+
+/** Submits every line of a file, in batches as large as the server takes. */
+export async function submitFile(
+  api: QueueApi,
+  { queue, file }: { queue: string; file: string },
+  tools: Tools,
+): Promise<void> {
+  const { terminal, lifecycle } = tools;
+  const input = Readable.from(bytesOf(file, terminal), { objectMode: false });
+  const results: LineResult[] = [];
+  let batch: Item[] = [];
+  let bytes = 0;
+  const flush = async () => {
+    if (batch.length === 0) return;
+    results.push(...(await submitItems(api, queue, batch, lifecycle.interrupted)));
+    [batch, bytes] = [[], 0];
+    if (terminal.err.isScreen) terminal.err.write(`\rsubmitted ${tasks(results.length)}`);
+  };
+  let line = 0;
+  for await (const text of linesOf(input)) {
+    line++;
+    if (text.trim() === '') continue;
+    const item = itemOf(text, line);
+    if ('error' in item) {
+      results.push(item);
+      continue;
+    }
+    if (batch.length === mostItems || bytes + item.bytes > mostBytes) await flush();
+    batch.push(item);
+    bytes += item.bytes + 1;
+  }
+  await flush();
+  if (terminal.err.isScreen && results.length > 0) terminal.err.write('\n');
+  report(results, queue, tools);
+}
+
+/** A line that is no object is refused by itself, as the server would refuse a bad task. */
+function itemOf(text: string, line: number): Item | Required<LineResult> {
+  const refuse = (detail: string) => {
+    const error = { code: 'INVALID_TASK', status: 422, title: 'Invalid task', detail };
+    return { line, id: null, status: 422, error };
+  };
+  let task: unknown;
+  try {
+    task = parseJson(text, 'The line');
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+  if (!isObject(task)) return refuse('A line must be a JSON object such as {"handler_ref":"x"}.');
+  // With an id of ours the batch can be repeated when its answer is lost.
+  const whole = 'id' in task ? task : { id: systemRandom.ulid(systemClock.now()), ...task };
+  return { line, task: whole, bytes: Buffer.byteLength(JSON.stringify(whole)) };
+}
+
+/** Sends one batch; what the server was too busy for is sent again a little later. */
+async function submitItems(
+  api: QueueApi,
+  queue: string,
+  items: readonly Item[],
+  signal: AbortSignal,
+): Promise<LineResult[]> {
+  const results = new Map<Item, LineResult>();
+  let left = items;
+  for (let round = 1; left.length > 0; round++) {
+    const body = left.map(({ task }) => task);
+    const work = () => api.call('submitBatch', { queue, body });
+    const { body: answers } = await patiently(work, signal);
+    left.forEach((item, at) => results.set(item, resultOf(item, answers[at]!)));
+    left = left.filter((item) => results.get(item)!.status === 429);
+    if (left.length === 0 || round === mostRounds) break;
+    await rest(roundRestMs, signal);
+  }
+  return items.map((item) => results.get(item)!);
+}
+
+function resultOf({ line, task }: Item, answer: ItemResult): LineResult {
+  if ('envelope' in answer) return { line, id: answer.envelope.id, status: answer.status };
+  const id = typeof task['id'] === 'string' ? task['id'] : null;
+  return { line, id, status: answer.status, error: answer.error };
+}
+
+const mostShown = 20;
+
+function report(results: LineResult[], queue: string, { terminal, exitWith }: Tools): void {
+  results.sort((a, b) => a.line - b.line);
+  const refused = results.filter(({ error }) => error !== undefined);
+  const accepted = results.length - refused.length;
+  if (refused.length > 0) exitWith(1);
+  const { out, json } = terminal;
+  if (json) {
+    const shown = { accepted, refused: refused.length, results };
+    out.write(`${JSON.stringify(shown, null, 2)}\n`);
+    return;
+  }
+  out.write(`Submitted ${tasks(accepted)} to ${queue}; ${refused.length} refused.\n`);
+  if (refused.length === 0) return;
+  const columns = [
+    { title: 'LINE' },
+    { title: 'CODE' },
+    { title: 'WHY', overflow: 'wrap' as const },
+  ];
+  const rows = refused.slice(0, mostShown).map(({ line, error }) => {
+    const { code, title, detail = title } = error as QueueSchema<'BatchItemError'>;
+    return [line, { text: code, tone: 'bad' as const }, detail];
+  });
+  const more = refused.length - mostShown;
+  out.write(`\n${renderTable(columns, rows, out)}${more > 0 ? `and ${more} more\n` : ''}`);
+}

@@ -1,0 +1,69 @@
+import { text as textOf } from 'node:stream/consumers';
+import { messageOf, UsageError } from '@millrace/kit/errors';
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
+import type { Terminal } from '../terminal.js';
+import { bytesOf } from './arguments.js';
+
+export interface ConfigFile {
+  /** As messages call it. */
+  readonly name: string;
+  readonly config: Record<string, unknown>;
+  /** The line of what a JSON pointer points to, or of what it is missing from. */
+  lineOf(pointer: string): number;
+}
+
+/** Reads a config as YAML, which JSON is too. */
+export async function readConfigFile(file: string, terminal: Terminal): Promise<ConfigFile> {
+  const name = file === '-' ? 'stdin' : file;
+  return parseConfigText(await textOf(bytesOf(file, terminal)), name);
+}
+
+export function parseConfigText(text: string, name: string): ConfigFile {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const [fault] = document.errors;
+  if (fault) {
+    const { line } = lines.linePos(fault.pos[0]);
+    throw new UsageError(`${name}:${line}: ${fault.message.split('\n')[0]}.`);
+  }
+  const config: unknown = plainOf(document, name);
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+    const what = config === null ? 'is empty' : 'is no map of settings';
+    throw new UsageError(`${name} ${what}: it needs at least callback: {url: https://...}.`);
+  }
+  return {
+    name,
+    config: config as Record<string, unknown>,
+    lineOf: (pointer) => lines.linePos(offsetOf(document, pointer)).line,
+  };
+}
+
+function plainOf(document: Document, name: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 }) as unknown;
+  } catch (error) {
+    throw new UsageError(`${name}: ${messageOf(error)}.`, { cause: error });
+  }
+}
+
+/** How far one can walk along the pointer: an unknown key is there, a missing one is not. */
+function offsetOf(document: Document, pointer: string): number {
+  let node: unknown = document.contents;
+  let offset = 0;
+  for (const step of pointer.split('/').slice(1).map(unescaped)) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === step);
+      if (!pair) break;
+      offset = (pair.key as { range?: number[] }).range?.[0] ?? offset;
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(step)];
+      offset = (node as { range?: number[] } | undefined)?.range?.[0] ?? offset;
+    } else break;
+  }
+  return offset;
+}
+
+function unescaped(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}

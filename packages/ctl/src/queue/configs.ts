@@ -1,0 +1,83 @@
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import { wholeNumber } from '../db/arguments.js';
+import { harmless } from '../http/exchange.js';
+import type { Tools } from '../registry.js';
+import { renderTable } from '../render/table.js';
+import type { QueueApi } from './api.js';
+import type { ConfigSetFlags } from './config-commands.js';
+import { readConfigFile, type ConfigFile } from './config-file.js';
+
+type Shows = Pick<Tools, 'terminal'>;
+
+export async function showConfig(
+  api: QueueApi,
+  { queue, isBare }: { queue: string; isBare: boolean },
+  { terminal }: Shows,
+): Promise<void> {
+  const { body } = await api.call('getQueueConfig', { queue });
+  const { name, paused, version, created_at, updated_at, ...bare } = body;
+  const shown = isBare ? bare : { name, paused, version, created_at, updated_at, ...bare };
+  terminal.out.write(`${JSON.stringify(shown, null, 2)}\n`);
+}
+
+interface ConfigWrite {
+  queue: string;
+  file: string;
+  flags: ConfigSetFlags;
+}
+
+export async function writeConfig(
+  api: QueueApi,
+  { queue, file, flags }: ConfigWrite,
+  { terminal }: Shows,
+): Promise<void> {
+  const version = wholeNumber(flags.ifVersion, '--if-version');
+  if (version === 0) throw new UsageError('--if-version must be at least 1: versions begin there.');
+  const source = await readConfigFile(file, terminal);
+  const isCheck = flags.validateOnly ?? false;
+  const { body: written } = await api
+    .call('putQueueConfig', {
+      queue,
+      body: source.config,
+      ...(isCheck ? { query: { validate_only: 'true' } } : {}),
+      ...(version === undefined ? {} : { headers: { 'if-match': `"${version}"` } }),
+    })
+    .catch((error: unknown) => {
+      throw error instanceof Refusal ? explained(error, source, terminal) : error;
+    });
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
+  else if (isCheck)
+    out.write(`${source.name} is a good config of ${queue}; nothing was written.\n`);
+  else if (written.version === 1) out.write(`Made the queue ${queue}.\n`);
+  else out.write(`${queue} is at version ${written.version}.\n`);
+}
+
+/** People get a table of what is wrong, programs all of it in the message. */
+function explained(
+  refusal: Refusal,
+  source: ConfigFile,
+  { err, json }: Tools['terminal'],
+): Refusal {
+  const { errors = [] } = refusal.extra;
+  if (errors.length === 0) return refusal;
+  const faults = errors.map(({ pointer, message }) => ({
+    place: `${source.name}:${source.lineOf(pointer)}`,
+    pointer: harmless(pointer === '' ? '(all of it)' : pointer),
+    message: harmless(message),
+  }));
+  if (json) {
+    const list = faults.map(({ place, pointer, message }) => `${place}: ${pointer} ${message}`);
+    return new Refusal(refusal.code, list.join('; '), refusal.extra);
+  }
+  const columns = [{ title: '' }, { title: '' }, { title: '', overflow: 'wrap' as const }];
+  const rows = faults.map(({ place, pointer, message }) => [
+    place,
+    pointer,
+    { text: message, tone: 'bad' as const },
+  ]);
+  err.write(renderTable(columns, rows, err));
+  const count = faults.length === 1 ? '1 mistake' : `${faults.length} mistakes`;
+  const what = refusal.code === 'INVALID_CONFIG' ? `${count} in ${source.name}` : refusal.detail;
+  return new Refusal(refusal.code, `${what.replace(/\.$/, '')}; nothing was written.`);
+}

@@ -1,0 +1,49 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { UsageError } from '@millrace/kit/errors';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { locateQueue } from './locate.js';
+
+const home = mkdtempSync(join(tmpdir(), 'ctl-queue-locate-'));
+const file = join(home, 'a.token');
+beforeAll(() => {
+  const data = join(home, '.local', 'share', 'millrace');
+  mkdirSync(data, { recursive: true });
+  writeFileSync(join(data, 'queue.token'), 'mr_owner\n');
+  writeFileSync(file, 'mr_file\n');
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const env = { HOME: home };
+
+test('a flag comes before a variable, and that before where servers usually are', () => {
+  const both = { ...env, MILLRACE_QUEUE_URL: 'http://b:1/', MILLRACE_QUEUE_TOKEN: 'mr_env' };
+  expect(locateQueue({}, env).url).toBe('http://127.0.0.1:8081');
+  expect(locateQueue({}, both)).toEqual({ url: 'http://b:1', token: 'mr_env' });
+  expect(locateQueue({ url: 'https://a/queue/', tokenFile: file }, both)).toEqual({
+    url: 'https://a/queue',
+    token: 'mr_file',
+  });
+});
+
+test("the owner's token is found for a server of this machine, and sent to no other", () => {
+  expect(locateQueue({}, env).token).toBe('mr_owner');
+  expect(locateQueue({ url: 'http://localhost:1' }, env).token).toBe('mr_owner');
+  expect(locateQueue({ url: 'http://[::1]:1' }, env).token).toBe('mr_owner');
+  expect(locateQueue({ url: 'http://10.0.0.1:8081' }, env).token).toBeUndefined();
+  expect(locateQueue({ url: 'http://127.0.0.1.example.org' }, env).token).toBeUndefined();
+  expect(locateQueue({}, { HOME: '/nonexistent' }).token).toBeUndefined();
+});
+
+test.each([
+  [{ url: 'queue.example.org' }, {}, '--url must be a URL'],
+  [{ url: 'http://u:p@queue' }, {}, '--url must be a URL'],
+  [{}, { MILLRACE_QUEUE_URL: 'ftp://x' }, '$MILLRACE_QUEUE_URL must be a URL'],
+  [{ tokenFile: '/no/such' }, {}, '--token-file: ENOENT'],
+  [{}, { MILLRACE_QUEUE_TOKEN: 'a b' }, '$MILLRACE_QUEUE_TOKEN must hold one bearer token'],
+  [{ tokenFile: '/dev/null' }, {}, '/dev/null must hold one bearer token and is empty'],
+])('%j %j is refused', (flags, more, message) => {
+  expect(() => locateQueue(flags, { ...env, ...more })).toThrow(UsageError);
+  expect(() => locateQueue(flags, { ...env, ...more })).toThrow(message);
+});

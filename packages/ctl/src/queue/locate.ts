@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
+import { dataDirectory } from '../data-directory.js';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What every command that talks to a queue server takes. */
+export interface QueueFlags {
+  url?: string;
+  tokenFile?: string;
+}
+
+export interface QueuePlace {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly token: string | undefined;
+}
+
+/** Where a queue server listens, and serves its metrics, unless told otherwise. */
+export const usualUrl = 'http://127.0.0.1:8081';
+export const usualMetricsUrl = 'http://127.0.0.1:9464';
+
+/**
+ * Where the server is: `--url`, else MILLRACE_QUEUE_URL, else where it usually listens. The token
+ * is that of `--token-file`, else MILLRACE_QUEUE_TOKEN, else the one that `ctl up` made for the
+ * owner of this machine's queue, which is not sent to another machine.
+ */
+export function locateQueue(flags: QueueFlags, env: Environment): QueuePlace {
+  const url =
+    flags.url === undefined
+      ? checkedUrl(env['MILLRACE_QUEUE_URL'] || usualUrl, '$MILLRACE_QUEUE_URL')
+      : checkedUrl(flags.url, '--url');
+  if (flags.tokenFile !== undefined) return { url, token: tokenIn(flags.tokenFile) };
+  const given = env['MILLRACE_QUEUE_TOKEN'];
+  if (given) return { url, token: checkedToken(given.trim(), '$MILLRACE_QUEUE_TOKEN') };
+  return { url, token: isLocal(url) ? ownersToken(env) : undefined };
+}
+
+export function checkedUrl(text: string, source: string, example = usualUrl): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+    throw new UsageError(`${source} must be a URL such as ${example}, not "${text}".`);
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function tokenIn(file: string): string {
+  try {
+    return checkedToken(readFileSync(file, 'utf8').trim(), file);
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`--token-file: ${messageOf(error)}.`, { cause: error });
+  }
+}
+
+/** `ctl up` leaves it in the data directory. */
+function ownersToken(env: Environment): string | undefined {
+  try {
+    return readFileSync(join(dataDirectory(undefined, env), 'queue.token'), 'utf8').trim();
+  } catch (error) {
+    // Whoever may not read it is not its owner.
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(systemCode(error))) return undefined;
+    throw error;
+  }
+}
+
+/** Not shown when it is wrong: it may be a secret all the same. */
+function checkedToken(token: string, source: string): string {
+  if (/^[A-Za-z0-9._~+/-]+=*$/.test(token)) return token;
+  const fault = token === '' ? 'is empty' : 'holds something else';
+  throw new UsageError(`${source} must hold one bearer token and ${fault}.`);
+}
+
+function isLocal(url: string): boolean {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}

@@ -1,0 +1,153 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { systemClock } from '@millrace/kit/clock';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import { wholeNumber } from '../db/arguments.js';
+import type { Tools } from '../registry.js';
+import type { QueueApi } from './api.js';
+import { tasks } from './arguments.js';
+import { confirmed } from './confirming.js';
+import { selectionOf, type Filter, type SelectFlags } from './selection.js';
+
+type Act = 'redrive' | 'purge';
+
+interface DeadAsk {
+  act: Act;
+  queue: string;
+  ids: readonly string[];
+  flags: SelectFlags;
+}
+
+const words = {
+  redrive: { verb: 'Redrive', done: 'Redrove' },
+  purge: { verb: 'Purge', done: 'Purged' },
+} as const;
+
+/** Redrives or purges dead tasks: those with the ids given at once, a filter after a question. */
+export async function actOnDead(api: QueueApi, ask: DeadAsk, tools: Tools): Promise<void> {
+  const { act, queue, flags } = ask;
+  const { terminal } = tools;
+  const rate = wholeNumber(flags.rate, '--rate');
+  const selection = await selectionOf(ask.ids, flags, terminal);
+  const { err } = terminal;
+  const calls = new SelectorCalls(api, act, queue, rate, (count) => {
+    if (err.isScreen) err.write(`${words[act].done} ${tasks(count)} so far ...\n`);
+  });
+  if (flags.dryRun === true) {
+    const { count, complete } = await calls.send(selection, { dryRun: true });
+    const more = complete ? {} : { complete: false };
+    const text = `Would ${act} ${complete ? '' : 'at least '}${tasks(count)} of ${queue}.\n`;
+    terminal.out.write(terminal.json ? `${JSON.stringify({ count, ...more }, null, 2)}\n` : text);
+    return;
+  }
+  let count: number;
+  if ('ids' in selection) count = await calls.sendIds(selection.ids);
+  else if (flags.yes === true) count = await calls.sendFilter(selection.filter);
+  else count = await askAndSend(calls, selection.filter, ask, tools);
+  const { out, json } = terminal;
+  out.write(
+    json
+      ? `${JSON.stringify({ count }, null, 2)}\n`
+      : `${words[act].done} ${tasks(count)} of ${queue}.\n`,
+  );
+}
+
+async function askAndSend(
+  calls: SelectorCalls,
+  filter: Filter,
+  { act, queue }: DeadAsk,
+  { terminal }: Tools,
+): Promise<number> {
+  if (!terminal.in.isScreen) {
+    throw new UsageError(
+      `There is nobody to ask whether to ${act} by a filter: add --yes, or --dry-run to count.`,
+    );
+  }
+  const found = await calls.send({ filter }, { dryRun: true });
+  if (found.count === 0) return 0;
+  const amount = `${found.complete ? '' : 'at least '}${tasks(found.count)}`;
+  const warning = act === 'purge' ? ' They are deleted for good.' : '';
+  const question = `${words[act].verb} ${amount} of ${queue}?${warning} [y/N] `;
+  if (!(await confirmed(question, terminal))) {
+    throw new Refusal('CANCELLED', 'Nothing was done.');
+  }
+  // Nobody agreed to what died after the count.
+  return calls.sendFilter({ ...filter, to: filter.to ?? found.until });
+}
+
+const mostIds = 1_000;
+
+interface Sent {
+  count: number;
+  complete: boolean;
+  /** By the server's clock, the moment of the call: what died later was not touched. */
+  until: string;
+}
+
+/** The calls of one redrive or purge, which may take several. */
+class SelectorCalls {
+  constructor(
+    private readonly api: QueueApi,
+    private readonly act: Act,
+    private readonly queue: string,
+    private readonly rate: number | undefined,
+    private readonly progress: (count: number) => void,
+  ) {}
+
+  async send(
+    selection: { ids: readonly string[] } | { filter: Filter },
+    { dryRun = false }: { dryRun?: boolean } = {},
+  ): Promise<Sent> {
+    const startedAt = systemClock.monotonic();
+    const { body, headers } = await this.api.call(`${this.act}Dlq`, {
+      queue: this.queue,
+      body: {
+        ...selection,
+        ...(this.rate === undefined ? {} : { rate_per_second: this.rate }),
+        ...(dryRun ? { dry_run: true } : {}),
+      },
+      patienceMs,
+    });
+    const until = sentAt(headers, systemClock.monotonic() - startedAt);
+    return { count: body.count, complete: body.complete !== false, until };
+  }
+
+  async sendIds(ids: readonly string[]): Promise<number> {
+    let count = 0;
+    for (let at = 0; at < ids.length; at += mostIds) {
+      count += (await this.send({ ids: ids.slice(at, at + mostIds) })).count;
+    }
+    return count;
+  }
+
+  /** A long call ends early and is sent again, for what was dead when the first one began. */
+  async sendFilter(filter: Filter): Promise<number> {
+    const first = await this.send({ filter });
+    const rest = { ...filter, to: filter.to ?? first.until };
+    let { count } = first;
+    for (let last = first; !last.complete; count += last.count) {
+      // The next call would begin anew and get no further.
+      if (last.count === 0) throw outOfReach(this.act, count);
+      this.progress(count);
+      last = await this.send({ filter: rest });
+    }
+    return count;
+  }
+}
+
+function outOfReach(act: Act, count: number): Refusal {
+  return new Refusal(
+    'INCOMPLETE',
+    `${words[act].done} ${tasks(count)}; then the server searched for 25 seconds and found no ` +
+      'more. If there must be more, name a narrower time with --from and --to.',
+  );
+}
+
+/** The server ends a call after 25 seconds. */
+const patienceMs = 60_000;
+
+function sentAt(headers: IncomingHttpHeaders, elapsedMs: number): string {
+  const said = Date.parse(headers.date ?? '');
+  // The header is cut to whole seconds: without one more, what died just now would be left out.
+  const answeredAt = Number.isNaN(said) ? systemClock.now() : said + 1000;
+  return new Date(Math.round(answeredAt - elapsedMs)).toISOString();
+}

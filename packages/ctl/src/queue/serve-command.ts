@@ -1,0 +1,68 @@
+import type { FlagDescription } from '@millrace/kit/config';
+import type { CtlCommand } from '../command.js';
+import type { Tools } from '../registry.js';
+
+type Flags = Record<string, string | boolean | string[]>;
+
+/**
+ * The flags come from the server's own settings, which are slow to load: they are declared only
+ * when this command is asked for, or when everything is, as by help and completion.
+ */
+export async function addServe(queue: CtlCommand, tools: Tools): Promise<void> {
+  const serve = queue
+    .command('serve')
+    .summary('Run the queue server')
+    .description(
+      'Serves the queue over REST and calls handlers until Ctrl-C, which lets requests and ' +
+        'callbacks under way finish. Every setting can stand in a file (--config queue.yaml), a ' +
+        'variable or a flag. Prints one line of JSON for each listener when it is ready; logs go ' +
+        'to stderr.',
+    )
+    .example('ctl queue serve --tokens-file tokens.yaml', 'on 127.0.0.1:8081, data in ./data')
+    .example('ctl queue serve --config queue.yaml --data /srv/queue', 'with settings from a file')
+    .example('ctl queue serve --config queue.yaml --listen 127.0.0.1:0', 'on any free port')
+    .exitCode(0, 'stopped cleanly by Ctrl-C or SIGTERM');
+  const [group, name] = tools.words;
+  if (group === 'queue' && name !== undefined && name !== 'serve') return;
+  const [{ queueConfig }, { flagsOf }] = await Promise.all([
+    import('@millrace/queue/config'),
+    import('@millrace/kit/config'),
+  ]);
+  for (const flag of flagsOf(queueConfig)) declare(serve, flag);
+  serve
+    // The names of some settings leave little room beside them.
+    .configureHelp({ ...serve.configureHelp(), minWidthToWrap: 30 })
+    .action((flags: Flags) => run(flags, tools));
+}
+
+function declare(serve: CtlCommand, flag: FlagDescription): void {
+  const { default: standard = '[]' } = flag;
+  const text = `${flag.description}${standard === '[]' ? '' : ` (default: ${standard})`}`;
+  // Completion knows files by the word for them.
+  const syntax = flag.syntax.replace('<path>', flag.name === 'data' ? '<dir>' : '<file>');
+  if (flag.kind === 'list') serve.option(syntax, text, collect);
+  else serve.option(syntax, text);
+}
+
+function collect(value: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), value];
+}
+
+async function run(flags: Flags, { terminal, lifecycle, exitWith }: Tools): Promise<void> {
+  const [{ runQueue }, { EventEmitter }] = await Promise.all([
+    import('@millrace/queue/serve'),
+    import('node:events'),
+  ]);
+  await lifecycle.serve(async (stopped) => {
+    // The first signal arrives through the lifecycle, which also answers the second one.
+    const signals = Object.assign(new EventEmitter(), { exit: () => undefined });
+    void stopped.then(() => signals.emit('SIGTERM'));
+    const code = await runQueue({
+      flags,
+      environment: terminal.env,
+      signals,
+      write: (line) => terminal.out.write(line),
+    });
+    exitWith(code);
+  });
+}

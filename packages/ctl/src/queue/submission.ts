@@ -1,0 +1,114 @@
+import { buffer } from 'node:stream/consumers';
+import type { QueueSchema } from '@millrace/contract/queue';
+import { systemClock } from '@millrace/kit/clock';
+import { UsageError } from '@millrace/kit/errors';
+import { systemRandom } from '@millrace/kit/random';
+import { durationOf, wholeNumber } from '../db/arguments.js';
+import type { Terminal } from '../terminal.js';
+import { bytesOf, momentAhead, momentFromNow } from './arguments.js';
+
+export interface SubmitFlags {
+  payload?: string;
+  file?: string;
+  contentType?: string;
+  header?: string[];
+  id?: string;
+  delay?: string;
+  at?: string;
+  priority?: string;
+  group?: string;
+  expiresAt?: string;
+  batch?: string;
+  wait?: boolean;
+  timeout?: string;
+}
+
+/** A task about to be submitted. It always has an id, so that a lost answer can be asked again. */
+export type Submission = QueueSchema<'SubmitTaskRequest'> & { id: string };
+
+export async function submissionOf(
+  handler: string | undefined,
+  stdin: string | undefined,
+  flags: SubmitFlags,
+  terminal: Terminal,
+): Promise<Submission> {
+  if (handler === undefined) {
+    throw new UsageError('Name the handler after the queue, or a file of tasks with --batch.');
+  }
+  if (flags.delay !== undefined && flags.at !== undefined) {
+    throw new UsageError('Give --delay or --at, not both.');
+  }
+  const payload = await payloadOf(stdin, flags, terminal);
+  const delayMs = durationOf(flags.delay, '--delay');
+  const runAt = momentFromNow(flags.at, '--at');
+  const expiresAt = momentAhead(flags.expiresAt, '--expires-at');
+  const priority = wholeNumber(flags.priority, '--priority');
+  return {
+    id: flags.id ?? systemRandom.ulid(systemClock.now()),
+    handler_ref: handler,
+    ...(payload === undefined ? {} : { payload: payload.toString('base64') }),
+    ...(flags.contentType === undefined ? {} : { payload_content_type: flags.contentType }),
+    ...(flags.header === undefined ? {} : { headers: headersOf(flags.header) }),
+    ...(delayMs === undefined ? {} : { delay_ms: delayMs }),
+    ...(runAt === undefined ? {} : { run_at: runAt }),
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(flags.group === undefined ? {} : { group_key: flags.group }),
+  };
+}
+
+async function payloadOf(
+  stdin: string | undefined,
+  { payload, file }: SubmitFlags,
+  terminal: Terminal,
+): Promise<Buffer | undefined> {
+  if (stdin !== undefined && stdin !== '-') {
+    throw new UsageError(
+      `"${stdin}" is not understood: give a payload as --payload TEXT, --file FILE, or - for stdin.`,
+    );
+  }
+  const given = [stdin, payload, file].filter((source) => source !== undefined);
+  if (given.length > 1) throw new UsageError('Give one payload: --payload, --file or -.');
+  if (payload !== undefined) return Buffer.from(payload);
+  const source = stdin ?? file;
+  return source === undefined ? undefined : buffer(bytesOf(source, terminal));
+}
+
+function headersOf(lines: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf(':');
+      if (at > 0) return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+      throw new UsageError(`--header must be "Name: value", not "${line}".`);
+    }),
+  );
+}
+
+/** How long to wait for the end of the task; undefined: not at all. */
+export function waitOf({ wait, timeout }: SubmitFlags): number | undefined {
+  const timeoutMs = durationOf(timeout, '--timeout');
+  if (wait === true) return timeoutMs ?? Infinity;
+  if (timeoutMs !== undefined) throw new UsageError('--timeout goes with --wait.');
+  return undefined;
+}
+
+/** A file of tasks says everything about them itself. */
+export function checkBatchFlags(handler: string | undefined, flags: SubmitFlags): void {
+  const {
+    batch: _batch,
+    url: _url,
+    tokenFile: _file,
+    ...others
+  } = flags as SubmitFlags & {
+    url?: string;
+    tokenFile?: string;
+  };
+  const [first] = Object.keys(others);
+  if (handler === undefined && first === undefined) return;
+  const what = handler === undefined ? `--${kebab(first!)}` : `"${handler}"`;
+  throw new UsageError(`${what} does not go with --batch: put it into the lines of the file.`);
+}
+
+function kebab(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

@@ -1,0 +1,92 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { systemClock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
+import { humanDuration } from '@millrace/kit/units';
+import type { Tools } from '../registry.js';
+import { printable } from '../render/text.js';
+import type { QueueApi } from './api.js';
+import type { Submission } from './submission.js';
+import { errorText, waitingText } from './task-words.js';
+import { patiently, rest } from './waiting.js';
+
+type Task = QueueSchema<'Task'>;
+type SubmitResult = QueueSchema<'SubmitResult'>;
+
+interface SubmitAsk {
+  queue: string;
+  task: Submission;
+  /** How long to wait for the task's end; undefined: not at all. */
+  wait: number | undefined;
+}
+
+export async function submitTask(
+  api: QueueApi,
+  { queue, task, wait }: SubmitAsk,
+  tools: Tools,
+): Promise<void> {
+  const { out, json } = tools.terminal;
+  const { interrupted } = tools.lifecycle;
+  const work = () => api.call('submitTask', { queue, body: task });
+  const { body, headers } = await patiently(work, interrupted).catch((error: unknown) => {
+    throw repeatable(error, task);
+  });
+  const isReplay = headers['idempotent-replayed'] === 'true';
+  if (wait === undefined || 'purged' in body) {
+    out.write(json ? `${JSON.stringify(body, null, 2)}\n` : storedText(body, isReplay));
+    return;
+  }
+  const ended = await waitForEnd(api, body.id, wait, interrupted);
+  if (ended.status === 'DEAD') tools.exitWith(1);
+  out.write(json ? `${JSON.stringify(ended, null, 2)}\n` : `${endText(ended)}\n`);
+}
+
+/** Nobody knows whether the task was stored: asking again with its id is safe. */
+function repeatable(error: unknown, { id }: Submission): unknown {
+  if (!(error instanceof Refusal)) return error;
+  const { code, detail, extra } = error;
+  if (code !== 'UNAVAILABLE' && code !== 'STORAGE_UNAVAILABLE') return error;
+  return new Refusal(code, `${detail} Repeat it safely with --id ${id}.`, extra);
+}
+
+function storedText(body: SubmitResult, isReplay: boolean): string {
+  const { id, queue, status } = body;
+  if ('purged' in body) {
+    return `${id} was here before, ended ${status} and is gone; its id is kept for a day and nothing runs.\n`;
+  }
+  if (isReplay) return `${id} was submitted before and is ${status}; nothing new was stored.\n`;
+  const due = Date.parse(body.next_attempt_at ?? '') - systemClock.now();
+  const when = due > 1000 ? `; it is due in ${humanDuration(due)}` : '';
+  return `Submitted ${id} to ${queue}${when}.\n`;
+}
+
+const firstPollMs = 50;
+const longestPollMs = 2_000;
+
+async function waitForEnd(
+  api: QueueApi,
+  id: string,
+  patienceMs: number,
+  signal: AbortSignal,
+): Promise<Task> {
+  const endsAt = systemClock.monotonic() + patienceMs;
+  for (let pollMs = firstPollMs; ; pollMs = Math.min(longestPollMs, pollMs * 1.5)) {
+    const { body: task } = await patiently(() => api.call('getTask', { id }), signal);
+    if (task.status === 'SUCCEEDED' || task.status === 'DEAD') return task;
+    const leftMs = endsAt - systemClock.monotonic();
+    if (leftMs <= 0) {
+      throw new Refusal(
+        'TIMEOUT',
+        `${id} is still ${task.status}${waitingText(task)}. Look again with \`ctl queue get ${id}\`.`,
+      );
+    }
+    await rest(Math.min(pollMs, leftMs), signal);
+  }
+}
+
+function endText(task: Task): string {
+  const took = Date.parse(task.completed_at ?? task.dead_at ?? '') - Date.parse(task.created_at);
+  const tries = task.total_attempts === 1 ? '1 attempt' : `${task.total_attempts} attempts`;
+  const head = `${task.id} ${task.status} after ${tries} in ${humanDuration(took)}`;
+  if (task.status !== 'DEAD' || !task.last_error) return `${head}.`;
+  return `${head} (${task.dead_reason}): ${printable(errorText(task.last_error))}`;
+}

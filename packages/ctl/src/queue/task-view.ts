@@ -1,0 +1,127 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { systemClock } from '@millrace/kit/clock';
+import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
+import type { Tools } from '../registry.js';
+import type { Tone } from '../render/paint.js';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import type { QueueApi } from './api.js';
+import { errorText, waitingText } from './task-words.js';
+
+type Task = QueueSchema<'Task'>;
+type Attempt = QueueSchema<'Attempt'>;
+
+export async function showTask(
+  api: QueueApi,
+  { id, payloadOnly }: { id: string; payloadOnly: boolean },
+  { terminal }: Pick<Tools, 'terminal'>,
+): Promise<void> {
+  const { body: task } = await api.call('getTask', { id });
+  const { out, json } = terminal;
+  if (payloadOnly && !json) {
+    // Bytes, not text: whoever asks for them wants them as they are.
+    (out.stream as unknown as { write(bytes: Uint8Array): unknown }).write(payloadOf(task));
+    return;
+  }
+  out.write(json ? `${JSON.stringify(task, null, 2)}\n` : taskSheet(task, systemClock.now(), out));
+}
+
+/** A task for people: what is known of it, then how each attempt went. */
+export function taskSheet(task: Task, now: number, sheet: Sheet): string {
+  const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
+  const facts = renderTable(columns, factsOf(task, now), sheet);
+  return task.attempts.length === 0 ? facts : `${facts}\n${attemptsTable(task, sheet)}`;
+}
+
+const tones: Readonly<Record<Task['status'], Tone>> = {
+  PENDING: 'warn',
+  IN_FLIGHT: 'strong',
+  SUCCEEDED: 'ok',
+  DEAD: 'bad',
+};
+
+function factsOf(task: Task, now: number): Cell[][] {
+  const when = (time: string) => `${time} (${humanAge(Date.parse(time), now)})`;
+  const status = `${task.status}${task.dead_reason === null ? '' : ` (${task.dead_reason})`}`;
+  const rows: Cell[][] = [
+    ['task', task.id],
+    ['queue', task.queue],
+    ['handler', task.handler_ref],
+    ['status', { text: `${status}${waitingText(task)}`, tone: tones[task.status] }],
+    ['attempts', attemptsText(task)],
+    ['payload', payloadText(task)],
+  ];
+  for (const [name, value] of Object.entries(task.headers))
+    rows.push(['header', `${name}: ${value}`]);
+  rows.push(['priority', String(task.priority)]);
+  if (task.group_key !== null) rows.push(['group', task.group_key]);
+  rows.push(['submitted', `${when(task.created_at)} by ${task.submitted_by}`]);
+  const times: [string, string | null][] = [
+    ['due', task.next_attempt_at],
+    ['expires', task.expires_at],
+    ['lease until', task.lease_expires_at],
+    ['succeeded', task.completed_at],
+    ['died', task.dead_at],
+  ];
+  for (const [name, time] of times) if (time !== null) rows.push([name, when(time)]);
+  if (task.last_error) rows.push(['last error', errorText(task.last_error)]);
+  return rows;
+}
+
+function attemptsText(task: Task): string {
+  const { attempt, max_attempts: most, total_attempts: total, redrive_count: redrives } = task;
+  const here = `${attempt} of ${most}`;
+  if (redrives === 0) return here;
+  return `${here} since ${redrives === 1 ? 'its redrive' : `redrive ${redrives}`}, ${total} in all`;
+}
+
+const longestPreview = 200;
+
+function payloadText(task: Task): string {
+  const bytes = payloadOf(task);
+  if (bytes.length === 0) return 'none';
+  const head = `${humanBytes(bytes.length)} of ${task.payload_content_type}`;
+  const text = textOf(bytes.subarray(0, longestPreview));
+  if (text === undefined) return head;
+  return `${head}: ${text}${bytes.length > longestPreview ? '…' : ''}`;
+}
+
+/** Undefined for bytes that are no text. The last letter may be cut in half. */
+function textOf(bytes: Buffer): string | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+    return /[^\P{Cc}\s]/u.test(text) ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+function payloadOf({ payload }: Task): Buffer {
+  return Buffer.from(payload, 'base64');
+}
+
+function attemptsTable({ attempts }: Task, sheet: Sheet): string {
+  const columns = [
+    { title: 'TRY' },
+    { title: 'STARTED' },
+    { title: 'TOOK' },
+    { title: 'OUTCOME' },
+    { title: 'WHY', overflow: 'wrap' as const },
+  ];
+  return renderTable(columns, attempts.map(attemptRow), sheet);
+}
+
+function attemptRow(attempt: Attempt): Cell[] {
+  const { error_type: type, message, http_status: status, outcome } = attempt;
+  const tried = attempt.redrive === 0 ? '' : ` (redrive ${attempt.redrive})`;
+  const why =
+    type === null
+      ? (status ?? '')
+      : errorText({ error_type: type, http_status: status, message: message ?? '', at: '' });
+  return [
+    `${attempt.attempt}${tried}`,
+    attempt.started_at.slice(0, 19).replace('T', ' '),
+    humanDuration(attempt.duration_ms),
+    { text: outcome, tone: outcome === 'SUCCEEDED' ? 'ok' : 'bad' },
+    String(why),
+  ];
+}

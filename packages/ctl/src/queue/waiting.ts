@@ -1,0 +1,44 @@
+import { systemClock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
+
+/** Node's longest timer; it only keeps the event loop alive. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** The clock's own timers let a process end, which a command that waits must not. */
+export async function rest(delayMs: number, signal: AbortSignal): Promise<void> {
+  const alive = setInterval(() => undefined, longestTimerMs);
+  try {
+    await systemClock.sleep(delayMs, signal);
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+const mostTries = 6;
+const firstDelayMs = 250;
+const longestDelayMs = 5_000;
+
+/**
+ * Repeats what is safe to repeat while the server is busy or cannot reach its storage, or the
+ * connection breaks; not when no server is there at all.
+ */
+export async function patiently<Result>(
+  work: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === mostTries || !(error instanceof Refusal) || !isPassing(error)) throw error;
+      const { retryAfterMs = Math.min(longestDelayMs, firstDelayMs * 2 ** tries) } = error.extra;
+      await rest(Math.min(retryAfterMs, longestDelayMs), signal);
+    }
+  }
+}
+
+function isPassing({ code, extra }: Refusal): boolean {
+  if (code === 'RATE_LIMITED' || code === 'STORAGE_UNAVAILABLE') return true;
+  const { cause } = extra;
+  return cause instanceof Error && 'code' in cause && cause.code === 'ECONNRESET';
+}

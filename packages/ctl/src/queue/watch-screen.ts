@@ -1,0 +1,70 @@
+import { humanCount } from '@millrace/kit/units';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { ageText, stateCell } from './queues.js';
+import { sparkline } from './sparkline.js';
+
+/** One look at one queue. */
+export interface Look {
+  readonly name: string;
+  readonly pending: number;
+  readonly inFlight: number;
+  readonly dead: number;
+  readonly oldestMs: number;
+  /** Undefined: not known to someone who is not its admin. */
+  readonly paused: boolean | undefined;
+  /** Callbacks since the server started; undefined without its metrics. */
+  readonly callbacks: number | undefined;
+}
+
+export interface Watched extends Look {
+  /** A second; undefined at the first look. */
+  readonly rate: number | undefined;
+  /** Rates of callbacks, or sizes of the backlog, the latest last. */
+  readonly course: readonly number[];
+}
+
+const narrowBars = 8;
+const wideBars = 40;
+const wideColumns = 120;
+/** Beyond this, looks are forgotten. */
+export const longestCourse = wideBars;
+
+/** The table of all queues, of which `mostRows` are shown. */
+export function watchScreen(watched: readonly Watched[], sheet: Sheet, mostRows: number): string {
+  if (watched.length === 0) return 'No queues yet. Make one with `ctl queue config set`.\n';
+  const isMeasured = watched.some(({ callbacks }) => callbacks !== undefined);
+  const width = sheet.columns >= wideColumns ? wideBars : narrowBars;
+  const titles = [
+    'QUEUE',
+    'STATE',
+    'PENDING',
+    'IN FLIGHT',
+    'DLQ',
+    'OLDEST',
+    isMeasured ? 'CALLS/S' : 'GROWS/S',
+    isMeasured ? 'CALLS' : 'BACKLOG',
+  ];
+  const rows = watched
+    .slice(0, mostRows)
+    .map((queue): Cell[] => [
+      queue.name,
+      queue.paused === undefined ? '' : stateCell(queue.paused),
+      queue.pending,
+      queue.inFlight,
+      queue.dead,
+      ageText(queue.oldestMs),
+      rateText(queue.rate, isMeasured),
+      sparkline(queue.course, width),
+    ]);
+  const hidden = watched.length - rows.length;
+  const more = hidden > 0 ? `and ${hidden} more: name those you want to see\n` : '';
+  const columns = titles.map((title) => ({ title }));
+  return renderTable(columns, rows, sheet) + more;
+}
+
+function rateText(rate: number | undefined, isMeasured: boolean): string {
+  if (rate === undefined) return '-';
+  const shown = Math.abs(rate) < 10 ? Math.round(rate * 10) / 10 : Math.round(rate);
+  const text = Math.abs(shown) < 10 ? String(shown) : humanCount(shown);
+  return !isMeasured && shown > 0 ? `+${text}` : text;
+}

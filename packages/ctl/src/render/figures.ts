@@ -1,0 +1,22 @@
+import { widthOf } from './text.js';
+
+const money = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
+
+/** `$1,234.50`; what is less than a cent and more than nothing says so. */
+export function dollars(usd: number): string {
+  return usd > 0 && usd < 0.005 ? '<$0.01' : money.format(usd);
+}
+
+/** Texts of one width, for a column of figures that are not plain numbers. */
+export function rightAligned(texts: readonly string[]): string[] {
+  const width = Math.max(0, ...texts.map(widthOf));
+  return texts.map((text) => ' '.repeat(width - widthOf(text)) + text);
+}
+
+/** Drawn with letters that every terminal has. What is above 0 shows; only the top is full. */
+export function barOf(value: number, top: number, cells: number): string {
+  if (top <= 0 || value <= 0) return '.'.repeat(cells);
+  const share = (Math.min(value, top) / top) * cells;
+  const filled = value >= top ? cells : Math.max(1, Math.min(cells - 1, Math.round(share)));
+  return `${'#'.repeat(filled)}${'.'.repeat(cells - filled)}`;
+}

@@ -1,0 +1,71 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { systemClock } from '@millrace/kit/clock';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import type { Tools } from '../registry.js';
+import { auditScreen } from './audit-screen.js';
+import { benchmarkScreen } from './benchmark-screen.js';
+import { savingsScreen } from './savings-screen.js';
+import { parseSince } from './since.js';
+
+export interface SavingsFlags extends DaemonFlags {
+  since?: string;
+  benchmark?: boolean;
+  audit?: boolean;
+  calibrate?: boolean;
+  calibrateMax?: string;
+}
+
+type SavingsReport = DaemonSchema<'SavingsReport'>;
+
+const usualCalibrateMax = 50;
+
+export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<void> {
+  const most = calibrateMaxOf(flags);
+  const query = queryOf(flags);
+  if (flags.calibrate) {
+    const { calibrateHere } = await import('./calibrating.js');
+    return calibrateHere({ most, data: flags.data }, tools);
+  }
+  const api = await daemonApi(flags, tools);
+  const report = await api.call('GET', `/api/v1/savings?${query}`);
+  if (!isSavingsReport(report)) {
+    throw new Refusal(
+      'UNAVAILABLE',
+      `${api.url} answers with no savings report. Is it another version of Millrace?`,
+    );
+  }
+  const { out, json } = tools.terminal;
+  out.write(json ? `${JSON.stringify(report, null, 2)}\n` : screenOf(report, flags, tools));
+}
+
+function screenOf(report: SavingsReport, flags: SavingsFlags, { terminal }: Tools): string {
+  if (flags.audit) return auditScreen(report, terminal.out);
+  if (flags.benchmark) return benchmarkScreen(report, terminal.out);
+  return savingsScreen(report, terminal.out);
+}
+
+function queryOf({ since, audit }: SavingsFlags): URLSearchParams {
+  const from = since === undefined ? undefined : parseSince(since, systemClock.now());
+  return new URLSearchParams({
+    ...(from && { since: from.text }),
+    bucket: from?.bucket ?? 'day',
+    ...(audit && { samples: '1' }),
+  });
+}
+
+function calibrateMaxOf({ calibrateMax: text }: SavingsFlags): number {
+  if (text === undefined) return usualCalibrateMax;
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
+  throw new UsageError(`--calibrate-max must be a number from 1 to 9999, not "${text}".`);
+}
+
+function isSavingsReport(value: unknown): value is SavingsReport {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'axes' in value &&
+    'features' in value &&
+    Array.isArray(value.features)
+  );
+}

@@ -1,0 +1,33 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { systemClock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
+import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import type { Tools } from '../registry.js';
+import { parseSince } from '../savings/since.js';
+import { insightsScreen } from './insights-screen.js';
+
+type Insights = DaemonSchema<'Insights'>;
+
+export async function showInsights(
+  { since, ...flags }: DaemonFlags & { since?: string },
+  tools: Tools,
+): Promise<void> {
+  const from = since === undefined ? undefined : parseSince(since, systemClock.now()).text;
+  const query = from === undefined ? '' : `?since=${encodeURIComponent(from)}`;
+  const api = await daemonApi(flags, tools);
+  const insights = await api.call('GET', `/api/v1/insights${query}`);
+  if (!isInsights(insights)) {
+    throw new Refusal(
+      'UNAVAILABLE',
+      `${api.url} answers with no insights. Is it another version of Millrace?`,
+    );
+  }
+  const { out, json } = tools.terminal;
+  out.write(json ? `${JSON.stringify(insights, null, 2)}\n` : insightsScreen(insights, out));
+}
+
+function isInsights(value: unknown): value is Insights {
+  if (typeof value !== 'object' || value === null) return false;
+  const { durations, busiest_hours: hours, error_rates: rates } = value as Partial<Insights>;
+  return durations !== undefined && Array.isArray(hours) && Array.isArray(rates);
+}

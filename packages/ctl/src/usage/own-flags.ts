@@ -1,0 +1,18 @@
+import type { Command } from 'commander';
+import type { CtlCommand } from '../command.js';
+
+/**
+ * For a group that is itself a command: its flags stand before the name of a subcommand, which
+ * may have flags of the same names behind it, and are not among those that help calls global.
+ */
+export function keepFlagsApart(group: CtlCommand): CtlCommand {
+  return group.enablePositionalOptions().configureHelp({
+    ...group.configureHelp(),
+    visibleGlobalOptions: (command: Command) =>
+      rootOf(command).options.filter(({ long, hidden }) => long !== '--version' && !hidden),
+  });
+}
+
+function rootOf(command: Command): Command {
+  return command.parent ? rootOf(command.parent) : command;
+}

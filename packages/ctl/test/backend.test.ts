@@ -1,0 +1,186 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DaemonServer, faultsOf } from './daemon-server.js';
+import { FakeDaemon } from './fake-daemon.js';
+import { startCtl } from './run-ctl.js';
+
+const server = new DaemonServer();
+beforeAll(async () => {
+  server.install('claude');
+  server.install('codex');
+  await server.start();
+});
+afterAll(() => server.remove());
+
+describe('with a daemon', () => {
+  test('list shows every known command line and the thinking mode, at any width', async () => {
+    await server.json(['backend', 'tier', 'claude', 'subscription']);
+    await server.json(['backend', 'default', 'claude']);
+    const screens = [];
+    for (const COLUMNS of ['80', '140']) {
+      const { code, out, err } = await server.ctl(['backend', 'list'], { COLUMNS });
+      expect([code, err]).toEqual([0, '']);
+      screens.push(out);
+    }
+    expect(screens[0]).toBe(
+      `
+ID            INSTALLED  TIER          DEFAULT  ENABLED  LIMITED
+agy           no         unclassified  no       yes      no
+aider         no         unclassified  no       yes      no
+amp           no         unclassified  no       yes      no
+auggie        no         unclassified  no       yes      no
+claude        yes        subscription  yes      yes      no
+codex         yes        unclassified  no       yes      no
+copilot       no         unclassified  no       yes      no
+crush         no         unclassified  no       yes      no
+cursor-agent  no         unclassified  no       yes      no
+droid         no         unclassified  no       yes      no
+gemini        no         unclassified  no       yes      no
+goose         no         unclassified  no       yes      no
+kimi          no         unclassified  no       yes      no
+kiro-cli      no         unclassified  no       yes      no
+local         no         local         no       yes      no
+opencode      no         unclassified  no       yes      no
+qwen          no         unclassified  no       yes      no
+Thinking mode: free_plus_local
+`.slice(1),
+    );
+    expect(screens[1]).toBe(screens[0]);
+    const alias = await server.ctl(['backend', 'ls']);
+    expect(alias.out).toBe(screens[0]);
+  });
+
+  test('--json is what the REST API answers', async () => {
+    const registry = await server.json(['backend', 'list']);
+    expect(faultsOf('Registry', registry)).toEqual([]);
+    expect(registry.backends).toHaveLength(17);
+    const row = await server.json(['backend', 'tier', 'codex', 'pay_per_use']);
+    expect(faultsOf('BackendRow', row)).toEqual([]);
+    expect(row).toMatchObject({ id: 'codex', tier: 'pay_per_use' });
+    const chosen = await server.json(['backend', 'default', 'codex']);
+    expect(faultsOf('Registry', chosen)).toEqual([]);
+    expect(chosen.backends.filter((each: any) => each.default)).toMatchObject([{ id: 'codex' }]);
+    const settings = await server.json(['backend', 'thinking-mode', 'local_only']);
+    expect(faultsOf('Settings', settings)).toEqual([]);
+    expect(settings.internal_thinking_mode).toBe('local_only');
+  });
+
+  test('each change is told in a sentence', async () => {
+    const lines: [string[], string][] = [
+      [['tier', 'codex', 'free'], 'The tier of codex is free now.\n'],
+      [['disable', 'codex'], 'codex is disabled now.\n'],
+      [['enable', 'codex'], 'codex is enabled now.\n'],
+      [['default', 'codex'], 'The default is codex now.\n'],
+      [['thinking-mode', 'free_plus_local'], 'The thinking mode is free_plus_local now.\n'],
+    ];
+    for (const [args, out] of lines) {
+      expect(await server.ctl(['backend', ...args])).toMatchObject({ code: 0, out, err: '' });
+    }
+  });
+
+  test('rescan sees what came and what went, and keeps the tiers', async () => {
+    server.install('gemini');
+    rmSync(join(server.home, 'bin', 'codex'));
+    const { code, out } = await server.ctl(['backend', 'rescan']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^codex +no +free +yes +yes +no$/m);
+    expect(out).toMatch(/^gemini +yes +unclassified +no +yes +no$/m);
+    expect(out).toMatch(/\nThinking mode: free_plus_local\n2 of 17 are installed\.\n$/);
+    const registry = await server.json(['backend', 'rescan']);
+    expect(faultsOf('Registry', registry)).toEqual([]);
+  });
+
+  test('what the daemon refuses is exit code 1, with its code under --json', async () => {
+    const cases: [string[], string, string][] = [
+      [['tier', 'cladue', 'free'], 'BACKEND_NOT_FOUND', '"cladue"; did you mean "claude"?'],
+      [['enable', 'nothing-like-it'], 'BACKEND_NOT_FOUND', 'there are agy, aider,'],
+      [['default', 'kodex'], 'BACKEND_NOT_FOUND', 'did you mean "codex"?'],
+      [['default', 'local'], 'BACKEND_NOT_ELIGIBLE', ''],
+      [['default', 'amp'], 'BACKEND_NOT_ELIGIBLE', 'not installed'],
+      [['tier', 'local', 'free'], 'INVALID_REQUEST', ''],
+      [['disable', '../default'], 'BACKEND_NOT_FOUND', '"../default"'],
+    ];
+    for (const [args, code, text] of cases) {
+      const plain = await server.ctl(['backend', ...args]);
+      expect([plain.code, plain.out], args.join(' ')).toEqual([1, '']);
+      expect(plain.err).toContain(text);
+      const json = await server.ctl(['backend', ...args, '--json']);
+      expect([json.code, json.out]).toEqual([1, '']);
+      expect(JSON.parse(json.err).error).toMatchObject({ code });
+    }
+  });
+
+  test('a wrong word is exit code 2, before anything is asked', async () => {
+    const cases: [string[], string][] = [
+      [['tier', 'claude', 'local'], 'Allowed choices are free, subscription, pay_per_use'],
+      [['tier', 'claude'], "missing required argument 'tier'"],
+      [['thinking-mode', 'paid'], 'Allowed choices are local_only, free_plus_local'],
+      [['rescn'], "unknown command 'rescn'. Did you mean rescan?"],
+      [[], "'ctl backend' needs one of: list, rescan, tier, default"],
+      [['list', '--url', 'nowhere'], '--url must be a URL such as http://127.0.0.1:8765'],
+    ];
+    for (const [args, text] of cases) {
+      const { code, out, err } = await server.ctl(['backend', ...args]);
+      expect([code, out], args.join(' ')).toEqual([2, '']);
+      expect(err).toContain(text);
+    }
+  });
+});
+
+test('list loads nothing that is slow to load', async () => {
+  // Node's own note of every file that it ran.
+  const notes = join(server.home, 'notes');
+  expect((await server.ctl(['backend', 'list'], { NODE_V8_COVERAGE: notes })).code).toBe(0);
+  const [note] = readdirSync(notes);
+  const { result } = JSON.parse(readFileSync(join(notes, note!), 'utf8'));
+  const files: string[] = result.map(({ url }: { url: string }) => url);
+  expect(files.some((file) => file.includes('/ctl/dist/backend/backends.js'))).toBe(true);
+  const slow =
+    /node_modules\/(?!commander)|\/daemon\/dist\/|\/contract\/dist\/|\/kit\/dist\/(?!errors|config\/nearest)/;
+  expect(files.filter((file) => slow.test(file))).toEqual([]);
+});
+
+describe('finding the daemon', () => {
+  test('by --url, by MILLRACE_URL and by the data directory', async () => {
+    const nowhere = { HOME: '/nonexistent' };
+    const ways: [string[], Record<string, string>][] = [
+      [['--url', server.url], nowhere],
+      [[], { ...nowhere, MILLRACE_URL: server.url }],
+      [['--data', server.data], nowhere],
+      [[], { ...nowhere, MILLRACE_DATA_DIR: server.data }],
+      [[], { HOME: server.home }],
+    ];
+    for (const [args, env] of ways) {
+      const { code, err } = await startCtl(['backend', 'list', ...args], env).ended;
+      expect({ code, err }, args.join(' ')).toEqual({ code: 0, err: '' });
+    }
+  });
+
+  test('without one it says how to start one', async () => {
+    const url = 'http://127.0.0.1:1';
+    const { code, out, err } = await server.ctl(['backend', 'list', '--url', url]);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toBe(
+      `ctl: no daemon answers at ${url} (nothing listens there). ` +
+        'Start one with `ctl daemon serve`, or name another with --url.\n',
+    );
+    const json = await server.ctl(['backend', 'list', '--url', url, '--json']);
+    expect(JSON.parse(json.err).error.code).toBe('UNAVAILABLE');
+  });
+
+  test('what answers but is no daemon is told apart', async () => {
+    const fake = await FakeDaemon.start();
+    for (const reply of [
+      { body: '<html>' },
+      { status: 404, body: 'no' },
+      { status: 502, body: {} },
+    ]) {
+      fake.reply = reply;
+      const { code, err } = await server.ctl(['backend', 'list', '--url', fake.url]);
+      expect(code).toBe(1);
+      expect(err).toContain('but not as a Millrace daemon does');
+    }
+    await fake.stop();
+  });
+});

@@ -1,0 +1,62 @@
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import type { IncomingHttpHeaders } from 'node:http';
+import { fail } from '../core/refusals.js';
+import { mcpServer, type McpParts } from './server.js';
+import { isReadOnly } from './tools.js';
+
+export interface McpCall extends McpParts {
+  access: 'full' | 'read_only';
+}
+
+export interface McpAnswer {
+  status: number;
+  /** JSON-RPC; undefined where there is nothing to say. */
+  body: object | undefined;
+}
+
+const passedOn = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-session-id'];
+
+/**
+ * Answers one POST of the streamable HTTP transport. The server keeps no sessions, so each message
+ * has a server of its own, which costs little, and no client can see or stop another's.
+ */
+export async function answerMcp(
+  { access, call, ...parts }: McpCall,
+  headers: IncomingHttpHeaders,
+  message: unknown,
+): Promise<McpAnswer> {
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  const server = mcpServer({
+    ...parts,
+    call: (request, tool) => {
+      if (access === 'full' || isReadOnly(tool)) return call(request, tool);
+      throw fail('FORBIDDEN', `A read-only token may not use ${tool.name}: use the other one.`);
+    },
+  });
+  await server.connect(transport);
+  try {
+    const answer = await transport.handleRequest(requestOf(headers), { parsedBody: message });
+    if (answer.status === 406) {
+      throw fail(
+        'NOT_ACCEPTABLE',
+        'Send Accept: application/json, text/event-stream: the protocol asks for both.',
+      );
+    }
+    const text = await answer.text();
+    return {
+      status: answer.status,
+      body: text === '' ? undefined : (JSON.parse(text) as object),
+    };
+  } finally {
+    await server.close();
+  }
+}
+
+function requestOf(headers: IncomingHttpHeaders): Request {
+  const passed = new Headers();
+  for (const name of passedOn) {
+    const value = headers[name];
+    if (typeof value === 'string') passed.set(name, value);
+  }
+  return new Request('http://localhost/mcp', { method: 'POST', headers: passed });
+}

@@ -1,0 +1,85 @@
+import { openApiDocument } from '@millrace/contract/documents';
+import { DocumentSchemas, schemaRef, type Check, type OpenApiDocument } from '@millrace/kit/http';
+import type { Tool, ToolArgument } from './tools.js';
+
+type JsonSchema = Record<string, unknown>;
+
+/** The root of a tool's schema is an object, as the protocol demands. */
+export interface ObjectSchema extends JsonSchema {
+  type: 'object';
+}
+
+/** The arguments of a tool, for clients to read. */
+export function inputSchemaOf({ input }: Tool): ObjectSchema {
+  const properties = Object.entries(input).map(([name, argument]) => [
+    name,
+    {
+      ...('contract' in argument ? standalone(argument.contract) : argument.schema),
+      description: argument.description,
+    },
+  ]);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties) as JsonSchema,
+    required: neededOf(input),
+    additionalProperties: false,
+  };
+}
+
+/** The structured content of a tool, for clients to hold answers against. */
+export function outputSchemaOf({ output }: Tool): ObjectSchema {
+  const schema = standalone(output.contract);
+  if (schema['type'] !== 'object') throw new Error(`${output.contract} is not an object`);
+  return schema as ObjectSchema;
+}
+
+/** Holds the arguments of each tool against the contract. */
+export function argumentChecks(tools: readonly Tool[]): ReadonlyMap<string, Check> {
+  const document = openApiDocument('daemon') as unknown as OpenApiDocument;
+  const schemas = new DocumentSchemas(document);
+  const schemaOf = (argument: ToolArgument) =>
+    'contract' in argument
+      ? { $ref: schemaRef(`/components/schemas/${argument.contract}`) }
+      : argument.schema;
+  return new Map(
+    tools.map(({ name, input }) => {
+      const properties = Object.entries(input).map(([argument, schema]) => [
+        argument,
+        schemaOf(schema),
+      ]);
+      return [
+        name,
+        schemas.of({
+          type: 'object',
+          properties: Object.fromEntries(properties) as JsonSchema,
+          required: neededOf(input),
+          additionalProperties: false,
+        }),
+      ];
+    }),
+  );
+}
+
+function neededOf(input: Tool['input']): string[] {
+  return Object.keys(input).filter((name) => input[name]!.isOptional !== true);
+}
+
+/** A schema of the contract with everything it refers to put in place. */
+function standalone(name: string): JsonSchema {
+  const schema = openApiDocument('daemon').components.schemas[name];
+  if (!schema) throw new Error(`The contract has no schema ${name}`);
+  return inlined(schema) as JsonSchema;
+}
+
+const prefix = '#/components/schemas/';
+
+function inlined(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inlined);
+  if (typeof value !== 'object' || value === null) return value;
+  const { $ref: ref, ...rest } = value as JsonSchema;
+  const members = Object.entries(rest).filter(([key]) => !key.startsWith('x-'));
+  const own = Object.fromEntries(members.map(([key, member]) => [key, inlined(member)]));
+  if (typeof ref !== 'string') return own;
+  // What stands beside a reference, such as a description of this place, counts more.
+  return { ...standalone(ref.slice(prefix.length)), ...own };
+}

@@ -1,0 +1,77 @@
+import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+  type CallToolResult,
+} from '@modelcontextprotocol/sdk/types.js';
+import { argumentChecks, inputSchemaOf, outputSchemaOf } from './schemas.js';
+import { tools, type Tool, type ToolRequest } from './tools.js';
+
+export interface McpParts {
+  version: string;
+  /** Carries out what a tool asks for; a refusal is thrown as a `Refusal`. */
+  call: (request: ToolRequest, tool: Tool) => Promise<object>;
+  log: Log;
+}
+
+/** Made when the first client comes: the schemas of the contract are slow to compile. */
+let made: { listed: object[]; checks: ReturnType<typeof argumentChecks> } | undefined;
+
+function shared() {
+  return (made ??= { listed: tools.map(listed), checks: argumentChecks(tools) });
+}
+
+/** The tools as a server of the Model Context Protocol, to be connected to a transport. */
+export function mcpServer({ version, call, log }: McpParts): Server {
+  const server = new Server(
+    { name: 'millrace', title: 'Millrace agent daemon', version },
+    { capabilities: { tools: {} } },
+  );
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: shared().listed as never }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
+    const tool = tools.find(({ name }) => name === params.name);
+    if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool "${params.name}"`);
+    const args: unknown = params.arguments ?? {};
+    const check = shared().checks.get(tool.name)!;
+    if (!check.accepts(args)) return errorResult(faultsText(check.faults(args)));
+    try {
+      const result = await call(tool.request(args as Record<string, string>), tool);
+      return {
+        content: [{ type: 'text', text: JSON.stringify(result) }],
+        structuredContent: result as Record<string, unknown>,
+      };
+    } catch (error) {
+      if (error instanceof Refusal) return errorResult(`${error.code}: ${error.detail}`);
+      // The command line cannot do its part, and says what its user should do.
+      if (error instanceof UsageError) return errorResult(error.message);
+      log.error({ err: error, tool: tool.name }, `a tool met a bug: ${messageOf(error)}`);
+      return errorResult('INTERNAL: Internal error');
+    }
+  });
+  return server;
+}
+
+function listed(tool: Tool): object {
+  const { name, title, description, annotations } = tool;
+  return {
+    name,
+    title,
+    description,
+    annotations: { title, ...annotations },
+    inputSchema: inputSchemaOf(tool),
+    outputSchema: outputSchemaOf(tool),
+  };
+}
+
+function faultsText(faults: readonly { pointer: string; message: string }[]): string {
+  const each = faults.map(({ pointer, message }) => `${pointer || 'The arguments'} ${message}`);
+  return `INVALID_REQUEST: ${each.join('; ')}`;
+}
+
+function errorResult(text: string): CallToolResult {
+  return { isError: true, content: [{ type: 'text', text }] };
+}

@@ -1,0 +1,15 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { fail } from '../core/refusals.js';
+import type { DaemonContext } from './context.js';
+
+/** Patterns in the history of the agents' sessions. */
+export async function getInsights(
+  { insights }: DaemonContext,
+  { since }: { since: string | undefined },
+): Promise<DaemonSchema<'Insights'>> {
+  if (insights) return insights.insights(since);
+  throw fail(
+    'FEATURE_DISABLED',
+    'The setting insights is off. Set insights to true and start the daemon again.',
+  );
+}

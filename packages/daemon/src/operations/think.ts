@@ -1,0 +1,11 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { DaemonContext } from './context.js';
+
+/** Answers a prompt on a free or local backend, or says gracefully that none could. */
+export function think(
+  { thinker }: DaemonContext,
+  { prompt }: DaemonSchema<'ThinkRequest'>,
+  signal: AbortSignal,
+): Promise<DaemonSchema<'ThinkResult'>> {
+  return thinker.think(prompt, signal);
+}

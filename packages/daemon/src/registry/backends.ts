@@ -1,0 +1,143 @@
+import { nearest } from '@millrace/kit/nearest';
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { Clock } from '@millrace/kit/clock';
+import {
+  byId,
+  isLocal,
+  localId,
+  rowOf,
+  type Backend,
+  type Detection,
+  type RegistryState,
+  type Settings,
+  type ThinkingMode,
+} from '../core/backend.js';
+import {
+  reconcile,
+  withCooldown,
+  withDefault,
+  withPreferences,
+  type Preferences,
+} from '../core/changes.js';
+import type { Registry } from '../storage/registry.js';
+import { fail } from '../core/refusals.js';
+import { SharedRuns } from './shared-runs.js';
+
+export interface BackendsParts {
+  registry: Registry;
+  clock: Clock;
+  /** The ids of the command lines that are known now. */
+  knownIds: readonly string[];
+  detect: () => Promise<Detection[]>;
+}
+
+/** The backends of this machine: what is there, and what people and the router said about it. */
+export class Backends {
+  readonly #parts: BackendsParts;
+  readonly #known: ReadonlySet<string>;
+  readonly #scans: SharedRuns<RegistryState>;
+
+  constructor(parts: BackendsParts) {
+    this.#parts = parts;
+    this.#known = new Set([...parts.knownIds, localId]);
+    this.#scans = new SharedRuns(() => this.#scan());
+  }
+
+  /** Without rows of command lines that the config no longer names; their preferences are kept. */
+  async read(): Promise<RegistryState> {
+    return this.#visible(await this.#parts.registry.read());
+  }
+
+  async rescan(): Promise<RegistryState> {
+    return this.#visible(await this.#scans.run());
+  }
+
+  async setDefault(id: string): Promise<RegistryState> {
+    const { state } = await this.#parts.registry.change((before) => {
+      this.#checkEligible(this.#find(before, id));
+      return { state: withDefault(before, id), result: undefined };
+    });
+    return this.#visible(state);
+  }
+
+  async update(id: string, preferences: Preferences): Promise<Backend> {
+    const { result } = await this.#parts.registry.change((before) => {
+      const backend = this.#find(before, id);
+      if (isLocal(backend) && preferences.tier !== undefined) {
+        const errors = [{ pointer: '/tier', message: 'cannot be changed for the backend local' }];
+        throw fail('INVALID_REQUEST', 'The tier of the backend "local" cannot be changed.', {
+          errors,
+        });
+      }
+      if (isNothing(preferences)) return { state: before, result: backend };
+      const state = withPreferences(before, id, preferences);
+      return { state, result: this.#find(state, id) };
+    });
+    return result;
+  }
+
+  async setThinkingMode(mode: ThinkingMode): Promise<Settings> {
+    const { state } = await this.#parts.registry.change((before) => {
+      const settings = { ...before.settings, internal_thinking_mode: mode };
+      return { state: { ...before, settings }, result: undefined };
+    });
+    return state.settings;
+  }
+
+  /** Has the router pass the backend over until then. */
+  async limit(id: string, until: number): Promise<void> {
+    await this.#parts.registry.change((before) => ({
+      state: withCooldown(before, id, until),
+      result: undefined,
+    }));
+  }
+
+  /** The registry as callers see it. */
+  document({ backends, settings }: RegistryState): DaemonSchema<'Registry'> {
+    const now = this.#parts.clock.now();
+    return { backends: backends.toSorted(byId).map((each) => rowOf(each, now)), settings };
+  }
+
+  row(backend: Backend): DaemonSchema<'BackendRow'> {
+    return rowOf(backend, this.#parts.clock.now());
+  }
+
+  async #scan(): Promise<RegistryState> {
+    const detections = await this.#parts.detect();
+    const { state } = await this.#parts.registry.change((before, now) => ({
+      state: reconcile(before, detections, now),
+      result: undefined,
+    }));
+    return state;
+  }
+
+  #visible(state: RegistryState): RegistryState {
+    return { ...state, backends: state.backends.filter(({ id }) => this.#known.has(id)) };
+  }
+
+  #find(state: RegistryState, id: string): Backend {
+    const { backends } = this.#visible(state);
+    const found = backends.find((backend) => backend.id === id);
+    if (found) return found;
+    const meant = nearest(
+      id,
+      backends.map((backend) => backend.id),
+    );
+    const hint = meant === undefined ? 'GET /api/v1/backends lists them' : `did you mean ${meant}?`;
+    throw fail('BACKEND_NOT_FOUND', `There is no backend "${id.slice(0, 64)}": ${hint}`);
+  }
+
+  #checkEligible(backend: Backend): void {
+    const { id } = backend;
+    const refuse = (why: string) => fail('BACKEND_NOT_ELIGIBLE', `The backend "${id}" ${why}`);
+    if (isLocal(backend)) throw refuse('is the local model, which is never the default.');
+    if (!backend.installed) {
+      throw refuse('is not installed: install it and run `ctl backend rescan`.');
+    }
+    if (!backend.enabled) throw refuse(`is disabled: run \`ctl backend enable ${id}\` first.`);
+  }
+}
+
+function isNothing({ tier, enabled }: Preferences): boolean {
+  return tier === undefined && enabled === undefined;
+}

@@ -1,0 +1,76 @@
+import { features, type Entry, type Feature } from './entry.js';
+
+/** A row of the ledger, without the texts that no figure needs. */
+export interface Row {
+  at: number;
+  feature: Feature;
+  rawBytes: number;
+  keptBytes: number;
+  outputBytes: number;
+  rawTokens: number;
+  keptTokens: number;
+  outputTokens: number;
+  /** The tokens were counted, not derived from bytes. */
+  isMeasured: boolean;
+}
+
+const numbersPerRow = 7;
+
+/**
+ * Every row of the ledger in memory, in 58 bytes each: a million savings, which is years of them,
+ * take less than a photograph.
+ */
+export class Columns {
+  #numbers = new Float64Array(numbersPerRow * 256);
+  #kinds = new Uint8Array(2 * 256);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  clear(): void {
+    this.#length = 0;
+  }
+
+  add(entry: Entry): void {
+    if (this.#length * 2 === this.#kinds.length) this.#grow();
+    const { at, rawBytes, keptBytes, outputBytes, rawTokens, keptTokens, outputTokens } = entry;
+    this.#numbers.set(
+      [at, rawBytes, keptBytes, outputBytes, rawTokens, keptTokens, outputTokens],
+      this.#length * numbersPerRow,
+    );
+    const isMeasured = entry.basis === 'MEASURED' || rawBytes + keptBytes === 0;
+    this.#kinds.set([features.indexOf(entry.feature), isMeasured ? 1 : 0], this.#length * 2);
+    this.#length += 1;
+  }
+
+  /** Calls back with every row from `since` on. The row is only valid during the call. */
+  each(since: number, visit: (row: Row) => void): void {
+    const row = {} as Row;
+    for (let index = 0; index < this.#length; index++) {
+      const start = index * numbersPerRow;
+      const at = this.#numbers[start]!;
+      if (at < since) continue;
+      row.at = at;
+      row.rawBytes = this.#numbers[start + 1]!;
+      row.keptBytes = this.#numbers[start + 2]!;
+      row.outputBytes = this.#numbers[start + 3]!;
+      row.rawTokens = this.#numbers[start + 4]!;
+      row.keptTokens = this.#numbers[start + 5]!;
+      row.outputTokens = this.#numbers[start + 6]!;
+      row.feature = features[this.#kinds[index * 2]!]!;
+      row.isMeasured = this.#kinds[index * 2 + 1] === 1;
+      visit(row);
+    }
+  }
+
+  #grow(): void {
+    const numbers = new Float64Array(this.#numbers.length * 2);
+    numbers.set(this.#numbers);
+    this.#numbers = numbers;
+    const kinds = new Uint8Array(this.#kinds.length * 2);
+    kinds.set(this.#kinds);
+    this.#kinds = kinds;
+  }
+}

@@ -1,0 +1,120 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { formatTimestamp, parseTimestamp } from '@millrace/kit/units';
+
+export type Feature = DaemonSchema<'SavingsFeature'>;
+
+/** In the order of the report. */
+export const features = [
+  'check',
+  'git',
+  'compact',
+  'llm_offload',
+] as const satisfies readonly Feature[];
+
+/**
+ * What token figures rest on: a ratio of bytes to tokens, calibrated or not, or a count by the
+ * provider itself.
+ */
+export type EntryBasis = DaemonSchema<'Basis'> | 'MEASURED';
+
+/** One saving: what there was, and what of it entered a model. */
+export interface Entry {
+  /** Unix milliseconds. */
+  at: number;
+  feature: Feature;
+  agentId: string | null;
+  repo: string | null;
+  rawBytes: number;
+  keptBytes: number;
+  rawTokens: number;
+  keptTokens: number;
+  basis: EntryBasis;
+  /** How much of the raw text a model would have written: it has a price of its own. */
+  outputBytes: number;
+  outputTokens: number;
+}
+
+/** The entry as a line of the ledger, without the line break. */
+export function lineOf(entry: Entry): string {
+  return JSON.stringify({
+    ts: formatTimestamp(entry.at),
+    feature: entry.feature,
+    agent_id: entry.agentId,
+    repo: entry.repo,
+    raw_bytes: entry.rawBytes,
+    kept_bytes: entry.keptBytes,
+    raw_tokens: entry.rawTokens,
+    kept_tokens: entry.keptTokens,
+    basis: entry.basis,
+    ...(entry.feature === 'llm_offload' && {
+      output_bytes: entry.outputBytes,
+      output_tokens: entry.outputTokens,
+    }),
+  });
+}
+
+/** Reads a line back; undefined when it is torn, damaged, or of a feature not known here. */
+export function entryOf(line: string): Entry | undefined {
+  const fields = fieldsOf(line);
+  if (!fields) return undefined;
+  const at = timeOf(fields['ts']);
+  const feature = features.find((each) => each === fields['feature']);
+  if (at === undefined || !feature) return undefined;
+  const amounts = amountsOf(fields);
+  if (!amounts) return undefined;
+  const { basis } = fields;
+  return {
+    at,
+    feature,
+    agentId: textOf(fields['agent_id']),
+    repo: textOf(fields['repo']),
+    ...amounts,
+    basis: basis === 'CALIBRATED' || basis === 'MEASURED' ? basis : 'HEURISTIC',
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fieldsOf(line: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+type Amounts = Pick<
+  Entry,
+  'rawBytes' | 'keptBytes' | 'rawTokens' | 'keptTokens' | 'outputBytes' | 'outputTokens'
+>;
+
+function amountsOf(fields: Fields): Amounts | undefined {
+  const amounts = {
+    rawBytes: amountOf(fields['raw_bytes']),
+    keptBytes: amountOf(fields['kept_bytes']),
+    rawTokens: amountOf(fields['raw_tokens']),
+    keptTokens: amountOf(fields['kept_tokens']),
+    outputBytes: amountOf(fields['output_bytes'] ?? 0),
+    outputTokens: amountOf(fields['output_tokens'] ?? 0),
+  };
+  const isWhole = Object.values(amounts).every((amount) => amount !== undefined);
+  return isWhole ? (amounts as Amounts) : undefined;
+}
+
+function amountOf(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function timeOf(value: unknown): number | undefined {
+  if (typeof value !== 'string') return undefined;
+  try {
+    return parseTimestamp(value);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,126 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { systemCode } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+import { SharedRuns } from '../registry/shared-runs.js';
+import { Columns } from './columns.js';
+import { entryOf } from './entry.js';
+
+const chunkBytes = 1_048_576;
+/** No line of ours comes near it; what is longer is damage and must not fill the memory. */
+const longestLineBytes = 65_536;
+const lineBreak = 0x0a;
+
+/** Reads the ledger, and each time after the first only what has been appended since. */
+export class Ledger {
+  readonly #columns = new Columns();
+  readonly #reading = new SharedRuns(() => this.#readOn());
+  /** Where the first line begins that is not in the columns yet. */
+  #offset = 0;
+  #inode = 0;
+  #broken = 0;
+
+  constructor(
+    private readonly file: string,
+    private readonly log: Log,
+  ) {}
+
+  /** Lines that could not be read so far. */
+  get broken(): number {
+    return this.#broken;
+  }
+
+  /** All rows there are now. */
+  async rows(): Promise<Columns> {
+    await this.#reading.run();
+    return this.#columns;
+  }
+
+  async #readOn(): Promise<void> {
+    let handle: FileHandle;
+    try {
+      handle = await open(this.file, 'r');
+    } catch (error) {
+      if (!['ENOENT', 'ENOTDIR'].includes(systemCode(error))) throw error;
+      return this.#startOver(0);
+    }
+    try {
+      const { ino, size } = await handle.stat();
+      // Somebody has put another file in its place, or cut it.
+      if (ino !== this.#inode || size < this.#offset) this.#startOver(ino);
+      await this.#readFrom(handle);
+    } finally {
+      await handle.close();
+    }
+  }
+
+  #startOver(inode: number): void {
+    this.#columns.clear();
+    this.#offset = 0;
+    this.#inode = inode;
+    this.#broken = 0;
+  }
+
+  async #readFrom(handle: FileHandle): Promise<void> {
+    const buffer = Buffer.allocUnsafe(chunkBytes);
+    let rest: Buffer = Buffer.alloc(0);
+    // The bytes of a line that is too long are passed over as they come.
+    let isTooLong = false;
+    for (;;) {
+      const position = this.#offset + rest.length;
+      const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position);
+      if (bytesRead === 0) break;
+      const bytes = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+      const end = bytes.lastIndexOf(lineBreak) + 1;
+      if (end > 0) {
+        isTooLong = this.#take(bytes.subarray(0, end), isTooLong);
+        this.#offset += end;
+      }
+      rest = bytes.subarray(end);
+      if (rest.length > longestLineBytes) {
+        isTooLong = true;
+        this.#offset += rest.length;
+        rest = Buffer.alloc(0);
+      }
+    }
+    if (!isTooLong) this.#takeLast(rest);
+  }
+
+  /** Whole lines; the first one is the end of a line that is too long if so told. */
+  #take(lines: Buffer, startsInTooLong: boolean): false {
+    let isSkipped = startsInTooLong;
+    for (let start = 0; start < lines.length;) {
+      const end = lines.indexOf(lineBreak, start);
+      if (end - start > longestLineBytes) isSkipped = true;
+      if (isSkipped) this.#reportBroken(this.#offset + start);
+      else if (end > start) this.#takeLine(lines.subarray(start, end), start);
+      isSkipped = false;
+      start = end + 1;
+    }
+    return false;
+  }
+
+  #takeLine(line: Buffer, start: number): void {
+    const entry = entryOf(line.toString('utf8'));
+    if (entry) this.#columns.add(entry);
+    else this.#reportBroken(this.#offset + start);
+  }
+
+  /**
+   * The last line may still be under way, or was torn by a crash: then it is no JSON, for no part
+   * of an object is one, and is left for the next time. If it is whole, only its end is missing.
+   */
+  #takeLast(line: Buffer): void {
+    const entry = line.length === 0 ? undefined : entryOf(line.toString('utf8'));
+    if (!entry) return;
+    this.#columns.add(entry);
+    this.#offset += line.length;
+  }
+
+  #reportBroken(offset: number): void {
+    this.#broken += 1;
+    this.log.warn(
+      { file: this.file, offset },
+      'a line of the savings ledger cannot be read and is passed over',
+    );
+  }
+}

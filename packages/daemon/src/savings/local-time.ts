@@ -1,0 +1,108 @@
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+/** Local midnight lies within these of midnight in UTC, wherever one is. */
+const [mostBeforeMs, mostAfterMs] = [15 * hourMs, 13 * hourMs];
+
+const mostKnown = 10_000;
+
+/** Days and hours as the clock on the wall counts them, also when it is set forward or back. */
+export class LocalTime {
+  readonly #format: Intl.DateTimeFormat;
+  readonly #known = new Map<number, number>();
+
+  /** The zone of this machine unless told. */
+  constructor(zone?: string) {
+    this.#format = new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+  }
+
+  /** What the wall shows, as if that were UTC. */
+  wall(at: number): number {
+    return at + this.#offset(at);
+  }
+
+  /** `2026-01-15`. */
+  dayLabel(at: number): string {
+    return new Date(this.wall(at)).toISOString().slice(0, 10);
+  }
+
+  /** `2026-01-15 09:00`. */
+  hourLabel(at: number): string {
+    return new Date(this.wall(at)).toISOString().slice(0, 16).replace('T', ' ');
+  }
+
+  startOfHour(at: number): number {
+    return at - (this.wall(at) % hourMs);
+  }
+
+  /** The end of the hour that is under way. A zone that moves by half an hour has a short one. */
+  nextHour(at: number): number {
+    return at + hourMs - (this.wall(at) % hourMs);
+  }
+
+  /** Counts days of the calendar; `startOfDay` is its way back. */
+  dayNumber(at: number): number {
+    return Math.floor(this.wall(at) / dayMs);
+  }
+
+  /** The first moment of a day: not always midnight, and not always 24 hours after the last. */
+  startOfDay(dayNumber: number): number {
+    const midnight = dayNumber * dayMs;
+    const [early, late] = [midnight - mostBeforeMs, midnight + mostAfterMs];
+    const [before, after] = [this.#offset(early), this.#offset(late)];
+    const start = midnight - before;
+    if (before === after || this.#offset(start) === before) return start;
+    // The clock is set on this day, at midnight or before it.
+    const changed = midnight - after;
+    return this.#offset(changed) === after ? changed : this.#changeBetween(early, late);
+  }
+
+  /** How far the wall is ahead of UTC. */
+  #offset(at: number): number {
+    const day = Math.floor(at / dayMs);
+    const start = this.#offsetAtStartOf(day);
+    return start === this.#offsetAtStartOf(day + 1) ? start : this.#exactOffset(at);
+  }
+
+  // To ask for the fields of a moment is slow, and no zone sets its clocks twice in a day.
+  #offsetAtStartOf(day: number): number {
+    const known = this.#known.get(day);
+    if (known !== undefined) return known;
+    if (this.#known.size >= mostKnown) this.#known.clear();
+    const offset = this.#exactOffset(day * dayMs);
+    this.#known.set(day, offset);
+    return offset;
+  }
+
+  #exactOffset(at: number): number {
+    const [year, month, day, hour, minute, second] = this.#fields(at);
+    const wall = Date.UTC(year!, month! - 1, day, hour, minute, second);
+    return wall - Math.floor(at / 1000) * 1000;
+  }
+
+  #changeBetween(early: number, late: number): number {
+    const before = this.#offset(early);
+    let [low, high] = [early, late];
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.#offset(middle) === before) low = middle;
+      else high = middle;
+    }
+    return high;
+  }
+
+  #fields(at: number): number[] {
+    const parts = this.#format.formatToParts(at);
+    const named = Object.fromEntries(parts.map(({ type, value }) => [type, Number(value)]));
+    const { year, month, day, hour, minute, second } = named;
+    return [year!, month!, day!, hour!, minute!, second!];
+  }
+}

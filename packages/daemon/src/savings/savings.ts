@@ -1,0 +1,71 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import { fail } from '../core/refusals.js';
+import { Ledger } from './ledger.js';
+import { LocalTime } from './local-time.js';
+import { ledgerFile } from './places.js';
+import { readRatio } from './ratio.js';
+import { savingsReport } from './report.js';
+import { newestSamples } from './samples.js';
+import { parseSince } from './since.js';
+
+export interface SavingsParts {
+  dataDir: string;
+  clock: Clock;
+  log: Log;
+  /** The setting `savings`. */
+  isOn: boolean;
+  /** The setting `savings_samples`. */
+  keepsSamples: boolean;
+  /** The zone whose days and hours count; that of this machine unless told. */
+  zone?: string | undefined;
+}
+
+export interface SavingsAsk {
+  since?: string | undefined;
+  /** `day` or `hour` attaches a trend; anything else does not. */
+  bucket?: string | undefined;
+  samples?: boolean | undefined;
+}
+
+const mostSamplesShown = 50;
+
+/** Answers what has been saved, from a ledger that others write to at the same time. */
+export class Savings {
+  readonly #parts: SavingsParts;
+  readonly #ledger: Ledger;
+  readonly #local: LocalTime;
+
+  constructor(parts: SavingsParts) {
+    this.#parts = parts;
+    this.#ledger = new Ledger(ledgerFile(parts.dataDir), parts.log);
+    this.#local = new LocalTime(parts.zone);
+  }
+
+  async report({ since, bucket, samples }: SavingsAsk): Promise<DaemonSchema<'SavingsReport'>> {
+    const { clock, dataDir, log, isOn, keepsSamples } = this.#parts;
+    if (!isOn) {
+      throw fail(
+        'SAVINGS_DISABLED',
+        'The setting savings is off. Set savings to true and start the daemon again.',
+      );
+    }
+    const now = clock.now();
+    const from = since === undefined ? undefined : parseSince(since, now);
+    const ratio = await readRatio(dataDir, (file) =>
+      log.warn({ file }, 'the calibration cannot be read: run `ctl usage savings --calibrate`'),
+    );
+    const report = savingsReport(await this.#ledger.rows(), {
+      since: from,
+      granularity: bucket === 'day' || bucket === 'hour' ? bucket : undefined,
+      now,
+      ratio,
+      local: this.#local,
+    });
+    if (!samples) return report;
+    const window = { most: mostSamplesShown, since: from ?? -Infinity };
+    const pairs = keepsSamples ? await newestSamples(dataDir, window) : [];
+    return { ...report, samples: pairs };
+  }
+}

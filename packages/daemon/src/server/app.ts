@@ -1,0 +1,47 @@
+import { daemonCodes } from '@millrace/contract/daemon';
+import { openApiDocument } from '@millrace/contract/documents';
+import { bindOperations, type BoundApp, type OpenApiDocument } from '@millrace/kit/http';
+import type { World } from '@millrace/kit/world';
+import type { DaemonContext } from '../operations/context.js';
+import { anyone, checkAccess, type Caller, type Gate } from './access/gate.js';
+import { daemonHandlers } from './handlers.js';
+import { servedDocument, type ServedOperations } from './not-yet.js';
+import { daemonProblem } from './problem.js';
+
+export interface AppParts {
+  world: World;
+  context: DaemonContext;
+  gate: Gate;
+  apiDocs: boolean;
+  /** Hears of every answer that the contract does not describe. For tests. */
+  onUndocumentedAnswer?: ((difference: string) => void) | undefined;
+}
+
+/** The daemon's contract as a server. */
+export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp {
+  const { apiDocs, onUndocumentedAnswer } = rest;
+  const app = bindOperations<ServedOperations, Caller>({
+    world,
+    document: servedDocument(openApiDocument('daemon') as unknown as OpenApiDocument),
+    codes: daemonCodes,
+    handlers: daemonHandlers(context, { apiDocs }),
+    shapeProblem: daemonProblem,
+    admit: ({ headers }) => gate.admit({ headers }),
+    authenticate: ({ headers, ip }) => gate.identify({ headers, ip }),
+    authorize: (caller, { extensions }) => {
+      checkAccess(caller, extensions['x-access'] === 'read' ? 'read' : 'write');
+    },
+    anonymous: anyone,
+    principalName: ({ name }) => name,
+    protectedPrefixes: ['/api/v1', '/mcp'],
+    quietOperations: ['getHealth'],
+    ...(onUndocumentedAnswer && { onUndocumentedAnswer }),
+  });
+  app.fastify.addHook('onSend', (_request, reply, _payload, done) => {
+    reply.header('x-content-type-options', 'nosniff');
+    // What the daemon says is true for a moment, and some of it is private.
+    reply.header('cache-control', 'no-store');
+    done();
+  });
+  return app;
+}

@@ -1,0 +1,172 @@
+import { address, count, defineConfig, duration, path, secret } from '@millrace/kit/config';
+import { logLevels } from '@millrace/kit/log';
+import { z } from 'zod';
+
+export * from '../savings/index.js';
+export * from './data-files.js';
+
+const backendId = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)
+  .meta({ expected: 'an id of letters, digits, dots, dashes or underscores' });
+
+const httpUrl = () =>
+  z
+    .string()
+    .regex(/^https?:\/\/[^\s/]+/)
+    .meta({ expected: 'a URL such as http://127.0.0.1:11434', placeholder: 'url' });
+
+const dollars = z.number().min(0).default(0);
+
+const backends = z.object({
+  limit_retry: duration()
+    .prefault('15m')
+    .meta({ description: 'How long a rate-limited free backend is passed over' }),
+  extra: z
+    .array(
+      z.object({
+        id: backendId.refine((id) => id !== 'local', { error: 'is reserved: choose another id' }),
+        binary: z.string().min(1).meta({ expected: 'the name of a program or an absolute path' }),
+        args: z
+          .array(z.string())
+          .optional()
+          .meta({ expected: 'a list of arguments, in which {prompt} stands for the prompt' }),
+      }),
+    )
+    .default([])
+    .meta({ description: 'Command lines to know beside the built-in ones' }),
+  local_url: httpUrl()
+    .default('http://127.0.0.1:11434')
+    .meta({ description: 'Where the local model is served (Ollama or OpenAI-compatible)' }),
+  local_model: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: 'The local model to think with (default: the first one served)' }),
+  think_timeout: duration({ min: 1 })
+    .prefault('2m')
+    .meta({ description: 'How long one backend may think about one prompt' }),
+});
+
+const tokens = z.object({
+  warn: count().prefault('200k').meta({ description: 'Context size that is a warning' }),
+  critical: count().prefault('400k').meta({ description: 'Context size that is critical' }),
+  guard: z.boolean().default(true).meta({ description: 'Watch the context size of agents' }),
+  warn_alert: z.boolean().default(true).meta({ description: 'Alert on each upward crossing' }),
+  auto_compact: z
+    .boolean()
+    .default(true)
+    .meta({ description: 'Compact idle agents whose context is critical' }),
+  force_compact: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Interrupt busy agents to compact them' }),
+  compact_resume_prompt: z
+    .string()
+    .default('continue')
+    .meta({ description: 'What an agent is sent after a forced compaction' }),
+  budget_gate: z.boolean().default(true).meta({ description: 'Ask before spending over a cap' }),
+  budget_daily_usd: dollars.meta({ description: 'Cap on the spend of a day; 0: none' }),
+  budget_weekly_usd: dollars.meta({ description: 'Cap on the spend of 7 days; 0: none' }),
+});
+
+const notify = z.object({
+  enabled: z.boolean().default(false).meta({ description: 'Show desktop notifications' }),
+  webhook_enabled: z.boolean().default(false).meta({ description: 'Send alerts to the webhook' }),
+  webhook_url: z
+    .string()
+    .regex(/^(?:https?:\/\/[^\s/]+.*)?$/)
+    .default('')
+    .meta({ description: 'Where alerts are posted', expected: 'an http or https URL' }),
+});
+
+const provider = (url: string, name: string) =>
+  z
+    .object({
+      url: httpUrl()
+        .default(url)
+        .meta({ description: `Where the usage of ${name} is asked for` }),
+    })
+    .prefault({});
+
+const providers = z.object({
+  codex: z
+    .object({
+      command: z
+        .string()
+        .min(1)
+        .default('codex')
+        .meta({ description: 'The program whose app-server tells the usage of codex' }),
+    })
+    .prefault({}),
+  cursor: provider(
+    'https://api2.cursor.sh/aiserver.v1.DashboardService/GetCurrentPeriodUsage',
+    'cursor-agent',
+  ),
+  gemini: provider(
+    'https://cloudcode-pa.googleapis.com/v1internal:retrieveUserQuota',
+    'gemini and agy',
+  ),
+  claude: provider('https://api.anthropic.com/api/oauth/usage', 'claude'),
+});
+
+// Imported once into the registry, see storage/deprecated-import.ts.
+const moved = { deprecation: 'it was imported once and is ignored; use ctl backend and remove it' };
+const idList = z.array(z.string()).optional().meta(moved);
+
+const autopilot = z.object({
+  brain: z
+    .object({
+      backends: z.object({ free: idList, subscription: idList, pay_per_use: idList }).prefault({}),
+      allow_pay_per_use: z.boolean().optional().meta(moved),
+    })
+    .prefault({}),
+});
+
+const schema = z.object({
+  listen: address().prefault('127.0.0.1:8765').meta({ description: 'Where the daemon is served' }),
+  data_dir: path()
+    .optional()
+    .meta({
+      description: 'Where data is kept (default: $XDG_DATA_HOME/millrace)',
+      aliases: ['data'],
+    }),
+  token: secret().optional().meta({
+    description: 'Bearer token to ask for (default: the token file in the data directory)',
+  }),
+  read_only_token: secret()
+    .optional()
+    .meta({ description: 'Bearer token that may only read (default: its file likewise)' }),
+  savings: z.boolean().default(true).meta({ description: 'Record savings and spend' }),
+  savings_samples: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Keep pairs of raw and kept text' }),
+  insights: z.boolean().default(true).meta({ description: 'Mine history for patterns' }),
+  metrics: z.boolean().default(true).meta({ description: 'Record resource metrics' }),
+  api_docs: z.boolean().default(true).meta({ description: 'Serve the documentation page' }),
+  backends: backends.prefault({}),
+  tokens: tokens.prefault({}),
+  notify: notify.prefault({}),
+  branches: z
+    .object({
+      enabled: z.boolean().default(true).meta({ description: 'Track the branches of agents' }),
+    })
+    .prefault({}),
+  providers: providers.prefault({}),
+  autopilot: autopilot.prefault({}),
+  drain_timeout_ms: z
+    .int()
+    .min(0)
+    .default(10_000)
+    .meta({ description: 'How long requests under way have to finish at the end' }),
+  log_level: z
+    .enum(logLevels)
+    .optional()
+    .meta({ description: 'How much to log (default: $MILLRACE_LOG, or info)' }),
+});
+
+/** Every setting of the daemon: a key of config.yaml, a flag, and a variable MILLRACE_... */
+export const daemonConfig = defineConfig({ component: 'daemon', schema, unknownKeys: 'warn' });
+
+export type DaemonSettings = z.output<typeof schema>;

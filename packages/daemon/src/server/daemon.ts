@@ -1,0 +1,235 @@
+import { homedir } from 'node:os';
+import { addressText, isLoopback, type LoadedConfig } from '@millrace/kit/config';
+import { UsageError } from '@millrace/kit/errors';
+import { drainHttp, listen } from '@millrace/kit/http';
+import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
+import type { World } from '@millrace/kit/world';
+import { Backends } from '../registry/backends.js';
+import { detectBackends } from '../registry/detection.js';
+import { knownClis } from '../registry/known-clis.js';
+import { readRatio } from '../savings/ratio.js';
+import { SavingsRecorder } from '../savings/recorder.js';
+import { Savings } from '../savings/savings.js';
+import { Spend, type SpendOptions } from '../spend/spend.js';
+import { importDeprecatedOnce } from '../storage/deprecated-import.js';
+import { openStore } from '../storage/store.js';
+import { askCli } from '../think/ask-cli.js';
+import { askLocal } from '../think/local.js';
+import { oneShotOf } from '../think/one-shot.js';
+import { Thinker } from '../think/thinker.js';
+import { createUsage } from '../usage/index.js';
+import { Gate } from './access/gate.js';
+import { portOf } from './access/origin.js';
+import { Throttle } from './access/throttle.js';
+import { Tokens } from './access/tokens.js';
+import { publishAddress } from './address-file.js';
+import { daemonApp } from './app.js';
+import { configView } from './config-view.js';
+import {
+  defaultDataDirectory,
+  readOnlyTokenFile,
+  storeDirectory,
+  tokenFile,
+  type DaemonSettings,
+} from './config.js';
+import { privateDirectory, privateFolder } from './data-directory.js';
+
+export interface DaemonOptions {
+  /** What programs are looked for by and run with. */
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Hears of every answer that the contract does not describe. For tests. */
+  onUndocumentedAnswer?: (difference: string) => void;
+}
+
+export interface RunningDaemon {
+  readonly listeners: readonly { readonly listener: string; readonly url: string }[];
+  readonly dataDir: string;
+  /** Settles when the daemon ends without having been asked to; rejects with the reason. */
+  readonly ended: Promise<void>;
+  /** Takes no new requests, lets those under way finish, closes the store. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Opens the store and serves the daemon: the one place where everything is put together. */
+export async function serveDaemon(
+  loaded: LoadedConfig<DaemonSettings>,
+  world: World,
+  options: DaemonOptions,
+): Promise<RunningDaemon> {
+  const { values: settings } = loaded;
+  const { clock, log } = world;
+  const { environment } = options;
+  const dataDir = privateDirectory(settings.data_dir ?? defaultDataDirectory(environment), log);
+  const tokens = new Tokens({
+    token: { given: settings.token, file: tokenFile(dataDir) },
+    readOnly: { given: settings.read_only_token, file: readOnlyTokenFile(dataDir) },
+    log,
+  });
+  checkListen(loaded, tokens);
+  const undo: (() => unknown)[] = [];
+  try {
+    const store = await openStore(storeDirectory(dataDir), world);
+    undo.push(() => store.close());
+    const outbound = createOutbound({ guard: webhookGuard, clock });
+    undo.push(() => outbound.close());
+    const backends = backendsOf(settings, environment, { clock, outbound, ...store });
+    await backends.rescan();
+    await importDeprecatedOnce(store.registry, deprecatedIn(settings), log);
+    const cwd = privateFolder(dataDir, 'think');
+    const { savings: isOn, savings_samples: keepsSamples } = settings;
+    const savings = new Savings({ dataDir, clock, log, isOn, keepsSamples });
+    const recorder = isOn ? new SavingsRecorder({ dataDir, ...world, keepsSamples }) : undefined;
+    const thinkerParts = { backends, clock, log, outbound, environment, cwd, recorder };
+    const thinker = thinkerOf(settings, thinkerParts);
+    undo.push(() => thinker.close());
+    const usage = createUsage({
+      clock,
+      log,
+      home: environment['HOME'] || homedir(),
+      environment,
+      providers: settings.providers,
+      rows: async () => (await backends.read()).backends,
+      outbound,
+    });
+    undo.push(() => usage.close());
+    const isRead = isOn || settings.insights;
+    const transcripts = isRead
+      ? spendOf({ clock, log, environment, dataDir, database: store.database })
+      : undefined;
+    undo.push(() => transcripts?.close());
+    const gate = new Gate(tokens, new Throttle(clock));
+    const config = () => configView({ loaded, dataDir, secretFile: secretFiles(tokens, dataDir) });
+    const app = daemonApp({
+      world,
+      context: {
+        backends,
+        thinker,
+        usage,
+        savings,
+        spend: isOn ? transcripts : undefined,
+        insights: settings.insights ? transcripts : undefined,
+        config,
+      },
+      gate,
+      apiDocs: settings.api_docs,
+      onUndocumentedAnswer: options.onUndocumentedAnswer,
+    });
+    undo.push(() => app.fastify.close());
+    const { url } = await listen(app, addressText(settings.listen));
+    gate.port = portOf(url);
+    undo.push(publishAddress(dataDir, url));
+    const ended = new Promise<void>((_resolve, reject) => app.fastify.server.on('error', reject));
+    // Whoever does not ask is not told: the daemon's own log has it.
+    ended.catch((error: unknown) => log.error({ err: error }, 'the listener failed'));
+    let stopping: Promise<void> | undefined;
+    const stop = async () => {
+      const isGentle = await drainHttp(app, { clock, deadlineMs: settings.drain_timeout_ms });
+      if (!isGentle) log.warn({}, 'requests did not end in time and were cut');
+      await runAll(undo);
+    };
+    return {
+      listeners: [{ listener: 'http', url }],
+      dataDir,
+      ended,
+      stop: () => (stopping ??= stop()),
+    };
+  } catch (error) {
+    await runAll(undo);
+    throw error;
+  }
+}
+
+function checkListen(loaded: LoadedConfig<DaemonSettings>, tokens: Tokens): void {
+  const { host } = loaded.values.listen;
+  if (isLoopback(host) || tokens.areSet) return;
+  throw new UsageError(
+    loaded.mistake(
+      'listen',
+      `is ${host}, which others can reach, and there is no token: ` +
+        'run `ctl daemon token generate` first, or listen at 127.0.0.1',
+    ).message,
+  );
+}
+
+type StoreParts = Pick<ConstructorParameters<typeof Backends>[0], 'registry' | 'clock'>;
+type Outbound = ReturnType<typeof createOutbound>;
+
+function backendsOf(
+  settings: DaemonSettings,
+  environment: DaemonOptions['environment'],
+  { registry, clock, outbound }: StoreParts & { outbound: Outbound },
+): Backends {
+  const clis = knownClis(settings.backends.extra);
+  return new Backends({
+    registry,
+    clock,
+    knownIds: clis.map(({ id }) => id),
+    detect: () =>
+      detectBackends({
+        clis,
+        searchPath: () => environment['PATH'],
+        outbound,
+        localUrl: settings.backends.local_url,
+      }),
+  });
+}
+
+function thinkerOf(
+  { backends: { limit_retry, think_timeout, local_url, local_model, extra } }: DaemonSettings,
+  parts: Pick<World, 'clock' | 'log'> &
+    DaemonOptions & { backends: Backends; outbound: Outbound; cwd: string } & {
+      recorder: SavingsRecorder | undefined;
+    },
+): Thinker {
+  const { backends, clock, log, outbound, environment, cwd, recorder } = parts;
+  const local = { outbound, url: local_url, model: local_model, timeoutMs: think_timeout };
+  return new Thinker({
+    backends,
+    clock,
+    log,
+    limitRetryMs: limit_retry,
+    askCli: ({ id, binary_path: file }, prompt, signal) =>
+      askCli(
+        { clock, log, environment, cwd, timeoutMs: think_timeout },
+        { id, file, ...oneShotOf(id, extra) },
+        prompt,
+        signal,
+      ),
+    askLocal: (prompt, signal) => askLocal(local, prompt, signal),
+    onLocalAnswer: async (prompt, text) => void (await recorder?.recordOffload(prompt, text)),
+  });
+}
+
+function spendOf({ dataDir, ...parts }: Omit<SpendOptions, 'basis'> & { dataDir: string }): Spend {
+  const spend = new Spend({ ...parts, basis: async () => (await readRatio(dataDir)).basis });
+  spend.start();
+  return spend;
+}
+
+function deprecatedIn({ autopilot: { brain } }: DaemonSettings) {
+  const { free = [], subscription = [], pay_per_use = [] } = brain.backends;
+  return { free, subscription, pay_per_use, allow_pay_per_use: brain.allow_pay_per_use };
+}
+
+function secretFiles(tokens: Tokens, dataDir: string): (key: string) => string | undefined {
+  return (key) => {
+    if (key === 'token' && tokens.origin === 'file') return tokenFile(dataDir);
+    if (key === 'read_only_token' && tokens.readOnlyOrigin === 'file') {
+      return readOnlyTokenFile(dataDir);
+    }
+    return undefined;
+  };
+}
+
+/** In the opposite order, each one although another failed. */
+async function runAll(undo: readonly (() => unknown)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of [...undo].toReversed()) {
+    try {
+      await step();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}

@@ -1,0 +1,53 @@
+import { openApiYaml } from '@millrace/contract/documents';
+import { docsSite, type Handlers } from '@millrace/kit/http';
+import { fail } from '../core/refusals.js';
+import type { Caller } from './access/gate.js';
+import type { ServedOperations } from './not-yet.js';
+
+type DocsHandlers = Pick<
+  Handlers<ServedOperations, Caller>,
+  'getDocs' | 'getOpenapi' | 'getDocsAsset'
+>;
+
+const site = docsSite({
+  title: 'Millrace agent daemon',
+  document: '/api/docs/openapi.yaml',
+  assets: '/api/docs/assets',
+  resolveFrom: import.meta.url,
+});
+
+/** The documentation for people and for programs; it works without a network. */
+export function docsHandlers(isOn: boolean): DocsHandlers {
+  let yaml: Buffer | undefined;
+  const check = () => {
+    if (!isOn) throw fail('FEATURE_DISABLED', 'The setting api_docs is off.');
+  };
+  return {
+    getDocs: () => {
+      check();
+      const { bytes, contentType } = site.page;
+      return {
+        status: 200,
+        contentType: contentType as 'text/html',
+        content: bytes,
+        headers: site.headers,
+      };
+    },
+    getOpenapi: () => {
+      check();
+      yaml ??= Buffer.from(openApiYaml('daemon'));
+      return { status: 200, contentType: 'application/yaml', content: yaml };
+    },
+    getDocsAsset: ({ params }) => {
+      check();
+      const asset = site.asset(params.file);
+      if (!asset) throw fail('NOT_FOUND', `The documentation has no file ${params.file}.`);
+      return {
+        status: 200,
+        contentType: asset.contentType as 'text/css',
+        content: asset.bytes,
+        headers: site.headers,
+      };
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import type { Handlers } from '@millrace/kit/http';
+import type { ToolRequest } from '../mcp/tools.js';
+import type { DaemonContext } from '../operations/context.js';
+import { getConfig } from '../operations/get-config.js';
+import { getInsights } from '../operations/get-insights.js';
+import { getSavings } from '../operations/get-savings.js';
+import { getSpend } from '../operations/get-spend.js';
+import { getUsage } from '../operations/get-usage.js';
+import { listBackends } from '../operations/list-backends.js';
+import { rescanBackends } from '../operations/rescan-backends.js';
+import { setDefaultBackend } from '../operations/set-default-backend.js';
+import { setThinkingMode } from '../operations/set-thinking-mode.js';
+import { think } from '../operations/think.js';
+import { updateBackend } from '../operations/update-backend.js';
+import type { Caller } from './access/gate.js';
+import { docsHandlers } from './docs.js';
+import type { ServedOperations } from './not-yet.js';
+import { daemonVersion } from './version.js';
+
+/** Ties each operation of the contract to the code that carries it out. */
+export function daemonHandlers(
+  context: DaemonContext,
+  { apiDocs }: { apiDocs: boolean },
+): Handlers<ServedOperations, Caller> {
+  return {
+    getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
+    ...docsHandlers(apiDocs),
+    listBackends: async () => ({ status: 200, body: await listBackends(context) }),
+    rescanBackends: async () => ({ status: 200, body: await rescanBackends(context) }),
+    setDefaultBackend: async ({ body }) => ({
+      status: 200,
+      body: await setDefaultBackend(context, body),
+    }),
+    setThinkingMode: async ({ body }) => ({
+      status: 200,
+      body: await setThinkingMode(context, body),
+    }),
+    updateBackend: async ({ params, body }) => ({
+      status: 200,
+      body: await updateBackend(context, params.id, body),
+    }),
+    getUsage: async ({ query }) => ({
+      status: 200,
+      body: await getUsage(context, { refresh: query.refresh ?? false }),
+    }),
+    getInsights: async ({ query: { since } }) => ({
+      status: 200,
+      body: await getInsights(context, { since }),
+    }),
+    getSpend: async () => ({ status: 200, body: await getSpend(context) }),
+    getSavings: async ({ query: { since, bucket, samples } }) => ({
+      status: 200,
+      body: await getSavings(context, { since, bucket, samples: isYes(samples) }),
+    }),
+    think: async ({ body, signal }) => ({ status: 200, body: await think(context, body, signal) }),
+    getConfig: () => ({ status: 200, body: getConfig(context) }),
+    postMcp: async ({ body, request, principal, log }) => {
+      // The protocol's library takes longer to load than the rest of the daemon together.
+      const { answerMcp } = await import('../mcp/http.js');
+      const answer = await answerMcp(
+        {
+          version: daemonVersion(),
+          log,
+          access: principal.access,
+          call: (asked) => callTool(context, asked),
+        },
+        request.headers,
+        body,
+      );
+      // The transport answers with what the contract lists, and the types cannot know which.
+      return answer as { status: 202 };
+    },
+  };
+}
+
+/** What a tool asks for, carried out by the very code that serves REST. */
+async function callTool(
+  context: DaemonContext,
+  { operation, params = {}, query = {}, body }: ToolRequest,
+): Promise<object> {
+  switch (operation) {
+    case 'listBackends':
+      return listBackends(context);
+    case 'rescanBackends':
+      return rescanBackends(context);
+    case 'updateBackend':
+      return updateBackend(context, params['id']!, body as never);
+    case 'setDefaultBackend':
+      return setDefaultBackend(context, body as never);
+    case 'setThinkingMode':
+      return setThinkingMode(context, body as never);
+    case 'getSpend':
+      return getSpend(context);
+    case 'getSavings':
+      return getSavings(context, { ...query, samples: isYes(query['samples']) });
+    default:
+      throw new Error(`No tool may ask for ${operation}`);
+  }
+}
+
+function isYes(flag: string | undefined): boolean {
+  return flag === '1' || flag === 'true';
+}

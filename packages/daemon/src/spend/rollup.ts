@@ -1,0 +1,133 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { mondayOf, type DayOf } from './local-day.js';
+import type { KnownPlace } from './places.js';
+import { cachePriceOf, dollarsOf, priceOf, ratesOf } from './pricing.js';
+import { slotMs, type Cell } from './tally.js';
+
+type Rollup = DaemonSchema<'SpendRollup'>;
+type SpendRow = DaemonSchema<'SpendRow'>;
+
+/** The sums that a rollup is made of. */
+export interface Sums {
+  cells(): Iterable<Cell>;
+  place(number: number): KnownPlace;
+  used(from: number, to: number): ReadonlyMap<number, { input: number; output: number }>;
+}
+
+export interface RollupOptions {
+  now: number;
+  dayOf: DayOf;
+  basis: Rollup['basis'];
+}
+
+const weekMs = 7 * 86_400_000;
+
+/** Everything that was spent, by whom, where, when and on what. */
+export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup {
+  const today = dayOf(now);
+  const monday = mondayOf(today);
+  const days = new Map<number, string>();
+  const tables = { agent: new Table(), repo: new Table(), day: new Table() };
+  const [byModel, byBackend] = [new Table(), new Table()];
+  const total = new Sum();
+  const [ofToday, ofWeek] = [new Sum(), new Sum()];
+  let [cachePrice, cacheRead, cacheWrite] = [0, 0, 0];
+  for (const { slot, place: number, tokens } of sums.cells()) {
+    const place = sums.place(number);
+    const rates = ratesOf(place.backend, place.model);
+    const spent = { ...tokens, price: rates && priceOf(rates, tokens) };
+    let day = days.get(slot);
+    if (day === undefined) days.set(slot, (day = dayOf(slot * slotMs)));
+    total.add(spent);
+    if (day === today) ofToday.add(spent);
+    if (day >= monday && day <= today) ofWeek.add(spent);
+    tables.agent.add(place.agent, spent);
+    tables.repo.add(place.repo, spent);
+    tables.day.add(day, spent);
+    byModel.add(place.model, spent);
+    byBackend.add(place.backend, spent);
+    cacheRead += tokens.cacheRead;
+    cacheWrite += tokens.cacheWrite;
+    if (rates) cachePrice += cachePriceOf(rates, tokens);
+  }
+  return {
+    total_usd: dollarsOf(total.price),
+    daily_usd: dollarsOf(ofToday.price),
+    weekly_usd: trailingWeek(sums, now),
+    week_usd: dollarsOf(ofWeek.price),
+    cache_usd: dollarsOf(cachePrice),
+    input_tokens: total.input,
+    output_tokens: total.output,
+    cache_read_tokens: cacheRead,
+    cache_write_tokens: cacheWrite,
+    by_agent: tables.agent.dearestFirst(),
+    by_repo: tables.repo.dearestFirst(),
+    by_day: tables.day.inOrder(),
+    by_model: byModel.dearestFirst(),
+    by_backend: byBackend.dearestFirst(),
+    basis,
+  };
+}
+
+/** Of the seven days up to now, to the millisecond. */
+function trailingWeek(sums: Sums, now: number): number {
+  let price = 0;
+  for (const [number, used] of sums.used(now - weekMs + 1, now)) {
+    const { backend, model } = sums.place(number);
+    const rates = ratesOf(backend, model);
+    if (rates) price += priceOf(rates, used);
+  }
+  return dollarsOf(price);
+}
+
+interface Spent {
+  input: number;
+  output: number;
+  /** Undefined where there are no prices. */
+  price: number | undefined;
+}
+
+class Sum {
+  input = 0;
+  output = 0;
+  price = 0;
+  isPriced = false;
+
+  add({ input, output, price }: Spent): void {
+    this.input += input;
+    this.output += output;
+    if (price === undefined) return;
+    this.price += price;
+    this.isPriced = true;
+  }
+}
+
+class Table {
+  readonly #rows = new Map<string, Sum>();
+
+  add(key: string, spent: Spent): void {
+    let sum = this.#rows.get(key);
+    if (!sum) this.#rows.set(key, (sum = new Sum()));
+    sum.add(spent);
+  }
+
+  inOrder(): SpendRow[] {
+    return this.#shown().sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /** Those without a price come last, the most tokens first. */
+  dearestFirst(): SpendRow[] {
+    const cost = ({ usd }: SpendRow) => usd ?? -1;
+    const tokens = (each: SpendRow) => each.input_tokens + each.output_tokens;
+    return this.inOrder().sort((a, b) => cost(b) - cost(a) || tokens(b) - tokens(a));
+  }
+
+  #shown(): SpendRow[] {
+    return [...this.#rows].map(([key, { input, output, price, isPriced }]) => ({
+      key,
+      input_tokens: input,
+      output_tokens: output,
+      usd: isPriced ? dollarsOf(price) : null,
+    }));
+  }
+}

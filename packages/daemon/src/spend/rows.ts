@@ -1,0 +1,143 @@
+import type { Tokens } from '../transcripts/sighting.js';
+
+/*
+ * How the tally stands in the rows of the daemon's store. Every key begins with `spend:` and the
+ * letter of its kind; figures have six bytes each, which is enough for 2^48 tokens.
+ *
+ *     m <message: 16>              at, place, tokens     what was counted of a message
+ *     c <slot: 4> <place: 4>       tokens                sums of a quarter of an hour
+ *     r <at: 6> <message: 16>      place, input, output  messages of the last days, by time
+ *     p <place: 4>                 JSON                  whose tokens
+ *     t <path, hashed: 16>         JSON                  how far a transcript has been read
+ *     h <session, hashed: 16>      JSON                  what is known of a session
+ */
+
+export type RowKind = 'm' | 'c' | 'r' | 'p' | 't' | 'h';
+
+const prefixBytes = 7;
+
+function keyOf(kind: RowKind, bytes: number): Buffer {
+  const key = Buffer.alloc(prefixBytes + bytes);
+  key.write(`spend:${kind}`, 'latin1');
+  return key;
+}
+
+/** All rows of one kind. */
+export function rowsOf(kind: RowKind): { start: Buffer; end: Buffer } {
+  const end = keyOf(kind, 0);
+  end[prefixBytes - 1]! += 1;
+  return { start: keyOf(kind, 0), end };
+}
+
+export function messageKey(message: string): Buffer {
+  const key = keyOf('m', 16);
+  key.write(message, prefixBytes, 'latin1');
+  return key;
+}
+
+export function sessionKey(name: string): Buffer {
+  const key = keyOf('h', 16);
+  key.write(name, prefixBytes, 'latin1');
+  return key;
+}
+
+export function transcriptKey(name: string): Buffer {
+  const key = keyOf('t', 16);
+  key.write(name, prefixBytes, 'latin1');
+  return key;
+}
+
+export function placeKey(place: number): Buffer {
+  const key = keyOf('p', 4);
+  key.writeUInt32BE(place, prefixBytes);
+  return key;
+}
+
+export function placeOfKey(key: Buffer): number {
+  return key.readUInt32BE(prefixBytes);
+}
+
+export function cellKey(slot: number, place: number): Buffer {
+  const key = keyOf('c', 8);
+  key.writeUInt32BE(slot, prefixBytes);
+  key.writeUInt32BE(place, prefixBytes + 4);
+  return key;
+}
+
+export function cellOfKey(key: Buffer): { slot: number; place: number } {
+  return { slot: key.readUInt32BE(prefixBytes), place: key.readUInt32BE(prefixBytes + 4) };
+}
+
+export function recentKey(at: number, message = ''): Buffer {
+  const key = keyOf('r', 6 + message.length);
+  key.writeUIntBE(at, prefixBytes, 6);
+  key.write(message, prefixBytes + 6, 'latin1');
+  return key;
+}
+
+/** What was counted of a message, and as whose. */
+export interface Counted {
+  at: number;
+  place: number;
+  tokens: Tokens;
+}
+
+export function encodeMessage({ at, place, tokens }: Counted): Buffer {
+  const bytes = Buffer.allocUnsafe(40);
+  bytes.writeUIntBE(at, 0, 6);
+  bytes.writeUInt32BE(place, 6);
+  writeTokens(bytes, 10, tokens);
+  return bytes;
+}
+
+export function decodeMessage(bytes: Buffer): Counted {
+  return {
+    at: bytes.readUIntBE(0, 6),
+    place: bytes.readUInt32BE(6),
+    tokens: readTokens(bytes, 10),
+  };
+}
+
+export function encodeTokens(tokens: Tokens): Buffer {
+  const bytes = Buffer.allocUnsafe(30);
+  writeTokens(bytes, 0, tokens);
+  return bytes;
+}
+
+export function decodeTokens(bytes: Buffer): Tokens {
+  return readTokens(bytes, 0);
+}
+
+export function encodeRecent({ place, tokens }: Counted): Buffer {
+  const bytes = Buffer.allocUnsafe(16);
+  bytes.writeUInt32BE(place, 0);
+  bytes.writeUIntBE(tokens.input, 4, 6);
+  bytes.writeUIntBE(tokens.output, 10, 6);
+  return bytes;
+}
+
+export function decodeRecent(bytes: Buffer): { place: number; input: number; output: number } {
+  return {
+    place: bytes.readUInt32BE(0),
+    input: bytes.readUIntBE(4, 6),
+    output: bytes.readUIntBE(10, 6),
+  };
+}
+
+function writeTokens(bytes: Buffer, at: number, tokens: Tokens): void {
+  bytes.writeUIntBE(tokens.input, at, 6);
+  bytes.writeUIntBE(tokens.output, at + 6, 6);
+  bytes.writeUIntBE(tokens.cacheRead, at + 12, 6);
+  bytes.writeUIntBE(tokens.cacheWrite, at + 18, 6);
+  bytes.writeUIntBE(tokens.cacheWriteLong, at + 24, 6);
+}
+
+function readTokens(bytes: Buffer, at: number): Tokens {
+  return {
+    input: bytes.readUIntBE(at, 6),
+    output: bytes.readUIntBE(at + 6, 6),
+    cacheRead: bytes.readUIntBE(at + 12, 6),
+    cacheWrite: bytes.readUIntBE(at + 18, 6),
+    cacheWriteLong: bytes.readUIntBE(at + 24, 6),
+  };
+}

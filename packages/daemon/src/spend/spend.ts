@@ -1,0 +1,139 @@
+import { homedir } from 'node:os';
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { Database } from '@millrace/db';
+import type { Clock, Timer } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+import { mineInsights } from '../insights/mine.js';
+import { sessionsOf } from '../insights/sessions.js';
+import { SharedRuns } from '../registry/shared-runs.js';
+import { parseSince } from '../savings/since.js';
+import { transcriptReaders } from '../transcripts/readers.js';
+import { Scanner } from '../transcripts/scanner.js';
+import { daysIn, hoursIn } from './local-day.js';
+import { rollup } from './rollup.js';
+import { Tally } from './tally.js';
+
+type Rollup = DaemonSchema<'SpendRollup'>;
+
+export interface SpendOptions {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Whether figures that are estimates rest on a calibration. */
+  basis: () => Promise<Rollup['basis']>;
+  /** Whose days count; those of the machine unless told. */
+  timeZone?: string;
+}
+
+const everyMs = 30_000;
+/** Whoever asks waits this long for the newest figures, and then is told what is known. */
+const patienceMs = 20_000;
+/**
+ * What was read is fresh for as long as the reading took, and for this long at most: whoever asks
+ * all the time has at most half of the time spent on reading.
+ */
+const mostFreshMs = 1_000;
+
+/** What the agents have spent, by their transcripts. */
+export class Spend {
+  readonly #options: SpendOptions;
+  readonly #tally: Tally;
+  readonly #scanner: Scanner;
+  readonly #scans: SharedRuns<void>;
+  readonly #stop = new AbortController();
+  #freshUntil = -1;
+  #timer: Timer | undefined;
+  #latest: Promise<unknown> = Promise.resolve();
+
+  constructor(options: SpendOptions) {
+    const { database, environment, log } = options;
+    this.#options = options;
+    this.#tally = Tally.open(database);
+    this.#scanner = new Scanner({
+      readers: transcriptReaders,
+      places: { home: environment['HOME'] || homedir(), environment },
+      tally: this.#tally,
+      log,
+    });
+    this.#scans = new SharedRuns(() => this.#scan());
+  }
+
+  /** Scans now and then, until it is closed. */
+  start(): void {
+    void this.refresh().finally(() => {
+      if (this.#stop.signal.aborted) return;
+      this.#timer = this.#options.clock.after(everyMs, () => this.start());
+    });
+  }
+
+  /** The figures as of now. */
+  async read(): Promise<Rollup> {
+    await this.#newest();
+    return this.#rollup();
+  }
+
+  /** What the history of the sessions tells, from `since` on. */
+  async insights(since: string | undefined): Promise<DaemonSchema<'Insights'>> {
+    const { clock, timeZone } = this.#options;
+    const from = since === undefined ? undefined : parseSince(since, clock.now());
+    await this.#newest();
+    const now = clock.now();
+    return mineInsights(sessionsOf(this.#tally), { since: from, now, hourOf: hoursIn(timeZone) });
+  }
+
+  async #newest(): Promise<void> {
+    const { clock, log } = this.#options;
+    if (clock.monotonic() < this.#freshUntil) return;
+    const done = new AbortController();
+    const waiting = clock.sleep(patienceMs, done.signal).then(
+      () => log.warn({}, 'the transcripts are still being read: what is known so far is told'),
+      () => {},
+    );
+    await Promise.race([this.refresh(), waiting]);
+    done.abort();
+  }
+
+  /** What the budget gate asks for. */
+  async figures(): Promise<Pick<Rollup, 'daily_usd' | 'weekly_usd'>> {
+    const { daily_usd, weekly_usd } = await this.read();
+    return { daily_usd, weekly_usd };
+  }
+
+  /** Ends what is under way. What was written down stays. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#timer?.cancel();
+    await this.#latest;
+  }
+
+  /** Reads what is new. A failure is logged, and what was known before goes on being told. */
+  async refresh(): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    const run = this.#scans.run();
+    this.#latest = run;
+    await run;
+  }
+
+  async #scan(): Promise<void> {
+    const { clock, log } = this.#options;
+    const { signal } = this.#stop;
+    const begunAt = clock.monotonic();
+    try {
+      const report = await this.#scanner.scan(signal);
+      if (report.filesRead > 0) log.debug(report, 'read what is new in the transcripts');
+    } catch (error) {
+      if (signal.aborted) return;
+      log.error({ err: error }, `the transcripts could not be counted: ${messageOf(error)}`);
+    }
+    const now = clock.monotonic();
+    this.#freshUntil = now + Math.min(mostFreshMs, now - begunAt);
+  }
+
+  async #rollup(): Promise<Rollup> {
+    const { clock, timeZone } = this.#options;
+    const basis = await this.#options.basis();
+    return rollup(this.#tally, { now: clock.now(), dayOf: daysIn(timeZone), basis });
+  }
+}

@@ -1,0 +1,237 @@
+import type { Database, RowWriter } from '@millrace/db';
+import { historyKey, withMessage, type SessionHistory } from '../insights/history.js';
+import { GitRoots } from '../transcripts/git-root.js';
+import { nameOf } from '../transcripts/reader.js';
+import type { FileState } from '../transcripts/scan-file.js';
+import type { Batch, TallyKeeper } from '../transcripts/scanner.js';
+import { greatest, isEarlier, type Sighting, type Tokens } from '../transcripts/sighting.js';
+import { PlaceNumbers, type KnownPlace } from './places.js';
+import * as row from './rows.js';
+
+/** Every time zone is a whole number of these away from every other. */
+export const slotMs = 15 * 60_000;
+
+/** How far back messages can be summed to the millisecond: the trailing week, and a day to spare. */
+const recentMs = 8 * 86_400_000;
+const mostForgottenAtOnce = 1_000;
+
+export interface Cell {
+  slot: number;
+  place: number;
+  tokens: Tokens;
+}
+
+/**
+ * What every message in the transcripts has cost in tokens, on disk, each message once. A batch is
+ * one commit: counts, sums and how far the files have been read change together or not at all.
+ * The sums are kept in memory as well; they are few, for a session at work makes one each quarter.
+ */
+export class Tally implements TallyKeeper {
+  readonly #states = new Map<string, FileState>();
+  readonly #cells = new Map<string, Cell>();
+  readonly #histories = new Map<string, SessionHistory>();
+  readonly #places = new PlaceNumbers();
+  readonly #repos = new GitRoots();
+  #version = 0;
+
+  private constructor(private readonly database: Database) {}
+
+  static open(database: Database): Tally {
+    const tally = new Tally(database);
+    tally.#load();
+    return tally;
+  }
+
+  get states(): ReadonlyMap<string, FileState> {
+    return this.#states;
+  }
+
+  /** Changes whenever a sum does. */
+  get version(): number {
+    return this.#version;
+  }
+
+  cells(): Iterable<Cell> {
+    return this.#cells.values();
+  }
+
+  histories(): Iterable<SessionHistory> {
+    return this.#histories.values();
+  }
+
+  place(number: number): KnownPlace {
+    return this.#places.at(number);
+  }
+
+  /** What was used from `from` to `to`, both included, by place. */
+  used(from: number, to: number): Map<number, { input: number; output: number }> {
+    const sums = new Map<number, { input: number; output: number }>();
+    const range = { start: row.recentKey(from), end: row.recentKey(to + 1) };
+    this.database.readRows((rows) => {
+      for (const { value } of rows.range(range)) {
+        const { place, input, output } = row.decodeRecent(value);
+        const sum = sums.get(place);
+        if (!sum) sums.set(place, { input, output });
+        else {
+          sum.input += input;
+          sum.output += output;
+        }
+      }
+    });
+    return sums;
+  }
+
+  async commit({ sightings, states, gone }: Batch): Promise<void> {
+    for (const { place } of sightings) {
+      if (this.#places.numberOf(place) !== undefined) continue;
+      const repo = await this.#repos.rootOf(place.cwd);
+      this.#places.add({ ...place, repo: repo || 'unknown' });
+    }
+    const newPlaces = this.#places.unsaved();
+    const histories = this.#historiesWith(sightings);
+    const changed = await this.database.transact(({ rows, now }) => {
+      for (const number of newPlaces) {
+        rows.put(row.placeKey(number), Buffer.from(JSON.stringify(this.#places.at(number))));
+      }
+      for (const state of states) {
+        rows.put(row.transcriptKey(nameOf(state.path)), Buffer.from(JSON.stringify(state)));
+      }
+      for (const path of gone) rows.remove(row.transcriptKey(nameOf(path)));
+      for (const [key, history] of histories) {
+        rows.put(row.sessionKey(nameOf(key)), Buffer.from(JSON.stringify(history)));
+      }
+      const sums = new CellChanges();
+      for (const sighting of sightings) this.#count(rows, sums, sighting, now - recentMs);
+      forget(rows, now - recentMs);
+      return sums.write(rows);
+    });
+    this.#places.saved(newPlaces);
+    for (const state of states) this.#states.set(state.path, state);
+    for (const path of gone) this.#states.delete(path);
+    for (const [key, history] of histories) this.#histories.set(key, history);
+    for (const cell of changed) this.#keep(cell);
+    if (changed.length > 0) this.#version += 1;
+  }
+
+  /** What is known of the sessions that these messages are of. */
+  #historiesWith(sightings: readonly Sighting[]): Map<string, SessionHistory> {
+    const changed = new Map<string, SessionHistory>();
+    for (const { at, place: seen, files = [], isFailure = false } of sightings) {
+      const place = this.#places.at(this.#places.numberOf(seen)!);
+      const key = historyKey(place);
+      const before = changed.get(key) ?? this.#histories.get(key);
+      changed.set(key, withMessage(before, { at, place, files, isFailure }));
+    }
+    return changed;
+  }
+
+  /** Counts a message, or corrects what was counted of it before. */
+  #count(rows: RowWriter, sums: CellChanges, sighting: Sighting, since: number): void {
+    const key = row.messageKey(sighting.key);
+    const bytes = rows.get(key);
+    const before = bytes && row.decodeMessage(bytes);
+    const after = this.#joined(before, sighting);
+    if (before) {
+      if (row.encodeMessage(after).equals(bytes)) return;
+      sums.add(before, -1);
+      rows.remove(row.recentKey(before.at, sighting.key));
+    }
+    sums.add(after, 1);
+    rows.put(key, row.encodeMessage(after));
+    if (after.at >= since) {
+      rows.put(row.recentKey(after.at, sighting.key), row.encodeRecent(after));
+    }
+  }
+
+  #joined(before: row.Counted | undefined, sighting: Sighting): row.Counted {
+    const place = this.#places.numberOf(sighting.place)!;
+    const seen = { at: sighting.at, place, tokens: sighting.tokens };
+    if (!before) return seen;
+    const old = { at: before.at, place: this.#places.at(before.place) };
+    const owner = isEarlier(sighting, old) ? seen : before;
+    const tokens = greatest(before.tokens, sighting.tokens);
+    return { at: owner.at, place: owner.place, tokens };
+  }
+
+  #keep(cell: Cell): void {
+    const name = cellName(cell);
+    if (isNothing(cell.tokens)) this.#cells.delete(name);
+    else this.#cells.set(name, cell);
+  }
+
+  #load(): void {
+    this.database.readRows((rows) => {
+      for (const { key, value } of rows.range(row.rowsOf('p'))) {
+        this.#places.load(row.placeOfKey(key), JSON.parse(value.toString()) as KnownPlace);
+      }
+      for (const { key, value } of rows.range(row.rowsOf('c'))) {
+        this.#keep({ ...row.cellOfKey(key), tokens: row.decodeTokens(value) });
+      }
+      for (const { value } of rows.range(row.rowsOf('h'))) {
+        const history = JSON.parse(value.toString()) as SessionHistory;
+        this.#histories.set(historyKey({ backend: history.backend, agent: history.id }), history);
+      }
+      for (const { value } of rows.range(row.rowsOf('t'))) {
+        const state = JSON.parse(value.toString()) as FileState;
+        this.#states.set(state.path, state);
+      }
+    });
+  }
+}
+
+/** What a batch adds to and takes from the sums. */
+class CellChanges {
+  readonly #changes = new Map<string, Cell>();
+
+  add({ at, place, tokens }: row.Counted, sign: 1 | -1): void {
+    const slot = Math.floor(at / slotMs);
+    const name = cellName({ slot, place });
+    const there = this.#changes.get(name);
+    if (there) addTokens(there.tokens, tokens, sign);
+    else {
+      const change = { slot, place, tokens: row.decodeTokens(Buffer.alloc(30)) };
+      addTokens(change.tokens, tokens, sign);
+      this.#changes.set(name, change);
+    }
+  }
+
+  /** Answers the new sums. */
+  write(rows: RowWriter): Cell[] {
+    return [...this.#changes.values()].map(({ slot, place, tokens: change }) => {
+      const key = row.cellKey(slot, place);
+      const bytes = rows.get(key);
+      const tokens = row.decodeTokens(bytes ?? Buffer.alloc(30));
+      addTokens(tokens, change, 1);
+      if (isNothing(tokens)) rows.remove(key);
+      else rows.put(key, row.encodeTokens(tokens));
+      return { slot, place, tokens };
+    });
+  }
+}
+
+function addTokens(sum: Tokens, tokens: Tokens, sign: 1 | -1): void {
+  sum.input += sign * tokens.input;
+  sum.output += sign * tokens.output;
+  sum.cacheRead += sign * tokens.cacheRead;
+  sum.cacheWrite += sign * tokens.cacheWrite;
+  sum.cacheWriteLong += sign * tokens.cacheWriteLong;
+}
+
+function isNothing({ input, output, cacheRead, cacheWrite }: Tokens): boolean {
+  return input === 0 && output === 0 && cacheRead === 0 && cacheWrite === 0;
+}
+
+function cellName({ slot, place }: Pick<Cell, 'slot' | 'place'>): string {
+  return `${slot}:${place}`;
+}
+
+/** Old messages need not be summed to the millisecond any more. */
+function forget(rows: RowWriter, before: number): void {
+  const range = {
+    start: row.rowsOf('r').start,
+    end: row.recentKey(Math.max(0, before)),
+    limit: mostForgottenAtOnce,
+  };
+  const old = [...rows.range(range)];
+  for (const { key } of old) rows.remove(key);
+}

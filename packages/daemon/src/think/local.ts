@@ -1,0 +1,73 @@
+import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
+import { memberOf, parseJson, probeLocal, type LocalModel } from '../registry/local-model.js';
+import type { Attempt } from './attempt.js';
+
+export interface LocalParts {
+  outbound: Outbound;
+  url: string;
+  /** The model to use; the first one served unless told. */
+  model: string | undefined;
+  timeoutMs: number;
+}
+
+const mostAnswerBytes = 4_194_304;
+/** It is the last candidate, so there is time for a server that is busy loading a model. */
+const probeTimeoutMs = 5_000;
+
+/** Asks the local model, wherever it is found now. */
+export async function askLocal(
+  parts: LocalParts,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const local = await probeLocal(parts.outbound, parts.url, probeTimeoutMs);
+  if (!local) return { outcome: 'unavailable', reason: 'no local model is reachable' };
+  const model = parts.model ?? local.models[0];
+  if (model === undefined) {
+    return { outcome: 'unavailable', reason: 'the local server has no model: pull one first' };
+  }
+  const { path, body } = requestFor(local, model, prompt);
+  const answer = await parts.outbound.request({
+    url: `${local.url}${path}`,
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify(body),
+    timeoutMs: parts.timeoutMs,
+    maxResponseBytes: mostAnswerBytes,
+    signal,
+  });
+  return readAnswer(local, answer);
+}
+
+function requestFor({ protocol }: LocalModel, model: string, prompt: string) {
+  if (protocol === 'ollama') {
+    return { path: '/api/generate', body: { model, prompt, stream: false } };
+  }
+  const messages = [{ role: 'user', content: prompt }];
+  return { path: '/v1/chat/completions', body: { model, messages, stream: false } };
+}
+
+function readAnswer({ protocol }: LocalModel, answer: OutboundOutcome): Attempt {
+  if (!answer.ok) {
+    return answer.errorType === 'TIMEOUT'
+      ? { outcome: 'timeout', reason: 'the local model took too long' }
+      : { outcome: 'unavailable', reason: 'the local model could not be reached' };
+  }
+  if (answer.status !== 200) {
+    return { outcome: 'error', reason: `the local model answered with status ${answer.status}` };
+  }
+  if (answer.truncated) return { outcome: 'error', reason: 'the local model answered too much' };
+  const text = textIn(protocol, parseJson(answer.body));
+  if (text === undefined || text.trim() === '') {
+    return { outcome: 'error', reason: 'the local model answered nothing' };
+  }
+  return { outcome: 'answered', text: text.trim() };
+}
+
+function textIn(protocol: LocalModel['protocol'], document: unknown): string | undefined {
+  const text =
+    protocol === 'ollama'
+      ? memberOf(document, 'response')
+      : memberOf(memberOf(memberOf(memberOf(document, 'choices'), '0'), 'message'), 'content');
+  return typeof text === 'string' ? text : undefined;
+}

@@ -1,0 +1,168 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Clock, Timer } from '@millrace/kit/clock';
+import { messageOf, systemCode } from '@millrace/kit/errors';
+
+export interface ProgramRun {
+  file: string;
+  args: readonly string[];
+  /** Written to stdin, which is then closed. */
+  input: string;
+  cwd: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  timeoutMs: number;
+  /** Ends the run early. */
+  signal: AbortSignal;
+  clock: Clock;
+}
+
+export type ProgramEnd =
+  | { kind: 'exited'; code: number | null; signal: string | null; stdout: string; stderr: string }
+  | { kind: 'timeout'; stdout: string; stderr: string }
+  | { kind: 'too_long'; stdout: string; stderr: string }
+  | { kind: 'aborted' }
+  | { kind: 'not_started'; reason: string };
+
+/** More than this is no answer to a question. */
+export const mostOutputBytes = 4_194_304;
+const keptErrorBytes = 65_536;
+const graceMs = 2_000;
+/** What a program wrote last may still be in the pipe when it has exited. */
+const pipeMs = 200;
+
+/**
+ * Runs a program to its end, in a process group of its own, so that what it started ends with it.
+ * Whatever happens is a value. On timeout and abort the group is asked to end, then made to.
+ */
+export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
+  return new Promise((resolve) => new RunningProgram(run, resolve).start());
+}
+
+class RunningProgram {
+  readonly #stdout = new Kept(mostOutputBytes);
+  readonly #stderr = new Kept(keptErrorBytes);
+  readonly #timers: Timer[] = [];
+  #child: ChildProcess | undefined;
+  #verdict: 'timeout' | 'too_long' | 'aborted' | undefined;
+  #isDone = false;
+  readonly #onAbort = () => this.#end('aborted');
+
+  constructor(
+    private readonly run: ProgramRun,
+    private readonly resolve: (end: ProgramEnd) => void,
+  ) {}
+
+  start(): void {
+    const { file, args, cwd, environment, signal, timeoutMs, input, clock } = this.run;
+    if (signal.aborted) return this.#settle({ kind: 'aborted' });
+    let child: ChildProcess;
+    try {
+      child = spawn(file, args, { cwd, env: { ...environment }, detached: true, stdio: 'pipe' });
+    } catch (error) {
+      return this.#settle({ kind: 'not_started', reason: startFailure(error) });
+    }
+    this.#child = child;
+    child.on('error', (error) => {
+      // Without a process id there is nothing that could still exit.
+      if (child.pid === undefined) {
+        this.#settle({ kind: 'not_started', reason: startFailure(error) });
+      }
+    });
+    child.stdout!.on('data', (bytes: Buffer) => {
+      this.#stdout.add(bytes);
+      if (this.#stdout.isFull) this.#end('too_long');
+    });
+    child.stderr!.on('data', (bytes: Buffer) => this.#stderr.add(bytes));
+    child.on('close', (code, exitSignal) => this.#exited(code, exitSignal));
+    child.on('exit', (code, exitSignal) => {
+      // Something that it left behind may hold the pipes open for ever.
+      this.#after(pipeMs, () => this.#exited(code, exitSignal));
+    });
+    // A program that does not read its input may be gone before all of it is written.
+    child.stdin!.on('error', () => undefined);
+    child.stdin!.end(input);
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+    this.#timers.push(clock.after(timeoutMs, () => this.#end('timeout')));
+  }
+
+  #after(delayMs: number, run: () => void): void {
+    this.#timers.push(this.run.clock.after(delayMs, run));
+  }
+
+  #end(verdict: 'timeout' | 'too_long' | 'aborted'): void {
+    if (this.#isDone || this.#verdict) return;
+    this.#verdict = verdict;
+    this.#kill('SIGTERM');
+    this.#after(graceMs, () => this.#kill('SIGKILL'));
+  }
+
+  #exited(code: number | null, signal: string | null): void {
+    if (this.#isDone) return;
+    this.#kill('SIGKILL');
+    const [stdout, stderr] = [this.#stdout.text, this.#stderr.text];
+    if (this.#verdict === 'aborted') this.#settle({ kind: 'aborted' });
+    else if (this.#verdict) this.#settle({ kind: this.#verdict, stdout, stderr });
+    else this.#settle({ kind: 'exited', code, signal, stdout, stderr });
+  }
+
+  #settle(end: ProgramEnd): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    for (const timer of this.#timers) timer.cancel();
+    this.run.signal.removeEventListener('abort', this.#onAbort);
+    this.#child?.stdout?.destroy();
+    this.#child?.stderr?.destroy();
+    this.resolve(end);
+  }
+
+  /** The whole group: a program's own children must not outlive the question. */
+  #kill(signal: 'SIGTERM' | 'SIGKILL'): void {
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, signal);
+    } catch (error) {
+      // Nobody of the group is left, which is what we want.
+      if (!['ESRCH', 'EPERM'].includes(systemCode(error))) throw error;
+    }
+  }
+}
+
+function startFailure(error: unknown): string {
+  switch (systemCode(error)) {
+    case 'ENOENT':
+      return 'the program is gone; run `ctl backend rescan`';
+    case 'EACCES':
+      return 'the program may not be run by this user';
+    case 'E2BIG':
+      return 'the prompt is too long for an argument';
+    default:
+      return `the program could not be started: ${messageOf(error)}`;
+  }
+}
+
+/** The last bytes of an output, up to a limit. */
+class Kept {
+  #chunks: Buffer[] = [];
+  #length = 0;
+  #total = 0;
+
+  constructor(private readonly limit: number) {}
+
+  get isFull(): boolean {
+    return this.#total > this.limit;
+  }
+
+  get text(): string {
+    const bytes = Buffer.concat(this.#chunks, this.#length);
+    return bytes.subarray(Math.max(0, bytes.length - this.limit)).toString('utf8');
+  }
+
+  add(bytes: Buffer): void {
+    this.#total += bytes.length;
+    this.#chunks.push(bytes);
+    this.#length += bytes.length;
+    while (this.#length - this.#chunks[0]!.length >= this.limit) {
+      this.#length -= this.#chunks.shift()!.length;
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import { basename, join } from 'node:path';
+import {
+  countIn,
+  nameOf,
+  objectIn,
+  textIn,
+  timeIn,
+  type Conversations,
+  type JsonObject,
+  type LineReader,
+  type TranscriptReader,
+} from './reader.js';
+import { noTokens, type Sighting } from './sighting.js';
+
+const backend = 'codex';
+
+/**
+ * `$CODEX_HOME/sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. Events of the type
+ * `token_count` bear what the conversation has used in all, so what counts is by how much that
+ * grew. A file of a fork begins with a copy of the conversation it was forked from, its times
+ * written anew; so an event is named by the whole row of totals that led to it, from the root of
+ * the conversation on, and the copy bears the name of the original.
+ */
+export const codexReader: TranscriptReader = {
+  backend,
+  roots: ({ home, environment }) => {
+    const codexHome = environment['CODEX_HOME'] || join(home, '.codex');
+    return [join(codexHome, 'sessions'), join(codexHome, 'archived_sessions')];
+  },
+  isTranscript: (name) => name.startsWith('rollout-') && name.endsWith('.jsonl'),
+  markers: ['"token_count"', '"session_meta"', '"turn_context"'],
+  begin: (file, carry, conversations) =>
+    new CodexLines(file, (carry as Carry | null) ?? undefined, conversations),
+  recall: (carry, conversations) => {
+    const { session, root, isFork } = carry as Carry;
+    if (isFork) conversations.learnRoot(session, root);
+  },
+};
+
+/** Input, with what was cached, and output. */
+type Totals = readonly [input: number, output: number];
+
+interface Carry {
+  session: string;
+  /** The conversation that this one was copied from, or itself. */
+  root: string;
+  isFork: boolean;
+  model: string;
+  cwd: string;
+  turn: string;
+  /** The name of the last event; "" before the first one. */
+  chain: string;
+  totals: Totals | null;
+}
+
+class CodexLines implements LineReader {
+  readonly #carry: Carry;
+
+  constructor(
+    file: string,
+    carry: Carry | undefined,
+    private readonly conversations: Conversations,
+  ) {
+    this.#carry = carry ? { ...carry } : newCarry(file);
+  }
+
+  carry(): Carry {
+    return { ...this.#carry };
+  }
+
+  read(line: JsonObject): Sighting | undefined {
+    const payload = objectIn(line, 'payload');
+    if (!payload) return undefined;
+    switch (line['type']) {
+      case 'session_meta':
+        this.#begin(payload);
+        return undefined;
+      case 'turn_context':
+        this.#turn(payload);
+        return undefined;
+      case 'event_msg':
+        return payload['type'] === 'token_count' ? this.#count(line, payload) : undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  #begin(meta: JsonObject): void {
+    const carry = this.#carry;
+    const id = textIn(meta, 'id') || textIn(meta, 'session_id');
+    if (id === '') return;
+    const parent = textIn(meta, 'forked_from_id');
+    const root = parent === '' ? id : (this.conversations.rootOf(parent) ?? parent);
+    const isOwn = carry.session === '' || carry.session === id;
+    if (carry.session === '') carry.session = id;
+    if (isOwn) carry.cwd = textIn(meta, 'cwd') || carry.cwd;
+    // Behind its own head a fork has those of its ancestors, the oldest one last.
+    if (carry.chain !== '') return;
+    carry.root = root;
+    carry.isFork = root !== carry.session;
+    if (carry.isFork) this.conversations.learnRoot(carry.session, root);
+  }
+
+  #turn(context: JsonObject): void {
+    const carry = this.#carry;
+    carry.model = textIn(context, 'model') || carry.model;
+    carry.cwd = textIn(context, 'cwd') || carry.cwd;
+    carry.turn = textIn(context, 'turn_id') || carry.turn;
+  }
+
+  #count(line: JsonObject, payload: JsonObject): Sighting | undefined {
+    const carry = this.#carry;
+    const info = objectIn(payload, 'info');
+    const total = info && totalsIn(info, 'total_token_usage');
+    const last = info && totalsIn(info, 'last_token_usage');
+    const grown = growth(carry, total, last);
+    const at = timeIn(line);
+    carry.totals = total ?? carry.totals;
+    // The same totals again: they are told whenever something else beside them changes.
+    if (grown === undefined || (grown[0] === 0 && grown[1] === 0)) return undefined;
+    if (carry.session === '') carry.session = carry.root;
+    const before = carry.chain === '' ? nameOf(backend, carry.root) : carry.chain;
+    carry.chain = nameOf(before, carry.turn, String(total), String(last));
+    const { session: agent, cwd, model, isFork } = carry;
+    return {
+      key: carry.chain,
+      at,
+      place: { backend, agent, cwd, model, rank: isFork ? 1 : 0 },
+      tokens: { ...noTokens, input: grown[0], output: grown[1] },
+    };
+  }
+}
+
+/** What was used since the event before. */
+function growth(
+  { totals: before, isFork }: Carry,
+  total: Totals | undefined,
+  last: Totals | undefined,
+): Totals | undefined {
+  if (!total) return last;
+  if (!before) {
+    // A fork goes on counting where its parent was; without a copy of that, the step alone is its.
+    return isFork && last ? smaller(last, total) : total;
+  }
+  const isFall = total[0] < before[0] || total[1] < before[1];
+  if (!isFall) return [total[0] - before[0], total[1] - before[1]];
+  // The counter began anew: what it shows was used since, at most.
+  return last ? smaller(last, total) : total;
+}
+
+function smaller(a: Totals, b: Totals): Totals {
+  return [Math.min(a[0], b[0]), Math.min(a[1], b[1])];
+}
+
+function totalsIn(info: JsonObject, name: string): Totals | undefined {
+  const usage = objectIn(info, name);
+  return usage && [countIn(usage, 'input_tokens'), countIn(usage, 'output_tokens')];
+}
+
+function newCarry(file: string): Carry {
+  const name = basename(file, '.jsonl');
+  // Until the file says so itself: `rollout-2026-01-15T09-30-00-<id>`.
+  const id = /^rollout-\d{4}-\d\d-\d\dT[\d-]{8}-(.+)$/.exec(name)?.[1] ?? name;
+  return {
+    session: '',
+    root: id,
+    isFork: false,
+    model: 'unknown',
+    cwd: '',
+    turn: '',
+    chain: '',
+    totals: null,
+  };
+}

@@ -1,0 +1,81 @@
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { systemCode } from '@millrace/kit/errors';
+import type { Places, TranscriptReader } from './reader.js';
+
+/** What a look at a file tells without reading it. */
+export interface FileFacts {
+  path: string;
+  /** Names the file itself, whatever it is called. */
+  inode: string;
+  size: number;
+  modifiedMs: number;
+}
+
+export interface FoundFile extends FileFacts {
+  reader: TranscriptReader;
+}
+
+/** Absent or not ours to read: there is nothing to see, and nothing wrong. */
+const nothingThere = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
+
+/**
+ * Every transcript there is, in the order of their paths, which is that of their making where the
+ * names begin with a time. What cannot be read is told to `onTrouble` and left out.
+ */
+export async function* findFiles(
+  readers: readonly TranscriptReader[],
+  places: Places,
+  onTrouble: (path: string, error: unknown) => void,
+): AsyncGenerator<FoundFile> {
+  const seen = new Set<string>();
+  for (const reader of readers) {
+    for (const root of reader.roots(places)) {
+      const directory = await orNothing(() => realpath(root), root, onTrouble);
+      if (directory === undefined || seen.has(directory)) continue;
+      seen.add(directory);
+      for await (const path of filesBelow(directory, onTrouble)) {
+        if (!reader.isTranscript(basename(path))) continue;
+        const facts = await orNothing(() => factsOf(path), path, onTrouble);
+        if (facts) yield { ...facts, reader };
+      }
+    }
+  }
+}
+
+async function factsOf(path: string): Promise<FileFacts | undefined> {
+  const stats = await stat(path);
+  if (!stats.isFile()) return undefined;
+  const { dev, ino, size, mtimeMs } = stats;
+  return { path, inode: `${dev}:${ino}`, size, modifiedMs: mtimeMs };
+}
+
+/** Links to directories are not followed: they could lead in a circle. */
+async function* filesBelow(
+  directory: string,
+  onTrouble: (path: string, error: unknown) => void,
+): AsyncGenerator<string> {
+  const entries = await orNothing(
+    () => readdir(directory, { withFileTypes: true }),
+    directory,
+    onTrouble,
+  );
+  for (const entry of (entries ?? []).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) yield* filesBelow(path, onTrouble);
+    else if (entry.isFile() || entry.isSymbolicLink()) yield path;
+  }
+}
+
+async function orNothing<Result>(
+  look: () => Promise<Result>,
+  path: string,
+  onTrouble: (path: string, error: unknown) => void,
+): Promise<Result | undefined> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!nothingThere.has(systemCode(error))) onTrouble(path, error);
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+
+const mostRemembered = 10_000;
+
+/**
+ * Finds the repository that a directory is in, by looking for `.git` from there upwards. A
+ * directory in no repository, or one that is gone, stands for itself. A worktree belongs to the
+ * repository it was made from.
+ */
+export class GitRoots {
+  readonly #known = new Map<string, string>();
+
+  async rootOf(directory: string): Promise<string> {
+    const known = this.#known.get(directory);
+    if (known !== undefined) return known;
+    const root = isAbsolute(directory) ? await findRoot(resolve(directory)) : undefined;
+    if (this.#known.size >= mostRemembered) this.#known.clear();
+    this.#known.set(directory, root ?? directory);
+    return root ?? directory;
+  }
+}
+
+async function findRoot(directory: string): Promise<string | undefined> {
+  for (let here = directory; ; here = dirname(here)) {
+    const mark = join(here, '.git');
+    const kind = await kindOf(mark);
+    if (kind === 'directory') return here;
+    if (kind === 'file') return (await mainOf(mark)) ?? here;
+    if (here === dirname(here)) return undefined;
+  }
+}
+
+/** The `.git` of a worktree is a file that names `<repository>/.git/worktrees/<name>`. */
+async function mainOf(mark: string): Promise<string | undefined> {
+  const text = await readFile(mark, 'utf8').catch(() => '');
+  const target = /^gitdir: *(.+?)\s*$/m.exec(text)?.[1];
+  if (target === undefined) return undefined;
+  return /^(.+)\/\.git\/worktrees\/[^/]+$/.exec(resolve(dirname(mark), target))?.[1];
+}
+
+async function kindOf(path: string): Promise<'file' | 'directory' | undefined> {
+  try {
+    return (await stat(path)).isDirectory() ? 'directory' : 'file';
+  } catch {
+    // Gone, or not ours to see: then it does not say where the repository is.
+    return undefined;
+  }
+}

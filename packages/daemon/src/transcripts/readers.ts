@@ -1,0 +1,6 @@
+import { claudeReader } from './claude.js';
+import { codexReader } from './codex.js';
+import type { TranscriptReader } from './reader.js';
+
+/** Every command line whose transcripts are read. To add one, write its reader and add it here. */
+export const transcriptReaders: readonly TranscriptReader[] = [claudeReader, codexReader];

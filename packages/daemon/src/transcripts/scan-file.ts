@@ -1,0 +1,188 @@
+import { hash } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { FileFacts, FoundFile } from './find-files.js';
+import type { LineWalker } from './lines.js';
+import {
+  BrokenLine,
+  type Conversations,
+  type JsonObject,
+  type LineReader,
+  type TranscriptReader,
+} from './reader.js';
+import type { Sighting } from './sighting.js';
+
+/** How far a transcript has been read. */
+export interface FileState extends FileFacts {
+  backend: string;
+  /** Everything before this has been counted; a line begins here. */
+  offset: number;
+  /** What stood just before the offset: a file that has something else there is another one. */
+  tail: string;
+  /** What the reader must know to go on. */
+  carry: unknown;
+  /** Lines that could not be read, and the first of them. */
+  broken: number;
+  firstBroken: { offset: number; reason: string } | null;
+}
+
+export interface ScanSink {
+  readonly conversations: Conversations;
+  see(sighting: Sighting): void;
+  /** Is it time to write down what was seen? */
+  readonly isFull: boolean;
+  /** Writes down what was seen together with how far the file has been read. */
+  save(state: FileState): Promise<void>;
+  /** Throws when the scan is to end now. */
+  checkStop(): void;
+}
+
+/** Has nothing happened to the file since? */
+export function isUnchanged(before: FileState, { inode, size, modifiedMs }: FileFacts): boolean {
+  return before.inode === inode && before.size === size && before.modifiedMs === modifiedMs;
+}
+
+/** Reads what is new in a file. Answers how many bytes that was. */
+export async function scanFile(
+  walker: LineWalker,
+  found: FoundFile,
+  before: FileState | undefined,
+  sink: ScanSink,
+): Promise<number> {
+  const file = await open(found.path, 'r');
+  try {
+    const isSame = before !== undefined && (await goesOn(file, found, before));
+    const scan = new FileScan(file, found, isSame ? before : undefined, sink);
+    await scan.run(walker);
+    return scan.bytesRead;
+  } finally {
+    await file.close();
+  }
+}
+
+/** A truncated, replaced or rewritten file is read from its start: what was counted counts once. */
+async function goesOn(file: FileHandle, now: FileFacts, before: FileState): Promise<boolean> {
+  if (before.inode !== now.inode || now.size < before.offset) return false;
+  return (await tailAt(file, before.offset)) === before.tail;
+}
+
+const tailBytes = 256;
+
+async function tailAt(file: FileHandle, offset: number): Promise<string> {
+  const length = Math.min(tailBytes, offset);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, offset - length);
+  return hash('sha256', buffer.subarray(0, bytesRead), 'hex').slice(0, 32);
+}
+
+class FileScan {
+  readonly #reader: TranscriptReader;
+  readonly #from: number;
+  #lines: LineReader;
+  #end: number;
+  #broken: number;
+  #firstBroken: FileState['firstBroken'];
+
+  constructor(
+    private readonly file: FileHandle,
+    private readonly found: FoundFile,
+    before: FileState | undefined,
+    private readonly sink: ScanSink,
+  ) {
+    const { reader, path } = found;
+    this.#reader = reader;
+    this.#lines = reader.begin(path, before?.carry, sink.conversations);
+    this.#from = this.#end = before?.offset ?? 0;
+    this.#broken = before?.broken ?? 0;
+    this.#firstBroken = before?.firstBroken ?? null;
+  }
+
+  get bytesRead(): number {
+    return this.#end - this.#from;
+  }
+
+  async run(walker: LineWalker): Promise<void> {
+    const markers = this.#reader.markers.map((marker) => Buffer.from(marker));
+    const visitor = {
+      line: (bytes: Buffer, offset: number) => this.#line(this.#lines, bytes, offset),
+      broken: (offset: number, reason: string) => this.#note(offset, reason),
+    };
+    const { offset, rest } = await walker.walk(this.file, this.#from, markers, visitor, (at) =>
+      this.#atPiece(at),
+    );
+    this.#end = offset;
+    if (rest) this.#peek(rest, offset);
+    await this.sink.save(await this.#state(offset, this.found.size));
+  }
+
+  #atPiece(offset: number): Promise<void> | undefined {
+    this.sink.checkStop();
+    if (!this.sink.isFull) return undefined;
+    // No file has this size: after a crash it is looked into again.
+    return this.#state(offset, -1).then((state) => this.sink.save(state));
+  }
+
+  async #state(offset: number, size: number): Promise<FileState> {
+    const { path, inode, modifiedMs } = this.found;
+    return {
+      path,
+      inode,
+      size,
+      modifiedMs,
+      backend: this.#reader.backend,
+      offset,
+      tail: await tailAt(this.file, offset),
+      carry: this.#lines.carry(),
+      broken: this.#broken,
+      firstBroken: this.#firstBroken,
+    };
+  }
+
+  #line(lines: LineReader, bytes: Buffer, offset: number): void {
+    try {
+      const sighting = lines.read(objectOf(bytes), offset);
+      if (sighting) this.sink.see(sighting);
+    } catch (error) {
+      if (!(error instanceof BrokenLine)) throw error;
+      this.#note(offset, error.message);
+    }
+  }
+
+  /**
+   * A last line that lacks only its end is whole when it is an object, for nothing can follow one.
+   * It is counted, and stays to be read again: it is the same message then.
+   */
+  #peek(rest: Buffer, offset: number): void {
+    let line: JsonObject;
+    try {
+      line = objectOf(rest);
+    } catch {
+      return;
+    }
+    const { reader, path } = this.found;
+    const peeking = reader.begin(path, this.#lines.carry(), this.sink.conversations);
+    try {
+      const sighting = peeking.read(line, offset);
+      if (sighting) this.sink.see(sighting);
+    } catch (error) {
+      // It is noted when its end has come.
+      if (!(error instanceof BrokenLine)) throw error;
+    }
+  }
+
+  #note(offset: number, reason: string): void {
+    this.#broken += 1;
+    this.#firstBroken ??= { offset, reason };
+  }
+}
+
+function objectOf(bytes: Buffer): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    throw new BrokenLine('is not JSON');
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return value as JsonObject;
+  }
+  throw new BrokenLine('is not a JSON object');
+}

@@ -1,0 +1,202 @@
+import { messageOf } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+import { findFiles } from './find-files.js';
+import { LineWalker } from './lines.js';
+import type { Conversations, Places, TranscriptReader } from './reader.js';
+import { isUnchanged, scanFile, type FileState, type ScanSink } from './scan-file.js';
+import { joined, type Sighting } from './sighting.js';
+
+/** What one scan found that is not on disk yet: all of it becomes one commit. */
+export interface Batch {
+  sightings: readonly Sighting[];
+  states: readonly FileState[];
+  /** Paths where there is no transcript any more. */
+  gone: readonly string[];
+}
+
+/** Where counts and offsets are kept, together. */
+export interface TallyKeeper {
+  readonly states: ReadonlyMap<string, FileState>;
+  /** All or nothing. Batches come one after the other. */
+  commit(batch: Batch): Promise<void>;
+}
+
+export interface ScannerOptions {
+  readers: readonly TranscriptReader[];
+  places: Places;
+  tally: TallyKeeper;
+  log: Log;
+  /** How many messages go into one commit. */
+  batchMessages?: number;
+  walker?: LineWalker;
+}
+
+export interface ScanReport {
+  files: number;
+  /** Those of them with something new. */
+  filesRead: number;
+  bytesRead: number;
+  brokenLines: number;
+}
+
+/** Brings the tally up to what the transcripts say now. One scan at a time. */
+export class Scanner {
+  readonly #options: ScannerOptions;
+  readonly #walker: LineWalker;
+  readonly #roots = new Map<string, string>();
+
+  constructor(options: ScannerOptions) {
+    this.#options = options;
+    this.#walker = options.walker ?? new LineWalker();
+    const conversations = this.#conversations();
+    for (const { backend, carry } of options.tally.states.values()) {
+      const reader = options.readers.find((each) => each.backend === backend);
+      if (carry !== null) reader?.recall?.(carry, conversations);
+    }
+  }
+
+  async scan(signal?: AbortSignal): Promise<ScanReport> {
+    const { tally, log } = this.#options;
+    const batches = new Batches(this.#options, this.#conversations(), signal);
+    const report: ScanReport = { files: 0, filesRead: 0, bytesRead: 0, brokenLines: 0 };
+    const gone = new Set(tally.states.keys());
+    const onTrouble = (path: string, error: unknown) => {
+      log.warn({ path }, `a transcript cannot be read: ${messageOf(error)}`);
+    };
+    try {
+      await this.#readAll(batches, report, gone, onTrouble);
+      await batches.finish([...gone]);
+    } finally {
+      // Nothing of this scan may still be on its way to the disk when the next one begins.
+      await batches.settled();
+    }
+    return report;
+  }
+
+  async #readAll(
+    batches: Batches,
+    report: ScanReport,
+    gone: Set<string>,
+    onTrouble: (path: string, error: unknown) => void,
+  ): Promise<void> {
+    const { readers, places, tally, log } = this.#options;
+    for await (const found of findFiles(readers, places, onTrouble)) {
+      batches.checkStop();
+      const before = tally.states.get(found.path);
+      report.files += 1;
+      gone.delete(found.path);
+      if (before && isUnchanged(before, found)) {
+        report.brokenLines += before.broken;
+        continue;
+      }
+      try {
+        report.bytesRead += await scanFile(this.#walker, found, before, batches);
+        report.filesRead += 1;
+      } catch (error) {
+        if (batches.isStopped || batches.hasFailed || !isSystemError(error)) throw error;
+        onTrouble(found.path, error);
+      }
+      const { brokenSince, state } = batches.lastOf(found.path, before);
+      report.brokenLines += state?.broken ?? 0;
+      if (brokenSince > 0) tellBroken(log, state!, brokenSince);
+    }
+  }
+
+  #conversations(): Conversations {
+    return {
+      rootOf: (id) => this.#roots.get(id),
+      learnRoot: (id, root) => void this.#roots.set(id, root),
+    };
+  }
+}
+
+/** Gathers what is seen, and writes it down while the reading goes on. */
+class Batches implements ScanSink {
+  #sightings = new Map<string, Sighting>();
+  #states = new Map<string, FileState>();
+  #last: FileState | undefined;
+  #committing: Promise<void> = Promise.resolve();
+  #hasFailed = false;
+
+  constructor(
+    private readonly options: Pick<ScannerOptions, 'tally' | 'batchMessages'>,
+    readonly conversations: Conversations,
+    private readonly signal: AbortSignal | undefined,
+  ) {}
+
+  get isFull(): boolean {
+    return this.#sightings.size >= (this.options.batchMessages ?? usualBatchMessages);
+  }
+
+  /** Something seen could not be written down. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
+  see(sighting: Sighting): void {
+    const there = this.#sightings.get(sighting.key);
+    this.#sightings.set(sighting.key, there ? joined(there, sighting) : sighting);
+  }
+
+  async save(state: FileState): Promise<void> {
+    this.#states.set(state.path, state);
+    this.#last = state;
+    if (this.isFull || this.#states.size >= mostStates) await this.#commit([]);
+  }
+
+  /** The newest state of a file, and how many of its lines were found broken by this scan. */
+  lastOf(path: string, before: FileState | undefined) {
+    const state = this.#last?.path === path ? this.#last : undefined;
+    // A file that was read anew is counted anew.
+    const old = before && state && before.broken <= state.broken ? before.broken : 0;
+    return { state, brokenSince: (state?.broken ?? 0) - old };
+  }
+
+  get isStopped(): boolean {
+    return this.signal?.aborted === true;
+  }
+
+  checkStop(): void {
+    this.signal?.throwIfAborted();
+  }
+
+  async settled(): Promise<void> {
+    await Promise.allSettled([this.#committing]);
+  }
+
+  async finish(gone: readonly string[]): Promise<void> {
+    if (this.#states.size > 0 || gone.length > 0) await this.#commit(gone);
+    await this.#committing;
+  }
+
+  /** Returns when the batch before is on disk, so there are two in memory at most. */
+  async #commit(gone: readonly string[]): Promise<void> {
+    const batch = {
+      sightings: [...this.#sightings.values()],
+      states: [...this.#states.values()],
+      gone,
+    };
+    this.#sightings = new Map();
+    this.#states = new Map();
+    await this.#committing;
+    this.#committing = this.options.tally.commit(batch);
+    // The reason is heard by whoever waits for it next.
+    this.#committing.catch(() => {
+      this.#hasFailed = true;
+    });
+  }
+}
+
+const usualBatchMessages = 1_000;
+const mostStates = 500;
+
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error;
+}
+
+function tellBroken(log: Log, { path, firstBroken, broken }: FileState, since: number): void {
+  log.warn(
+    { path, lines: since, lines_in_all: broken, offset: firstBroken?.offset },
+    `lines of a transcript cannot be read and are not counted: ${firstBroken?.reason ?? ''}`,
+  );
+}

@@ -1,0 +1,91 @@
+/** Tokens of one message, or of many together. */
+export interface Tokens {
+  /** Fresh input: what the provider read from its cache is not in it, unless it cannot be told apart. */
+  input: number;
+  output: number;
+  cacheRead: number;
+  /** All tokens written to the cache, those that live long included. */
+  cacheWrite: number;
+  /** Those of them that live for an hour, which cost more than those of five minutes. */
+  cacheWriteLong: number;
+}
+
+/** Whose the tokens are. */
+export interface Place {
+  backend: string;
+  agent: string;
+  cwd: string;
+  model: string;
+  /** 1 where the line stands in a copy of a conversation that began elsewhere, else 0. */
+  rank: 0 | 1;
+}
+
+/**
+ * A message as one line of a transcript shows it. The same message is shown by several lines: while
+ * it is streamed, and again in files of resumed and forked conversations.
+ */
+export interface Sighting {
+  /** Names the message: sixteen bytes, as a latin1 text. */
+  key: string;
+  /** The line's own time, in milliseconds since the epoch. */
+  at: number;
+  place: Place;
+  tokens: Tokens;
+  /** Files that the message edits, as it names them. */
+  files?: readonly string[];
+  /** It is the report of a failure, in the place of an answer. */
+  isFailure?: boolean;
+}
+
+export const noTokens: Readonly<Tokens> = {
+  input: 0,
+  output: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  cacheWriteLong: 0,
+};
+
+/**
+ * Two sightings of one message as one. The greatest of each figure counts, since a message only
+ * grows while it is streamed; the earliest line says whose it is and when it was. Nothing here
+ * depends on which line was read first or how often, so neither do the totals.
+ */
+export function joined(a: Sighting, b: Sighting): Sighting {
+  const { at, place } = isEarlier(b, a) ? b : a;
+  return {
+    key: a.key,
+    at,
+    place,
+    tokens: greatest(a.tokens, b.tokens),
+    files: united(a.files, b.files),
+    isFailure: a.isFailure === true || b.isFailure === true,
+  };
+}
+
+function united(a: readonly string[] = [], b: readonly string[] = []): readonly string[] {
+  if (a.length === 0) return b;
+  return b.length === 0 ? a : [...new Set([...a, ...b])];
+}
+
+export function greatest(a: Tokens, b: Tokens): Tokens {
+  return {
+    input: Math.max(a.input, b.input),
+    output: Math.max(a.output, b.output),
+    cacheRead: Math.max(a.cacheRead, b.cacheRead),
+    cacheWrite: Math.max(a.cacheWrite, b.cacheWrite),
+    cacheWriteLong: Math.max(a.cacheWriteLong, b.cacheWriteLong),
+  };
+}
+
+type Standing = Pick<Sighting, 'at' | 'place'>;
+
+/** An order without ties between different sightings: time, original before copy, then names. */
+export function isEarlier(a: Standing, b: Standing): boolean {
+  if (a.at !== b.at) return a.at < b.at;
+  const [here, there] = [a.place, b.place];
+  if (here.rank !== there.rank) return here.rank < there.rank;
+  for (const name of ['agent', 'model', 'cwd', 'backend'] as const) {
+    if (here[name] !== there[name]) return here[name] < there[name];
+  }
+  return false;
+}

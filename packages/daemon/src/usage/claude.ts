@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { failed, type UsageAdapter, type UsageWindow } from './adapter.js';
+import { percentOf, recordOf, timeOfText } from './figures.js';
+import { noLogin, readLogin, tokenOf, type Logins } from './login.js';
+import { askProvider, type CallTools } from './provider-call.js';
+
+const windows = [{ scope: 'five_hour', label: '5-hour window' }] as const;
+
+/** Provider D: one window, read with the login of the command line `claude`. */
+export function claudeUsage(url: string, logins: Logins, tools: CallTools): UsageAdapter {
+  return {
+    windows,
+    async read(_row, limits) {
+      const login = await readLogin(loginFiles(logins));
+      const token = login.found ? tokenIn(login.value) : null;
+      if (token === null) return noLogin(login, 'claude');
+      const headers = { 'anthropic-beta': 'oauth-2025-04-20' };
+      const answer = await askProvider(tools, { url, method: 'GET', token, headers }, limits);
+      if (!answer.ok) return answer.failure;
+      const window = windowIn(answer.value);
+      return window
+        ? { ok: true, windows: [window] }
+        : failed('error', 'the answer of the provider has no five-hour window');
+    },
+  };
+}
+
+function loginFiles({ home, environment }: Logins): string[] {
+  const moved = environment['CLAUDE_CONFIG_DIR'];
+  const folders = [...(moved ? [moved] : []), join(home, '.claude')];
+  return folders.map((folder) => join(folder, '.credentials.json'));
+}
+
+function tokenIn(login: unknown): string | null {
+  return tokenOf(recordOf(recordOf(login)?.['claudeAiOauth'])?.['accessToken']);
+}
+
+function windowIn(answer: unknown): UsageWindow | undefined {
+  const given = recordOf(answer)?.['five_hour'];
+  const found = recordOf(given);
+  // null is the provider's word for a window that nothing is known of.
+  if (found === null && given !== null) return undefined;
+  if (found !== null && !('utilization' in found)) return undefined;
+  return {
+    ...windows[0],
+    usedPercent: percentOf(found?.['utilization']),
+    resetsAt: timeOfText(found?.['resets_at']),
+    modelFamilies: null,
+    models: null,
+  };
+}

@@ -1,0 +1,95 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { formatTimestamp } from '@millrace/kit/units';
+import {
+  failed,
+  unknownWindows,
+  type Failed,
+  type UsageAdapter,
+  type UsageRow,
+  type UsageStatus,
+  type UsageWindow,
+} from './adapter.js';
+import type { LastGood, Observation } from './memory.js';
+
+export type UsageDocument = DaemonSchema<'UsageDocument'>;
+type BackendUsage = DaemonSchema<'BackendUsage'>;
+type UsageLimit = DaemonSchema<'UsageLimit'>;
+
+export function documentOf(backends: BackendUsage[], now: number): UsageDocument {
+  return { schema_version: 1, generated_at: formatTimestamp(now), backends };
+}
+
+/** The entry of a backend whose provider has no adapter. */
+export function unsupportedEntry(row: UsageRow): BackendUsage {
+  const failure = failed('unsupported', 'there is no way to ask this provider', { asked: false });
+  return { ...about(row), ...failureOf(failure), usage: [], observed_at: null, cached: false };
+}
+
+export interface EntryParts {
+  readonly row: UsageRow;
+  readonly adapter: UsageAdapter;
+  readonly observation: Observation;
+  readonly cached: boolean;
+  readonly lastGood: LastGood | undefined;
+}
+
+export function entryOf({ row, adapter, observation, cached, lastGood }: EntryParts): BackendUsage {
+  const { reading, observedAt } = observation;
+  if (reading.ok) {
+    return {
+      ...about(row),
+      status: statusOf(reading.windows),
+      usage: limitsOf(row.id, reading.windows),
+      observed_at: formatTimestamp(observedAt),
+      cached,
+    };
+  }
+  return {
+    ...about(row),
+    ...failureOf(asSeenFrom(row, reading)),
+    // What was seen before stands beside these rows and never in their place.
+    usage: limitsOf(row.id, unknownWindows(adapter)),
+    observed_at: reading.asked ? formatTimestamp(observedAt) : null,
+    cached,
+    ...(lastGood && {
+      last_good: {
+        observed_at: formatTimestamp(lastGood.observedAt),
+        usage: limitsOf(row.id, lastGood.reading.windows),
+      },
+    }),
+  };
+}
+
+function about({ id, installed, enabled }: UsageRow) {
+  return { id, tier: 'subscription', installed, enabled } as const;
+}
+
+function failureOf({ status, error }: Failed): { status: UsageStatus; error: string } {
+  return { status, error };
+}
+
+/** Nobody logs in to what is not there: that it is missing says more than that there is no login. */
+function asSeenFrom(row: UsageRow, failure: Failed): Failed {
+  if (row.installed || failure.asked || failure.status !== 'unauthenticated') return failure;
+  return failed('not_installed', 'the command line is not installed', { asked: false });
+}
+
+/** `ok` only while every window that is known is below its cap. */
+function statusOf(windows: readonly UsageWindow[]): UsageStatus {
+  return windows.some(({ usedPercent }) => (usedPercent ?? 0) >= 100) ? 'rate_limited' : 'ok';
+}
+
+function limitsOf(backend: string, windows: readonly UsageWindow[]): UsageLimit[] {
+  const limits = windows.map(
+    ({ scope, label, usedPercent, resetsAt, modelFamilies, models }): UsageLimit => ({
+      id: `${backend}:${scope}`,
+      scope,
+      label,
+      used_percent: usedPercent,
+      resets_at: resetsAt === null ? null : formatTimestamp(resetsAt),
+      model_families: modelFamilies === null ? null : [...modelFamilies],
+      models: models === null ? null : [...models],
+    }),
+  );
+  return limits.sort((a, b) => (a.id < b.id ? -1 : 1));
+}

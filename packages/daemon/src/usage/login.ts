@@ -1,0 +1,56 @@
+import { readFile } from 'node:fs/promises';
+import { systemCode } from '@millrace/kit/errors';
+import { failed, type Failed } from './adapter.js';
+import { textOf } from './figures.js';
+
+/** Where logins are looked for. */
+export interface Logins {
+  readonly home: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export type LoginFile =
+  | { readonly found: true; readonly value: unknown }
+  | { readonly found: false; readonly isUnreadable: boolean };
+
+/**
+ * The first of the files that is there, as JSON. Files of other programs are only ever read: a
+ * login that has run out is theirs to renew.
+ */
+export async function readLogin(files: readonly string[]): Promise<LoginFile> {
+  let isUnreadable = false;
+  for (const file of files) {
+    try {
+      const text = await readFile(file, 'utf8');
+      return { found: true, value: parsed(text) };
+    } catch (error) {
+      if (!['ENOENT', 'ENOTDIR'].includes(systemCode(error))) isUnreadable = true;
+    }
+  }
+  return { found: false, isUnreadable };
+}
+
+/** Some logins are the bare token. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text.trim();
+  }
+}
+
+/** A token that can go into a header, or null: a file may hold anything. */
+export function tokenOf(value: unknown): string | null {
+  const token = textOf(value);
+  return token !== null && /^[\u0021-\u007E]{1,8192}$/.test(token) ? token : null;
+}
+
+/** What to say when there is no token: how to log in, never where the login was looked for. */
+export function noLogin(login: LoginFile, command: string): Failed {
+  const why = login.found
+    ? 'the login holds no token that can be used'
+    : login.isUnreadable
+      ? 'the login cannot be read'
+      : 'there is no login';
+  return failed('unauthenticated', `${why}; log in with \`${command}\``, { asked: false });
+}

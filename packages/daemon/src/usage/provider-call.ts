@@ -1,0 +1,106 @@
+import type {
+  FailureType,
+  Outbound,
+  OutboundRequest,
+  OutboundResponse,
+} from '@millrace/kit/outbound';
+import { failed, type AskLimits, type Failed } from './adapter.js';
+
+export interface ProviderAsk {
+  readonly url: string;
+  readonly method: 'GET' | 'POST';
+  readonly token: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+export type ProviderAnswer =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly failure: Failed; readonly httpStatus: number | null };
+
+export interface CallTools {
+  readonly outbound: Outbound;
+  /** For a Retry-After that is a date. */
+  readonly now: () => number;
+}
+
+const longestAnswer = 1_048_576;
+
+/** Asks a provider over HTTP and reads its answer as JSON. A redirect is not followed. */
+export async function askProvider(
+  { outbound, now }: CallTools,
+  ask: ProviderAsk,
+  { signal, timeoutMs }: AskLimits,
+): Promise<ProviderAnswer> {
+  const request: OutboundRequest = {
+    url: ask.url,
+    method: ask.method,
+    headers: {
+      ...ask.headers,
+      authorization: `Bearer ${ask.token}`,
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': 'millrace',
+      ...(ask.body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(ask.body === undefined ? {} : { body: JSON.stringify(ask.body) }),
+    timeoutMs,
+    connectTimeoutMs: timeoutMs,
+    maxResponseBytes: longestAnswer,
+    signal,
+  };
+  const outcome = await outbound.request(request);
+  if (!outcome.ok) return { ok: false, failure: unreached(outcome.errorType), httpStatus: null };
+  if (outcome.status < 200 || outcome.status > 299) {
+    const failure = refusal(outcome, retryAfter(outcome, now()));
+    return { ok: false, failure, httpStatus: outcome.status };
+  }
+  if (outcome.truncated) return nonsense(outcome.status, 'the answer of the provider is too long');
+  try {
+    return { ok: true, value: JSON.parse(Buffer.from(outcome.body).toString('utf8')) as unknown };
+  } catch {
+    // The parser's message repeats what it read.
+    return nonsense(outcome.status, 'the answer of the provider is not JSON');
+  }
+}
+
+const reasons: Readonly<Record<FailureType, string>> = {
+  TIMEOUT: 'it took too long',
+  CONNECTION_REFUSED: 'the connection was refused',
+  CONNECTION_RESET: 'the connection broke',
+  DNS_FAILURE: 'its name does not resolve',
+  TLS_FAILURE: 'its certificate is not trusted',
+  NETWORK_ERROR: 'the network failed',
+  TARGET_BLOCKED: 'its URL in the settings cannot be called',
+  ABORTED: 'it took too long',
+};
+
+// Only the kind of failure is told: the message names addresses.
+function unreached(type: FailureType): Failed {
+  if (type === 'TIMEOUT' || type === 'ABORTED') {
+    return failed('timeout', 'the provider did not answer in time');
+  }
+  return failed('unavailable', `the provider cannot be reached: ${reasons[type]}`);
+}
+
+function refusal({ status }: OutboundResponse, retryAfterMs: number | undefined): Failed {
+  if (status === 401 || status === 403) {
+    const error = `the provider does not accept the login (${status}); log in again`;
+    return failed('unauthenticated', error, { retryAfterMs });
+  }
+  const meaning = status === 429 ? ': too many requests' : '';
+  return failed('unavailable', `the provider answered ${status}${meaning}`, { retryAfterMs });
+}
+
+function nonsense(httpStatus: number, error: string): ProviderAnswer {
+  return { ok: false, failure: failed('error', error), httpStatus };
+}
+
+/** The wait that a Retry-After header asks for: seconds or a date. */
+function retryAfter({ headers }: OutboundResponse, now: number): number | undefined {
+  const given = headers['retry-after'];
+  const text = (Array.isArray(given) ? given[0] : given)?.trim() ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const date = /[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}

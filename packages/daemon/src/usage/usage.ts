@@ -1,0 +1,129 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import { createOutbound, webhookGuard, type Outbound } from '@millrace/kit/outbound';
+import { failed, type Reading, type UsageAdapter, type UsageRow } from './adapter.js';
+import { documentOf, entryOf, unsupportedEntry, type UsageDocument } from './document.js';
+import { UsageMemory, type Observation } from './memory.js';
+import { openProviders, type Providers, type ProviderSettings } from './providers.js';
+
+export interface UsageOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The user's home directory, where the command lines keep their logins. */
+  readonly home: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly providers: ProviderSettings;
+  /** Every backend as the registry has it now. Must not detect anything anew. */
+  readonly rows: () => Promise<readonly UsageRow[]>;
+  /** How providers are reached; one of its own unless told. */
+  readonly outbound?: Outbound;
+}
+
+export interface Usage {
+  read(ask?: { refresh?: boolean }): Promise<UsageDocument>;
+  /** Ends what is under way. */
+  close(): Promise<void>;
+}
+
+const perProviderMs = 3_000;
+const inAllMs = 5_000;
+
+/** Reports the usage windows of subscription backends as their providers tell them. */
+export function createUsage(options: UsageOptions): Usage {
+  return new ProviderUsage(options);
+}
+
+class ProviderUsage implements Usage {
+  readonly #options: UsageOptions;
+  readonly #outbound: Outbound;
+  readonly #providers: Providers;
+  readonly #memory: UsageMemory;
+  readonly #underway = new Map<string, Promise<Observation>>();
+
+  constructor(options: UsageOptions) {
+    const { clock, environment, home, providers } = options;
+    this.#options = options;
+    this.#outbound = options.outbound ?? createOutbound({ guard: webhookGuard, clock });
+    this.#providers = openProviders(
+      providers,
+      { home, environment },
+      { clock, outbound: this.#outbound },
+    );
+    this.#memory = new UsageMemory(clock);
+  }
+
+  async read({ refresh = false }: { refresh?: boolean } = {}): Promise<UsageDocument> {
+    const { clock, rows } = this.#options;
+    const endAt = clock.monotonic() + inAllMs;
+    const all = await rows();
+    const subscribed = all
+      .filter(({ tier }) => tier === 'subscription')
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    const limitMs = Math.max(0, Math.min(perProviderMs, endAt - clock.monotonic()));
+    const entries = await Promise.all(subscribed.map((row) => this.#entry(row, refresh, limitMs)));
+    return documentOf(entries, clock.now());
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([
+      this.#providers.close(),
+      this.#options.outbound ? undefined : this.#outbound.close(),
+    ]);
+  }
+
+  async #entry(row: UsageRow, refresh: boolean, limitMs: number) {
+    const adapter = this.#providers.adapterFor(row.id);
+    if (!adapter) return unsupportedEntry(row);
+    const recalled = this.#memory.recall(row.id, refresh);
+    const observation = recalled ?? (await this.#observe(row, adapter, limitMs));
+    return entryOf({
+      row,
+      adapter,
+      observation,
+      cached: recalled !== undefined,
+      lastGood: this.#memory.lastGood(row.id),
+    });
+  }
+
+  /** Those who ask at the same time share one answer. */
+  #observe(row: UsageRow, adapter: UsageAdapter, limitMs: number): Promise<Observation> {
+    const shared = this.#underway.get(row.id);
+    if (shared) return shared;
+    const observing = this.#readWithin(row, adapter, limitMs)
+      .then((reading) => {
+        this.#tell(row, reading);
+        return this.#memory.keep(row.id, reading);
+      })
+      .finally(() => this.#underway.delete(row.id));
+    this.#underway.set(row.id, observing);
+    return observing;
+  }
+
+  async #readWithin(row: UsageRow, adapter: UsageAdapter, limitMs: number): Promise<Reading> {
+    const { clock } = this.#options;
+    const abort = new AbortController();
+    const late = new Promise<Reading>((resolve) => {
+      abort.signal.addEventListener('abort', () => {
+        resolve(failed('timeout', 'the provider did not answer in time'));
+      });
+    });
+    const timer = clock.after(limitMs, () => abort.abort());
+    try {
+      const reading = adapter.read(row, { signal: abort.signal, timeoutMs: perProviderMs });
+      return await Promise.race([reading, late]);
+    } catch (error) {
+      this.#options.log.error({ backend: row.id, err: error }, 'reading usage failed');
+      return failed('error', 'reading usage failed; the log of the daemon has more');
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #tell({ id }: UsageRow, reading: Reading): void {
+    if (reading.ok) return;
+    const { status, error, retryAfterMs } = reading;
+    const isTrouble = ['unavailable', 'timeout', 'error'].includes(status);
+    const fields = { backend: id, status, reason: error, retry_after_ms: retryAfterMs };
+    this.#options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage not known');
+  }
+}

@@ -1,0 +1,174 @@
+import { appendFileSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import {
+  claudeLine,
+  codexCount,
+  codexMeta,
+  truth,
+} from '../src/transcripts/transcripts.test-support.js';
+import { expectSchema } from './support/client.js';
+import { startDaemon, type TestDaemon, type TestOptions } from './support/daemon.js';
+
+let daemon: TestDaemon | undefined;
+afterEach(async () => {
+  await daemon?.dispose();
+  daemon = undefined;
+});
+
+class Home {
+  readonly path = mkdtempSync(join(tmpdir(), 'mr-spend-'));
+
+  append(file: string, text: string): void {
+    mkdirSync(dirname(join(this.path, file)), { recursive: true });
+    appendFileSync(join(this.path, file), text);
+  }
+
+  async start(options: TestOptions = {}) {
+    daemon = await startDaemon({ home: this.path, ...options });
+    const { api } = daemon;
+    return async () => {
+      const rollup = await api.ok('GET', '/api/v1/spend');
+      expectSchema('SpendRollup', rollup);
+      return rollup;
+    };
+  }
+}
+
+const session = '.claude/projects/-nowhere-mill/session-1.jsonl';
+const message = (id: string) =>
+  claudeLine(
+    truth(id, {
+      at: Date.now(),
+      tokens: { input: 1_000, output: 1_000, cacheRead: 10_000, cacheWrite: 0, cacheWriteLong: 0 },
+    }),
+  );
+
+test('without transcripts nothing was spent', async () => {
+  const spend = await new Home().start();
+  expect(await spend()).toMatchObject({ total_usd: 0, by_agent: [], basis: 'HEURISTIC' });
+});
+
+test('what stands in the transcripts is told, of every backend, and what comes at once', async () => {
+  const home = new Home();
+  home.append(session, message('m1') + message('m1'));
+  const rollout = codexMeta('thread-1') + codexCount([5_000, 50], Date.now());
+  home.append('.codex/sessions/2026/01/15/rollout-2026-01-15T09-30-00-thread-1.jsonl', rollout);
+  const spend = await home.start();
+  expect(await spend()).toMatchObject({
+    total_usd: 0.03,
+    daily_usd: 0.03,
+    weekly_usd: 0.03,
+    week_usd: 0.03,
+    cache_usd: 0.005,
+    input_tokens: 6_000,
+    output_tokens: 1_050,
+    cache_read_tokens: 10_000,
+    by_agent: [
+      { key: 'session-1', usd: 0.03 },
+      { key: 'thread-1', input_tokens: 5_000, usd: null },
+    ],
+    by_repo: [{ key: '/nowhere/mill' }, { key: '/nowhere/race', usd: null }],
+    by_backend: [{ key: 'claude' }, { key: 'codex' }],
+  });
+  home.append(session, message('m2'));
+  await expect.poll(async () => (await spend()).total_usd).toBe(0.06);
+});
+
+test('the count goes on after a restart, and does not begin anew', async () => {
+  const home = new Home();
+  home.append(session, message('m1'));
+  const first = await home.start();
+  expect((await first()).total_usd).toBe(0.03);
+  await daemon!.stop();
+  home.append(session, message('m1') + message('m2'));
+  const second = await home.start();
+  expect((await second()).total_usd).toBe(0.06);
+});
+
+test('CODEX_HOME and CLAUDE_CONFIG_DIR are heeded', async () => {
+  const home = new Home();
+  home.append(`elsewhere/projects/p/s.jsonl`, message('m1'));
+  home.append('codex/sessions/rollout-a.jsonl', codexMeta('a') + codexCount([7, 1], Date.now()));
+  const spend = await home.start({
+    environment: {
+      CLAUDE_CONFIG_DIR: join(home.path, 'elsewhere'),
+      CODEX_HOME: join(home.path, 'codex'),
+    },
+  });
+  expect(await spend()).toMatchObject({ total_usd: 0.03, input_tokens: 1_007 });
+});
+
+test('figures say whether they rest on a calibration', async () => {
+  const home = new Home();
+  home.append('data/savings/calibration.json', '{"bytes_per_token": 3.4}');
+  const spend = await home.start();
+  expect((await spend()).basis).toBe('CALIBRATED');
+});
+
+test('with savings off nothing is read, and spend is refused', async () => {
+  const home = new Home();
+  home.append(session, message('m1'));
+  await home.start({ flags: { savings: 'off' } });
+  const problem = await daemon!.api.refused({ path: '/api/v1/spend' }, 403, 'SAVINGS_DISABLED');
+  expect(problem.detail).toContain('Set savings to true');
+});
+
+test('a broken transcript does not stand in the way of the others', async () => {
+  const home = new Home();
+  home.append(session, `${message('m1').slice(0, 300)}\n${message('m2')}{"half`);
+  home.append('.claude/projects/p/binary.jsonl', '\0'.repeat(5_000));
+  const spend = await home.start();
+  expect((await spend()).total_usd).toBe(0.03);
+  expect(daemon!.log.lines).toContainEqual(
+    expect.objectContaining({
+      level: 'warn',
+      message: expect.stringContaining('cannot be read and are not counted') as string,
+      fields: expect.objectContaining({ path: join(home.path, session), lines: 1 }) as object,
+    }),
+  );
+  writeFileSync(join(home.path, session), '');
+  expect((await spend()).total_usd).toBe(0.03);
+});
+
+test('insights are mined from the same transcripts', async () => {
+  const home = new Home();
+  const at = Date.now() - 7_200_000;
+  const edit = (id: string, who: string, minutes: number, file: string) => {
+    const message = truth(id, { session: who, at: at + minutes * 60_000 });
+    const input = { file_path: `/nowhere/mill/${file}` };
+    const content = [{ type: 'tool_use', name: 'Edit', input }];
+    return claudeLine(message).replace(/"content":\[.*?\],"usage"/, () => {
+      return `"content":${JSON.stringify(content)},"usage"`;
+    });
+  };
+  const failure = claudeLine(truth('x', { session: 'b', model: '<synthetic>', at: at + 900_000 }), {
+    isApiErrorMessage: true,
+  });
+  home.append(
+    '.claude/projects/p/a.jsonl',
+    edit('m1', 'a', 0, 'a.ts') + edit('m2', 'a', 1, 'b.ts'),
+  );
+  home.append(
+    '.claude/projects/p/b.jsonl',
+    edit('m3', 'b', 2, 'a.ts') + edit('m4', 'b', 3, 'b.ts') + failure,
+  );
+  await home.start({ flags: { savings: 'off' } });
+  const insights = await daemon!.api.ok('GET', '/api/v1/insights');
+  expectSchema('Insights', insights);
+  expect(insights).toMatchObject({
+    since: null,
+    sessions: 2,
+    error_rates: [{ by: 'all', sessions: 2, errors: 1, rate: 0.5 }, {}, {}, {}],
+    co_edited_files: [{ repo: '/nowhere/mill', files: ['a.ts', 'b.ts'], sessions: 2, share: 1 }],
+  });
+  const later = await daemon!.api.ok('GET', '/api/v1/insights?since=1h');
+  expect(later.sessions).toBe(0);
+  // What failed has cost nothing, and no model is to blame.
+  await daemon!.stop();
+  const spend = await home.start();
+  expect((await spend()).by_model.map(({ key }: { key: string }) => key)).toEqual([
+    'claude-opus-4-5',
+  ]);
+});

@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+/** A file as it is sent. */
+export interface Asset {
+  readonly contentType: string;
+  readonly bytes: Buffer;
+}
+
+export interface DocsSiteOptions {
+  title: string;
+  /** The path of the OpenAPI document. */
+  document: string;
+  /** The path below which the page's files are served, without a slash at its end. */
+  assets: string;
+  /** `import.meta.url` of the package that depends on `swagger-ui-dist`. */
+  resolveFrom: string;
+}
+
+/** The interactive documentation of a server, with everything it needs on board. */
+export interface DocsSite {
+  readonly page: Asset;
+  /** A file of the page by its name, read once; undefined when it has none of that name. */
+  asset(name: string): Asset | undefined;
+  /** Headers to send with all of it. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const bundled: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+
+/** Nothing from elsewhere: the page works without a network, and nothing can be put into it. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+export function docsSite(options: DocsSiteOptions): DocsSite {
+  const kept = new Map<string, Asset>([
+    ['start.js', text('text/javascript; charset=utf-8', startScript(options))],
+  ]);
+  return {
+    page: text('text/html; charset=utf-8', pageOf(options)),
+    headers: { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' },
+    asset(name) {
+      const known = kept.get(name);
+      if (known) return known;
+      const contentType = Object.hasOwn(bundled, name) ? bundled[name] : undefined;
+      if (contentType === undefined) return undefined;
+      const { resolve } = createRequire(options.resolveFrom);
+      const home = dirname(resolve('swagger-ui-dist/package.json'));
+      const asset = { contentType, bytes: readFileSync(join(home, name)) };
+      kept.set(name, asset);
+      return asset;
+    },
+  };
+}
+
+function text(contentType: string, content: string): Asset {
+  return { contentType, bytes: Buffer.from(content) };
+}
+
+const pageOf = ({ title, document, assets }: DocsSiteOptions) => `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>${title}</title>
+    <link rel="icon" type="image/png" href="${assets}/favicon-32x32.png" />
+    <link rel="stylesheet" href="${assets}/swagger-ui.css" />
+  </head>
+  <body>
+    <div id="docs"></div>
+    <noscript>This page needs JavaScript; <a href="${document}">the description itself</a> does not.</noscript>
+    <script src="${assets}/swagger-ui-bundle.js"></script>
+    <script src="${assets}/start.js"></script>
+  </body>
+</html>
+`;
+
+const startScript = ({ document }: DocsSiteOptions) => `SwaggerUIBundle({
+  url: '${document}',
+  dom_id: '#docs',
+  deepLinking: true,
+  validatorUrl: null,
+  // The description names the usual address; what is tried out here is tried on this server.
+  requestInterceptor: (request) => {
+    const { pathname, search } = new URL(request.url, location.href);
+    request.url = location.origin + pathname + search;
+    return request;
+  },
+  presets: [SwaggerUIBundle.presets.apis],
+});
+`;

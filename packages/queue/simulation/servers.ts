@@ -1,0 +1,119 @@
+import { silentMetrics } from './silent-metrics.js';
+import type { Simulation, SimulatedNode } from '@millrace/kit/simulation';
+import type { Outbound } from '@millrace/kit/outbound';
+import { createDelivery, type Delivery } from '../src/delivery/index.js';
+import { StorageUnavailable, type TaskStore } from '../src/storage/task-store.js';
+import type { Witness } from './witness.js';
+
+interface Server {
+  node: SimulatedNode;
+  delivery: Delivery;
+  isStopping: boolean;
+}
+
+/** The servers of a run. Each may crash, lose all that it knows, and come back. */
+export class Servers {
+  readonly #up = new Map<string, Server>();
+  crashes = 0;
+  stops = 0;
+
+  constructor(
+    private readonly world: Simulation,
+    private readonly disk: TaskStore,
+    private readonly witness: Witness,
+    private readonly outbound: () => Outbound,
+  ) {}
+
+  /** One of those that are up, by chance. */
+  any(): Delivery | undefined {
+    const up = this.#alive();
+    return up[this.world.between([0, Math.max(0, up.length - 1)])]?.delivery;
+  }
+
+  all(): Delivery[] {
+    return this.#alive().map((server) => server.delivery);
+  }
+
+  boot(name: string): void {
+    const { world } = this;
+    const node = world.node(name);
+    const { clock, random, log } = node;
+    const store = this.#storeOf(node);
+    const outbound = node.guard(this.outbound());
+    const delivery = createDelivery({
+      store,
+      clock,
+      random,
+      log,
+      outbound,
+      metrics: silentMetrics,
+      secretsOf: () => undefined,
+      isAllowed: () => true,
+      nodeId: name,
+    });
+    this.#up.set(name, { node, delivery, isStopping: false });
+    node.start(() => delivery.start());
+  }
+
+  /** Power cut: nothing of it goes on, and it is back after a while. */
+  crash(name: string): void {
+    const server = this.#up.get(name);
+    if (!server?.node.alive) return;
+    this.crashes++;
+    server.node.crash();
+    this.#bootLater(name);
+  }
+
+  /** Goes in good order: running tasks are handed back. */
+  stop(name: string): void {
+    const server = this.#up.get(name);
+    if (!server?.node.alive || server.isStopping) return;
+    server.isStopping = true;
+    this.stops++;
+    server.node.start(async () => {
+      await server.delivery.stop({ timeoutMs: this.world.between([0, 10_000]) });
+      this.world.note('stopped', {}, name);
+      server.node.crash();
+      this.#bootLater(name);
+    });
+  }
+
+  /** Brings back those that a fault of the store has taken down. */
+  bootFallen(names: readonly string[]): void {
+    for (const name of names) {
+      const server = this.#up.get(name);
+      if (server && !server.node.alive && !this.#coming.has(name)) this.#bootLater(name);
+    }
+  }
+
+  readonly #coming = new Set<string>();
+
+  #bootLater(name: string): void {
+    this.#coming.add(name);
+    this.world.clock.after(this.world.between([10, 8_000]), () => {
+      this.#coming.delete(name);
+      this.boot(name);
+    });
+  }
+
+  #alive(): Server[] {
+    return [...this.#up.values()].filter((server) => server.node.alive && !server.isStopping);
+  }
+
+  #storeOf(node: SimulatedNode): TaskStore {
+    const guarded = node.guard(this.witness.view(node.clock, node.name), {
+      name: 'store',
+      latencyMs: [0, 4],
+      error: (method) => new StorageUnavailable(`${method} was made to fail`),
+    });
+    // A hint is no call: it cannot fail, but it can be lost.
+    const onWork: TaskStore['onWork'] = (listener) =>
+      this.disk.onWork((queue) => {
+        if (node.alive && !this.world.fault('hint.lost')) listener(queue);
+      });
+    return new Proxy(guarded, {
+      get: (target, property) =>
+        property === 'onWork' ? onWork : (Reflect.get(target, property) as unknown),
+    });
+  }
+}

@@ -1,0 +1,245 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Simulation } from '@millrace/kit/simulation';
+import type { QueueConfig } from '../src/core/queue.js';
+import type { TaskStatus } from '../src/core/task.js';
+import type {
+  ClaimAsk,
+  NewTask,
+  RedriveChange,
+  Settlement,
+  SettleResult,
+  TaskStore,
+} from '../src/storage/task-store.js';
+
+/** A task as it must be, by what the store has answered so far. */
+export interface Known {
+  id: string;
+  queue: string;
+  groupKey: string | null;
+  status: TaskStatus;
+  dueAt: number;
+  expiresAt: number | null;
+  /** It was claimed since the submit or the last redrive. */
+  isStarted: boolean;
+  token: string;
+  leaseEnd: number;
+  isAsync: boolean;
+}
+
+/**
+ * Stands between the servers and the disk, and fails the run at once when one of them does what it
+ * must not do. It keeps its own account of every task.
+ */
+export class Witness {
+  readonly tasks = new Map<string, Known>();
+  /** When tasks of a queue started, in the time of the world. */
+  readonly starts = new Map<string, number[]>();
+  readonly #configs = new Map<string, { config: QueueConfig; until: number }[]>();
+  claims = 0;
+  settles = 0;
+  lostLeases = 0;
+
+  constructor(
+    private readonly world: Simulation,
+    private readonly disk: TaskStore,
+  ) {}
+
+  /** The disk as one server, or the operator, sees it. */
+  view(clock: Clock, name: string): TaskStore {
+    const { disk } = this;
+    const watched: Partial<TaskStore> = {
+      insertTasks: async (tasks, now) => {
+        const results = await disk.insertTasks(tasks, now);
+        results.forEach((result, i) => result.kind === 'stored' && this.#stored(tasks[i]!));
+        return results;
+      },
+      putQueue: async (put) => {
+        const result = await disk.putQueue(put);
+        this.#configured(put.queue, put.config);
+        return result;
+      },
+      claimDue: async (ask) => {
+        this.#checkPolicy(ask);
+        const tasks = await disk.claimDue(ask);
+        for (const task of tasks) this.#claimed(task.id, task.lease!.token, ask);
+        this.#checkLimits(ask, tasks.length);
+        if (tasks.length > 0) this.#note('claim', name, ask.queue, tasks.map(idOf));
+        return tasks;
+      },
+      settle: async (settlements) => {
+        const now = clock.now();
+        const results = await disk.settle(settlements);
+        results.forEach((result, i) => this.#settled(settlements[i]!, result, now));
+        const kinds = results.map((result, i) => `${settlements[i]!.verdict.kind} ${result.kind}`);
+        this.world.note('settle', { kinds, ids: settlements.map(idOf) }, name);
+        return results;
+      },
+      extendLease: async (change) => {
+        const result = await disk.extendLease(change);
+        const task = this.tasks.get(change.id);
+        if (typeof result === 'object' && task) {
+          this.#demand(task.leaseEnd <= change.expiresAt, 'a lease was shortened', change.id);
+          task.leaseEnd = change.expiresAt;
+          task.isAsync = change.isAsync;
+        }
+        return result;
+      },
+      expireTasks: async (ask) => {
+        const expired = await disk.expireTasks(ask);
+        for (const { id } of expired) this.#expired(id, ask.now);
+        return expired;
+      },
+      redrive: async (change) => {
+        const ids = await disk.redrive(change);
+        for (const id of ids) this.#redriven(id, change);
+        this.#note('redrive', name, change.queue, ids);
+        return ids;
+      },
+    };
+    return new Proxy(disk, {
+      get: (target, property) => {
+        const own = (watched as Record<string | symbol, unknown>)[property];
+        if (own) return own;
+        const member: unknown = Reflect.get(target, property, target);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+  }
+
+  #configured(queue: string, config: QueueConfig): void {
+    const at = this.world.timeline.elapsedMs;
+    const recent = (this.#configs.get(queue) ?? []).slice(-1);
+    for (const before of recent) before.until = at;
+    this.#configs.set(queue, [...recent, { config, until: Infinity }]);
+  }
+
+  /** A claim goes by the config of now, or by one that was replaced while the claim was made. */
+  #checkPolicy(ask: ClaimAsk): void {
+    const since = this.world.timeline.elapsedMs - 100;
+    const isOf = ({ callback, lease, limits, ordering }: QueueConfig) =>
+      ask.leaseExpiresAt - ask.now === callback.timeout_ms + lease.grace_ms &&
+      ask.maxInFlight === limits.max_in_flight &&
+      ask.dispatchPerSecond === limits.dispatch_per_second &&
+      ask.fifoGroups === (ordering.mode === 'group');
+    const configs = this.#configs.get(ask.queue) ?? [];
+    const fits = configs.some(({ config, until }) => until >= since && isOf(config));
+    this.#demand(fits, 'a claim was made by an old config', ask.queue);
+  }
+
+  #stored(task: NewTask): void {
+    const { id, queue, groupKey, dueAt, expiresAt } = task;
+    this.#demand(!this.tasks.has(id), 'one id was stored twice', id);
+    const rest = { status: 'PENDING' as const, isStarted: false, token: '', leaseEnd: 0 };
+    this.tasks.set(id, { id, queue, groupKey, dueAt, expiresAt, isAsync: false, ...rest });
+  }
+
+  #claimed(id: string, token: string, ask: ClaimAsk): void {
+    const task = this.#known(id);
+    this.#demand(task.status === 'PENDING', `a ${task.status} task was claimed`, id);
+    this.#demand(task.dueAt <= ask.now, 'a task was claimed before it was due', id);
+    this.#demand((task.expiresAt ?? Infinity) > ask.now, 'an expired task was claimed', id);
+    if (ask.fifoGroups && task.groupKey !== null) this.#checkGroup(task, ask.now);
+    task.status = 'IN_FLIGHT';
+    task.isStarted = true;
+    task.token = token;
+    task.leaseEnd = ask.leaseExpiresAt;
+    task.isAsync = false;
+    this.claims++;
+  }
+
+  #checkGroup(task: Known, now: number): void {
+    for (const other of this.tasks.values()) {
+      if (other === task || other.queue !== task.queue || other.groupKey !== task.groupKey)
+        continue;
+      this.#demand(other.status !== 'IN_FLIGHT', 'two of one FIFO group are in flight', task.id);
+      if (other.status !== 'PENDING') continue;
+      this.#demand(!other.isStarted, 'a task overtook one that waits to be retried', task.id);
+      const isBefore =
+        other.dueAt < task.dueAt || (other.dueAt === task.dueAt && other.id < task.id);
+      const mustWait = !task.isStarted && other.dueAt <= now && isBefore;
+      this.#demand(!mustWait, `a task overtook ${other.id} of its FIFO group`, task.id);
+    }
+  }
+
+  #checkLimits(ask: ClaimAsk, claimed: number): void {
+    if (claimed === 0) return;
+    let inFlight = 0;
+    for (const task of this.tasks.values()) {
+      if (task.queue === ask.queue && task.status === 'IN_FLIGHT') inFlight++;
+    }
+    this.#demand(inFlight <= ask.maxInFlight, `${inFlight} tasks are in flight`, ask.queue);
+    const at = this.world.timeline.elapsedMs;
+    const starts = (this.starts.get(ask.queue) ?? []).filter((start) => start > at - 1_000);
+    for (let i = 0; i < claimed; i++) starts.push(at);
+    this.starts.set(ask.queue, starts);
+    const isTold = ask.dispatchPerSecond > 0 && !this.clocksJump;
+    const most = Math.max(1, ask.dispatchPerSecond);
+    this.#demand(!isTold || starts.length <= most, 'too many tasks started in a second', ask.queue);
+  }
+
+  /** A store that counts by the wall clock keeps no rate while that clock is being set. */
+  clocksJump = false;
+
+  #settled({ id, token, verdict, attempt }: Settlement, result: SettleResult, now: number): void {
+    const task = this.tasks.get(id);
+    if (result.kind !== 'settled') {
+      this.#demand(
+        task?.status !== 'IN_FLIGHT' || task.token !== token,
+        'the holder of a lease was told that it is lost',
+        id,
+      );
+      this.lostLeases++;
+      return;
+    }
+    const known = this.#known(id);
+    this.#demand(known.status === 'IN_FLIGHT', `a ${known.status} task was settled`, id);
+    this.#demand(known.token === token, 'a task was settled with a lost lease', id);
+    const isOver = known.leaseEnd <= now;
+    const outcome = attempt.outcome;
+    this.#demand(isOver === (outcome === 'LEASE_EXPIRED'), `settled at ${now} as ${outcome}`, id);
+    const isHandedBack = verdict.kind === 'handed_back';
+    this.#demand(isHandedBack === (outcome === 'INTERRUPTED'), `${verdict.kind}: ${outcome}`, id);
+    known.token = '';
+    this.settles++;
+    if (verdict.kind === 'succeeded') known.status = 'SUCCEEDED';
+    else if (verdict.kind === 'dead') known.status = 'DEAD';
+    else {
+      known.status = 'PENDING';
+      known.dueAt = verdict.dueAt;
+    }
+  }
+
+  #expired(id: string, now: number): void {
+    const task = this.#known(id);
+    this.#demand(task.status === 'PENDING', `a ${task.status} task expired`, id);
+    this.#demand((task.expiresAt ?? Infinity) <= now, 'a task expired before its time', id);
+    task.status = 'DEAD';
+  }
+
+  #redriven(id: string, change: RedriveChange): void {
+    const task = this.#known(id);
+    this.#demand(task.status === 'DEAD', `a ${task.status} task was redriven`, id);
+    task.status = 'PENDING';
+    task.isStarted = false;
+    task.expiresAt = null;
+    task.dueAt = change.dueAt(change.ids.indexOf(id));
+  }
+
+  #known(id: string): Known {
+    const task = this.tasks.get(id);
+    if (task) return task;
+    const error = new Error(`nobody submitted ${id}`);
+    this.world.fail(error);
+    throw error;
+  }
+
+  #demand(holds: boolean, message: string, about: string): void {
+    if (!holds) this.world.fail(new Error(`${message} (${about})`));
+  }
+
+  #note(kind: string, scope: string, queue: string, ids: readonly string[]): void {
+    this.world.note(kind, { queue, ids }, scope);
+  }
+}
+
+const idOf = ({ id }: { id: string }) => id;

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import type { QueueSchema } from '@millrace/contract/queue';
+import { canonicalJson } from './canonical-json.js';
+
+/**
+ * The audit log is a chain: each record carries the hash of the one before, so that none can be
+ * changed, left out or slipped in without every later hash telling.
+ */
+export interface AuditRecord {
+  /** 1, 2, 3 and so on over the whole server, without gaps. */
+  seq: number;
+  at: number;
+  principal: string;
+  action: AuditAction;
+  queue: string;
+  selector: Readonly<Record<string, unknown>> | null;
+  count: number | null;
+  prevHash: string;
+  hash: string;
+}
+
+export type AuditAction = 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
+export type AuditAct = Omit<AuditRecord, 'seq' | 'prevHash' | 'hash'>;
+export type WireAuditRecord = QueueSchema<'AuditRecord'>;
+
+/** What the first record names as the one before it. */
+export const firstPrevHash = '0'.repeat(64);
+
+/** The record that follows `last`. */
+export function chainAct(
+  last: Pick<AuditRecord, 'seq' | 'hash'> | undefined,
+  act: AuditAct,
+): AuditRecord {
+  const record: AuditRecord = {
+    seq: (last?.seq ?? 0) + 1,
+    at: act.at,
+    principal: act.principal,
+    action: act.action,
+    queue: act.queue,
+    selector: act.selector,
+    count: act.count,
+    prevHash: last?.hash ?? firstPrevHash,
+    hash: '',
+  };
+  record.hash = auditHash(auditToWire(record));
+  return record;
+}
+
+/** The record as the API shows it, which is also what its hash is taken of. */
+export function auditToWire(record: AuditRecord): WireAuditRecord {
+  return {
+    seq: record.seq,
+    at: new Date(record.at).toISOString(),
+    principal: record.principal,
+    action: record.action,
+    queue: record.queue,
+    selector: record.selector,
+    count: record.count,
+    prev_hash: record.prevHash,
+    hash: record.hash,
+  };
+}
+
+/** SHA-256 over the canonical JSON of everything but `hash`, in hex. */
+export function auditHash(record: Omit<WireAuditRecord, 'hash'>): string {
+  const { hash: _hash, ...rest } = record as WireAuditRecord;
+  return createHash('sha256').update(canonicalJson(rest)).digest('hex');
+}
+
+/**
+ * What is wrong with `record` as the successor of `last` (undefined: as the very first one), or
+ * undefined when it fits.
+ */
+export function auditFault(
+  last: Pick<WireAuditRecord, 'seq' | 'hash'> | undefined,
+  record: WireAuditRecord,
+): string | undefined {
+  const seq = (last?.seq ?? 0) + 1;
+  if (record.seq !== seq) return `Record ${record.seq} stands where ${seq} should be.`;
+  if (record.prev_hash !== (last?.hash ?? firstPrevHash)) {
+    return `Record ${record.seq} names another record before it than the one that is there.`;
+  }
+  if (record.hash !== auditHash(record)) return `Record ${record.seq} was changed.`;
+  return undefined;
+}

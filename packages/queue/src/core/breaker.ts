@@ -1,0 +1,104 @@
+import type { TargetHealth } from './outcome.js';
+import type { QueueConfig } from './queue.js';
+
+export type BreakerSettings = QueueConfig['circuit_breaker'];
+export type BreakerPhase = 'closed' | 'open' | 'half_open';
+
+const probes = 3;
+const slotsPerWindow = 10;
+
+interface Slot {
+  number: number;
+  calls: number;
+  bad: number;
+}
+
+/**
+ * Rests a queue whose target keeps failing. Closed: calls go through and are counted over a sliding
+ * window. Open: none goes through, for `open_ms`. Half open: three probes go through; when all
+ * succeed it closes, when one fails it opens again. Times are those of a clock that never goes back.
+ */
+export class Breaker {
+  #phase: BreakerPhase = 'closed';
+  /** Counts changes of phase: a call that began in an earlier one no longer counts. */
+  #era = 0;
+  #slots: Slot[] = [];
+  #openUntil = 0;
+  #probesUnderway = 0;
+  #probesPassed = 0;
+
+  constructor(readonly settings: BreakerSettings) {}
+
+  get phase(): BreakerPhase {
+    return this.#phase;
+  }
+
+  /** When an open one lets probes through; undefined for any other. */
+  get opensAt(): number | undefined {
+    return this.#phase === 'open' ? this.#openUntil : undefined;
+  }
+
+  /** How many calls may start now. Turns an open breaker half open when its time has come. */
+  allowance(now: number): number {
+    if (!this.settings.enabled) return Infinity;
+    if (this.#phase === 'open' && now >= this.#openUntil) this.#enter('half_open');
+    if (this.#phase === 'closed') return Infinity;
+    if (this.#phase === 'open') return 0;
+    return probes - this.#probesPassed - this.#probesUnderway;
+  }
+
+  /** A call starts. What it returns belongs to the call and goes to `end`. */
+  start(): number {
+    if (this.#phase === 'half_open') this.#probesUnderway++;
+    return this.#era;
+  }
+
+  /** A call that started with this mark has ended. */
+  end(mark: number, health: TargetHealth, now: number): void {
+    if (mark !== this.#era || !this.settings.enabled) return;
+    if (this.#phase === 'half_open') this.#endProbe(health, now);
+    else if (this.#phase === 'closed' && health !== 'unknown') this.#count(health, now);
+  }
+
+  #endProbe(health: TargetHealth, now: number): void {
+    this.#probesUnderway--;
+    if (health === 'bad') return this.#open(now);
+    if (health === 'good' && ++this.#probesPassed === probes) this.#enter('closed');
+  }
+
+  #count(health: TargetHealth, now: number): void {
+    const slot = this.#slotOf(now);
+    slot.calls++;
+    if (health === 'bad') slot.bad++;
+    let [calls, bad] = [0, 0];
+    for (const each of this.#slots) {
+      calls += each.calls;
+      bad += each.bad;
+    }
+    const { min_requests: fewest, failure_ratio: ratio } = this.settings;
+    if (calls >= fewest && bad / calls >= ratio) this.#open(now);
+  }
+
+  #slotOf(now: number): Slot {
+    const number = Math.floor((now * slotsPerWindow) / this.settings.window_ms);
+    const newest = this.#slots.at(-1);
+    if (newest?.number === number) return newest;
+    const slot = { number, calls: 0, bad: 0 };
+    this.#slots = this.#slots.filter((old) => old.number > number - slotsPerWindow);
+    this.#slots.push(slot);
+    return slot;
+  }
+
+  #open(now: number): void {
+    this.#enter('open');
+    this.#openUntil = now + this.settings.open_ms;
+  }
+
+  #enter(phase: BreakerPhase): void {
+    this.#phase = phase;
+    this.#era++;
+    this.#slots = [];
+    this.#probesUnderway = 0;
+    this.#probesPassed = 0;
+  }
+}

@@ -1,0 +1,56 @@
+// Those of RFC 9110 section 7.6.1, and what the server says itself.
+const ownNames: ReadonlySet<string> = new Set([
+  'connection',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'http2-settings',
+  'host',
+  'authorization',
+  'cookie',
+  'user-agent',
+  'traceparent',
+]);
+const ownPrefixes = ['content-', 'webhook-', 'x-queue-'] as const;
+
+/**
+ * Copies those of a task's headers that reach its handler into `target`. A submitter can neither
+ * speak in the server's name nor change where the request goes and how it is read.
+ */
+export function forwardHeaders(
+  headers: Readonly<Record<string, string>>,
+  target: Record<string, string>,
+  /** The header that carries the queue's own credentials, in lower case. */
+  authName?: string,
+): void {
+  const dropped = namedByConnection(headers);
+  for (const name of Object.keys(headers)) {
+    const lower = name.toLowerCase();
+    if (ownNames.has(lower) || lower === authName || dropped?.includes(lower)) continue;
+    if (ownPrefixes.some((prefix) => lower.startsWith(prefix))) continue;
+    target[name] = headers[name]!;
+  }
+}
+
+/** A Connection header makes every header that it names hop-by-hop too. */
+function namedByConnection(headers: Readonly<Record<string, string>>): string[] | undefined {
+  const value = headerOf(headers, 'connection');
+  return value?.split(',').map((option) => option.trim().toLowerCase());
+}
+
+/** The value of a header by its name in lower case, whatever its spelling. */
+export function headerOf(
+  headers: Readonly<Record<string, string>>,
+  lowerName: string,
+): string | undefined {
+  for (const name of Object.keys(headers)) {
+    if (name.length === lowerName.length && name.toLowerCase() === lowerName) return headers[name];
+  }
+  return undefined;
+}

@@ -1,0 +1,134 @@
+import type { OutboundOutcome, OutboundResponse } from '@millrace/kit/outbound';
+import type { RetryPolicy } from './backoff.js';
+import { cutText, textExcerpt } from './excerpt.js';
+import { retryAfterMs } from './retry-after.js';
+
+/** What a callback came to, before the retry policy has its say. */
+export interface Outcome {
+  /** `async`: the handler will report by itself. `interrupted`: we broke it off ourselves. */
+  kind: 'succeeded' | 'async' | 'failed' | 'interrupted';
+  httpStatus: number | null;
+  errorType: string | null;
+  message: string | null;
+  /** False: the answer forbids another attempt. */
+  mayRetry: boolean;
+  retryAfterMs: number | null;
+  snippet: string | null;
+  remoteIp: string | null;
+  /** What it says about the target as a whole, for the circuit breaker. */
+  health: TargetHealth;
+}
+
+/** `bad`: it is down, overloaded or unreachable. `unknown`: we learned nothing. */
+export type TargetHealth = 'good' | 'bad' | 'unknown';
+
+export const longestMessageBytes = 1024;
+export const longestSnippetBytes = 2048;
+
+const errorTypePattern = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
+
+export function outcomeOf(outcome: OutboundOutcome, policy: RetryPolicy, now: number): Outcome {
+  if (outcome.ok) return outcomeOfAnswer(outcome, policy, now);
+  if (outcome.errorType === 'ABORTED') return interrupted();
+  return {
+    kind: 'failed',
+    httpStatus: null,
+    errorType: outcome.errorType,
+    message: cutText(outcome.message, longestMessageBytes),
+    mayRetry: true,
+    retryAfterMs: null,
+    snippet: null,
+    remoteIp: outcome.remoteIp ?? null,
+    health: 'bad',
+  };
+}
+
+/** The callback could not be made at all. It says nothing about the target. */
+export function unsent(message: string): Outcome {
+  return {
+    kind: 'failed',
+    httpStatus: null,
+    errorType: 'INTERNAL',
+    message: cutText(message, longestMessageBytes),
+    mayRetry: true,
+    retryAfterMs: null,
+    snippet: null,
+    remoteIp: null,
+    health: 'unknown',
+  };
+}
+
+export function interrupted(): Outcome {
+  return {
+    kind: 'interrupted',
+    httpStatus: null,
+    errorType: null,
+    message: 'The server shut down before the callback had answered',
+    mayRetry: true,
+    retryAfterMs: null,
+    snippet: null,
+    remoteIp: null,
+    health: 'unknown',
+  };
+}
+
+function outcomeOfAnswer(answer: OutboundResponse, policy: RetryPolicy, now: number): Outcome {
+  const { status } = answer;
+  const isSuccess = status >= 200 && status < 300;
+  // 1xx never ends an exchange and 600 and more is no HTTP, but a peer can send either.
+  const isHttp = status >= 200 && status < 600;
+  const isAsync = status === 202 && header(answer, 'x-queue-async')?.toLowerCase() === 'true';
+  return {
+    kind: isSuccess ? (isAsync ? 'async' : 'succeeded') : 'failed',
+    httpStatus: isHttp ? status : null,
+    errorType: isSuccess ? null : errorTypeOf(answer),
+    message: isSuccess ? null : messageOf(status, isHttp),
+    mayRetry: isSuccess || mayRetry(answer, policy),
+    retryAfterMs: isSuccess ? null : askedPauseMs(answer, now),
+    snippet: textExcerpt(answer.body, longestSnippetBytes),
+    remoteIp: answer.remoteIp === '' ? null : answer.remoteIp,
+    health: isBadForTarget(status) ? 'bad' : 'good',
+  };
+}
+
+function errorTypeOf(answer: OutboundResponse): string {
+  const named = header(answer, 'x-queue-error-type');
+  if (named !== undefined && errorTypePattern.test(named)) return named;
+  const { status } = answer;
+  if (status === 408) return 'TIMEOUT';
+  if (status === 429) return 'RATE_LIMITED';
+  if (status === 503) return 'UNAVAILABLE';
+  if (status >= 300 && status < 400) return 'REDIRECT';
+  if (status >= 400 && status < 500) return 'HTTP_4XX';
+  return status >= 500 && status < 600 ? 'HTTP_5XX' : 'NETWORK_ERROR';
+}
+
+function messageOf(status: number, isHttp: boolean): string {
+  if (!isHttp) return `The callback answered with ${status}, which is no HTTP status`;
+  const text = `The callback answered with HTTP ${status}`;
+  return status < 400 ? `${text}; redirects are never followed` : text;
+}
+
+function mayRetry(answer: OutboundResponse, policy: RetryPolicy): boolean {
+  const { status } = answer;
+  if (header(answer, 'x-queue-retry')?.toLowerCase() === 'never') return false;
+  if (policy.dead_statuses.includes(status)) return false;
+  if (policy.retry_statuses.includes(status)) return true;
+  if (status === 408 || status === 425 || status === 429) return true;
+  return status < 400 || status >= 500;
+}
+
+function askedPauseMs(answer: OutboundResponse, now: number): number | null {
+  const value = header(answer, 'retry-after');
+  return value === undefined ? null : (retryAfterMs(value, now) ?? null);
+}
+
+// A redirect or a 4xx is an answer to this one task from a target that works.
+function isBadForTarget(status: number): boolean {
+  return status === 408 || status === 429 || status >= 500 || status < 200;
+}
+
+function header(answer: OutboundResponse, name: string): string | undefined {
+  const value = answer.headers[name];
+  return (Array.isArray(value) ? value[0] : value)?.trim();
+}

@@ -1,0 +1,28 @@
+import type { QueueComponents } from '@millrace/contract/queue';
+
+/** A queue's settings with every default filled in, in the words of the contract. */
+export type QueueConfig = Omit<
+  QueueComponents['schemas']['QueueConfig'],
+  'name' | 'paused' | 'version' | 'created_at' | 'updated_at'
+>;
+
+export interface Queue {
+  name: string;
+  config: QueueConfig;
+  paused: boolean;
+  /** 1 for a new queue, one more with each config write. */
+  version: number;
+  /** Differs between a queue and one of the same name made after it was deleted. */
+  incarnation: string;
+  createdAt: number;
+  /** When the config was last written. */
+  updatedAt: number;
+}
+
+export interface QueueCounts {
+  pending: number;
+  inFlight: number;
+  dead: number;
+  /** When the oldest PENDING task was created; null if there is none. */
+  oldestPendingAt: number | null;
+}

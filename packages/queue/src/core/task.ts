@@ -1,0 +1,89 @@
+/** One unit of work and what became of it. Times are milliseconds since 1970, null where none. */
+export interface Task {
+  /** A ULID in upper case, unique over all queues. */
+  id: string;
+  queue: string;
+  handlerRef: string;
+  status: TaskStatus;
+  payloadContentType: string;
+  headers: Readonly<Record<string, string>>;
+  /** 0 to 9; higher is claimed first. */
+  priority: number;
+  groupKey: string | null;
+  /** Claims since the submit or the last redrive, a running one included, handed-back ones not. */
+  attempt: number;
+  /** The same over all redrives. */
+  totalAttempts: number;
+  redriveCount: number;
+  createdAt: number;
+  updatedAt: number;
+  /** When PENDING, the time from which it may be claimed. */
+  dueAt: number | null;
+  expiresAt: number | null;
+  lease: Lease | null;
+  completedAt: number | null;
+  deadAt: number | null;
+  deadReason: DeadReason | null;
+  lastError: LastError | null;
+  submittedBy: string;
+}
+
+export type TaskStatus = 'PENDING' | 'IN_FLIGHT' | 'SUCCEEDED' | 'DEAD';
+export type DeadReason = 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED';
+
+/** A task with its payload and the history of its attempts: the first one and the last 49. */
+export interface WholeTask extends Task {
+  payload: Uint8Array;
+  attempts: readonly Attempt[];
+}
+
+/** The right to run a task until a moment. Whoever claims it next makes the old token worthless. */
+export interface Lease {
+  /** Opaque and unguessable; new with every claim. */
+  token: string;
+  expiresAt: number;
+  /** Which server claimed it. */
+  nodeId: string;
+  startedAt: number;
+  /** The handler took the work over and will report by itself. */
+  isAsync: boolean;
+}
+
+export interface LastError {
+  errorType: string;
+  message: string;
+  httpStatus: number | null;
+  at: number;
+}
+
+/** One attempt that has ended. */
+export interface Attempt {
+  attempt: number;
+  redrive: number;
+  startedAt: number;
+  endedAt: number;
+  durationMs: number;
+  outcome: AttemptOutcome;
+  errorType: string | null;
+  message: string | null;
+  httpStatus: number | null;
+  retryAfterMs: number | null;
+  nextAttemptAt: number | null;
+  responseSnippet: string | null;
+  url: string | null;
+  remoteIp: string | null;
+  nodeId: string;
+  traceId: string | null;
+}
+
+export type AttemptOutcome = 'SUCCEEDED' | 'FAILED' | 'LEASE_EXPIRED' | 'INTERRUPTED';
+
+/** What is left of a purged or expired task for a day, so that a late resubmit runs nothing. */
+export interface Tombstone {
+  id: string;
+  queue: string;
+  handlerRef: string;
+  /** The last one it had. */
+  status: TaskStatus;
+  purgedAt: number;
+}

@@ -1,0 +1,177 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Random } from '@millrace/kit/random';
+import {
+  attemptRecord,
+  isClaimed,
+  lastErrorOf,
+  urlWithoutQuery,
+  type ClaimedTask,
+} from '../core/attempt-record.js';
+import { longestRetryAfterMs } from '../core/backoff.js';
+import { cutText } from '../core/excerpt.js';
+import { longestMessageBytes } from '../core/outcome.js';
+import type { AttemptOutcome, Task, WholeTask } from '../core/task.js';
+import { verdictOnFailure } from '../core/verdict.js';
+import type { Settlement, TaskStore, Verdict } from '../storage/task-store.js';
+import type { Lane } from './lane.js';
+import type { Run } from './run.js';
+
+/** Why a handler that reports by itself gave up. */
+export interface FailReport {
+  error_type?: string | undefined;
+  message?: string | undefined;
+  retry?: boolean | undefined;
+  retry_after_ms?: number | undefined;
+}
+
+export type AsyncResult = Task | 'lease_lost' | 'not_found';
+
+export interface AsyncTools {
+  store: TaskStore;
+  clock: Clock;
+  random: Random;
+  runOf: (token: string) => Run | undefined;
+  lane: (queue: string) => Lane;
+  wake: (lane: Lane) => void;
+}
+
+/**
+ * What a handler reports by itself, with its lease token. A report may come before the callback's
+ * own answer has arrived here; whichever is settled first counts. Reports can be repeated.
+ */
+export class AsyncWork {
+  constructor(private readonly tools: AsyncTools) {}
+
+  complete(id: string, token: string): Promise<AsyncResult> {
+    return this.#settle(id, token, 'SUCCEEDED', async (task, now, url) => ({
+      id,
+      token,
+      now,
+      verdict: { kind: 'succeeded' },
+      attempt: attemptRecord(task, {
+        outcome: 'SUCCEEDED',
+        now,
+        httpStatus: task.lease.isAsync ? 202 : null,
+        url,
+      }),
+    }));
+  }
+
+  fail(id: string, token: string, report: FailReport): Promise<AsyncResult> {
+    const { random, store } = this.tools;
+    const errorType = report.error_type ?? 'INTERNAL';
+    const message = cutText(report.message ?? '', longestMessageBytes);
+    const asked = report.retry_after_ms;
+    const retryAfterMs = asked === undefined ? null : Math.min(asked, longestRetryAfterMs);
+    return this.#settle(id, token, 'FAILED', async (task, now, url) => {
+      const queue = (await store.getQueue(task.queue))!;
+      const failure = { mayRetry: report.retry ?? true, retryAfterMs };
+      const verdict = verdictOnFailure(failure, {
+        attempt: task.attempt,
+        policy: queue.config.retry,
+        now,
+        chance: random.next(),
+      });
+      const nextAttemptAt = 'dueAt' in verdict ? verdict.dueAt : null;
+      const end = { outcome: 'FAILED' as const, now, errorType, message, retryAfterMs };
+      const attempt = attemptRecord(task, { ...end, nextAttemptAt, url });
+      const error = lastErrorOf({ errorType, message, httpStatus: null }, now);
+      return { id, token, now, verdict, attempt, error };
+    });
+  }
+
+  extend(id: string, token: string, extendMs: number): Promise<AsyncResult> {
+    const { store, clock } = this.tools;
+    const run = this.tools.runOf(token);
+    const change = async () => {
+      const task = await this.#find(id);
+      if (!task) return 'not_found';
+      const now = clock.now();
+      if (!holds(task, token, now)) return 'lease_lost';
+      const { isAsync } = task.lease;
+      const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
+      const result = await store.extendLease({ id, token, expiresAt, isAsync, now });
+      if (run && typeof result === 'object') run.leaseEnd = expiresAt;
+      return result;
+    };
+    return run ? run.inTurn(change) : change();
+  }
+
+  async #settle(
+    id: string,
+    token: string,
+    outcome: AttemptOutcome,
+    settlementOf: (
+      task: WholeTask & ClaimedTask,
+      now: number,
+      url: string | null,
+    ) => Promise<Settlement>,
+  ): Promise<AsyncResult> {
+    const { store, clock } = this.tools;
+    const task = await this.#find(id);
+    if (!task) return 'not_found';
+    const now = clock.now();
+    if (!holds(task, token, now)) return this.#wasSaidBefore(task, token, outcome, now);
+    const queue = await store.getQueue(task.queue);
+    const url = queue ? urlWithoutQuery(queue.config.callback.url) : null;
+    const settlement = await settlementOf(task, now, url);
+    // It took a moment to work this out, and the lease may have ended in it.
+    if (!holds(task, token, clock.now())) return 'lease_lost';
+    const [result] = await store.settle([settlement]);
+    if (result?.kind !== 'settled') {
+      return result?.kind === 'repeated' && matches(result.verdict, outcome)
+        ? result.task
+        : 'lease_lost';
+    }
+    this.#count(result.task.queue, settlement);
+    return result.task;
+  }
+
+  /** A repeat of the report that settled this claim is answered like the first one. */
+  async #wasSaidBefore(
+    task: WholeTask,
+    token: string,
+    outcome: AttemptOutcome,
+    now: number,
+  ): Promise<AsyncResult> {
+    // The claim may have been settled by the end of its lease, which the store calls a retry too.
+    const last = task.attempts.at(-1);
+    if (task.lease?.token === token || last?.outcome !== outcome) return 'lease_lost';
+    // Changes nothing: the token is no longer the task's.
+    const probe: Settlement = {
+      id: task.id,
+      token,
+      now,
+      verdict: { kind: 'succeeded' },
+      attempt: last,
+    };
+    const [result] = await this.tools.store.settle([probe]);
+    if (result?.kind !== 'repeated' || !matches(result.verdict, outcome)) return 'lease_lost';
+    return result.task;
+  }
+
+  #count(queue: string, { verdict, now }: Settlement): void {
+    const lane = this.tools.lane(queue);
+    if (verdict.kind === 'dead') lane.series.dead(verdict.reason).inc();
+    if (verdict.kind === 'retry') {
+      lane.series.retries.inc();
+      lane.alarm.ringIn(verdict.dueAt - now);
+    }
+    this.tools.wake(lane);
+  }
+
+  async #find(id: string): Promise<WholeTask | undefined> {
+    const found = await this.tools.store.getTask(id);
+    return found && 'attempts' in found ? found : undefined;
+  }
+}
+
+function holds(task: WholeTask, token: string, now: number): task is WholeTask & ClaimedTask {
+  return isClaimed(task) && task.lease.token === token && task.lease.expiresAt > now;
+}
+
+function matches(verdict: Verdict['kind'], outcome: AttemptOutcome): boolean {
+  return outcome === 'SUCCEEDED'
+    ? verdict === 'succeeded'
+    : verdict === 'retry' || verdict === 'dead';
+}

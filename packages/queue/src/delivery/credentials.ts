@@ -1,0 +1,46 @@
+import type { QueueConfig } from '../core/queue.js';
+import { signingKeyOf } from '../core/signature.js';
+
+/** The value of a secret that is open to the queue; undefined when there is none. */
+export type SecretsOf = (name: string, queue: string) => string | undefined;
+
+/** How callbacks of one queue show who sends them. */
+export interface Credentials {
+  auth: { name: string; lowerName: string; value: string } | undefined;
+  signingKeys: readonly Uint8Array[];
+}
+
+export type CredentialsResult =
+  { ok: true; credentials: Credentials } | { ok: false; reason: string };
+
+/** Looks up the secrets that a queue's callback names. */
+export function credentialsOf(
+  queue: string,
+  callback: QueueConfig['callback'],
+  secretsOf: SecretsOf,
+): CredentialsResult {
+  const signingKeys: Uint8Array[] = [];
+  for (const ref of callback.signing?.secret_refs ?? []) {
+    const secret = secretsOf(ref, queue);
+    if (secret === undefined) return missing(ref);
+    const key = signingKeyOf(secret);
+    if (!key) return { ok: false, reason: `the secret ${ref} is not "whsec_" and base64` };
+    signingKeys.push(key);
+  }
+  const { auth } = callback;
+  if (auth.type === 'none') return { ok: true, credentials: { auth: undefined, signingKeys } };
+  const secret = secretsOf(auth.secret_ref, queue);
+  if (secret === undefined) return missing(auth.secret_ref);
+  const name = auth.type === 'header' ? auth.name : 'Authorization';
+  const header = { name, lowerName: name.toLowerCase(), value: valueOf(auth.type, secret) };
+  return { ok: true, credentials: { auth: header, signingKeys } };
+}
+
+function valueOf(type: 'bearer' | 'basic' | 'header', secret: string): string {
+  if (type === 'bearer') return `Bearer ${secret}`;
+  return type === 'basic' ? `Basic ${Buffer.from(secret).toString('base64')}` : secret;
+}
+
+function missing(ref: string): CredentialsResult {
+  return { ok: false, reason: `the secret ${ref} is not there or not open to this queue` };
+}

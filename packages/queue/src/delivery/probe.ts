@@ -1,0 +1,65 @@
+import type { Clock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
+import type { Random } from '@millrace/kit/random';
+import type { QueueComponents } from '@millrace/contract/queue';
+import { outcomeOf } from '../core/outcome.js';
+import type { Queue } from '../core/queue.js';
+import { traceOf } from '../core/trace.js';
+import { callbackRequest } from './callback-request.js';
+import { credentialsOf, type Credentials, type SecretsOf } from './credentials.js';
+import { newLeaseToken } from './lease-token.js';
+
+export type ProbeResult = QueueComponents['schemas']['CallbackTestResult'];
+
+export interface ProbeTools {
+  clock: Clock;
+  random: Random;
+  outbound: Outbound;
+  secretsOf: SecretsOf;
+}
+
+/** Sends one request as a task would be sent and says what came back. Nothing is stored. */
+export async function probe(queue: Queue, tools: ProbeTools): Promise<ProbeResult> {
+  const found = credentialsOf(queue.name, queue.config.callback, tools.secretsOf);
+  if (!found.ok) return notSent(`Nothing was sent: ${found.reason}`);
+  let answer: OutboundOutcome;
+  try {
+    answer = await tools.outbound.request(probeRequest(queue, found.credentials, tools));
+  } catch (error) {
+    return notSent(messageOf(error));
+  }
+  const outcome = outcomeOf(answer, queue.config.retry, tools.clock.now());
+  const { httpStatus, errorType, message } = outcome;
+  return {
+    delivered: outcome.kind === 'succeeded' || outcome.kind === 'async',
+    http_status: httpStatus,
+    duration_ms: Math.max(0, Math.round(answer.durationMs)),
+    error_type: outcome.kind === 'interrupted' ? 'INTERNAL' : errorType,
+    message,
+  };
+}
+
+function probeRequest(queue: Queue, credentials: Credentials, { clock, random }: ProbeTools) {
+  const now = clock.now();
+  const { config } = queue;
+  const subject = {
+    id: random.ulid(now),
+    queue: queue.name,
+    handlerRef: 'queue.probe',
+    payloadContentType: 'application/octet-stream',
+    headers: {},
+    attempt: 1,
+    redriveCount: 0,
+    payload: new Uint8Array(0),
+    leaseToken: null,
+    trace: traceOf({}, newLeaseToken(random)),
+  };
+  const { signal } = new AbortController();
+  const timeoutMs = config.callback.timeout_ms;
+  return callbackRequest(subject, { config, credentials, now, timeoutMs, signal });
+}
+
+function notSent(message: string): ProbeResult {
+  return { delivered: false, http_status: null, duration_ms: 0, error_type: 'INTERNAL', message };
+}

@@ -1,0 +1,70 @@
+import type { FieldError } from '@millrace/kit/errors';
+import type { QueueConfig } from '../core/queue.js';
+import { signingKeyOf } from '../core/signature.js';
+import type { Secrets } from '../server/secrets.js';
+
+/** What is wrong with a config beyond what its schema can say. */
+export function configFaults(config: QueueConfig, queue: string, secrets: Secrets): FieldError[] {
+  return [
+    ...descriptionFaults(config),
+    ...statusFaults(config),
+    ...authFaults(config, queue, secrets),
+    ...signingFaults(config, queue, secrets),
+  ];
+}
+
+function descriptionFaults({ description }: QueueConfig): FieldError[] {
+  if (description.isWellFormed()) return [];
+  return [{ pointer: '/description', message: 'has half of a surrogate pair' }];
+}
+
+function statusFaults({ retry }: QueueConfig): FieldError[] {
+  const retried = new Set(retry.retry_statuses);
+  return retry.dead_statuses.flatMap((status, index) =>
+    retried.has(status)
+      ? [
+          {
+            pointer: `/retry/dead_statuses/${index}`,
+            message: `is in retry_statuses too: ${status} can be in one of them only`,
+          },
+        ]
+      : [],
+  );
+}
+
+// What the connection or the server itself sets: a second one would be ignored or contradict it.
+const ownHeaders =
+  /^(?:connection|proxy-.*|keep-alive|te|trailer|transfer-encoding|upgrade|expect|host|content-.*|webhook-.*|x-queue-.*|traceparent)$/i;
+
+function authFaults({ callback }: QueueConfig, queue: string, secrets: Secrets): FieldError[] {
+  const { auth } = callback;
+  if (auth.type === 'none') return [];
+  const faults: FieldError[] = [];
+  if (auth.type === 'header' && ownHeaders.test(auth.name)) {
+    const message = 'is a header that the server sets itself; choose another';
+    faults.push({ pointer: '/callback/auth/name', message });
+  }
+  const pointer = '/callback/auth/secret_ref';
+  const secret = secrets.find(auth.secret_ref, queue);
+  if (secret === undefined) faults.push({ pointer, message: notOpen(queue) });
+  else if (auth.type === 'basic' && !secret.includes(':')) {
+    faults.push({ pointer, message: 'names a secret that is not of the form user:password' });
+  }
+  return faults;
+}
+
+function signingFaults({ callback }: QueueConfig, queue: string, secrets: Secrets): FieldError[] {
+  const refs = callback.signing?.secret_refs ?? [];
+  return refs.flatMap((ref, index) => {
+    const pointer = `/callback/signing/secret_refs/${index}`;
+    const secret = secrets.find(ref, queue);
+    if (secret === undefined) return [{ pointer, message: notOpen(queue) }];
+    if (signingKeyOf(secret)) return [];
+    return [{ pointer, message: 'names a secret that is not "whsec_" followed by base64' }];
+  });
+}
+
+/** The same for one that is not there at all: which there are is not told to a queue's admin. */
+function notOpen(queue: string): string {
+  return `names no secret of the server's secrets file that is open to ${queue}`;
+}

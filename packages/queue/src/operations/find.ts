@@ -1,0 +1,43 @@
+import type { Queue } from '../core/queue.js';
+import type { WholeTask } from '../core/task.js';
+import type { QueueContext } from '../server/context.js';
+import { requireGrant, type Principal, type Role } from './principal.js';
+import { fail } from './refusal.js';
+
+export async function requireQueue({ store }: QueueContext, name: string): Promise<Queue> {
+  const queue = await store.getQueue(name);
+  if (queue) return queue;
+  throw queueNotFound(name);
+}
+
+export function queueNotFound(name: string): Error {
+  return fail(
+    'QUEUE_NOT_FOUND',
+    `There is no queue ${name}; an admin makes it by PUT of a config.`,
+  );
+}
+
+export interface FoundTask {
+  task: WholeTask;
+  queue: Queue;
+}
+
+/** The task and its queue, if the caller has the role there. */
+export async function requireTask(
+  { store }: QueueContext,
+  caller: Principal,
+  id: string,
+  role: Role,
+): Promise<FoundTask> {
+  const found = await store.getTask(id.toUpperCase());
+  if (!found || 'purgedAt' in found) throw taskNotFound(id);
+  requireGrant(caller, found.queue, role);
+  const queue = await store.getQueue(found.queue);
+  // The queue was deleted in between, and the task with it.
+  if (!queue) throw taskNotFound(id);
+  return { task: found, queue };
+}
+
+export function taskNotFound(id: string): Error {
+  return fail('TASK_NOT_FOUND', `There is no task ${id}; it may have been purged or expired.`);
+}

@@ -1,0 +1,11 @@
+import type { QueueContext } from '../server/context.js';
+import { requireQueue } from './find.js';
+import { toWireConfig, type WireConfig } from './queue-config.js';
+
+/** The stored config with every default filled in. */
+export async function getQueueConfig(
+  context: QueueContext,
+  { queue }: { queue: string },
+): Promise<WireConfig> {
+  return toWireConfig(await requireQueue(context, queue));
+}

@@ -1,0 +1,26 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { QueueContext } from '../server/context.js';
+import { timeText } from './envelope.js';
+import { requireQueue } from './find.js';
+
+const mostGroups = 1_000;
+
+/** What is in the DLQ, by kind of failure. */
+export async function listDlqGroups(
+  context: QueueContext,
+  { queue }: { queue: string },
+): Promise<QueueSchema<'DlqGroups'>> {
+  await requireQueue(context, queue);
+  const groups = await context.store.deadGroups({ queue, limit: mostGroups });
+  return {
+    groups: groups.map((group) => ({
+      error_type: group.errorType ?? 'INTERNAL',
+      handler_ref: group.handlerRef,
+      http_status: group.httpStatus,
+      count: group.count,
+      first_seen: timeText(group.firstSeenAt),
+      last_seen: timeText(group.lastSeenAt),
+      sample_id: group.sampleId,
+    })),
+  };
+}

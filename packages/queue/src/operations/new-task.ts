@@ -1,0 +1,105 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { FieldError } from '@millrace/kit/errors';
+import { isBase64 } from '@millrace/kit/http';
+import type { Queue } from '../core/queue.js';
+import type { NewTask } from '../storage/task-store.js';
+import type { BodyCheck } from './checks.js';
+import { fail, failBody } from './refusal.js';
+import { timeIn } from './time-in.js';
+
+type Submitted = QueueSchema<'SubmitTaskRequest'>;
+
+export interface Submission {
+  queue: Queue;
+  now: number;
+  by: string;
+  newId: () => string;
+}
+
+const furthestMs = 30 * 86_400_000;
+const mostHeaderBytes = 16_384;
+const usualPriority = 4;
+const usualContentType = 'application/octet-stream';
+
+/** What a submit asks for, or the refusal, thrown, of a task that breaks a rule. */
+export function newTask(
+  check: BodyCheck<Submitted>,
+  body: unknown,
+  { queue, now, by, newId }: Submission,
+): NewTask {
+  const given = check.read(body);
+  const faults: FieldError[] = [];
+  const payload = readPayload(given.payload ?? '', faults);
+  const dueAt = readDueAt(given, now, faults);
+  const expiresAt = readExpiresAt(given, now, faults);
+  checkHeaders(given.headers, faults);
+  if (given.group_key !== undefined && !given.group_key.isWellFormed()) {
+    faults.push({ pointer: '/group_key', message: 'has half of a surrogate pair' });
+  }
+  if (faults.length > 0) throw failBody('INVALID_TASK', faults);
+  const { limits } = queue.config;
+  if (payload.length > limits.max_payload_bytes) {
+    throw fail(
+      'PAYLOAD_TOO_LARGE',
+      `The payload has ${payload.length} bytes; the queue ${queue.name} takes at most ` +
+        `${limits.max_payload_bytes}.`,
+    );
+  }
+  return {
+    id: given.id?.toUpperCase() ?? newId(),
+    queue: queue.name,
+    handlerRef: given.handler_ref,
+    payload,
+    payloadContentType: given.payload_content_type ?? usualContentType,
+    headers: given.headers ?? {},
+    priority: given.priority ?? usualPriority,
+    groupKey: given.group_key ?? null,
+    dueAt,
+    expiresAt,
+    submittedBy: by,
+    maxPending: limits.max_pending,
+  };
+}
+
+const noBytes = new Uint8Array(0);
+
+function readPayload(text: string, faults: FieldError[]): Uint8Array {
+  if (text === '') return noBytes;
+  // Node's decoder takes nearly anything, so it must not be the check.
+  if (isBase64(text)) return Buffer.from(text, 'base64');
+  faults.push({
+    pointer: '/payload',
+    message: 'must be base64 of RFC 4648: standard alphabet, padded, no line breaks',
+  });
+  return noBytes;
+}
+
+function readDueAt({ run_at, delay_ms }: Submitted, now: number, faults: FieldError[]): number {
+  if (run_at === undefined) return now + (delay_ms ?? 0);
+  const time = timeIn(run_at, '/run_at', faults);
+  if (time - now > furthestMs) {
+    faults.push({ pointer: '/run_at', message: 'must be at most 30 days ahead' });
+  }
+  return Math.max(time, now);
+}
+
+function readExpiresAt(
+  { expires_at }: Submitted,
+  now: number,
+  faults: FieldError[],
+): number | null {
+  if (expires_at === undefined) return null;
+  const time = timeIn(expires_at, '/expires_at', faults);
+  if (time <= now) faults.push({ pointer: '/expires_at', message: 'must be in the future' });
+  return time;
+}
+
+function checkHeaders(headers: Submitted['headers'], faults: FieldError[]): void {
+  if (headers === undefined) return;
+  let bytes = 0;
+  for (const name in headers) bytes += name.length + headers[name]!.length;
+  if (bytes > mostHeaderBytes) {
+    const message = `must have at most ${mostHeaderBytes} bytes over all names and values`;
+    faults.push({ pointer: '/headers', message });
+  }
+}

@@ -1,0 +1,33 @@
+import { fail } from './refusal.js';
+
+/** What a caller asks of the config that is there before it is replaced. */
+export type Precondition = 'none' | 'exists' | { versions: ReadonlySet<number> };
+
+const listed = /^\s*(?:W\/)?"[\x21\x23-\x7e]*"\s*$/;
+const ours = /^\s*"(0|[1-9][0-9]{0,15})"\s*$/;
+
+/** Reads `If-Match` by RFC 9110, 13.1.1. What is no list of tags matches nothing. */
+export function readPrecondition(ifMatch: string | undefined): Precondition {
+  if (ifMatch === undefined) return 'none';
+  if (ifMatch.trim() === '*') return 'exists';
+  const tags = ifMatch.split(',');
+  const versions = tags.every((tag) => listed.test(tag))
+    ? tags.flatMap((tag) => Number(ours.exec(tag)?.[1] ?? Number.NaN))
+    : [];
+  return { versions: new Set(versions) };
+}
+
+export function requirePrecondition(
+  precondition: Precondition,
+  current: { version: number } | undefined,
+): void {
+  if (precondition === 'none') return;
+  if (!current) {
+    throw fail('PRECONDITION_FAILED', 'There is no such queue yet; leave out If-Match to make it.');
+  }
+  if (precondition === 'exists' || precondition.versions.has(current.version)) return;
+  throw fail(
+    'PRECONDITION_FAILED',
+    `The config has version ${current.version} now; read it again and send its ETag.`,
+  );
+}

@@ -1,0 +1,118 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { FieldError } from '@millrace/kit/errors';
+import type { Queue, QueueConfig } from '../core/queue.js';
+import type { QueueContext } from '../server/context.js';
+import { configFaults } from './config-rules.js';
+import { readPrecondition, requirePrecondition } from './precondition.js';
+import type { Principal } from './principal.js';
+import { toWireConfig, type WireConfig } from './queue-config.js';
+import { fail, failBody } from './refusal.js';
+
+export interface PutAsk {
+  queue: string;
+  body: unknown;
+  ifMatch?: string | undefined;
+  validateOnly?: boolean | undefined;
+}
+
+type Input = QueueSchema<'QueueConfigInput'>;
+type ReadOnly = Pick<Input, 'name' | 'paused' | 'version' | 'created_at' | 'updated_at'>;
+
+const mostTries = 8;
+
+/** Makes a queue or replaces its whole config. Policy is read when a task is claimed. */
+export async function putQueueConfig(
+  context: QueueContext,
+  caller: Principal,
+  { queue: name, body, ifMatch, validateOnly = false }: PutAsk,
+): Promise<WireConfig> {
+  const { store, clock, delivery } = context;
+  const { config, readOnly } = readConfig(context, name, body);
+  const precondition = readPrecondition(ifMatch);
+  for (let tries = 0; tries < mostTries; tries++) {
+    const current = await store.getQueue(name);
+    // Before the comparison with the read-only fields: a config that was read, edited and sent
+    // back with its ETag carries the old version too, and is to be told that it came too late.
+    requirePrecondition(precondition, current);
+    const now = clock.now();
+    const dependsOnCurrent = precondition !== 'none' || Object.keys(readOnly).length > 0;
+    checkReadOnly(readOnly, current ?? unborn(name));
+    if (validateOnly) return toWireConfig(asWritten(name, config, current, now));
+    const written = await store.putQueue({
+      queue: name,
+      config,
+      ...(dependsOnCurrent && { ifVersion: current?.version ?? 0 }),
+      now,
+      by: caller.principal,
+    });
+    if (written.kind === 'written') {
+      delivery.queueChanged(name);
+      return toWireConfig(written.queue);
+    }
+  }
+  throw fail('PRECONDITION_FAILED', 'The config keeps changing; read it again and try once more.');
+}
+
+function readConfig(
+  { checks, secrets, allowlist }: QueueContext,
+  name: string,
+  body: unknown,
+): { config: QueueConfig; readOnly: ReadOnly } {
+  const {
+    name: ownName,
+    paused,
+    version,
+    created_at,
+    updated_at,
+    ...rest
+  } = checks.config.read(body);
+  const config = rest as QueueConfig;
+  // Defaults inside a choice of forms are left to us.
+  if (config.callback.signing) config.callback.signing.scheme ??= 'standard_webhooks';
+  const faults = configFaults(config, name, secrets());
+  if (faults.length > 0) throw failBody('INVALID_CONFIG', faults);
+  const match = allowlist.match(config.callback.url);
+  if (!match.allowed) {
+    const detail = `${match.reason}. The list is part of the server's own config.`;
+    const errors = [{ pointer: '/callback/url', message: 'is not allowed' }];
+    throw fail('CALLBACK_URL_NOT_ALLOWED', detail, { errors });
+  }
+  const readOnly = { name: ownName, paused, version, created_at, updated_at };
+  const given = Object.entries(readOnly).filter(([, value]) => value !== undefined);
+  return { config, readOnly: Object.fromEntries(given) };
+}
+
+/** The read-only fields of a queue that is not there yet: it has a name and is not paused. */
+function unborn(name: string): Pick<WireConfig, 'name' | 'paused'> {
+  return { name, paused: false };
+}
+
+function checkReadOnly(given: ReadOnly, current: Queue | Pick<WireConfig, 'name' | 'paused'>) {
+  const values: Partial<WireConfig> = 'config' in current ? toWireConfig(current) : current;
+  const faults: FieldError[] = [];
+  for (const key of Object.keys(given) as (keyof ReadOnly)[]) {
+    const value = values[key];
+    if (given[key] === value) continue;
+    const now = value === undefined ? 'the queue does not exist yet' : `it is ${String(value)}`;
+    faults.push({ pointer: `/${key}`, message: `is read-only (${now}); leave it out` });
+  }
+  if (faults.length > 0) throw failBody('INVALID_CONFIG', faults);
+}
+
+/** The queue as it would be after the write. */
+function asWritten(
+  name: string,
+  config: QueueConfig,
+  current: Queue | undefined,
+  now: number,
+): Queue {
+  return {
+    name,
+    config,
+    paused: current?.paused ?? false,
+    version: (current?.version ?? 0) + 1,
+    incarnation: current?.incarnation ?? '',
+    createdAt: current?.createdAt ?? now,
+    updatedAt: now,
+  };
+}

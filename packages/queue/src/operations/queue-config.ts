@@ -1,0 +1,18 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { Queue } from '../core/queue.js';
+import { timeText } from './envelope.js';
+
+export type WireConfig = QueueSchema<'QueueConfig'>;
+
+/** A queue as the API shows it. */
+export function toWireConfig(queue: Queue): WireConfig {
+  const { name, paused, version, createdAt, updatedAt, config } = queue;
+  return {
+    name,
+    paused,
+    version,
+    created_at: timeText(createdAt),
+    updated_at: timeText(updatedAt),
+    ...config,
+  };
+}

@@ -1,0 +1,40 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { QueueContext } from '../server/context.js';
+import { walkDead } from './dead-walk.js';
+import { requireQueue } from './find.js';
+import type { Principal } from './principal.js';
+import { readSelector } from './selector.js';
+
+const usualRate = 500;
+
+/** Gives dead tasks another run, their starts spread over time. */
+export async function redriveDlq(
+  context: QueueContext,
+  caller: Principal,
+  { queue, body: given }: { queue: string; body: unknown },
+): Promise<QueueSchema<'SelectorResult'>> {
+  const { store, clock, checks } = context;
+  await requireQueue(context, queue);
+  const body = checks.redrive.read(given);
+  const startedAt = clock.now();
+  const perSecond = body.rate_per_second ?? usualRate;
+  const gapMs = perSecond === 0 ? 0 : 1000 / perSecond;
+  return walkDead(context, {
+    queue,
+    selector: readSelector(body),
+    startedAt,
+    isDryRun: body.dry_run ?? false,
+    act: async (ids, before) => {
+      const changed = await store.redrive({
+        queue,
+        ids,
+        diedBy: startedAt,
+        now: clock.now(),
+        by: caller.principal,
+        selector: body,
+        dueAt: (index) => startedAt + Math.floor((before + index) * gapMs),
+      });
+      return changed.length;
+    },
+  });
+}

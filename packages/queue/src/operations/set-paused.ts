@@ -1,0 +1,16 @@
+import type { QueueContext } from '../server/context.js';
+import { queueNotFound } from './find.js';
+import type { Principal } from './principal.js';
+
+/** Stops or starts the claiming of a queue's tasks. */
+export async function setPaused(
+  { store, clock, delivery }: QueueContext,
+  caller: Principal,
+  queue: string,
+  paused: boolean,
+): Promise<void> {
+  const now = clock.now();
+  const isThere = await store.setPaused({ queue, paused, now, by: caller.principal });
+  if (!isThere) throw queueNotFound(queue);
+  delivery.queueChanged(queue);
+}

@@ -1,0 +1,32 @@
+import type { AsyncResult } from '../delivery/index.js';
+import type { QueueContext } from '../server/context.js';
+import { toEnvelope, type Envelope } from './envelope.js';
+import { requireTask, taskNotFound } from './find.js';
+import type { Principal } from './principal.js';
+import { fail } from './refusal.js';
+
+export interface SettleAsk {
+  id: string;
+  leaseToken: string;
+  body: unknown;
+}
+
+/** Finds the task that a handler reports on, lets `settle` do it, and shows the outcome. */
+export async function settleTask(
+  context: QueueContext,
+  caller: Principal,
+  { id }: SettleAsk,
+  settle: (id: string) => Promise<AsyncResult>,
+): Promise<Envelope> {
+  const { task, queue } = await requireTask(context, caller, id, 'submitter');
+  const settled = await settle(task.id);
+  if (settled === 'not_found') throw taskNotFound(id);
+  if (settled === 'lease_lost') {
+    throw fail(
+      'LEASE_LOST',
+      `The token does not hold the lease of task ${task.id}: it ran out, was settled otherwise ` +
+        'or belongs to another attempt. Stop the work.',
+    );
+  }
+  return toEnvelope(settled, queue);
+}

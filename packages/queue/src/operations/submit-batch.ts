@@ -1,0 +1,103 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { queueCodes, type QueueCode } from '@millrace/contract/queue';
+import { Refusal } from '@millrace/kit/errors';
+import type { QueueContext } from '../server/context.js';
+import type { NewTask } from '../storage/task-store.js';
+import { queueNotFound, requireQueue } from './find.js';
+import { newTask } from './new-task.js';
+import type { Principal } from './principal.js';
+import { fail, failBody } from './refusal.js';
+import { knownTask, submitOutcome } from './submit-task.js';
+
+type ItemResult = QueueSchema<'BatchItemResult'>;
+
+export const mostItems = 1_000;
+
+/**
+ * Accepts many tasks in one commit. Each item is judged alone, as a single submit would judge it,
+ * so that a bad one never blocks the others.
+ */
+export async function submitBatch(
+  context: QueueContext,
+  caller: Principal,
+  { queue: name, body }: { queue: string; body: unknown },
+): Promise<ItemResult[]> {
+  const queue = await requireQueue(context, name);
+  const items = readItems(body);
+  const now = context.clock.now();
+  const by = caller.principal;
+  const newId = () => context.random.ulid(now);
+  const results: ItemResult[] = [];
+  const good: { index: number; task: NewTask }[] = [];
+  items.forEach((item, index) => {
+    try {
+      const task = newTask(context.checks.task, item, { queue, now, by, newId });
+      good.push({ index, task });
+    } catch (error) {
+      results[index] = rejected(index, error);
+    }
+  });
+
+  const allowance = context.submitLimits.take({
+    queue: name,
+    principal: by,
+    queuePerSecond: queue.config.limits.submit_per_second,
+    wanted: good.length,
+  });
+  const settle = (index: number, run: () => QueueSchema<'SubmitResult'>) => {
+    try {
+      results[index] = { index, status: 202, envelope: run() };
+    } catch (error) {
+      results[index] = rejected(index, error);
+    }
+  };
+  const taken = good.slice(0, allowance.granted);
+  if (taken.length > 0) {
+    const tasks = taken.map(({ task }) => task);
+    const stored = await context.store.insertTasks(tasks, now);
+    if (stored.some(({ kind }) => kind === 'queue_not_found')) throw queueNotFound(name);
+    taken.forEach(({ index, task }, at) => {
+      settle(index, () => submitOutcome(queue, task, stored[at]!).result);
+    });
+  }
+  for (const { index, task } of good.slice(allowance.granted)) {
+    const known = await knownTask(context, task, items[index]);
+    settle(index, () => {
+      if (!known) throw allowance.refusal!;
+      return submitOutcome(queue, task, known).result;
+    });
+  }
+  return results;
+}
+
+function readItems(body: unknown): unknown[] {
+  if (!Array.isArray(body)) {
+    throw failBody('INVALID_TASK', [{ pointer: '', message: 'must be a list of tasks' }]);
+  }
+  if (body.length > mostItems) {
+    throw fail(
+      'BATCH_TOO_LARGE',
+      `The batch has ${body.length} tasks; send at most ${mostItems} at once.`,
+    );
+  }
+  return body;
+}
+
+/** The refusal of a single submit, as one entry of the answer. */
+function rejected(index: number, error: unknown): ItemResult {
+  if (!(error instanceof Refusal)) throw error;
+  const code = error.code as QueueCode;
+  const { status, title } = queueCodes[code];
+  const { errors } = error.extra;
+  return {
+    index,
+    status,
+    error: {
+      code,
+      status,
+      title,
+      detail: error.detail,
+      ...(errors && { errors: [...errors] }),
+    },
+  };
+}

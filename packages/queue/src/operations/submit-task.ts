@@ -1,0 +1,96 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { Queue } from '../core/queue.js';
+import type { QueueContext } from '../server/context.js';
+import type { InsertResult, NewTask } from '../storage/task-store.js';
+import { toEnvelope, toTombstone } from './envelope.js';
+import { queueNotFound, requireQueue } from './find.js';
+import { newTask } from './new-task.js';
+import type { Principal } from './principal.js';
+import { fail, rateLimited } from './refusal.js';
+
+export interface SubmitOutcome {
+  result: QueueSchema<'SubmitResult'>;
+  /** The id was used before, and nothing new was stored. */
+  isReplay: boolean;
+}
+
+/**
+ * Accepts one task for a configured queue.
+ *
+ * Idempotent on the client's id: a client whose request timed out sends the same id again and is
+ * handed the task it already has, never a second one.
+ */
+export async function submitTask(
+  context: QueueContext,
+  caller: Principal,
+  { queue: name, body }: { queue: string; body: unknown },
+): Promise<SubmitOutcome> {
+  const { store, clock, random } = context;
+  const queue = await requireQueue(context, name);
+  const now = clock.now();
+  const by = caller.principal;
+  const newId = () => random.ulid(now);
+  const task = newTask(context.checks.task, body, { queue, now, by, newId });
+  const allowance = context.submitLimits.take({
+    queue: name,
+    principal: by,
+    queuePerSecond: queue.config.limits.submit_per_second,
+    wanted: 1,
+  });
+  if (allowance.refusal) {
+    // A task that is there already is handed out although nothing new may come in.
+    const known = await knownTask(context, task, body);
+    if (!known) throw allowance.refusal;
+    return submitOutcome(queue, task, known);
+  }
+  const [result] = await store.insertTasks([task], now);
+  return submitOutcome(queue, task, result!);
+}
+
+/** What the store has under the id of a new task, if its submitter chose the id. */
+export async function knownTask(
+  { store }: QueueContext,
+  { id }: NewTask,
+  body: unknown,
+): Promise<InsertResult | undefined> {
+  if ((body as { id?: string }).id === undefined) return undefined;
+  const found = await store.getTask(id);
+  if (!found) return undefined;
+  return 'purgedAt' in found
+    ? { kind: 'purged', tombstone: found }
+    : { kind: 'existing', task: found };
+}
+
+/** What became of a submitted task, as its submitter is told; or the refusal, thrown. */
+export function submitOutcome(queue: Queue, task: NewTask, result: InsertResult): SubmitOutcome {
+  switch (result.kind) {
+    case 'stored':
+      return { result: toEnvelope(result.task, queue), isReplay: false };
+    case 'existing':
+      // The grant covers this queue alone, so that a guessed id must not hand out another's task.
+      if (result.task.queue !== queue.name) throw idConflict(task.id);
+      return { result: toEnvelope(result.task, queue), isReplay: true };
+    case 'purged':
+      if (result.tombstone.queue !== queue.name) throw idConflict(task.id);
+      return { result: toTombstone(result.tombstone), isReplay: true };
+    case 'queue_not_found':
+      throw queueNotFound(queue.name);
+    case 'queue_full':
+      throw rateLimited({
+        name: 'pending',
+        detail:
+          `The queue ${queue.name} holds ${task.maxPending} pending tasks, as many as it may; ` +
+          'send this again later.',
+        retryAfterMs: fullRetryAfterMs,
+        quota: task.maxPending,
+      });
+    default:
+      throw new Error('A store answered what no store answers', { cause: result satisfies never });
+  }
+}
+
+const fullRetryAfterMs = 1_000;
+
+function idConflict(id: string): Error {
+  return fail('ID_CONFLICT', `The id ${id} is in use in another queue; submit with a new one.`);
+}

@@ -1,0 +1,11 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { QueueContext } from '../server/context.js';
+import { requireQueue } from './find.js';
+
+/** Sends one probe to the queue's callback. A target that fails is an answer, not an error. */
+export async function testCallback(
+  context: QueueContext,
+  { queue }: { queue: string },
+): Promise<QueueSchema<'CallbackTestResult'>> {
+  return context.delivery.probe(await requireQueue(context, queue));
+}

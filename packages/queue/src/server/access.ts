@@ -1,0 +1,47 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { OperationDescription } from '@millrace/kit/http';
+import { bearerToken, type TokenSet } from '@millrace/kit/tokens';
+import { requireGrant, requireGrantSomewhere } from '../operations/principal.js';
+import type { Principal, Role } from '../operations/principal.js';
+import { fail } from '../operations/refusal.js';
+
+/** Tells callers apart by their bearer token. */
+export function authenticate(
+  authorization: string | undefined,
+  tokens: TokenSet<Role>,
+  clock: Clock,
+): Principal {
+  const token = bearerToken(authorization);
+  if (token === undefined) {
+    throw fail('UNAUTHENTICATED', 'Send a token as "Authorization: Bearer <token>".');
+  }
+  const found = tokens.find(token, clock.now());
+  if (found.outcome === 'known') return found.holder;
+  throw found.outcome === 'expired'
+    ? fail('UNAUTHENTICATED', `The token ${found.holder.id} has expired; ask for a new one.`)
+    : fail('UNAUTHENTICATED', 'The token is not known here, or was revoked.');
+}
+
+/**
+ * May the caller do this, as far as the path tells? A task's queue is known only when the task
+ * has been looked up.
+ */
+export function authorize(
+  caller: Principal,
+  operation: OperationDescription,
+  params: Readonly<Record<string, string>>,
+): void {
+  const role = operation.minRole as Role;
+  switch (operation.extensions['x-grant-scope']) {
+    case 'queue':
+      requireGrant(caller, params['queue']!, role);
+      return;
+    case 'any':
+      requireGrantSomewhere(caller, role);
+      return;
+    case 'task':
+      return;
+    default:
+      throw new Error(`${operation.id} does not say what its grant is checked on`);
+  }
+}

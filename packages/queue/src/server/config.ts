@@ -1,0 +1,77 @@
+import { address, defineConfig, path } from '@millrace/kit/config';
+import { logLevels } from '@millrace/kit/log';
+import { z } from 'zod';
+
+// What a host or a network may be is checked with the rules of the outbound guard at the start.
+const allowlistEntry = z.strictObject({
+  scheme: z.enum(['http', 'https']),
+  host: z.string().min(1).meta({ expected: 'a host such as api.example.com or *.example.com' }),
+  port: z
+    .union([z.int().min(1).max(65_535), z.literal('*')])
+    .optional()
+    .meta({ expected: 'a port, or "*" for any' }),
+  path_prefix: z.string().optional().meta({ expected: 'a path such as /hooks' }),
+  networks: z.array(z.string()).optional().meta({ expected: 'a list such as [10.0.0.0/8]' }),
+});
+
+const schema = z.strictObject({
+  listen: address().prefault('127.0.0.1:8081').meta({ description: 'Where the API is served' }),
+  data: path().default('./data').meta({ description: 'Directory of the embedded store' }),
+  storage: z
+    .string()
+    .regex(/^(?:embedded|postgres(?:ql)?:\/\/\S+)$/)
+    .default('embedded')
+    .meta({
+      description: 'Where tasks are kept: embedded, or the URL of a PostgreSQL database',
+      expected: 'embedded, or a URL such as postgres://user@host/db',
+      placeholder: 'embedded|url',
+    }),
+  tokens_file: path()
+    .optional()
+    .meta({ description: 'YAML file of bearer tokens and their grants; needed' }),
+  secrets_file: path()
+    .optional()
+    .meta({ description: 'YAML file of the secrets that callbacks are signed and sent with' }),
+  callback_allowlist: z
+    .array(allowlistEntry)
+    .default([])
+    .meta({ description: 'What callback URLs may be: scheme, host, port, path_prefix, networks' }),
+  metrics_listen: address()
+    .prefault('127.0.0.1:9464')
+    .meta({ description: 'Where /metrics is served' }),
+  principal_submit_per_second: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .default(0)
+    .meta({ description: 'Tasks that one principal may submit to one queue a second; 0: any' }),
+  max_inflight: z
+    .int()
+    .min(1)
+    .default(1024)
+    .meta({ description: 'Requests under way at once; more are shed' }),
+  shed_target_ms: z
+    .int()
+    .min(0)
+    .default(50)
+    .meta({ description: 'Shed load while requests wait longer than this; 0: never' }),
+  drain_timeout_ms: z
+    .int()
+    .min(0)
+    .max(600_000)
+    .default(30_000)
+    .meta({ description: 'How long requests and callbacks under way have to finish at the end' }),
+  access_log: z
+    .enum(['all', 'failures', 'off'])
+    .default('failures')
+    .meta({ description: 'Which requests get a line in the log' }),
+  log_level: z
+    .enum(logLevels)
+    .optional()
+    .meta({ description: 'How much to log (default: $MILLRACE_LOG, or info)' }),
+});
+
+/** Every setting of the server: a key of queue.yaml, a flag, and a variable MILLRACE_QUEUE_... */
+export const queueConfig = defineConfig({ component: 'queue', schema, unknownKeys: 'refuse' });
+
+export type QueueSettings = z.output<typeof schema>;

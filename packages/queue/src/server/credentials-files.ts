@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import { UsageError } from '@millrace/kit/errors';
+import type { Metrics } from '@millrace/kit/metrics';
+import { watchFile, watchTokens, type TokenSet, type WatchedFile } from '@millrace/kit/tokens';
+import type { World } from '@millrace/kit/world';
+import { roles, type Role } from '../operations/principal.js';
+import type { QueueSettings } from './config.js';
+import { noSecrets, parseSecrets, type SecretSet } from './secrets.js';
+
+const advice = '`ctl queue token new` makes a token and prints the entry for this file';
+
+/** The tokens of the file that the settings name, followed as it changes. */
+export function openTokens(
+  { tokens_file: file }: QueueSettings,
+  { clock, log }: World,
+  metrics: Metrics,
+): WatchedFile<TokenSet<Role>> {
+  if (file === undefined) {
+    throw new UsageError(`tokens_file is not set, so nobody could call this server; ${advice}`);
+  }
+  if (!existsSync(file)) {
+    throw new UsageError(`${file}: no such file, so nobody could call this server; ${advice}`);
+  }
+  const tokens = watchTokens({ file, roles, clock, log, metrics });
+  if (tokens.current.size === 0) log.warn({ file }, `the tokens file is empty; ${advice}`);
+  return tokens;
+}
+
+/** The secrets, `onChange` being called whenever there are new ones. */
+export function openSecrets(
+  { secrets_file: file }: QueueSettings,
+  { clock, log }: World,
+  metrics: Metrics,
+  onChange: () => void,
+): Pick<WatchedFile<SecretSet>, 'current' | 'close'> {
+  if (file === undefined) return { current: noSecrets, close: () => undefined };
+  let isOpen = false;
+  return watchFile({
+    file,
+    name: 'secrets',
+    parse: (text, name) => {
+      const secrets = parseSecrets(text, name);
+      // They are in place only when this has returned.
+      if (isOpen) clock.after(0, onChange);
+      isOpen = true;
+      return secrets;
+    },
+    clock,
+    log,
+    metrics,
+  });
+}

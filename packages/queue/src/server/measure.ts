@@ -1,0 +1,82 @@
+import { messageOf } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+import type { Metrics } from '@millrace/kit/metrics';
+import type { Clock } from '@millrace/kit/clock';
+import type { TaskStore } from '../storage/task-store.js';
+import type { Load } from './limits/load.js';
+
+export interface MeasureOptions {
+  metrics: Metrics;
+  store: TaskStore;
+  load: Load;
+  clock: Clock;
+  log: Log;
+}
+
+/** The metrics, with the counts of every queue read from the store when someone asks for them. */
+export function measuredQueues({ metrics, store, load, clock, log }: MeasureOptions): Metrics {
+  measureLoad(metrics, load);
+  const tasks = metrics.gauge({
+    name: 'tasks',
+    help: 'Tasks by queue and state: pending, in_flight, dead.',
+    labelNames: ['queue', 'state'],
+  });
+  const oldest = metrics.gauge({
+    name: 'oldest_pending_age_seconds',
+    help: 'Age of the oldest pending task of the queue; 0 without one.',
+    labelNames: ['queue'],
+  });
+  const paused = metrics.gauge({
+    name: 'queue_paused',
+    help: '1 while the queue is paused.',
+    labelNames: ['queue'],
+  });
+  const storeUp = metrics.gauge({
+    name: 'storage_up',
+    help: '1 when the store answered the last question for its counts.',
+  });
+  const look = async () => {
+    const queues = await store.listQueues();
+    const counts = await Promise.all(queues.map(({ name }) => store.counts(name)));
+    // Queues that are gone take their series with them.
+    for (const gauge of [tasks, oldest, paused]) gauge.reset();
+    const now = clock.now();
+    queues.forEach(({ name: queue, paused: isPaused }, index) => {
+      const { pending, inFlight, dead, oldestPendingAt } = counts[index]!;
+      tasks.set({ queue, state: 'pending' }, pending);
+      tasks.set({ queue, state: 'in_flight' }, inFlight);
+      tasks.set({ queue, state: 'dead' }, dead);
+      const ageMs = oldestPendingAt === null ? 0 : Math.max(0, now - oldestPendingAt);
+      oldest.set({ queue }, ageMs / 1000);
+      paused.set({ queue }, isPaused ? 1 : 0);
+    });
+  };
+  return {
+    ...metrics,
+    text: async () => {
+      try {
+        await look();
+        storeUp.set(1);
+      } catch (error) {
+        // The other metrics are what tells why, so they are shown all the same.
+        storeUp.set(0);
+        log.warn({ err: error }, `the counts could not be read: ${messageOf(error)}`);
+      }
+      return metrics.text();
+    },
+  };
+}
+
+function measureLoad(metrics: Metrics, load: Load): void {
+  metrics.gauge({
+    name: 'load_share',
+    help: 'Share of new work that is taken in; below 1 the server sheds load.',
+    read: () => load.share,
+  });
+  const shed = metrics.counter({
+    name: 'requests_shed_total',
+    help: 'Requests refused to shed load, by cause.',
+    labelNames: ['cause'],
+  });
+  load.onShed = (cause) => shed.inc({ cause });
+}

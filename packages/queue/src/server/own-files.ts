@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import { dataDirectory } from '@millrace/kit/config';
+import { isUlid } from '@millrace/kit/ulid';
+import type { World } from '@millrace/kit/world';
+import { keptText } from './kept-file.js';
+
+export interface OwnFiles {
+  /** Names this server in leases and attempts. */
+  nodeId: string;
+  /** Signs cursors: they must outlive a restart, and nobody else may make them. */
+  cursorKey: Uint8Array;
+}
+
+const keyLength = 32;
+
+/** What the server keeps for itself beside the store, in a folder of its own. */
+export function ownFiles(data: string, { clock, random }: World): OwnFiles {
+  const directory = dataDirectory(join(data, 'queue-server'));
+  const nodeId = keptText({
+    file: join(directory, 'NODE'),
+    what: 'the id of a server',
+    isGood: isUlid,
+    make: () => random.ulid(clock.now()),
+  });
+  const key = keptText({
+    file: join(directory, 'cursor.key'),
+    what: `the ${keyLength} bytes, in hex, that cursors are signed with`,
+    isGood: (text) => /^[0-9a-f]{64}$/.test(text),
+    make: () => Buffer.from(random.bytes(keyLength)).toString('hex'),
+  });
+  return { nodeId, cursorKey: Buffer.from(key, 'hex') };
+}

@@ -1,0 +1,17 @@
+import { deadFacts, type DeadFacts } from '../dead-letters.js';
+import type { TaskRow } from '../task-row.js';
+import { timeOf } from './keys.js';
+import { encodeJson } from './queue-rows.js';
+
+/** What the row of a dead task says, so that a filter need not read the task. */
+type StoredFacts = [errorType: string | null, httpStatus: number | null, handlerRef: string];
+
+export function encodeFacts(row: TaskRow): Buffer {
+  const { errorType, httpStatus, handlerRef } = deadFacts(row);
+  return encodeJson([errorType, httpStatus, handlerRef] satisfies StoredFacts);
+}
+
+export function factsOf({ key, value }: { key: Buffer; value: Buffer }): DeadFacts {
+  const [errorType, httpStatus, handlerRef] = JSON.parse(value.toString()) as StoredFacts;
+  return { deadAt: timeOf(key), handlerRef, errorType, httpStatus };
+}

@@ -1,0 +1,167 @@
+import type { RowReader } from '@millrace/db';
+import { DeadGroups, matchesDeadFilter, pageBytes } from '../dead-letters.js';
+import { redriveRow } from '../task-row.js';
+import type { DeadAsk, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
+import { factsOf } from './dead-facts.js';
+import { after, idKey, idOf, kinds, queueKey, queueTimeKey } from './keys.js';
+import type { Step } from './step.js';
+import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
+import { showWhole } from './whole-tasks.js';
+
+/** Rows looked at before others get their turn. */
+const sliceRows = 2_000;
+
+/** One page in the making, a slice at a time. */
+export class DeadPageReader {
+  readonly page: DeadPage = { tasks: [], next: undefined };
+  #at: Buffer;
+  readonly #end: Buffer;
+  #bytes = 0;
+
+  constructor(
+    queue: number,
+    private readonly ask: DeadAsk,
+  ) {
+    const { start, end } = boundsOf(queue, ask);
+    this.#at = start;
+    this.#end = end;
+  }
+
+  /** Reads on. True: the page is done. */
+  readSlice(rows: RowReader): boolean {
+    const reverse = this.ask.order === 'newest_first';
+    const range = { start: this.#at, end: this.#end, reverse, limit: sliceRows };
+    let seen = 0;
+    for (const row of rows.range(range)) {
+      const { key } = row;
+      seen++;
+      const isWanted = matchesDeadFilter(factsOf(row), this.ask.filter);
+      if (isWanted && !this.#add(rows, idOf(key))) return true;
+      this.#at = reverse ? keyBefore(key) : Buffer.concat([key, Buffer.of(0)]);
+    }
+    return seen < sliceRows;
+  }
+
+  /** False: the page is full and the task is the first of the next one. */
+  #add(rows: RowReader, id: string): boolean {
+    const { tasks } = this.page;
+    const last = tasks.at(-1);
+    if (last && tasks.length >= this.ask.limit) {
+      this.page.next = { deadAt: last.deadAt!, id: last.id };
+      return false;
+    }
+    const task = showWhole(rows, stored(rows, id));
+    this.#bytes += pageBytes(task);
+    if (last && this.#bytes > this.ask.maxBytes) {
+      this.page.next = { deadAt: last.deadAt!, id: last.id };
+      return false;
+    }
+    tasks.push(task);
+    return true;
+  }
+}
+
+/** All failures of a queue, gathered a slice at a time. */
+export class DeadGroupsReader {
+  readonly groups = new DeadGroups();
+  #at: Buffer;
+  readonly #end: Buffer;
+
+  constructor(queue: number) {
+    this.#at = queueKey(kinds.dead, queue);
+    this.#end = after(this.#at);
+  }
+
+  readSlice(rows: RowReader): boolean {
+    let seen = 0;
+    const range = { start: this.#at, end: this.#end, limit: sliceRows };
+    for (const row of rows.range(range)) {
+      const { key } = row;
+      seen++;
+      this.groups.add(idOf(key), factsOf(row));
+      this.#at = Buffer.concat([key, Buffer.of(0)]);
+    }
+    return seen < sliceRows;
+  }
+}
+
+export function redrive(step: Step, change: RedriveChange): string[] {
+  const changed: string[] = [];
+  for (const [index, id] of change.ids.entries()) {
+    const task = deadIn(step, id, change);
+    if (!task) continue;
+    step.leaveDead(task);
+    redriveRow(task.row, change.dueAt(index), change.now);
+    step.enter(task, change.now);
+    step.store(task);
+    changed.push(id);
+  }
+  recordAct(step, 'redrive', change, changed.length);
+  return changed;
+}
+
+export function purge(step: Step, change: PurgeChange): string[] {
+  const purged: string[] = [];
+  for (const id of change.ids) {
+    const task = deadIn(step, id, change);
+    if (!task) continue;
+    step.leaveDead(task);
+    step.bury(task, change.now);
+    purged.push(id);
+  }
+  recordAct(step, 'purge', change, purged.length);
+  return purged;
+}
+
+function recordAct(
+  step: Step,
+  action: 'redrive' | 'purge',
+  { now, by, queue, selector }: PurgeChange,
+  count: number,
+): void {
+  step.record({ at: now, principal: by, action, queue, selector, count });
+}
+
+function deadIn(step: Step, id: string, change: PurgeChange): StoredTask | undefined {
+  const task = step.task(id);
+  if (!task || task.row.queue !== change.queue || task.row.status !== 'DEAD') return undefined;
+  return task.row.deadAt! <= change.diedBy ? task : undefined;
+}
+
+function boundsOf(queue: number, ask: DeadAsk): { start: Buffer; end: Buffer } {
+  const { after: place, filter, order } = ask;
+  const low = queueTimeKey(kinds.dead, queue, filter.diedFrom ?? 0);
+  const high =
+    filter.diedBefore === undefined
+      ? after(queueKey(kinds.dead, queue))
+      : queueTimeKey(kinds.dead, queue, filter.diedBefore);
+  const seen = place && queueTimeKey(kinds.dead, queue, place.deadAt, place.id);
+  if (order === 'oldest_first') {
+    const beyond = seen && Buffer.concat([seen, Buffer.of(0)]);
+    return { start: beyond && beyond.compare(low) > 0 ? beyond : low, end: high };
+  }
+  // Bounds of a range in reverse: the start is included, and so must the very first row be.
+  const start = seen && seen.compare(high) < 0 ? keyBefore(seen) : keyBefore(high);
+  return { start, end: keyBefore(low) };
+}
+
+/** A key below this one with none of the dead between them. */
+function keyBefore(key: Buffer): Buffer {
+  const before = Buffer.concat([key, Buffer.alloc(1)]);
+  // The highest bytes of the key's own length that come before it, and whatever follows them.
+  for (let i = key.length - 1; i >= 0; i--) {
+    if (before[i]! > 0) {
+      before[i]!--;
+      before.fill(0xff, i + 1);
+      return before;
+    }
+  }
+  return Buffer.of(0);
+}
+
+function stored(rows: RowReader, id: string): StoredTask {
+  const bytes = rows.get(idKey(kinds.task, id));
+  const task = bytes && decodeTask(id, bytes);
+  if (!task || isTombstone(task)) throw new Error(`A dead task is not there: ${id}`);
+  return task;
+}

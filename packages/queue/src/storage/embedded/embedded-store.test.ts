@@ -1,0 +1,280 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { open, type Database } from '@millrace/db';
+import { systemClock } from '@millrace/kit/clock';
+import { UsageError } from '@millrace/kit/errors';
+import { silentLog } from '@millrace/kit/log';
+import { seededRandom } from '@millrace/kit/random';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { WholeTask } from '../../core/task.js';
+import { noon, settlementOf, someConfig } from '../../../test/task-store/fixture.js';
+import { StorageUnavailable, type ClaimAsk, type NewTask } from '../task-store.js';
+import { convertOrder } from './claims.js';
+import { storeProblems } from './consistency.test-support.js';
+import { EmbeddedStore } from './embedded-store.js';
+import { kinds, nameKey } from './keys.js';
+import { openEmbeddedStore } from './open.js';
+import { Step } from './step.js';
+import { deleteQueue } from './queue-acts.js';
+import { RecentTasks } from './recent-tasks.js';
+
+const options = { clock: systemClock, random: seededRandom(3), log: silentLog };
+let directory: string;
+let database: Database;
+let store: EmbeddedStore;
+let made = 0;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
+  database = await open(directory, options);
+  store = new EmbeddedStore(database, options.random);
+  await store.putQueue({ queue: 'mail', config: someConfig(), now: noon, by: 'ada' });
+});
+
+afterEach(async () => {
+  if (database.isOpen) expect(database.readRows(storeProblems)).toEqual([]);
+  await store.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function newTask(over: Partial<NewTask> = {}): NewTask {
+  return {
+    id: options.random.ulid(noon),
+    queue: 'mail',
+    handlerRef: 'mail.send',
+    payload: Buffer.from('hello'),
+    payloadContentType: 'text/plain',
+    headers: {},
+    priority: 4,
+    groupKey: null,
+    dueAt: noon,
+    expiresAt: null,
+    submittedBy: 'shop',
+    maxPending: 0,
+    ...over,
+  };
+}
+
+const insert = (count: number, over: (i: number) => Partial<NewTask> = () => ({})) =>
+  store.insertTasks(
+    Array.from({ length: count }, (_, i) => newTask(over(i))),
+    noon,
+  );
+
+const claim = (over: Partial<ClaimAsk> = {}) =>
+  store.claimDue({
+    queue: 'mail',
+    limit: 10,
+    now: noon,
+    nodeId: 'node-1',
+    leaseExpiresAt: noon + 45_000,
+    newToken: () => `token-${++made}`,
+    maxInFlight: 100_000,
+    dispatchPerSecond: 0,
+    fifoGroups: false,
+    ...over,
+  });
+
+/** One step of the store, cut out of the call that it belongs to. */
+const act = <Result>(run: (step: Step) => Result) =>
+  database.transact(({ rows }) => {
+    const step = new Step(rows, new RecentTasks());
+    const result = run(step);
+    step.finish();
+    return result;
+  });
+
+/** The next commit does not reach the disk; those after it do. */
+function failNextCommit(): void {
+  const { tables } = database.core;
+  const commit = tables.commit.bind(tables);
+  tables.commit = async () => {
+    tables.commit = commit;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    throw new Error('EIO: i/o error');
+  };
+}
+
+const soon = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+describe('when a commit fails', () => {
+  test('the caller hears that the store is unavailable, and nothing has happened', async () => {
+    await insert(3);
+    failNextCommit();
+    await expect(insert(5)).rejects.toThrow(StorageUnavailable);
+    expect(await store.counts('mail')).toMatchObject({ pending: 3 });
+    failNextCommit();
+    await expect(claim()).rejects.toThrow(/does not answer: .*EIO/);
+    expect(await store.counts('mail')).toMatchObject({ pending: 3, inFlight: 0 });
+    expect(await claim()).toHaveLength(3);
+  });
+
+  test('a claim that was never stored cannot be settled', async () => {
+    const { id } = newTask();
+    await store.insertTasks([newTask({ id })], noon);
+    failNextCommit();
+    await expect(claim({ newToken: () => 'lost' })).rejects.toThrow(StorageUnavailable);
+    const lease = { token: 'lost', expiresAt: noon, nodeId: '', startedAt: noon, isAsync: false };
+    const whole = { ...(await store.getTask(id))!, lease } as WholeTask;
+    const results = await store.settle([settlementOf(whole, { kind: 'succeeded' })]);
+    expect(results).toMatchObject([{ kind: 'lease_lost', task: { status: 'PENDING' } }]);
+  });
+
+  test('what was built upon it is done again on what is really there', async () => {
+    await insert(4);
+    const tasks = await claim({ limit: 2 });
+    failNextCommit();
+    const lost = store.settle(tasks.map((task) => settlementOf(task, { kind: 'succeeded' })));
+    lost.catch(() => undefined);
+    await soon();
+    // These run while the settlement is on its way, and again when it has failed.
+    const repeated = store.settle([settlementOf(tasks[0]!, { kind: 'retry', dueAt: noon + 900 })]);
+    const claimed = claim({ limit: 1 });
+    await expect(lost).rejects.toThrow(StorageUnavailable);
+    expect(await repeated).toMatchObject([{ kind: 'settled', task: { status: 'PENDING' } }]);
+    expect(await claimed).toHaveLength(1);
+    expect(await store.counts('mail')).toMatchObject({ pending: 2, inFlight: 2 });
+  });
+
+  test('a mistake in the code is not taken for a failing disk', async () => {
+    const wrong = { ...newTask(), payload: undefined } as unknown as NewTask;
+    await expect(store.insertTasks([wrong], noon)).rejects.toThrow(TypeError);
+    await expect(store.probe()).resolves.toBeUndefined();
+  });
+
+  test('a closed store is unavailable', async () => {
+    await store.close();
+    await expect(store.counts('mail')).rejects.toThrow(StorageUnavailable);
+    await expect(insert(1)).rejects.toThrow(StorageUnavailable);
+    await expect(store.probe()).rejects.toThrow(StorageUnavailable);
+  });
+});
+
+describe('calls at the same time', () => {
+  test('many small ones become few steps', async () => {
+    const { transact } = database;
+    let steps = 0;
+    database.transact = (step) => {
+      steps++;
+      return transact.call(database, step) as never;
+    };
+    const results = await Promise.all(Array.from({ length: 200 }, () => insert(1)));
+    expect(results.flat().every((result) => result.kind === 'stored')).toBe(true);
+    expect(steps).toBeLessThan(5);
+    expect(await store.counts('mail')).toMatchObject({ pending: 200 });
+    const tasks = await claim({ limit: 200 });
+    steps = 0;
+    const settled = await Promise.all(
+      tasks.map((task) => store.settle([settlementOf(task, { kind: 'succeeded' })])),
+    );
+    expect(settled.flat().every((result) => result.kind === 'settled')).toBe(true);
+    expect(steps).toBeLessThan(5);
+  });
+
+  test('one that is wrong does not spoil the others', async () => {
+    const wrong = { ...newTask(), payload: undefined } as unknown as NewTask;
+    const calls = [insert(2), store.insertTasks([newTask(), wrong], noon), insert(3)];
+    const outcomes = await Promise.allSettled(calls);
+    expect(outcomes.map((outcome) => outcome.status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(await store.counts('mail')).toMatchObject({ pending: 5 });
+  });
+
+  test('all hear of it when the disk fails', async () => {
+    failNextCommit();
+    const outcomes = await Promise.allSettled([insert(1), insert(1), insert(1)]);
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected' });
+      expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(StorageUnavailable);
+    }
+    expect(await store.counts('mail')).toMatchObject({ pending: 0 });
+  });
+});
+
+describe('opening', () => {
+  test('a store of a newer format is refused', async () => {
+    const key = nameKey(kinds.meta, 'format');
+    await database.transact(({ rows }) => rows.put(key, Buffer.from('2')));
+    await store.close();
+    const refusal = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(UsageError);
+    expect(String(refusal)).toContain('queue format 2');
+    // The refused one has let go of the directory.
+    const again = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
+    expect(String(again)).toContain('queue format 2');
+  });
+
+  test('a format that is no number is called damage', async () => {
+    const key = nameKey(kinds.meta, 'format');
+    await database.transact(({ rows }) => rows.put(key, Buffer.from('x')));
+    await store.close();
+    await expect(openEmbeddedStore(directory, options)).rejects.toThrow('damaged');
+  });
+
+  test('the tasks of a queue whose deletion was cut short follow it', async () => {
+    const results = await insert(3);
+    const settlements = (await claim()).map((task) => settlementOf(task, { kind: 'succeeded' }));
+    await store.settle(settlements);
+    const deletion = { queue: 'mail', now: noon + 500, by: 'ada' };
+    await act((step) => deleteQueue(step, deletion));
+    const [first] = results;
+    const id = first?.kind === 'stored' ? first.task.id : '';
+    const tombstone = { id, status: 'SUCCEEDED', purgedAt: noon + 500 };
+    expect(await store.getTask(id)).toMatchObject(tombstone);
+    await store.putQueue({ queue: 'mail', config: someConfig(), now: noon + 600, by: 'ada' });
+    expect(await store.insertTasks([newTask({ id })], noon + 700)).toMatchObject([
+      { kind: 'purged', tombstone },
+    ]);
+    await store.close();
+    const again = await openEmbeddedStore(directory, options);
+    expect(await again.getTask(id)).toMatchObject(tombstone);
+    await again.close();
+    database = await open(directory, options);
+    store = new EmbeddedStore(database, options.random);
+    expect(database.readRows(storeProblems)).toEqual([]);
+  });
+});
+
+describe('large amounts', () => {
+  test('a queue changes its order a part at a time, there and back', async () => {
+    for (let i = 0; i < 5; i++) {
+      await insert(1_000, (n) => ({ groupKey: n % 4 ? `g${n % 400}` : null, priority: n % 10 }));
+    }
+    const fifo = await claim({ limit: 10_000, fifoGroups: true });
+    const keys = fifo.flatMap((task) => task.groupKey ?? []);
+    expect(keys).toHaveLength(300);
+    expect(new Set(keys).size).toBe(300);
+    expect(database.readRows(storeProblems)).toEqual([]);
+    const rest = await claim({ limit: 10_000 });
+    expect(fifo.length + rest.length).toBe(5_000);
+  });
+
+  test.each([9, 4, 0])(
+    'one of priority %i submitted in the middle of the change has its place in the line',
+    async (priority) => {
+      for (let i = 0; i < 5; i++) await insert(1_000, () => ({ groupKey: 'a' }));
+      const convert = () => act((step) => convertOrder(step, 'mail', true));
+      expect(await convert()).toBe(false);
+      const early = newTask({ groupKey: 'a', dueAt: noon - 1_000, priority });
+      await store.insertTasks([early], noon);
+      const [first, ...others] = await claim({ fifoGroups: true });
+      expect(others).toEqual([]);
+      expect(first?.id).toBe(early.id);
+      await store.settle([settlementOf(first!, { kind: 'succeeded' })]);
+      expect(await claim({ fifoGroups: true })).toHaveLength(1);
+    },
+  );
+
+  test('more tasks than are made ready at once fall due, and all are claimed', async () => {
+    for (let i = 0; i < 5; i++) await insert(1_000, (n) => ({ dueAt: noon + 1_000 + n }));
+    let claimed = 0;
+    for (let i = 0; i < 5; i++)
+      claimed += (await claim({ limit: 2_000, now: noon + 9_000 })).length;
+    expect(claimed).toBe(5_000);
+    expect((await store.nextEventAt()).dueByQueue.size).toBe(0);
+  });
+});

@@ -1,0 +1,1 @@
+export { embeddedStoreIn, openEmbeddedStore, type EmbeddedStoreOptions } from './open.js';

@@ -1,0 +1,31 @@
+import { newRow, toTask } from '../task-row.js';
+import { tombstoneMs, type InsertResult, type NewTask } from '../task-store.js';
+import { idKey, kinds, timeKey } from './keys.js';
+import type { Step } from './step.js';
+import { encodeFixed, isTombstone, mostInlineBytes } from './task-codec.js';
+
+export function insertTask(step: Step, task: NewTask, now: number): InsertResult {
+  const queue = step.queue(task.queue);
+  if (!queue) return { kind: 'queue_not_found' };
+  const found = step.find(task.id);
+  if (found && !isTombstone(found)) return { kind: 'existing', task: toTask(found.row) };
+  if (found && found.purgedAt > now - tombstoneMs) return { kind: 'purged', tombstone: found };
+  if (task.maxPending > 0 && queue.counters.pending >= task.maxPending) {
+    return { kind: 'queue_full' };
+  }
+  if (found) step.rows.remove(timeKey(kinds.forgotten, found.purgedAt, found.id));
+  const isApart = task.payload.length > mostInlineBytes;
+  const stored = {
+    row: newRow(task, now),
+    queueNumber: queue.stored.number,
+    attemptsApart: 0,
+    lastAttempt: null,
+    leaseList: '',
+    payload: isApart ? undefined : task.payload,
+    fixed: encodeFixed(task, queue.stored.number, now),
+  };
+  if (isApart) step.rows.put(idKey(kinds.payload, task.id), Buffer.from(task.payload));
+  step.store(stored);
+  step.enter(stored, now);
+  return { kind: 'stored', task: toTask(stored.row) };
+}

@@ -1,0 +1,183 @@
+import type { RowReader } from '@millrace/db';
+import type { AuditRecord } from '../../core/audit.js';
+import type { Tombstone, WholeTask } from '../../core/task.js';
+import { toTombstone } from '../task-row.js';
+import { tombstoneMs, type AuditAsk } from '../task-store.js';
+import { readGroup } from './groups.js';
+import {
+  after,
+  auditKey,
+  groupBytes,
+  idKey,
+  kinds,
+  lastTimeOf,
+  queueKey,
+  timeOf,
+  type Kind,
+} from './keys.js';
+import { readCounters, readQueue, type StoredQueue } from './queue-rows.js';
+import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
+import { firstTime } from './upkeep.js';
+import { showWhole } from './whole-tasks.js';
+
+export function queues(rows: RowReader): StoredQueue[] {
+  const range = { start: Buffer.of(kinds.queue), end: Buffer.of(kinds.queue + 1) };
+  return Array.from(rows.range(range), ({ value }) => JSON.parse(value.toString()) as StoredQueue);
+}
+
+export function oldestPendingAt(rows: RowReader, queue: number): number | null {
+  const first = firstOf(rows, kinds.created, queue);
+  return first ? lastTimeOf(first) : null;
+}
+
+export function task(rows: RowReader, id: string): WholeTask | Tombstone | undefined {
+  const found = find(rows, id);
+  return found && !isTombstone(found) ? showWhole(rows, found) : found;
+}
+
+function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {
+  const bytes = rows.get(idKey(kinds.task, id));
+  if (!bytes) return undefined;
+  const found = decodeTask(id, bytes);
+  if (isTombstone(found)) return found;
+  // Its queue may have been deleted, and it is about to follow.
+  const wreck = rows.get(queueKey(kinds.wreck, found.queueNumber));
+  return wreck ? toTombstone(found.row, Number(wreck.toString())) : found;
+}
+
+export function groupIsBusy(
+  rows: RowReader,
+  ask: { queue: string; groupKey: string; id: string },
+): boolean {
+  const queue = readQueue(rows, ask.queue);
+  if (!queue) return false;
+  const { inFlight, retried } = readGroup(rows, queue.number, groupBytes(ask.groupKey));
+  const found = find(rows, ask.id);
+  let own = 0;
+  if (found && !isTombstone(found) && isOf(found, ask)) {
+    const { status, started } = found.row;
+    if (status === 'IN_FLIGHT' || (status === 'PENDING' && started)) own = 1;
+  }
+  return inFlight + retried > own;
+}
+
+function isOf({ row }: StoredTask, ask: { queue: string; groupKey: string }): boolean {
+  return row.queue === ask.queue && row.groupKey === ask.groupKey;
+}
+
+export function upkeepAt(rows: RowReader): number | undefined {
+  const lease = firstTime(rows, kinds.lease) ?? Infinity;
+  const expiry = firstTime(rows, kinds.expiry) ?? Infinity;
+  const at = Math.min(lease, expiry);
+  return at === Infinity ? undefined : at;
+}
+
+export function hasExpired(rows: RowReader, now: number): boolean {
+  return (firstTime(rows, kinds.expiry) ?? Infinity) <= now;
+}
+
+export function hasOldTombstones(rows: RowReader, now: number): boolean {
+  return (firstTime(rows, kinds.forgotten) ?? Infinity) <= now - tombstoneMs;
+}
+
+export function hasFinished(
+  rows: RowReader,
+  ask: { queue: string; status: 'SUCCEEDED' | 'DEAD'; endedBefore: number },
+): boolean {
+  const queue = readQueue(rows, ask.queue);
+  if (!queue) return false;
+  const kind = ask.status === 'DEAD' ? kinds.dead : kinds.done;
+  const first = firstOf(rows, kind, queue.number);
+  return first !== undefined && timeOf(first) < ask.endedBefore;
+}
+
+export function wrecks(rows: RowReader): number[] {
+  const range = { start: Buffer.of(kinds.wreck), end: Buffer.of(kinds.wreck + 1) };
+  return Array.from(rows.range(range), ({ key }) => key.readUInt32BE(1));
+}
+
+/**
+ * When a task of each running queue is next due. It is asked often and of all queues, few of which
+ * have changed since, so what was found is remembered until someone says that it may be otherwise.
+ */
+export class DueTimes {
+  readonly #known = new Map<string, number | undefined>();
+  #names: readonly string[] | undefined;
+
+  forget(queue: string): void {
+    this.#known.delete(queue);
+  }
+
+  /** There is a queue more, or less. */
+  forgetQueues(): void {
+    this.#names = undefined;
+  }
+
+  read(rows: RowReader): Map<string, number> {
+    const due = new Map<string, number>();
+    this.#names ??= queues(rows).map((queue) => queue.name);
+    for (const name of this.#names) {
+      if (!this.#known.has(name)) this.#known.set(name, dueAt(rows, name));
+      const at = this.#known.get(name);
+      if (at !== undefined) due.set(name, at);
+    }
+    return due;
+  }
+}
+
+function dueAt(rows: RowReader, name: string): number | undefined {
+  const queue = readQueue(rows, name);
+  if (!queue || queue.paused) return undefined;
+  const { number } = queue;
+  if (readCounters(rows, number).pending === 0) return undefined;
+  let earliest: number | undefined;
+  for (const kind of [kinds.ready, kinds.lined, kinds.scheduled]) {
+    const first = firstOf(rows, kind, number);
+    if (first) earliest = Math.min(earliest ?? Infinity, timeOf(first));
+  }
+  return earliest;
+}
+
+function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | undefined {
+  const start = queueKey(kind, queue);
+  for (const { key } of rows.range({ start, end: after(start), limit: 1 })) return key;
+  return undefined;
+}
+
+const auditSlice = 500;
+
+/** A page of the audit log, newest first, a slice at a time. */
+export class AuditReader {
+  readonly records: AuditRecord[] = [];
+  #before: number;
+
+  constructor(private readonly ask: AuditAsk) {
+    this.#before = Math.min(ask.beforeSeq ?? Infinity, 2 ** 48 - 1);
+  }
+
+  readSlice(rows: RowReader): boolean {
+    const { limit } = this.ask;
+    if (this.#before <= 1 || this.records.length >= limit) return true;
+    const start = auditKey(this.#before - 1);
+    const range = { start, end: auditKey(0), reverse: true, limit: auditSlice };
+    let seen = 0;
+    for (const { value } of rows.range(range)) {
+      const record = JSON.parse(value.toString()) as AuditRecord;
+      seen++;
+      this.#before = record.seq;
+      if (this.#isAsked(record)) this.records.push(record);
+      if (this.records.length >= limit) return true;
+    }
+    return seen < auditSlice;
+  }
+
+  #isAsked(record: AuditRecord): boolean {
+    const { queue, from, to, allowed } = this.ask;
+    return (
+      (queue === undefined || record.queue === queue) &&
+      (from === undefined || record.at >= from) &&
+      (to === undefined || record.at < to) &&
+      (!allowed || allowed(record.queue))
+    );
+  }
+}

@@ -1,0 +1,31 @@
+import type { StoredTask } from './task-codec.js';
+
+const mostKept = 8_192;
+
+/**
+ * Tasks as they were written lately, so that whoever reads the same bytes again need not decode
+ * them: most tasks are settled soon after they were claimed. Says nothing of what is stored.
+ */
+export class RecentTasks {
+  readonly #tasks = new Map<string, { bytes: Buffer; task: StoredTask }>();
+
+  /** Keep a task only when nobody changes it any more. */
+  keep(bytes: Buffer, task: StoredTask): void {
+    // The oldest goes: a map gives its keys in the order they came.
+    if (this.#tasks.size >= mostKept) {
+      for (const id of this.#tasks.keys()) {
+        this.#tasks.delete(id);
+        break;
+      }
+    }
+    this.#tasks.set(task.row.id, { bytes, task });
+  }
+
+  /** The task of these bytes, if it is here. It is the caller's from then on. */
+  take(id: string, bytes: Buffer): StoredTask | undefined {
+    const kept = this.#tasks.get(id);
+    if (!kept) return undefined;
+    this.#tasks.delete(id);
+    return kept.bytes.equals(bytes) ? kept.task : undefined;
+  }
+}

@@ -1,0 +1,39 @@
+import type { Task } from '../../core/task.js';
+import { settleRow, toTask } from '../task-row.js';
+import type { Settlement, SettleResult } from '../task-store.js';
+import type { Step } from './step.js';
+
+export function settle(step: Step, settlement: Settlement): SettleResult {
+  const task = step.task(settlement.id);
+  if (!task) return { kind: 'lease_lost', task: undefined };
+  const { row } = task;
+  if (row.lease?.token !== settlement.token) {
+    const { settled } = row;
+    if (settled?.token !== settlement.token) return { kind: 'lease_lost', task: toTask(row) };
+    return { kind: 'repeated', task: toTask(row), verdict: settled.verdict };
+  }
+  step.unlease(task);
+  settleRow(row, settlement);
+  step.addAttempt(task, settlement.attempt);
+  if (row.status === 'PENDING') step.enter(task, settlement.now);
+  else if (row.status === 'SUCCEEDED') step.succeeded(task);
+  else step.died(task);
+  step.store(task);
+  return { kind: 'settled', task: toTask(row) };
+}
+
+export function extendLease(
+  step: Step,
+  change: { id: string; token: string; expiresAt: number; isAsync: boolean; now: number },
+): Task | 'lease_lost' | 'not_found' {
+  const task = step.task(change.id);
+  if (!task) return 'not_found';
+  const { row } = task;
+  const { lease } = row;
+  if (lease?.token !== change.token) return 'lease_lost';
+  step.moveLease(task, change.expiresAt);
+  lease.isAsync = change.isAsync;
+  row.updatedAt = change.now;
+  step.store(task);
+  return toTask(row);
+}

@@ -1,0 +1,304 @@
+import type { RowWriter } from '@millrace/db';
+import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
+import type { Attempt, Tombstone } from '../../core/task.js';
+import { mostAttempts, toTombstone } from '../task-row.js';
+import { attemptsApart, encodeAttempt, isSmall } from './attempt-codec.js';
+import { encodeFacts } from './dead-facts.js';
+import { TouchedGroups } from './groups.js';
+import { encodeIds, TouchedLeases } from './leases.js';
+import type { RecentTasks } from './recent-tasks.js';
+import {
+  attemptKey,
+  auditKey,
+  groupBytes,
+  groupTimeKey,
+  idKey,
+  isGrouped,
+  kinds,
+  nameKey,
+  queueKey,
+  queueTimeKey,
+  readyKey,
+  timeKey,
+} from './keys.js';
+import { lowerFloor } from './ready-lanes.js';
+import {
+  encodeJson,
+  readCounters,
+  readQueue,
+  type Counters,
+  type StoredQueue,
+} from './queue-rows.js';
+import {
+  decodeTask,
+  encodeTask,
+  encodeTombstone,
+  isTombstone,
+  type StoredTask,
+} from './task-codec.js';
+
+/** A queue in the hands of a step. */
+export interface StepQueue {
+  stored: StoredQueue;
+  counters: Counters;
+  /** How many PENDING tasks more there are, by when they were created. */
+  created: Map<number, number>;
+  /** Ids of tasks that SUCCEEDED in this step, by when. */
+  done: Map<number, string[]>;
+}
+
+const noBytes = Buffer.alloc(0);
+
+/**
+ * One act of the store in the making: the rows it reads and writes, and what it gathers of counters
+ * and groups to write once at the end. Everything of it becomes one commit.
+ */
+export class Step {
+  readonly #queues = new Map<string, StepQueue | undefined>();
+  readonly #groups: TouchedGroups;
+  readonly #leases = new TouchedLeases();
+
+  constructor(
+    readonly rows: RowWriter,
+    private readonly recent: RecentTasks,
+  ) {
+    this.#groups = new TouchedGroups(rows);
+  }
+
+  queue(name: string): StepQueue | undefined {
+    if (this.#queues.has(name)) return this.#queues.get(name);
+    const stored = readQueue(this.rows, name);
+    const queue = stored && {
+      stored,
+      counters: readCounters(this.rows, stored.number),
+      created: new Map<number, number>(),
+      done: new Map<number, string[]>(),
+    };
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  /** The queue of a task that is stored as one of its. */
+  queueOf(task: StoredTask): StepQueue {
+    const queue = this.queue(task.row.queue);
+    if (queue?.stored.number !== task.queueNumber) throw new Error('A task without its queue');
+    return queue;
+  }
+
+  /** The task or tombstone with this id. */
+  find(id: string): StoredTask | Tombstone | undefined {
+    const bytes = this.rows.get(idKey(kinds.task, id));
+    if (!bytes) return undefined;
+    const found = this.recent.take(id, bytes) ?? decodeTask(id, bytes);
+    if (isTombstone(found)) return found;
+    if (this.queue(found.row.queue)?.stored.number === found.queueNumber) return found;
+    // Its queue was deleted and it is about to follow.
+    const wreck = this.rows.get(queueKey(kinds.wreck, found.queueNumber));
+    return wreck && toTombstone(found.row, Number(wreck.toString()));
+  }
+
+  task(id: string): StoredTask | undefined {
+    const found = this.find(id);
+    return found && !isTombstone(found) ? found : undefined;
+  }
+
+  /** Writes the task as it is now. Nobody may change it any more in this step. */
+  store(task: StoredTask): void {
+    const bytes = encodeTask(task);
+    this.rows.put(idKey(kinds.task, task.row.id), bytes);
+    if (task.row.lease) this.recent.keep(bytes, task);
+  }
+
+  /** Deletes the task and leaves a tombstone. Its places must be gone before. */
+  bury(task: StoredTask, now: number): void {
+    const { id } = task.row;
+    if (task.payload === undefined) this.rows.remove(idKey(kinds.payload, id));
+    for (const number of attemptsApart(task)) this.rows.remove(attemptKey(id, number));
+    this.rows.put(idKey(kinds.task, id), encodeTombstone(toTombstone(task.row, now)));
+    this.rows.put(timeKey(kinds.forgotten, now, id), noBytes);
+  }
+
+  /** Adds to the history. The last attempt stays with the task if it is small. */
+  addAttempt(task: StoredTask, attempt: Attempt): void {
+    const putApart = (each: Attempt) => {
+      this.rows.put(attemptKey(task.row.id, task.attemptsApart++), encodeAttempt(each));
+    };
+    if (task.lastAttempt) putApart(task.lastAttempt);
+    task.lastAttempt = isSmall(attempt) ? attempt : null;
+    if (!task.lastAttempt) putApart(attempt);
+    const all = task.attemptsApart + (task.lastAttempt ? 1 : 0);
+    if (all > mostAttempts) this.rows.remove(attemptKey(task.row.id, all - mostAttempts));
+  }
+
+  /** Puts a PENDING task where claims will find it, and counts it. */
+  enter(task: StoredTask, now: number): void {
+    const queue = this.queueOf(task);
+    const { row } = task;
+    const { number } = queue.stored;
+    const group = groupBytes(row.groupKey);
+    this.#countPending(queue, row.createdAt, 1);
+    if (row.expiresAt !== null) {
+      this.rows.put(timeKey(kinds.expiry, row.expiresAt, row.id), noBytes);
+    }
+    if (row.started && isGrouped(group)) {
+      this.rows.put(groupTimeKey(kinds.retried, number, group, row.dueAt!, row.id), noBytes);
+      this.group(queue, group).retried++;
+    }
+    if (row.dueAt! <= now) return this.ready(queue, row.priority, group, row.dueAt!, row.id);
+    const value = Buffer.allocUnsafe(1 + group.length);
+    value[0] = row.priority;
+    value.set(group, 1);
+    this.rows.put(queueTimeKey(kinds.scheduled, number, row.dueAt!, row.id), value);
+    const { counters } = queue;
+    counters.nextDue = Math.min(counters.nextDue ?? Infinity, row.dueAt!);
+  }
+
+  /** Makes a task that is due ready, or lines it up in its group. */
+  ready(queue: StepQueue, priority: number, group: Buffer, due: number, id: string): void {
+    const { number } = queue.stored;
+    if (!queue.counters.fifo || !isGrouped(group)) {
+      if (!isGrouped(group)) lowerFloor(queue.counters.floors, priority, due, id);
+      queue.counters.lanes |= 1 << priority;
+      this.rows.put(readyKey(number, priority, group, due, id), noBytes);
+      return;
+    }
+    this.rows.put(groupTimeKey(kinds.lined, number, group, due, id), Buffer.of(priority));
+    this.group(queue, group);
+  }
+
+  /** Takes a PENDING task out of all its places; `isReady`: it is known to be ready. */
+  leave(task: StoredTask, { isReady }: { isReady: boolean }): void {
+    const queue = this.queueOf(task);
+    const { row } = task;
+    const { number } = queue.stored;
+    const { fifo, converting } = queue.counters;
+    const group = groupBytes(row.groupKey);
+    const due = row.dueAt!;
+    this.#countPending(queue, row.createdAt, -1);
+    if (row.expiresAt !== null) {
+      this.rows.remove(timeKey(kinds.expiry, row.expiresAt, row.id));
+    }
+    if (!isReady) this.rows.remove(queueTimeKey(kinds.scheduled, number, due, row.id));
+    const isLined = isGrouped(group) && (fifo || converting !== null);
+    if (!isLined || converting !== null) {
+      this.rows.remove(readyKey(number, row.priority, group, due, row.id));
+    }
+    if (!isGrouped(group)) return;
+    const state = this.group(queue, group);
+    if (isLined) this.rows.remove(groupTimeKey(kinds.lined, number, group, due, row.id));
+    if (!row.started) return;
+    this.rows.remove(groupTimeKey(kinds.retried, number, group, due, row.id));
+    state.retried--;
+  }
+
+  /** Notes the lease of a task that was just claimed. */
+  lease(task: StoredTask): void {
+    const queue = this.queueOf(task);
+    queue.counters.inFlight++;
+    task.leaseList = this.#leases.add(task.row.lease!.expiresAt, task.row.id);
+    const group = groupBytes(task.row.groupKey);
+    if (isGrouped(group)) this.group(queue, group).inFlight++;
+  }
+
+  /** Forgets a lease that is about to end. */
+  unlease(task: StoredTask): void {
+    const queue = this.queueOf(task);
+    queue.counters.inFlight--;
+    this.#leases.remove(task.row.lease!.expiresAt, task.leaseList, task.row.id);
+    const group = groupBytes(task.row.groupKey);
+    if (isGrouped(group)) this.group(queue, group).inFlight--;
+  }
+
+  moveLease(task: StoredTask, expiresAt: number): void {
+    const lease = task.row.lease!;
+    this.#leases.remove(lease.expiresAt, task.leaseList, task.row.id);
+    lease.expiresAt = expiresAt;
+    task.leaseList = this.#leases.add(expiresAt, task.row.id);
+  }
+
+  succeeded(task: StoredTask): void {
+    const { done } = this.queueOf(task);
+    const at = task.row.completedAt!;
+    const ids = done.get(at);
+    if (ids) ids.push(task.row.id);
+    else done.set(at, [task.row.id]);
+  }
+
+  died(task: StoredTask): void {
+    const { row } = task;
+    const { stored, counters } = this.queueOf(task);
+    counters.dead++;
+    const key = queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id);
+    this.rows.put(key, encodeFacts(row));
+  }
+
+  leaveDead(task: StoredTask): void {
+    const { row } = task;
+    const { stored, counters } = this.queueOf(task);
+    counters.dead--;
+    this.rows.remove(queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id));
+  }
+
+  /** Adds to the audit log. */
+  record(act: AuditAct): void {
+    const lastKey = nameKey(kinds.meta, 'audit');
+    const last = this.rows.get(lastKey);
+    const record = chainAct(
+      last && (JSON.parse(last.toString()) as Pick<AuditRecord, 'seq' | 'hash'>),
+      act,
+    );
+    this.rows.put(auditKey(record.seq), encodeJson(record));
+    this.rows.put(lastKey, encodeJson({ seq: record.seq, hash: record.hash }));
+  }
+
+  group(queue: StepQueue, group: Buffer) {
+    return this.#groups.touch(queue, group);
+  }
+
+  /** Brings the heads of the groups touched so far to the front. */
+  writeGroups(): void {
+    this.#groups.write();
+  }
+
+  /** Forgets a queue that this step deleted. */
+  drop(name: string): void {
+    this.#queues.set(name, undefined);
+  }
+
+  /** Writes what was gathered. Nothing may follow. */
+  finish(): void {
+    this.writeGroups();
+    this.#leases.write(this.rows);
+    for (const queue of this.#queues.values()) if (queue) this.#writeQueue(queue);
+  }
+
+  #writeQueue({ stored, counters, created, done }: StepQueue): void {
+    const key = queueKey(kinds.counters, stored.number);
+    const bytes = encodeJson(counters);
+    // Many a step only looks.
+    if (!this.rows.get(key)?.equals(bytes)) this.rows.put(key, bytes);
+    for (const [at, delta] of created) {
+      if (delta === 0) continue;
+      const row = queueTimeKey(kinds.created, stored.number, at);
+      const count = (this.rows.get(row)?.readUInt32BE(0) ?? 0) + delta;
+      if (count === 0) this.rows.remove(row);
+      else this.rows.put(row, encodeCount(count));
+    }
+    for (const [at, ids] of done) this.putDone(stored.number, at, ids);
+  }
+
+  putDone(queue: number, at: number, ids: readonly string[]): void {
+    this.rows.put(queueTimeKey(kinds.done, queue, at, ids[0]), encodeIds(ids));
+  }
+
+  #countPending({ counters, created }: StepQueue, createdAt: number, delta: number): void {
+    counters.pending += delta;
+    created.set(createdAt, (created.get(createdAt) ?? 0) + delta);
+  }
+}
+
+function encodeCount(count: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32BE(count, 0);
+  return bytes;
+}

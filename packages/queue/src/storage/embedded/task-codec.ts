@@ -1,0 +1,219 @@
+import type { Attempt, LastError, Lease, Tombstone } from '../../core/task.js';
+import type { SettledClaim, TaskRow } from '../task-row.js';
+import type { NewTask } from '../task-store.js';
+import { attemptOf, storedAttempt, type StoredAttempt } from './attempt-codec.js';
+
+/**
+ * A task's row: what never changes, written once and copied from then on, and what does.
+ *
+ *   form u8 | length of the head u32 | head | length of the payload u32 | payload | state
+ *
+ * Head and state are JSON. A payload beyond `mostInlineBytes` has a row of its own, so that a claim
+ * does not write it again; so has an attempt that is not the last or not small.
+ */
+export interface StoredTask {
+  row: TaskRow;
+  /** The number of the queue, which no later queue of the name has. */
+  queueNumber: number;
+  /** The attempts in rows of their own, of all those there ever were. */
+  attemptsApart: number;
+  /** The last attempt, if it is not apart. */
+  lastAttempt: Attempt | null;
+  /** While it is in flight: the list that its lease is in. */
+  leaseList: string;
+  /** Undefined: in a row of its own. */
+  payload: Uint8Array | undefined;
+  /** Form, head and payload as stored. */
+  fixed: Buffer;
+}
+
+export const mostInlineBytes = 1_024;
+
+const forms = { task: 1, payloadApart: 2, tombstone: 3 } as const;
+const statuses = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
+const deadReasons = [null, 'ATTEMPTS_EXHAUSTED', 'PERMANENT', 'EXPIRED'] as const;
+const verdicts = ['succeeded', 'retry', 'dead', 'handed_back'] as const;
+
+type Head = [
+  queueNumber: number,
+  queue: string,
+  handlerRef: string,
+  payloadContentType: string,
+  headers: Readonly<Record<string, string>> | 0,
+  priority: number,
+  groupKey: string | null,
+  createdAt: number,
+  submittedBy: string,
+];
+
+type State = [
+  status: number,
+  attempt: number,
+  totalAttempts: number,
+  redriveCount: number,
+  updatedAt: number,
+  /** Of PENDING when it is due, of SUCCEEDED and DEAD when that was. */
+  at: number,
+  expiresAt: number | null,
+  deadReason: number,
+  started: 0 | 1,
+  attemptsApart: number,
+  lease: StoredLease | 0,
+  settled: [token: string, verdict: number] | 0,
+  lastError: [errorType: string, message: string, httpStatus: number | null, at: number] | 0,
+  lastAttempt: StoredAttempt | 0,
+];
+
+type StoredLease = [
+  token: string,
+  expiresAt: number,
+  nodeId: string,
+  startedAt: number,
+  isAsync: 0 | 1,
+  list: string,
+];
+
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
+
+/** The part of a row that never changes. */
+export function encodeFixed(task: NewTask, queueNumber: number, now: number): Buffer {
+  const hasHeaders = Object.keys(task.headers).length > 0;
+  const head: Head = [
+    queueNumber,
+    task.queue,
+    task.handlerRef,
+    task.payloadContentType,
+    hasHeaders ? task.headers : 0,
+    task.priority,
+    task.groupKey,
+    now,
+    task.submittedBy,
+  ];
+  const text = JSON.stringify(head);
+  const isApart = task.payload.length > mostInlineBytes;
+  const payload = isApart ? 0 : task.payload.length;
+  const length = Buffer.byteLength(text);
+  const bytes = Buffer.allocUnsafe(9 + length + payload);
+  bytes[0] = isApart ? forms.payloadApart : forms.task;
+  bytes.writeUInt32BE(length, 1);
+  bytes.write(text, 5);
+  bytes.writeUInt32BE(payload, 5 + length);
+  if (!isApart) bytes.set(task.payload, 9 + length);
+  return bytes;
+}
+
+export function encodeTask(task: StoredTask): Buffer {
+  const { row, fixed, attemptsApart, lastAttempt, leaseList } = task;
+  const { lease, settled, lastError } = row;
+  const state: State = [
+    statuses.indexOf(row.status),
+    row.attempt,
+    row.totalAttempts,
+    row.redriveCount,
+    row.updatedAt,
+    (row.dueAt ?? row.completedAt ?? row.deadAt) || 0,
+    row.expiresAt,
+    deadReasons.indexOf(row.deadReason),
+    row.started ? 1 : 0,
+    attemptsApart,
+    lease ? storedLease(lease, leaseList) : 0,
+    settled ? [settled.token, verdicts.indexOf(settled.verdict)] : 0,
+    lastError ? [lastError.errorType, lastError.message, lastError.httpStatus, lastError.at] : 0,
+    lastAttempt ? storedAttempt(lastAttempt) : 0,
+  ];
+  const text = JSON.stringify(state);
+  const length = Buffer.byteLength(text);
+  const bytes = Buffer.allocUnsafe(fixed.length + length);
+  bytes.set(fixed, 0);
+  bytes.write(text, fixed.length);
+  return bytes;
+}
+
+export function encodeTombstone(tombstone: Tombstone): Buffer {
+  const { queue, handlerRef, status, purgedAt } = tombstone;
+  const text = JSON.stringify([queue, handlerRef, statuses.indexOf(status), purgedAt]);
+  return Buffer.concat([Buffer.of(forms.tombstone), Buffer.from(text)]);
+}
+
+/** What the row of an id holds. */
+export function decodeTask(id: string, bytes: Buffer): StoredTask | Tombstone {
+  if (bytes[0] === forms.tombstone) return decodeTombstone(id, bytes);
+  const headEnd = 5 + bytes.readUInt32BE(1);
+  const head = JSON.parse(bytes.toString('utf8', 5, headEnd)) as Head;
+  const fixedEnd = headEnd + 4 + bytes.readUInt32BE(headEnd);
+  const state = JSON.parse(bytes.toString('utf8', fixedEnd)) as State;
+  return {
+    row: rowOf(id, head, state),
+    queueNumber: head[0],
+    attemptsApart: state[9],
+    lastAttempt: state[13] ? attemptOf(state[13]) : null,
+    leaseList: state[10] ? state[10][5] : '',
+    payload: bytes[0] === forms.task ? bytes.subarray(headEnd + 4, fixedEnd) : undefined,
+    fixed: bytes.subarray(0, fixedEnd),
+  };
+}
+
+export function isTombstone(found: StoredTask | Tombstone): found is Tombstone {
+  return 'purgedAt' in found;
+}
+
+function decodeTombstone(id: string, bytes: Buffer): Tombstone {
+  const [queue, handlerRef, status, purgedAt] = JSON.parse(bytes.toString('utf8', 1)) as [
+    string,
+    string,
+    number,
+    number,
+  ];
+  return { id, queue, handlerRef, status: statuses[status]!, purgedAt };
+}
+
+function rowOf(id: string, head: Head, state: State): TaskRow {
+  const status = statuses[state[0]]!;
+  const at = state[5];
+  return {
+    id,
+    queue: head[1],
+    handlerRef: head[2],
+    status,
+    payloadContentType: head[3],
+    headers: head[4] || noHeaders,
+    priority: head[5],
+    groupKey: head[6],
+    attempt: state[1],
+    totalAttempts: state[2],
+    redriveCount: state[3],
+    createdAt: head[7],
+    updatedAt: state[4],
+    dueAt: status === 'PENDING' ? at : null,
+    expiresAt: state[6],
+    lease: leaseOf(state[10]),
+    completedAt: status === 'SUCCEEDED' ? at : null,
+    deadAt: status === 'DEAD' ? at : null,
+    deadReason: deadReasons[state[7]]!,
+    lastError: errorOf(state[12]),
+    submittedBy: head[8],
+    started: state[8] === 1,
+    settled: settledOf(state[11]),
+  };
+}
+
+function leaseOf(stored: State[10]): Lease | null {
+  if (!stored) return null;
+  const [token, expiresAt, nodeId, startedAt, isAsync] = stored;
+  return { token, expiresAt, nodeId, startedAt, isAsync: isAsync === 1 };
+}
+
+function storedLease(lease: Lease, list: string): StoredLease {
+  const { token, expiresAt, nodeId, startedAt, isAsync } = lease;
+  return [token, expiresAt, nodeId, startedAt, isAsync ? 1 : 0, list];
+}
+
+function settledOf(stored: State[11]): SettledClaim | null {
+  return stored ? { token: stored[0], verdict: verdicts[stored[1]]! } : null;
+}
+
+function errorOf(stored: State[12]): LastError | null {
+  if (!stored) return null;
+  const [errorType, message, httpStatus, at] = stored;
+  return { errorType, message, httpStatus, at };
+}

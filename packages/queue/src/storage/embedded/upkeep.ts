@@ -1,0 +1,151 @@
+import type { RowReader } from '@millrace/db';
+import type { Task, WholeTask } from '../../core/task.js';
+import { expireRow, toTask } from '../task-row.js';
+import { tombstoneMs, type TaskStore } from '../task-store.js';
+import {
+  after,
+  idKey,
+  idLength,
+  idOf,
+  kinds,
+  queueKey,
+  queueTimeKey,
+  timeKey,
+  timeOf,
+  type Kind,
+} from './keys.js';
+import { endedLeaseIds, idsIn } from './leases.js';
+import type { Step, StepQueue } from './step.js';
+import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
+import { showWhole } from './whole-tasks.js';
+
+export function endedLeases(rows: RowReader, ask: { now: number; limit: number }): WholeTask[] {
+  return endedLeaseIds(rows, ask.now, ask.limit).map((id) => {
+    const bytes = rows.get(idKey(kinds.task, id));
+    const task = bytes && decodeTask(id, bytes);
+    if (!task || isTombstone(task))
+      throw new Error(`A lease is of a task that is not there: ${id}`);
+    return showWhole(rows, task);
+  });
+}
+
+export function expireTasks(step: Step, ask: { now: number; limit: number }): Task[] {
+  return expiredIds(step.rows, ask).map((id) => {
+    const task = existing(step, id);
+    step.leave(task, { isReady: false });
+    expireRow(task.row, ask.now);
+    step.died(task);
+    step.store(task);
+    return toTask(task.row);
+  });
+}
+
+/** The ids of PENDING tasks whose expiry has come. */
+function expiredIds(rows: RowReader, { now, limit }: { now: number; limit: number }): string[] {
+  const range = { start: Buffer.of(kinds.expiry), end: timeKey(kinds.expiry, now + 1), limit };
+  return Array.from(rows.range(range), ({ key }) => idOf(key));
+}
+
+type FinishedAsk = Parameters<TaskStore['deleteFinished']>[0];
+
+export function deleteFinished(step: Step, ask: FinishedAsk): number {
+  const queue = step.queue(ask.queue);
+  if (!queue) return 0;
+  return ask.status === 'DEAD' ? deleteDead(step, queue, ask) : deleteDone(step, queue, ask);
+}
+
+function deleteDead(step: Step, queue: StepQueue, ask: FinishedAsk): number {
+  const { number } = queue.stored;
+  const range = {
+    start: queueKey(kinds.dead, number),
+    end: queueTimeKey(kinds.dead, number, ask.endedBefore),
+    limit: ask.limit,
+  };
+  const ids = Array.from(step.rows.range(range), ({ key }) => idOf(key));
+  for (const id of ids) {
+    const task = existing(step, id);
+    step.leaveDead(task);
+    step.bury(task, ask.now);
+  }
+  return ids.length;
+}
+
+function deleteDone(step: Step, queue: StepQueue, ask: FinishedAsk): number {
+  const { number } = queue.stored;
+  const ended = queueTimeKey(kinds.done, number, ask.endedBefore);
+  return takeDone(step, number, ended, ask.limit, (id) => step.bury(existing(step, id), ask.now));
+}
+
+/** Hands out ids of tasks that SUCCEEDED before the key `end`, and strikes them off. */
+function takeDone(
+  step: Step,
+  queue: number,
+  end: Buffer,
+  limit: number,
+  take: (id: string) => void,
+): number {
+  const lists: { key: Buffer; value: Buffer }[] = [];
+  let count = 0;
+  for (const list of step.rows.range({ start: queueKey(kinds.done, queue), end })) {
+    if (count >= limit) break;
+    lists.push(list);
+    count += list.value.length / idLength;
+  }
+  let left = Math.min(count, limit);
+  const taken = left;
+  for (const { key, value } of lists) {
+    const ids = idsIn(value);
+    for (const id of ids.splice(0, left)) {
+      take(id);
+      left--;
+    }
+    step.rows.remove(key);
+    if (ids.length > 0) step.putDone(queue, timeOf(key), ids);
+  }
+  return taken;
+}
+
+/** Tasks of a deleted queue follow it, some at a time. True: all are gone. */
+export function clearWreck(step: Step, queue: number, limit: number): boolean {
+  const wreck = queueKey(kinds.wreck, queue);
+  const deletedAt = step.rows.get(wreck);
+  if (!deletedAt) return true;
+  const end = after(queueKey(kinds.done, queue));
+  const taken = takeDone(step, queue, end, limit, (id) => {
+    const bytes = step.rows.get(idKey(kinds.task, id));
+    const task = bytes && decodeTask(id, bytes);
+    if (task && !isTombstone(task)) step.bury(task, Number(deletedAt.toString()));
+  });
+  if (taken >= limit) return false;
+  step.rows.remove(wreck);
+  return true;
+}
+
+export function deleteTombstones(step: Step, { now, limit }: { now: number; limit: number }) {
+  const old = { start: Buffer.of(kinds.forgotten), limit };
+  const end = timeKey(kinds.forgotten, now - tombstoneMs + 1);
+  const keys = Array.from(step.rows.range({ ...old, end }), ({ key }) => key);
+  for (const key of keys) {
+    step.rows.remove(key);
+    step.rows.remove(idKey(kinds.task, idOf(key)));
+  }
+  return keys.length;
+}
+
+/** The time of the first row of a kind by time. */
+export function firstTime(rows: RowReader, kind: Kind): number | undefined {
+  for (const { key } of rows.range({
+    start: Buffer.of(kind),
+    end: Buffer.of(kind + 1),
+    limit: 1,
+  })) {
+    return timeOf(key);
+  }
+  return undefined;
+}
+
+function existing(step: Step, id: string): StoredTask {
+  const task = step.task(id);
+  if (!task) throw new Error(`A row is of a task that is not there: ${id}`);
+  return task;
+}

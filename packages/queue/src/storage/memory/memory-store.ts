@@ -1,0 +1,386 @@
+import type { AuditAction, AuditRecord } from '../../core/audit.js';
+import type { Queue, QueueCounts } from '../../core/queue.js';
+import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
+import { deadFacts, DeadGroups } from '../dead-letters.js';
+import { mayStart, withStarts, type Starts } from '../start-window.js';
+import {
+  claimRow,
+  expireRow,
+  newRow,
+  redriveRow,
+  settleRow,
+  toTask,
+  toTombstone,
+  toWholeTask,
+  withAttempt,
+  type TaskRow,
+} from '../task-row.js';
+import {
+  tombstoneMs,
+  type AuditAsk,
+  type ClaimAsk,
+  type DeadAsk,
+  type DeadGroup,
+  type DeadPage,
+  type InsertResult,
+  type NewTask,
+  type PurgeChange,
+  type QueuePut,
+  type QueuePutResult,
+  type RedriveChange,
+  type Settlement,
+  type SettleResult,
+  type TaskStore,
+} from '../task-store.js';
+import { AuditLog } from './audit-log.js';
+import { deadPage } from './dead-page.js';
+import { compareText, headsOfGroups, pickInTurn, type Turns } from './lanes.js';
+
+interface MemoryRow extends TaskRow {
+  payload: Uint8Array;
+  attempts: readonly Attempt[];
+}
+
+interface MemoryQueue extends Queue {
+  turns: Turns;
+  starts: Starts;
+}
+
+/**
+ * The port at its plainest: everything in maps, every question a walk over all of it. It is the
+ * model that other stores are held against, and the disk of simulated servers.
+ */
+export class MemoryStore implements TaskStore {
+  readonly pushesDownFilters = true;
+  readonly #queues = new Map<string, MemoryQueue>();
+  readonly #rows = new Map<string, MemoryRow>();
+  readonly #tombstones = new Map<string, Tombstone>();
+  readonly #audit = new AuditLog();
+  readonly #listeners = new Set<(queue: string) => void>();
+  #queuesMade = 0;
+
+  async listQueues(): Promise<Queue[]> {
+    const inOrder = [...this.#queues.values()].toSorted((a, b) => compareText(a.name, b.name));
+    return inOrder.map(showQueue);
+  }
+
+  async getQueue(name: string): Promise<Queue | undefined> {
+    const queue = this.#queues.get(name);
+    return queue && showQueue(queue);
+  }
+
+  async putQueue({ queue: name, config, ifVersion, now, by }: QueuePut): Promise<QueuePutResult> {
+    const before = this.#queues.get(name);
+    if (ifVersion !== undefined && ifVersion !== (before?.version ?? 0)) {
+      return { kind: 'version_mismatch', queue: before && showQueue(before) };
+    }
+    const queue: MemoryQueue = {
+      name,
+      config: structuredClone(config),
+      paused: before?.paused ?? false,
+      version: (before?.version ?? 0) + 1,
+      incarnation: before?.incarnation ?? String(++this.#queuesMade),
+      createdAt: before?.createdAt ?? now,
+      updatedAt: now,
+      turns: before?.turns ?? new Map(),
+      starts: before?.starts ?? [],
+    };
+    this.#queues.set(name, queue);
+    this.#record('config_write', { queue: name, now, by });
+    this.#tell([name]);
+    return { kind: 'written', queue: showQueue(queue), created: !before };
+  }
+
+  async setPaused(change: {
+    queue: string;
+    paused: boolean;
+    now: number;
+    by: string;
+  }): Promise<boolean> {
+    const queue = this.#queues.get(change.queue);
+    if (!queue) return false;
+    queue.paused = change.paused;
+    this.#record(change.paused ? 'pause' : 'resume', change);
+    this.#tell([queue.name]);
+    return true;
+  }
+
+  async deleteQueue(change: {
+    queue: string;
+    now: number;
+    by: string;
+  }): Promise<'deleted' | 'not_empty' | 'not_found'> {
+    if (!this.#queues.has(change.queue)) return 'not_found';
+    const rows = this.#rowsOf(change.queue);
+    if (rows.some((row) => row.status !== 'SUCCEEDED')) return 'not_empty';
+    this.#bury(rows, change.now);
+    this.#queues.delete(change.queue);
+    this.#record('delete', change);
+    return 'deleted';
+  }
+
+  async counts(queue: string): Promise<QueueCounts> {
+    const counts: QueueCounts = { pending: 0, inFlight: 0, dead: 0, oldestPendingAt: null };
+    for (const row of this.#rowsOf(queue)) {
+      if (row.status === 'IN_FLIGHT') counts.inFlight++;
+      if (row.status === 'DEAD') counts.dead++;
+      if (row.status !== 'PENDING') continue;
+      counts.pending++;
+      counts.oldestPendingAt = Math.min(counts.oldestPendingAt ?? Infinity, row.createdAt);
+    }
+    return counts;
+  }
+
+  async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
+    const results = tasks.map((task) => this.#insert(task, now));
+    this.#tell(tasks.filter((_, i) => results[i]!.kind === 'stored').map((task) => task.queue));
+    return results;
+  }
+
+  async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
+    const row = this.#rows.get(id);
+    return row ? showWhole(row) : this.#tombstones.get(id);
+  }
+
+  async claimDue(ask: ClaimAsk): Promise<WholeTask[]> {
+    const queue = this.#queues.get(ask.queue);
+    if (!queue || queue.paused) return [];
+    const rows = this.#rowsOf(ask.queue);
+    const inFlight = rows.filter((row) => row.status === 'IN_FLIGHT').length;
+    const { now, newToken, nodeId, leaseExpiresAt } = ask;
+    const limit = Math.min(
+      ask.limit,
+      ask.maxInFlight - inFlight,
+      mayStart(queue.starts, now, ask.dispatchPerSecond),
+    );
+    const free = ask.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
+    const due = rows.filter((row) => isDue(row, now) && free.has(row));
+    const picked = pickInTurn(due, queue.turns, limit) as MemoryRow[];
+    for (const row of picked) claimRow(row, { token: newToken(), now, nodeId, leaseExpiresAt });
+    if (ask.dispatchPerSecond > 0 && picked.length > 0) {
+      queue.starts = withStarts(queue.starts, now, picked.length, ask.dispatchPerSecond);
+    }
+    return picked.map(showWhole);
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
+    const results = settlements.map((settlement) => this.#settle(settlement));
+    this.#tell(results.flatMap((result) => (result.kind === 'settled' ? result.task.queue : [])));
+    return results;
+  }
+
+  async extendLease(change: {
+    id: string;
+    token: string;
+    expiresAt: number;
+    isAsync: boolean;
+    now: number;
+  }): Promise<Task | 'lease_lost' | 'not_found'> {
+    const row = this.#rows.get(change.id);
+    if (!row) return 'not_found';
+    if (row.lease?.token !== change.token) return 'lease_lost';
+    row.lease.expiresAt = change.expiresAt;
+    row.lease.isAsync = change.isAsync;
+    row.updatedAt = change.now;
+    return toTask(row);
+  }
+
+  async endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
+    const ended = this.#all().filter((row) => row.lease !== null && row.lease.expiresAt <= now);
+    const order = (a: TaskRow, b: TaskRow) =>
+      a.lease!.expiresAt - b.lease!.expiresAt || compareText(a.id, b.id);
+    return ended.toSorted(order).slice(0, limit).map(showWhole);
+  }
+
+  async expireTasks({ now, limit }: { now: number; limit: number }): Promise<Task[]> {
+    const expired = this.#all().filter(
+      (row) => row.status === 'PENDING' && row.expiresAt !== null && row.expiresAt <= now,
+    );
+    const order = (a: TaskRow, b: TaskRow) =>
+      a.expiresAt! - b.expiresAt! || compareText(a.id, b.id);
+    const rows = expired.toSorted(order).slice(0, limit);
+    for (const row of rows) expireRow(row, now);
+    this.#tell(rows.map((row) => row.queue));
+    return rows.map(toTask);
+  }
+
+  async nextEventAt(): Promise<{
+    dueByQueue: ReadonlyMap<string, number>;
+    upkeepAt: number | undefined;
+  }> {
+    const dueByQueue = new Map<string, number>();
+    let upkeepAt = Infinity;
+    for (const row of this.#rows.values()) {
+      if (row.lease) upkeepAt = Math.min(upkeepAt, row.lease.expiresAt);
+      if (row.status !== 'PENDING') continue;
+      upkeepAt = Math.min(upkeepAt, row.expiresAt ?? Infinity);
+      if (this.#queues.get(row.queue)!.paused) continue;
+      dueByQueue.set(row.queue, Math.min(dueByQueue.get(row.queue) ?? Infinity, row.dueAt!));
+    }
+    return { dueByQueue, upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt };
+  }
+
+  async groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+    return this.#rowsOf(ask.queue).some(
+      (row) =>
+        row.groupKey === ask.groupKey &&
+        row.id !== ask.id &&
+        (row.status === 'IN_FLIGHT' || (row.status === 'PENDING' && row.started)),
+    );
+  }
+
+  onWork(listener: (queue: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async deadTasks(ask: DeadAsk): Promise<DeadPage> {
+    return deadPage(this.#dead(ask.queue).map(showWhole), ask);
+  }
+
+  async deadGroups({ queue, limit }: { queue: string; limit: number }): Promise<DeadGroup[]> {
+    const groups = new DeadGroups();
+    for (const row of this.#dead(queue)) groups.add(row.id, deadFacts(row));
+    return groups.top(limit);
+  }
+
+  async redrive(change: RedriveChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const changed: string[] = [];
+    for (const [index, id] of change.ids.entries()) {
+      const row = this.#rows.get(id);
+      if (!row || !isDeadIn(row, change)) continue;
+      redriveRow(row, change.dueAt(index), change.now);
+      changed.push(id);
+    }
+    this.#record('redrive', change, change.selector, changed.length);
+    if (changed.length > 0) this.#tell([change.queue]);
+    return changed;
+  }
+
+  async purge(change: PurgeChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const rows = [...new Set(change.ids)].flatMap((id) => this.#rows.get(id) ?? []);
+    const dead = rows.filter((row) => isDeadIn(row, change));
+    this.#bury(dead, change.now);
+    this.#record('purge', change, change.selector, dead.length);
+    return dead.map((row) => row.id);
+  }
+
+  async deleteFinished(ask: {
+    queue: string;
+    status: 'SUCCEEDED' | 'DEAD';
+    endedBefore: number;
+    now: number;
+    limit: number;
+  }): Promise<number> {
+    const endedAt = (row: TaskRow) => (row.completedAt ?? row.deadAt)!;
+    const rows = this.#rowsOf(ask.queue)
+      .filter((row) => row.status === ask.status && endedAt(row) < ask.endedBefore)
+      .toSorted((a, b) => endedAt(a) - endedAt(b) || compareText(a.id, b.id))
+      .slice(0, ask.limit);
+    this.#bury(rows, ask.now);
+    return rows.length;
+  }
+
+  async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
+    const old = [...this.#tombstones.values()]
+      .filter((tombstone) => tombstone.purgedAt <= now - tombstoneMs)
+      .slice(0, limit);
+    for (const { id } of old) this.#tombstones.delete(id);
+    return old.length;
+  }
+
+  async auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
+    return this.#audit.page(ask);
+  }
+
+  async probe(): Promise<void> {}
+
+  /** What is stored stays: the next server goes on with it. */
+  async close(): Promise<void> {
+    this.#listeners.clear();
+  }
+
+  #insert(task: NewTask, now: number): InsertResult {
+    if (!this.#queues.has(task.queue)) return { kind: 'queue_not_found' };
+    const row = this.#rows.get(task.id);
+    if (row) return { kind: 'existing', task: toTask(row) };
+    const tombstone = this.#tombstones.get(task.id);
+    if (tombstone && tombstone.purgedAt > now - tombstoneMs) return { kind: 'purged', tombstone };
+    const isFull = () =>
+      this.#rowsOf(task.queue).filter((other) => other.status === 'PENDING').length >=
+      task.maxPending;
+    if (task.maxPending > 0 && isFull()) return { kind: 'queue_full' };
+    this.#tombstones.delete(task.id);
+    const stored = { ...newRow(task, now), payload: task.payload, attempts: [] };
+    this.#rows.set(task.id, stored);
+    return { kind: 'stored', task: toTask(stored) };
+  }
+
+  #settle(settlement: Settlement): SettleResult {
+    const row = this.#rows.get(settlement.id);
+    if (!row) return { kind: 'lease_lost', task: undefined };
+    if (row.lease?.token === settlement.token) {
+      settleRow(row, settlement);
+      row.attempts = withAttempt(row.attempts, settlement.attempt);
+      return { kind: 'settled', task: toTask(row) };
+    }
+    if (row.settled?.token === settlement.token) {
+      return { kind: 'repeated', task: toTask(row), verdict: row.settled.verdict };
+    }
+    return { kind: 'lease_lost', task: toTask(row) };
+  }
+
+  #all(): MemoryRow[] {
+    return [...this.#rows.values()];
+  }
+
+  #rowsOf(queue: string): MemoryRow[] {
+    return this.#all().filter((row) => row.queue === queue);
+  }
+
+  /** In the order of their deaths. */
+  #dead(queue: string): MemoryRow[] {
+    return this.#rowsOf(queue)
+      .filter((row) => row.status === 'DEAD')
+      .toSorted((a, b) => a.deadAt! - b.deadAt! || compareText(a.id, b.id));
+  }
+
+  #bury(rows: readonly MemoryRow[], now: number): void {
+    for (const row of rows) {
+      this.#rows.delete(row.id);
+      this.#tombstones.set(row.id, toTombstone(row, now));
+    }
+  }
+
+  #record(
+    action: AuditAction,
+    { queue, now, by }: { queue: string; now: number; by: string },
+    selector: AuditRecord['selector'] = null,
+    count: number | null = null,
+  ): void {
+    this.#audit.add({ at: now, principal: by, action, queue, selector, count });
+  }
+
+  #tell(queues: readonly string[]): void {
+    for (const queue of new Set(queues)) for (const listener of this.#listeners) listener(queue);
+  }
+}
+
+function isDue(row: TaskRow, now: number): boolean {
+  if (row.status !== 'PENDING' || row.dueAt! > now) return false;
+  return row.expiresAt === null || row.expiresAt > now;
+}
+
+function isDeadIn(row: TaskRow, { queue, diedBy }: { queue: string; diedBy: number }): boolean {
+  return row.queue === queue && row.status === 'DEAD' && row.deadAt! <= diedBy;
+}
+
+function showWhole(row: MemoryRow): WholeTask {
+  return toWholeTask(row, row.payload, row.attempts);
+}
+
+function showQueue({ turns: _turns, starts: _starts, ...queue }: MemoryQueue): Queue {
+  return { ...queue };
+}

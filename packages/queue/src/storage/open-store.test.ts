@@ -1,0 +1,36 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '@millrace/kit/clock';
+import { UsageError } from '@millrace/kit/errors';
+import { silentLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
+import { afterEach, expect, test } from 'vitest';
+import { openStore } from './open-store.js';
+
+const dataDirectory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
+const options = { dataDirectory, clock: systemClock, random: systemRandom, log: silentLog };
+afterEach(() => rmSync(dataDirectory, { recursive: true, force: true }));
+
+test('the embedded store lies in the data directory', async () => {
+  const store = await openStore('embedded', options);
+  await store.probe();
+  await store.close();
+  expect(existsSync(join(dataDirectory, 'queue'))).toBe(true);
+});
+
+test.each(['postgres://queue@db.example/queue', 'postgresql://queue@db.example/queue'])(
+  '%s is refused until that store exists',
+  async (url) => {
+    await expect(openStore(url, options)).rejects.toThrow(/PostgreSQL is not supported yet/);
+  },
+);
+
+test('another setting is refused, and its text, which may be a password, is not shown', async () => {
+  const refusal = await openStore('postgers://u:secret@h/d', options).catch(
+    (error: unknown) => error,
+  );
+  expect(refusal).toBeInstanceOf(UsageError);
+  expect(String(refusal)).toContain('"embedded"');
+  expect(String(refusal)).not.toContain('secret');
+});

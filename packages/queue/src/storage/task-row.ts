@@ -1,0 +1,179 @@
+import type { Attempt, Task, TaskStatus, Tombstone, WholeTask } from '../core/task.js';
+import type { NewTask, Settlement, Verdict } from './task-store.js';
+
+/**
+ * A task as a store keeps it: changed in place by the steps below, and shown to others as a copy.
+ * The steps are what every store must make of a call; finding the task and keeping it is its own.
+ */
+export interface TaskRow extends Task {
+  /** Claimed since the submit or the last redrive: while PENDING it keeps its FIFO group waiting. */
+  started: boolean;
+  /** The claim that was settled last, and how. */
+  settled: SettledClaim | null;
+}
+
+export interface SettledClaim {
+  token: string;
+  verdict: Verdict['kind'];
+}
+
+/** The attempts that a task remembers: the first one and the last 49. */
+export const mostAttempts = 50;
+
+export function newRow(task: NewTask, now: number): TaskRow {
+  return {
+    id: task.id,
+    queue: task.queue,
+    handlerRef: task.handlerRef,
+    status: 'PENDING',
+    payloadContentType: task.payloadContentType,
+    headers: task.headers,
+    priority: task.priority,
+    groupKey: task.groupKey,
+    attempt: 0,
+    totalAttempts: 0,
+    redriveCount: 0,
+    createdAt: now,
+    updatedAt: now,
+    dueAt: task.dueAt,
+    expiresAt: task.expiresAt,
+    lease: null,
+    completedAt: null,
+    deadAt: null,
+    deadReason: null,
+    lastError: null,
+    submittedBy: task.submittedBy,
+    started: false,
+    settled: null,
+  };
+}
+
+export function claimRow(
+  row: TaskRow,
+  claim: { token: string; now: number; nodeId: string; leaseExpiresAt: number },
+): void {
+  row.status = 'IN_FLIGHT';
+  row.attempt++;
+  row.totalAttempts++;
+  row.updatedAt = claim.now;
+  row.dueAt = null;
+  row.started = true;
+  row.lease = {
+    token: claim.token,
+    expiresAt: claim.leaseExpiresAt,
+    nodeId: claim.nodeId,
+    startedAt: claim.now,
+    isAsync: false,
+  };
+}
+
+export function settleRow(row: TaskRow, { token, now, verdict, error }: Settlement): void {
+  row.lease = null;
+  row.updatedAt = now;
+  row.settled = { token, verdict: verdict.kind };
+  if (error) row.lastError = error;
+  switch (verdict.kind) {
+    case 'succeeded':
+      row.status = 'SUCCEEDED';
+      row.completedAt = now;
+      return;
+    case 'dead':
+      row.status = 'DEAD';
+      row.deadAt = now;
+      row.deadReason = verdict.reason;
+      return;
+    case 'handed_back':
+      row.attempt--;
+      row.totalAttempts--;
+      row.status = 'PENDING';
+      row.dueAt = verdict.dueAt;
+      return;
+    case 'retry':
+      row.status = 'PENDING';
+      row.dueAt = verdict.dueAt;
+  }
+}
+
+export function expireRow(row: TaskRow, now: number): void {
+  row.status = 'DEAD';
+  row.dueAt = null;
+  row.updatedAt = now;
+  row.deadAt = now;
+  row.deadReason = 'EXPIRED';
+  row.lastError = {
+    errorType: 'EXPIRED',
+    message: 'The task was still waiting when its expires_at passed.',
+    httpStatus: null,
+    at: now,
+  };
+}
+
+export function redriveRow(row: TaskRow, dueAt: number, now: number): void {
+  row.status = 'PENDING';
+  row.attempt = 0;
+  row.redriveCount++;
+  row.updatedAt = now;
+  row.dueAt = dueAt;
+  row.expiresAt = null;
+  row.deadAt = null;
+  row.deadReason = null;
+  row.started = false;
+}
+
+/** The history with one more attempt. */
+export function withAttempt(history: readonly Attempt[], attempt: Attempt): Attempt[] {
+  if (history.length < mostAttempts) return [...history, attempt];
+  return [history[0]!, ...history.slice(history.length - mostAttempts + 2), attempt];
+}
+
+export function toTombstone(
+  row: { id: string; queue: string; handlerRef: string; status: TaskStatus },
+  now: number,
+): Tombstone {
+  const { id, queue, handlerRef, status } = row;
+  return { id, queue, handlerRef, status, purgedAt: now };
+}
+
+// Spelled out: spreading costs more than all the rest of a claim.
+export function toTask(row: TaskRow): Task {
+  return {
+    id: row.id,
+    queue: row.queue,
+    handlerRef: row.handlerRef,
+    status: row.status,
+    payloadContentType: row.payloadContentType,
+    headers: row.headers,
+    priority: row.priority,
+    groupKey: row.groupKey,
+    attempt: row.attempt,
+    totalAttempts: row.totalAttempts,
+    redriveCount: row.redriveCount,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    dueAt: row.dueAt,
+    expiresAt: row.expiresAt,
+    lease: copyOfLease(row),
+    completedAt: row.completedAt,
+    deadAt: row.deadAt,
+    deadReason: row.deadReason,
+    lastError: row.lastError,
+    submittedBy: row.submittedBy,
+  };
+}
+
+export function toWholeTask(
+  row: TaskRow,
+  payload: Uint8Array,
+  attempts: readonly Attempt[],
+): WholeTask {
+  const task = toTask(row) as WholeTask;
+  task.payload = payload;
+  task.attempts = attempts;
+  return task;
+}
+
+function copyOfLease({ lease }: TaskRow): Task['lease'] {
+  if (!lease) return null;
+  const { token, expiresAt, nodeId, startedAt, isAsync } = lease;
+  return { token, expiresAt, nodeId, startedAt, isAsync };
+}

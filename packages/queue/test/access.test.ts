@@ -1,0 +1,160 @@
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { queueOperations, type QueueOperationId } from '@millrace/contract/queue';
+import { hashSecret } from '@millrace/kit/tokens';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { roles } from '../src/operations/principal.js';
+import { goodCalls, newGrounds, type Grounds } from './support/good-calls.js';
+import { makeQueue, plainConfig, startTestServer, tokens, type Who } from './support/server.js';
+import { operations } from './support/wire-check.js';
+
+const server = await startTestServer({ onEnd: afterAll });
+const ids = Object.keys(queueOperations) as QueueOperationId[];
+const guarded = ids.filter((id) => queueOperations[id].authenticated);
+const open = ids.filter((id) => !queueOperations[id].authenticated);
+
+/** What each caller is on the queues that the calls are about: `mail...`. */
+const rankOf: Record<Who, number> = {
+  root: 2,
+  admin: 2,
+  operator: 1,
+  submitter: 0,
+  stranger: -1,
+  nobody: -1,
+  expired: -2,
+};
+
+describe.each(guarded)('%s', (id) => {
+  const { minRole, extensions } = operations.get(id)!;
+  const needed = roles.indexOf(minRole as (typeof roles)[number]);
+
+  test.each(Object.entries(rankOf) as [Who, number][])('called by %s', async (who, rank) => {
+    const grounds = await newGrounds(server);
+    const { status, body, text } = await server.as(who, goodCalls[id](grounds));
+    if (rank === -2) {
+      expect([status, body['code']]).toEqual([401, 'UNAUTHENTICATED']);
+    } else if (rank >= needed) {
+      expect(status, text).toBeLessThan(300);
+    } else if (extensions['x-grant-scope'] === 'any' && who === 'stranger') {
+      // Admin of queues, but of others: what comes is cut to those.
+      expect(status).toBe(200);
+      expect(text).not.toContain(grounds.queue);
+    } else {
+      expect([status, body['code']]).toEqual([403, 'FORBIDDEN']);
+    }
+  });
+});
+
+test.each(open)('%s needs no token, and a bad one does not matter', async (id) => {
+  const asked = goodCalls[id]({} as Grounds);
+  expect((await server.ask(asked)).status).toBe(200);
+  expect((await server.ask({ ...asked, token: 'nonsense' })).status).toBe(200);
+});
+
+describe('an ungranted queue', () => {
+  const onQueues = guarded.filter(
+    (id) => operations.get(id)!.extensions['x-grant-scope'] === 'queue',
+  );
+
+  test.each(onQueues)('is refused by %s alike, there or not', async (id) => {
+    const there = await newGrounds(server);
+    const nowhere: Grounds = {
+      ...there,
+      queue: 'mail.no',
+      emptyQueue: 'mail.no',
+      newQueue: 'mail.no',
+    };
+    for (const grounds of [there, nowhere]) {
+      const { status, body } = await server.as('stranger', goodCalls[id](grounds));
+      expect([status, body['code']]).toEqual([403, 'FORBIDDEN']);
+    }
+  });
+});
+
+test('a star in a grant crosses dots, and a name without one is exact', async () => {
+  await makeQueue(server, 'mail.a.b.c');
+  await makeQueue(server, 'mai');
+  expect((await server.as('submitter', { path: '/v1/queues/mail.a.b.c/stats' })).status).toBe(200);
+  expect((await server.as('submitter', { path: '/v1/queues/mai/stats' })).status).toBe(403);
+});
+
+describe('the tokens file', () => {
+  const entry = (token: string) => ({
+    id: 'new',
+    principal: 'new',
+    token_sha256: hashSecret(token),
+    grants: [{ queue: '*', role: 'admin' }],
+  });
+  const stats = (token: string, ask = server.ask) => ask({ token, path: '/v1/admin/queues' });
+
+  test('is read again when it changes, and a bad one keeps the old tokens', async () => {
+    const own = await startTestServer();
+    const file = join(own.directory, 'tokens.yaml');
+    const put = async (text: string) => {
+      await writeFile(`${file}.new`, text);
+      await rename(`${file}.new`, file);
+    };
+    expect((await stats(tokens.root, own.ask)).status).toBe(200);
+    await put(JSON.stringify({ tokens: [entry('token-of-another')] }));
+    await expect.poll(async () => (await stats('token-of-another', own.ask)).status).toBe(200);
+    expect((await stats(tokens.root, own.ask)).status).toBe(401);
+
+    await put('tokens: [{id: bad}]');
+    await expect
+      .poll(() =>
+        own.log.lines
+          .filter(({ level }) => level === 'error')
+          .map((l) => l.message)
+          .join(),
+      )
+      .toContain('tokens not read again, the old ones stay');
+    expect((await stats('token-of-another', own.ask)).status).toBe(200);
+    const metrics = await (await fetch(`${own.metricsUrl}/metrics`)).text();
+    expect(metrics).toContain('millrace_queue_tokens_file_failures_total 1');
+    expect(metrics).toContain('millrace_queue_tokens_file_fresh 0');
+  });
+
+  test('is read again on SIGHUP', async () => {
+    const own = await startTestServer();
+    const file = join(own.directory, 'tokens.yaml');
+    await writeFile(file, JSON.stringify({ tokens: [entry('token-by-signal')] }));
+    process.emit('SIGHUP');
+    expect((await stats('token-by-signal', own.ask)).status).toBe(200);
+  });
+
+  test('may hold a token in clear, with a warning', async () => {
+    const own = await startTestServer();
+    const clear = { ...entry('x'), token_sha256: undefined, token: 'in-clear-for-development' };
+    await writeFile(join(own.directory, 'tokens.yaml'), JSON.stringify({ tokens: [clear] }));
+    process.emit('SIGHUP');
+    expect((await stats('in-clear-for-development', own.ask)).status).toBe(200);
+    const warning = own.log.lines.find(({ level }) => level === 'warn');
+    expect(warning?.message).toContain('token new stands in clear');
+    expect(JSON.stringify(own.log.lines)).not.toContain('in-clear-for-development');
+  });
+});
+
+test('new secrets are used as soon as the file has them', async () => {
+  const own = await startTestServer();
+  const file = join(own.directory, 'secrets.yaml');
+  const asked = {
+    method: 'PUT',
+    path: '/v1/admin/queues/mail/config',
+    body: {
+      callback: { ...plainConfig.callback, auth: { type: 'bearer', secret_ref: 'fresh' } },
+    },
+  };
+  expect((await own.as('root', asked)).body['code']).toBe('INVALID_CONFIG');
+  const secret = { name: 'fresh', value: 'abc', queues: ['mail'] };
+  await writeFile(file, JSON.stringify({ secrets: [secret] }));
+  process.emit('SIGHUP');
+  const { status, text } = await own.as('root', asked);
+  expect(status, text).toBe(200);
+  await writeFile(file, 'secrets: nonsense');
+  process.emit('SIGHUP');
+  expect((await own.as('root', asked)).status).toBe(200);
+  expect(own.log.lines.some(({ level }) => level === 'error')).toBe(true);
+  expect(JSON.stringify(own.log.lines)).not.toContain('abc');
+});
+
+beforeAll(() => makeQueue(server, 'other.queue'));

@@ -1,0 +1,241 @@
+import { openApiDocument } from '@millrace/contract/documents';
+import { queueCodes, queueOperations } from '@millrace/contract/queue';
+import type { QueueCode, QueueOperationId } from '@millrace/contract/queue';
+import { contractDifferences } from '@millrace/kit/http';
+import { afterAll, describe, expect, test } from 'vitest';
+import { roles } from '../src/operations/principal.js';
+import { MemoryStore } from '../src/storage/memory/index.js';
+import { StorageUnavailable, type TaskStore } from '../src/storage/task-store.js';
+import type { Answered, Asked } from './support/ask.js';
+import { boundApp } from './support/bound-app.js';
+import { goodCalls, newGrounds, type Grounds } from './support/good-calls.js';
+import { makeQueue, startTestServer, tokens } from './support/server.js';
+import { submitOne } from './support/tasks.js';
+import { operations, wireDifferences } from './support/wire-check.js';
+
+const server = await startTestServer({ onEnd: afterAll });
+await makeQueue(server, 'other.queue');
+await makeQueue(server, 'mail.slow', { limits: { submit_per_second: 0.001 } });
+const foreignId = await submitOne(server, 'other.queue');
+
+/** Every code that was really answered, as `operation CODE`. */
+const seen = new Set<string>();
+const document = openApiDocument('queue');
+const ids = Object.keys(queueOperations) as QueueOperationId[];
+
+/** A store of which every method fails alike. */
+function failing(error: Error): TaskStore {
+  const real = new MemoryStore();
+  return new Proxy(real, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name === 'onWork' || name === 'close') return value.bind(target) as unknown;
+      return async () => {
+        throw error;
+      };
+    },
+  });
+}
+
+const broken = await startTestServer({
+  onEnd: afterAll,
+  store: failing(new Error('secret internals')),
+});
+const away = await startTestServer({
+  onEnd: afterAll,
+  store: failing(new StorageUnavailable('no route to the database')),
+});
+const busy = await busyServer();
+
+/** A server with as many requests under way as it takes, all waiting for its store. */
+async function busyServer() {
+  const real = new MemoryStore();
+  let letGo: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (letGo = resolve));
+  const store = new Proxy(real, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'listQueues') return value.bind(target) as unknown;
+      return () => held.then(() => target.listQueues());
+    },
+  });
+  const started = await startTestServer({ onEnd: afterAll, store, settings: { max_inflight: 1 } });
+  const reserve = 64;
+  const waiting = Array.from({ length: 1 + reserve }, () =>
+    started.as('root', { path: '/v1/admin/queues' }),
+  );
+  afterAll(async () => {
+    letGo();
+    await Promise.all(waiting);
+  });
+  const isFull = async () => (await started.as('root', { path: '/v1/admin/audit' })).status === 429;
+  while (!(await isFull()));
+  return started;
+}
+
+const large = Buffer.alloc(16 * 2 ** 20 + 1, 0x20);
+const unknownId = '01JD3Z8Q4M7X2N5V9RTBKWCH6E';
+
+/** Turns a good call into one that is refused with the code. */
+type Spoil = (good: Asked, grounds: Grounds) => Asked | Promise<Answered>;
+
+const withPath = (good: Asked, from: string, to: string): Asked => ({
+  ...good,
+  path: good.path.replace(from, to),
+});
+const asRoot = (asked: Asked): Asked => ({ token: tokens.root, ...asked });
+
+/** The ways that work for every operation which lists the code. */
+const commonSpoils: Partial<Record<QueueCode, Spoil>> = {
+  UNAUTHENTICATED: (good) => ({ ...good, token: undefined }),
+  FORBIDDEN: (good) => ({ ...good, token: tokens.nobody }),
+  QUEUE_NOT_FOUND: (good, { queue, emptyQueue }) =>
+    withPath(withPath(good, queue, 'mail.nowhere'), emptyQueue, 'mail.nowhere'),
+  TASK_NOT_FOUND: (good, { pendingId, running }) =>
+    withPath(withPath(good, pendingId, unknownId), running.id, unknownId),
+  PAYLOAD_TOO_LARGE: (good) => ({ ...good, body: large }),
+  UNSUPPORTED_MEDIA_TYPE: (good) => ({ ...good, contentType: 'text/plain' }),
+  INVALID_TASK: (good) => ({ ...good, body: 'x' }),
+  INVALID_SELECTOR: (good) => ({ ...good, body: {} }),
+  INVALID_CONFIG: (good) => ({ ...good, body: {} }),
+  INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?nonsense=1` }),
+  STALE_CURSOR: (good) => ({ ...good, path: `${good.path}?cursor=x` }),
+  RATE_LIMITED: (good) => busy.ask(asRoot(good)),
+  INTERNAL: (good) => broken.ask(asRoot(good)),
+  STORAGE_UNAVAILABLE: (good) => away.ask(asRoot(good)),
+};
+
+/** The ways of one operation alone. */
+const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoil>>>> = {
+  submitTask: {
+    ID_CONFLICT: (good) => ({ ...good, body: { id: foreignId, handler_ref: 'a' } }),
+  },
+  submitBatch: {
+    BATCH_TOO_LARGE: (good) => ({
+      ...good,
+      body: Array.from({ length: 1_001 }, () => ({ handler_ref: 'a' })),
+    }),
+  },
+  putQueueConfig: {
+    PRECONDITION_FAILED: (good) => ({ ...good, headers: { 'if-match': '"7"' } }),
+    CALLBACK_URL_NOT_ALLOWED: (good) => ({
+      ...good,
+      body: { callback: { url: 'http://10.1.2.3/' } },
+    }),
+  },
+  deleteQueue: {
+    QUEUE_NOT_EMPTY: (good, { queue, emptyQueue }) => withPath(good, emptyQueue, queue),
+  },
+  completeTask: { LEASE_LOST: lostLease },
+  failTask: { LEASE_LOST: lostLease },
+  extendTask: { LEASE_LOST: lostLease },
+};
+
+function lostLease(good: Asked): Asked {
+  return { ...good, headers: { 'x-queue-lease-token': 'stale' } };
+}
+
+describe.each(ids)('%s', (id) => {
+  const operation = operations.get(id)!;
+
+  test('answers as documented when all is well', async () => {
+    const grounds = await newGrounds(server);
+    const answer = await server.ask(asRoot(goodCalls[id](grounds)));
+    expect(answer.status, answer.text).toBeLessThan(300);
+    expect(wireDifferences(id, answer)).toEqual([]);
+    expect(server.differences).toEqual([]);
+  });
+
+  test.each([...queueOperations[id].codes] as QueueCode[])('refuses with %s', async (code) => {
+    const grounds = await newGrounds(server);
+    const spoil = ownSpoils[id]?.[code] ?? commonSpoils[code];
+    expect(spoil, `no way is known to make ${id} answer ${code}`).toBeDefined();
+    const asked = spoil!(asRoot(goodCalls[id](grounds)), grounds);
+    const answer = asked instanceof Promise ? await asked : await server.ask(asked);
+    expect(answer.body?.['code'], answer.text).toBe(code);
+    expect(answer.body).toMatchObject(queueCodes[code]);
+    expect(wireDifferences(id, answer)).toEqual([]);
+    expect([server, broken, away, busy].flatMap(({ differences }) => differences)).toEqual([]);
+    seen.add(`${id} ${code}`);
+    checkHeaders(code, answer);
+  });
+
+  test('asks for no more than it documents', () => {
+    expect(operation.codes).toEqual(queueOperations[id].codes);
+  });
+});
+
+function checkHeaders(code: QueueCode, { headers, text }: Answered): void {
+  if (code === 'UNAUTHENTICATED') {
+    expect(headers['www-authenticate']).toBe('Bearer realm="millrace"');
+  }
+  if (code === 'STORAGE_UNAVAILABLE') expect(headers['retry-after']).toBe('5');
+  if (code === 'RATE_LIMITED') {
+    expect(headers['retry-after']).toBe('1');
+    expect(headers['ratelimit']).toBe('"load";r=0;t=1');
+  }
+  if (code === 'INTERNAL') expect(text).not.toContain('secret internals');
+}
+
+test('the codes that were answered are those of the document, both ways', async () => {
+  const documented = ids.flatMap((id) => queueOperations[id].codes.map((code) => `${id} ${code}`));
+  expect([...seen].toSorted()).toEqual(documented.toSorted());
+  const route = await server.as('root', { path: '/v1/nothing' });
+  const method = await server.as('root', { method: 'DELETE', path: '/healthz' });
+  const answered = new Set([...seen].map((pair) => pair.split(' ')[1]!));
+  for (const { body } of [route, method]) answered.add(String(body['code']));
+  const listed = Object.keys(document['x-error-codes'] as object);
+  expect([...answered].toSorted()).toEqual(listed.toSorted());
+});
+
+test('the items of a batch are refused with the codes that the document lists', async () => {
+  const path = '/v1/queues/mail.slow/tasks:batch';
+  await makeQueue(server, 'mail.slow', {
+    limits: { submit_per_second: 0.001, max_payload_bytes: 4 },
+  });
+  const body = [
+    { id: foreignId, handler_ref: 'a' },
+    { handler_ref: 'a', payload: 'aGVsbG8=' },
+    { handler_ref: '' },
+    { handler_ref: 'a' },
+  ];
+  const answer = await server.as('root', { method: 'POST', path, body });
+  const results = answer.body as unknown as { error?: { code: string } }[];
+  const codes = results.map(({ error }) => error?.code);
+  const documented = operations.get('submitBatch')!.extensions['x-item-codes'];
+  expect(codes).toEqual(documented);
+  expect(wireDifferences('submitBatch', answer)).toEqual([]);
+});
+
+test('the server is the image of its document', async () => {
+  const headers = { authorization: `Bearer ${tokens.root}` };
+  expect(await contractDifferences(document, boundApp(), { headers, roles })).toEqual([]);
+});
+
+test('every operation asks for a known role, on what its grant scope says', () => {
+  for (const { id, isPublic, minRole, extensions } of operations.values()) {
+    if (isPublic) continue;
+    expect(roles, id).toContain(minRole);
+    expect(['queue', 'task', 'any'], id).toContain(extensions['x-grant-scope']);
+  }
+});
+
+test('HEAD is answered wherever GET is, without the body', async () => {
+  const grounds = await newGrounds(server);
+  for (const { id, method } of operations.values()) {
+    if (method !== 'GET') continue;
+    const answer = await server.ask({
+      ...asRoot(goodCalls[id as QueueOperationId](grounds)),
+      method: 'HEAD',
+    });
+    expect([id, answer.status, answer.text]).toEqual([id, 200, '']);
+  }
+});
+
+test('the document is handed out as it was written, without a token', async () => {
+  const answer = await server.ask({ path: '/openapi.yaml' });
+  expect(answer.headers['content-type']).toBe('application/yaml');
+  expect(answer.text).toContain('operationId: submitTask');
+});

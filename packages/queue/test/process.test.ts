@@ -1,0 +1,239 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { start } from '../src/server/serve.js';
+import { asker, type Asked } from './support/ask.js';
+import { startHandler } from './support/handler.js';
+import { newDirectory, secretsYaml, tokens, tokensYaml } from './support/server.js';
+
+const program = fileURLToPath(new URL('./programs/serve.mjs', import.meta.url));
+const built = new URL('../dist/server/serve.js', import.meta.url);
+const children: ChildProcess[] = [];
+
+beforeAll(() => {
+  if (!existsSync(built))
+    throw new Error('Run `npm run build` first: this starts the built server');
+});
+afterEach(() => {
+  for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+});
+
+interface Run {
+  child: ChildProcess;
+  /** Lines of stdout so far. */
+  lines: string[];
+  stderr: () => string;
+  ended: Promise<number | string>;
+}
+
+function run(args: string[], environment: Record<string, string> = {}): Run {
+  const child = spawn(process.execPath, [program, ...args], {
+    env: { ...process.env, NODE_OPTIONS: '', ...environment },
+  });
+  children.push(child);
+  let [out, err] = ['', ''];
+  const lines: string[] = [];
+  child.stdout.on('data', (bytes: Buffer) => {
+    out += bytes.toString();
+    lines.splice(0, lines.length, ...out.split('\n').slice(0, -1));
+  });
+  child.stderr.on('data', (bytes: Buffer) => (err += bytes.toString()));
+  const ended = new Promise<number | string>((resolve) => {
+    child.on('close', (code, signal) => resolve(code ?? signal ?? 'gone'));
+  });
+  return { child, lines, stderr: () => err, ended };
+}
+
+async function listening({ lines, stderr }: Run): Promise<Record<string, string>> {
+  await expect.poll(() => lines.length, { timeout: 30_000, message: stderr() }).toBe(2);
+  const events = lines.map((line) => JSON.parse(line) as Record<string, string>);
+  for (const event of events) {
+    expect(event).toMatchObject({ event: 'listening', component: 'queue' });
+  }
+  return Object.fromEntries(events.map(({ listener, url }) => [listener!, url!]));
+}
+
+/** A config file with everything beside it, as the page on the server's config has it. */
+function newHome(more = ''): string {
+  const home = newDirectory();
+  writeFileSync(join(home, 'tokens.yaml'), tokensYaml);
+  writeFileSync(join(home, 'secrets.yaml'), secretsYaml);
+  writeFileSync(
+    join(home, 'queue.yaml'),
+    `listen: 127.0.0.1:0
+data: ./data
+storage: embedded
+tokens_file: tokens.yaml
+secrets_file: secrets.yaml
+callback_allowlist:
+  - {scheme: http, host: 127.0.0.1, port: "*", path_prefix: /, networks: [127.0.0.0/8]}
+metrics_listen: 127.0.0.1:0
+${more}`,
+  );
+  return home;
+}
+
+const caller = (url: string) => {
+  const ask = asker(url);
+  const as = (asked: Asked) => ask({ ...asked, token: tokens.root });
+  return Object.assign(as, {
+    configure: (callbackUrl: string) =>
+      as({
+        method: 'PUT',
+        path: '/v1/admin/queues/mail/config',
+        body: { callback: { url: callbackUrl }, lease: { grace_ms: 100 } },
+      }),
+    submit: async () => {
+      const path = '/v1/queues/mail/tasks';
+      const answer = await as({ method: 'POST', path, body: { handler_ref: 'a' } });
+      expect(answer.status, answer.text).toBe(202);
+      return String(answer.body['id']);
+    },
+    status: async (id: string) => (await as({ path: `/v1/tasks/${id}` })).body['status'],
+  });
+};
+
+const soon = { timeout: 30_000, interval: 50 };
+
+test('a server says where it listens, serves, and ends well on SIGTERM', async () => {
+  const home = newHome();
+  const handler = await startHandler(() => ({ status: 200 }));
+  const server = run([`--config=${join(home, 'queue.yaml')}`]);
+  const urls = await listening(server);
+  expect(Object.keys(urls)).toEqual(['http', 'metrics']);
+  const client = caller(urls['http']!);
+  expect((await client.configure(handler.url)).status).toBe(200);
+  const id = await client.submit();
+  await expect.poll(() => client.status(id), soon).toBe('SUCCEEDED');
+  expect((await fetch(`${urls['metrics']}/metrics`)).status).toBe(200);
+  server.child.kill('SIGTERM');
+  expect(await server.ended).toBe(0);
+  expect(server.lines).toHaveLength(2);
+  // Relative paths are relative to the file.
+  expect(existsSync(join(home, 'data', 'queue'))).toBe(true);
+});
+
+test('a killed server goes on where it was', async () => {
+  const home = newHome();
+  let isWell = false;
+  const handler = await startHandler(() =>
+    isWell ? { status: 200 } : { status: 200, afterMs: 1e6 },
+  );
+  const config = `--config=${join(home, 'queue.yaml')}`;
+  const first = run([config]);
+  const client = caller((await listening(first))['http']!);
+  const body = { callback: { url: handler.url, timeout_ms: 1_000 }, lease: { grace_ms: 100 } };
+  await client({ method: 'PUT', path: '/v1/admin/queues/mail/config', body });
+  const id = await client.submit();
+  await expect.poll(() => handler.received.length, soon).toBe(1);
+  first.child.kill('SIGKILL');
+  await first.ended;
+  isWell = true;
+  const second = run([config]);
+  const again = caller((await listening(second))['http']!);
+  await expect.poll(() => again.status(id), soon).toBe('SUCCEEDED');
+  const { body: task } = await again({ path: `/v1/tasks/${id}` });
+  expect(task['attempts']).toMatchObject([{ outcome: 'LEASE_EXPIRED' }, { outcome: 'SUCCEEDED' }]);
+  second.child.kill('SIGINT');
+  expect(await second.ended).toBe(0);
+});
+
+test('tokens are read again on SIGHUP', async () => {
+  const home = newHome();
+  const server = run([`--config=${join(home, 'queue.yaml')}`]);
+  const client = caller((await listening(server))['http']!);
+  expect((await client({ path: '/v1/admin/queues' })).status).toBe(200);
+  writeFileSync(join(home, 'tokens.yaml'), 'tokens: []');
+  server.child.kill('SIGHUP');
+  await expect
+    .poll(async () => (await client({ path: '/v1/admin/queues' })).status, soon)
+    .toBe(401);
+  server.child.kill('SIGTERM');
+  expect(await server.ended).toBe(0);
+});
+
+test('a second process on the same directory ends with one clear line and exit code 2', async () => {
+  const home = newHome();
+  const config = `--config=${join(home, 'queue.yaml')}`;
+  const first = run([config]);
+  await listening(first);
+  const second = run([config]);
+  expect(await second.ended).toBe(2);
+  expect(second.lines).toEqual([]);
+  expect(second.stderr().trim()).toContain(`is in use by process ${first.child.pid}`);
+  first.child.kill('SIGTERM');
+  expect(await first.ended).toBe(0);
+});
+
+test.each([
+  [['--tokens-file=none.yaml'], /none\.yaml: no such file.*ctl queue token new/],
+  [['--secrets-file=none.yaml'], /none\.yaml: no such file/],
+  [['--config=none.yaml'], /none\.yaml: no such file/],
+  [['--listen=nonsense'], /--listen must be an address/],
+  [['--metrics-listen=1'], /--metrics-listen must be an address/],
+  [['--storage=redis://x'], /--storage must be embedded, or a URL such as postgres/],
+  [['--storage=postgres://u:secret@h/db'], /PostgreSQL/],
+  [['--callback-allowlist={scheme: http}'], /--callback-allowlist.*host/],
+  [['--callback-allowlist={scheme: http, host: "a/b"}'], /\/0\/host/],
+  [['--access-log=some'], /--access-log must be one of/],
+])('%s is refused in a few words with exit code 2', async (flags, text) => {
+  const home = newHome();
+  const server = run([`--config=${join(home, 'queue.yaml')}`, ...flags]);
+  expect(await server.ended).toBe(2);
+  expect(server.stderr().trim()).toMatch(text);
+  expect(server.stderr()).not.toContain('secret@');
+  expect(server.stderr()).not.toContain('    at ');
+});
+
+test('without a tokens file the server says how to get one', async () => {
+  const server = run([`--data=${newDirectory()}`, '--listen=127.0.0.1:0']);
+  expect(await server.ended).toBe(2);
+  expect(server.stderr().trim()).toMatch(/^tokens_file is not set.*`ctl queue token new`/);
+});
+
+test('a mistake in the file is told with its line', async () => {
+  const home = newHome('drain_timout_ms: 5\n');
+  const server = run([`--config=${join(home, 'queue.yaml')}`]);
+  expect(await server.ended).toBe(2);
+  expect(server.stderr()).toMatch(/queue\.yaml:9: .*drain_timout_ms.*drain_timeout_ms/);
+});
+
+test('settings come from the file, variables and flags, in this order of weight', async () => {
+  const home = newHome('principal_submit_per_second: 5\n');
+  const server = run([`--config=${join(home, 'queue.yaml')}`, '--access-log=all'], {
+    MILLRACE_QUEUE_PRINCIPAL_SUBMIT_PER_SECOND: '1',
+    MILLRACE_QUEUE_ACCESS_LOG: 'off',
+  });
+  const client = caller((await listening(server))['http']!);
+  await client.configure('http://127.0.0.1:9/x');
+  const path = '/v1/queues/mail/tasks:batch';
+  const body = [{ handler_ref: 'a' }, { handler_ref: 'a' }];
+  const answer = await client({ method: 'POST', path, body });
+  expect((answer.body as unknown as { status: number }[]).map(({ status }) => status)).toEqual([
+    202, 429,
+  ]);
+  await expect.poll(server.stderr, soon).toContain('"operation":"submitBatch"');
+  server.child.kill('SIGTERM');
+  await server.ended;
+});
+
+test('as a part of `ctl up` it makes a token for its owner on the first run', async () => {
+  const dataDir = newDirectory();
+  process.env['MILLRACE_QUEUE_LISTEN'] = '127.0.0.1:0';
+  process.env['MILLRACE_QUEUE_METRICS_LISTEN'] = '127.0.0.1:0';
+  process.env['MILLRACE_LOG'] = 'silent';
+  const first = await start({ dataDir });
+  const file = join(dataDir, 'queue.token');
+  const token = readFileSync(file, 'utf8').trim();
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(readFileSync(join(dataDir, 'queue-tokens.yaml'), 'utf8')).not.toContain(token);
+  const list = { path: '/v1/admin/queues', token };
+  expect((await asker(first.listeners[0]!.url)(list)).status).toBe(200);
+  await first.stop();
+  await first.stop();
+  const second = await start({ dataDir });
+  expect((await asker(second.listeners[0]!.url)(list)).status).toBe(200);
+  await second.stop();
+});

@@ -1,0 +1,44 @@
+import { openApiDocument } from '@millrace/contract/documents';
+import { systemClock } from '@millrace/kit/clock';
+import { DocumentSchemas } from '@millrace/kit/http';
+import { silentLog } from '@millrace/kit/log';
+import { createMetrics } from '@millrace/kit/metrics';
+import { parseAllowlist } from '@millrace/kit/outbound';
+import { systemRandom } from '@millrace/kit/random';
+import { parseTokens } from '@millrace/kit/tokens';
+import { bodyChecks } from '../../src/operations/checks.js';
+import { roles } from '../../src/operations/principal.js';
+import { queueApp } from '../../src/server/app.js';
+import { Cursors } from '../../src/server/cursors.js';
+import { Load } from '../../src/server/limits/load.js';
+import { SubmitLimits } from '../../src/server/limits/submit-limits.js';
+import { Readiness } from '../../src/server/readiness.js';
+import { noSecrets } from '../../src/server/secrets.js';
+import { MemoryStore } from '../../src/storage/memory/index.js';
+import { idleDelivery } from './idle-delivery.js';
+import { tokensYaml } from './server.js';
+
+/** The HTTP face alone, without a socket. */
+export function boundApp() {
+  const world = { clock: systemClock, random: systemRandom, log: silentLog };
+  const schemas = new DocumentSchemas(openApiDocument('queue'));
+  const store = new MemoryStore();
+  return queueApp({
+    context: {
+      ...world,
+      store,
+      delivery: idleDelivery(store),
+      secrets: () => noSecrets,
+      allowlist: parseAllowlist([]),
+      cursors: new Cursors(new Uint8Array(32), systemClock),
+      submitLimits: new SubmitLimits(systemClock, 0),
+      checks: bodyChecks(schemas),
+      readiness: new Readiness({ ...world, probe: () => store.probe() }),
+    },
+    schemas,
+    tokens: { current: parseTokens(tokensYaml, 'tokens.yaml', roles) },
+    load: new Load({ ...world, maxInflight: 1, targetMs: 0 }),
+    metrics: createMetrics('queue'),
+    accessLog: 'off',
+  });
+}

@@ -1,0 +1,94 @@
+import type { QueueOperationId } from '@millrace/contract/queue';
+import type { Asked } from './ask.js';
+import { makeQueue, plainConfig, type TestServer } from './server.js';
+import { buryTasks, claim, submitOne } from './tasks.js';
+
+/** What the calls below are about: every one of them may be made once on fresh grounds. */
+export interface Grounds {
+  queue: string;
+  emptyQueue: string;
+  newQueue: string;
+  pendingId: string;
+  deadId: string;
+  running: { id: string; token: string };
+}
+
+let made = 0;
+
+/** A queue `mail...` with a pending, a dead and a running task, and an empty one. */
+export async function newGrounds(server: TestServer): Promise<Grounds> {
+  const n = ++made;
+  const queue = `mail.q${n}`;
+  const emptyQueue = `mail.empty${n}`;
+  await makeQueue(server, queue);
+  await makeQueue(server, emptyQueue);
+  const [deadId] = await buryTasks(server, 1, { queue });
+  const runningId = await submitOne(server, queue);
+  const [running] = await claim(server.store, queue, server.clock.now());
+  const pendingId = await submitOne(server, queue, { delay_ms: 3_600_000 });
+  return {
+    queue,
+    emptyQueue,
+    newQueue: `mail.new${n}`,
+    pendingId,
+    deadId: deadId!,
+    running: { id: runningId, token: running!.lease!.token },
+  };
+}
+
+type CallOf = (grounds: Grounds) => Asked;
+
+const settle =
+  (verb: string, body: unknown): CallOf =>
+  ({ running }) => ({
+    method: 'POST',
+    path: `/v1/tasks/${running.id}:${verb}`,
+    headers: { 'x-queue-lease-token': running.token },
+    body,
+  });
+
+/** One call of each operation that goes well. */
+export const goodCalls: Record<QueueOperationId, CallOf> = {
+  submitTask: ({ queue }) => ({
+    method: 'POST',
+    path: `/v1/queues/${queue}/tasks`,
+    body: { handler_ref: 'a' },
+  }),
+  submitBatch: ({ queue }) => ({
+    method: 'POST',
+    path: `/v1/queues/${queue}/tasks:batch`,
+    body: [{ handler_ref: 'a' }, { handler_ref: 5 }],
+  }),
+  getTask: ({ pendingId }) => ({ path: `/v1/tasks/${pendingId}` }),
+  listDlq: ({ queue }) => ({ path: `/v1/queues/${queue}/dlq` }),
+  redriveDlq: ({ queue, deadId }) => ({
+    method: 'POST',
+    path: `/v1/queues/${queue}/dlq:redrive`,
+    body: { ids: [deadId] },
+  }),
+  purgeDlq: ({ queue }) => ({
+    method: 'POST',
+    path: `/v1/queues/${queue}/dlq:purge`,
+    body: { filter: {} },
+  }),
+  listDlqGroups: ({ queue }) => ({ path: `/v1/queues/${queue}/dlq:groups` }),
+  getStats: ({ queue }) => ({ path: `/v1/queues/${queue}/stats` }),
+  pauseQueue: ({ queue }) => ({ method: 'POST', path: `/v1/admin/queues/${queue}:pause` }),
+  resumeQueue: ({ queue }) => ({ method: 'POST', path: `/v1/admin/queues/${queue}:resume` }),
+  listQueues: () => ({ path: '/v1/admin/queues' }),
+  getQueueConfig: ({ queue }) => ({ path: `/v1/admin/queues/${queue}/config` }),
+  putQueueConfig: ({ newQueue }) => ({
+    method: 'PUT',
+    path: `/v1/admin/queues/${newQueue}/config`,
+    body: plainConfig,
+  }),
+  deleteQueue: ({ emptyQueue }) => ({ method: 'DELETE', path: `/v1/admin/queues/${emptyQueue}` }),
+  testCallback: ({ queue }) => ({ method: 'POST', path: `/v1/admin/queues/${queue}:test` }),
+  listAudit: () => ({ path: '/v1/admin/audit' }),
+  completeTask: settle('complete', {}),
+  failTask: settle('fail', { error_type: 'QUOTA', message: 'too much' }),
+  extendTask: settle('extend', { extend_ms: 120_000 }),
+  getLiveness: () => ({ path: '/healthz' }),
+  getReadiness: () => ({ path: '/readyz' }),
+  getOpenapi: () => ({ path: '/openapi.yaml' }),
+};

@@ -1,0 +1,74 @@
+import type { Task } from '../../src/core/task.js';
+import type { RunningDelivery } from '../../src/server/server.js';
+import type { SettleResult, TaskStore, Verdict } from '../../src/storage/task-store.js';
+
+/**
+ * A delivery that starts nothing by itself, for tests in which the test is the dispatcher: it
+ * claims from the store and settles over the API.
+ */
+export function idleDelivery(store: TaskStore): RunningDelivery {
+  const settle = async (id: string, token: string, verdict: Verdict) => {
+    const now = Date.now();
+    const failure = { errorType: 'INTERNAL', message: 'failed', httpStatus: null, at: now };
+    const isFailure = verdict.kind !== 'succeeded';
+    const [result] = await store.settle([
+      {
+        id,
+        token,
+        now,
+        verdict,
+        attempt: {
+          attempt: 1,
+          redrive: 0,
+          startedAt: now,
+          endedAt: now,
+          durationMs: 0,
+          outcome: isFailure ? 'FAILED' : 'SUCCEEDED',
+          errorType: isFailure ? 'INTERNAL' : null,
+          message: isFailure ? 'failed' : null,
+          httpStatus: null,
+          retryAfterMs: null,
+          nextAttemptAt: null,
+          responseSnippet: null,
+          url: null,
+          remoteIp: null,
+          nodeId: 'test',
+          traceId: null,
+        },
+        ...(isFailure && { error: failure }),
+      },
+    ]);
+    return settled(result!);
+  };
+  return {
+    start: () => Promise.resolve(),
+    stop: () => Promise.resolve(),
+    queueChanged: () => undefined,
+    waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
+    complete: (id, token) => settle(id, token, { kind: 'succeeded' }),
+    fail: (id, token, { retry = true }) =>
+      settle(
+        id,
+        token,
+        retry ? { kind: 'retry', dueAt: Date.now() } : { kind: 'dead', reason: 'PERMANENT' },
+      ),
+    extend: async (id, token, extendMs) => {
+      const now = Date.now();
+      const expiresAt = now + extendMs;
+      const outcome = await store.extendLease({ id, token, expiresAt, isAsync: true, now });
+      return outcome === 'not_found' ? 'lease_lost' : outcome;
+    },
+    probe: () =>
+      Promise.resolve({
+        delivered: true,
+        http_status: 204,
+        duration_ms: 1,
+        error_type: null,
+        message: null,
+      }),
+  };
+}
+
+function settled(result: SettleResult): Task | 'lease_lost' {
+  return result.kind === 'lease_lost' ? 'lease_lost' : result.task;
+}

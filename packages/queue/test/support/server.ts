@@ -1,0 +1,190 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock, type Clock } from '@millrace/kit/clock';
+import { memoryLog, type MemoryLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
+import { hashSecret } from '@millrace/kit/tokens';
+import { onTestFinished } from 'vitest';
+import type { QueueSettings } from '../../src/server/config.js';
+import { startServer, type Foundations, type RunningQueue } from '../../src/server/server.js';
+import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
+import { MemoryStore } from '../../src/storage/memory/index.js';
+import type { TaskStore } from '../../src/storage/task-store.js';
+import { asker, type Ask, type Asked, type Answered } from './ask.js';
+import { idleDelivery } from './idle-delivery.js';
+
+/** Clear tokens, by the name of the principal they stand for. */
+export const tokens = {
+  root: 'token-of-root',
+  admin: 'token-of-admin',
+  operator: 'token-of-operator',
+  submitter: 'token-of-submitter',
+  stranger: 'token-of-stranger',
+  nobody: 'token-of-nobody',
+  expired: 'token-of-expired',
+} as const;
+
+export type Who = keyof typeof tokens;
+
+const grants: Record<Who, { queue: string; role: string }[]> = {
+  root: [{ queue: '*', role: 'admin' }],
+  admin: [{ queue: 'mail*', role: 'admin' }],
+  operator: [{ queue: 'mail*', role: 'operator' }],
+  submitter: [{ queue: 'mail*', role: 'submitter' }],
+  stranger: [{ queue: 'other*', role: 'admin' }],
+  nobody: [],
+  expired: [{ queue: '*', role: 'admin' }],
+};
+
+export const tokensYaml = JSON.stringify({
+  tokens: Object.entries(tokens).map(([who, token]) => ({
+    id: who,
+    principal: who,
+    token_sha256: hashSecret(token),
+    grants: grants[who as Who],
+    ...(who === 'expired' && { expires_at: '2020-01-01T00:00:00Z' }),
+  })),
+});
+
+export const secretsYaml = JSON.stringify({
+  secrets: [
+    { name: 'mail-token', value: 'abc123', queues: ['mail*'] },
+    { name: 'mail-basic', value: 'ada:secret', queues: ['mail*'] },
+    { name: 'mail-signing', value: `whsec_${'A'.repeat(32)}`, queues: ['mail*'] },
+    { name: 'other-token', value: 'xyz', queues: ['other.*'] },
+  ],
+});
+
+/** A clock that can be put forward. */
+export interface TestClock extends Clock {
+  aheadMs: number;
+}
+
+export interface TestServer {
+  url: string;
+  metricsUrl: string;
+  directory: string;
+  store: TaskStore;
+  clock: TestClock;
+  log: MemoryLog;
+  running: RunningQueue;
+  /** Answers that the contract does not describe. */
+  differences: string[];
+  ask: Ask;
+  /** The same as someone, with root as the usual one. */
+  as(who: Who | undefined, asked: Asked): Promise<Answered>;
+}
+
+export interface TestOptions {
+  settings?: Partial<QueueSettings>;
+  store?: TaskStore;
+  directory?: string;
+  createDelivery?: Foundations['createDelivery'];
+  /** When it all ends: with the test unless told. */
+  onEnd?: OnEnd;
+}
+
+type OnEnd = (end: () => void | Promise<void>) => void;
+
+export function newDirectory(onEnd: OnEnd = onTestFinished): string {
+  const directory = mkdtempSync(join(tmpdir(), 'mr-queue-'));
+  onEnd(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** The store of a real server, in a directory of its own. */
+export function newEmbeddedStore(onEnd: OnEnd = onTestFinished): Promise<TaskStore> {
+  const log = memoryLog();
+  return openEmbeddedStore(newDirectory(onEnd), {
+    clock: systemClock,
+    random: systemRandom,
+    log,
+  });
+}
+
+export function testClock(): TestClock {
+  const clock: TestClock = {
+    ...systemClock,
+    aheadMs: 0,
+    now: () => systemClock.now() + clock.aheadMs,
+  };
+  return clock;
+}
+
+export function testSettings(directory: string): QueueSettings {
+  writeFileSync(join(directory, 'tokens.yaml'), tokensYaml);
+  writeFileSync(join(directory, 'secrets.yaml'), secretsYaml);
+  const anyPort = { host: '127.0.0.1', port: 0 };
+  return {
+    listen: anyPort,
+    metrics_listen: anyPort,
+    data: join(directory, 'data'),
+    storage: 'embedded',
+    tokens_file: join(directory, 'tokens.yaml'),
+    secrets_file: join(directory, 'secrets.yaml'),
+    callback_allowlist: [
+      { scheme: 'http', host: '127.0.0.1', port: '*', networks: ['127.0.0.0/8'] },
+      { scheme: 'https', host: '*.example.org', path_prefix: '/hooks' },
+    ],
+    principal_submit_per_second: 0,
+    max_inflight: 1024,
+    shed_target_ms: 0,
+    drain_timeout_ms: 5_000,
+    access_log: 'off',
+    log_level: undefined,
+  };
+}
+
+/** A server on free ports that ends with the test. */
+export async function startTestServer(options: TestOptions = {}): Promise<TestServer> {
+  const { store = new MemoryStore(), onEnd = onTestFinished } = options;
+  const { directory = newDirectory(onEnd) } = options;
+  const clock = testClock();
+  const log = memoryLog();
+  const differences: string[] = [];
+  const settings = { ...testSettings(directory), ...options.settings };
+  const running = await startServer(
+    settings,
+    { clock, random: systemRandom, log },
+    {
+      openStore: () => Promise.resolve(store),
+      createDelivery: options.createDelivery ?? ((parts) => idleDelivery(parts.store)),
+      onUndocumentedAnswer: (difference) => differences.push(difference),
+    },
+  );
+  const [http, metrics] = running.listeners;
+  const ask = asker(http!.url);
+  onEnd(async () => {
+    ask.close();
+    await running.stop();
+  });
+  return {
+    url: http!.url,
+    metricsUrl: metrics!.url,
+    directory,
+    store,
+    clock,
+    log,
+    running,
+    differences,
+    ask,
+    as: (who, asked) => ask({ ...asked, token: who && tokens[who] }),
+  };
+}
+
+export const plainConfig = { callback: { url: 'http://127.0.0.1:9000/run' } };
+
+/** Makes a queue, with what is given over the plainest config. */
+export async function makeQueue(
+  server: TestServer,
+  name = 'mail',
+  config: Record<string, unknown> = {},
+): Promise<void> {
+  const answer = await server.as('root', {
+    method: 'PUT',
+    path: `/v1/admin/queues/${name}/config`,
+    body: { ...plainConfig, ...config },
+  });
+  if (answer.status !== 200) throw new Error(`No queue ${name}: ${answer.text}`);
+}

@@ -1,0 +1,24 @@
+import { openApiDocument } from '@millrace/contract/documents';
+import { DocumentSchemas, operationsOf } from '@millrace/kit/http';
+import type { Answered } from './ask.js';
+
+const document = openApiDocument('queue');
+const schemas = new DocumentSchemas(document);
+export const operations = new Map(operationsOf(document).map((each) => [each.id, each]));
+
+/** What a client sees that the contract does not describe: nothing, if all is well. */
+export function wireDifferences(operationId: string, answer: Answered): string[] {
+  const operation = operations.get(operationId)!;
+  const response = operation.responses.find(({ status }) => status === answer.status);
+  if (!response) return [`${operationId} answers ${answer.status}: ${answer.text}`];
+  if (response.contents.length === 0) {
+    return answer.text === '' ? [] : [`${operationId} ${answer.status} has a body`];
+  }
+  const mediaType = answer.headers['content-type'];
+  const content = response.contents.find((known) => known.mediaType === mediaType);
+  if (!content) return [`${operationId} ${answer.status} is ${mediaType}`];
+  if (mediaType === 'application/yaml') return [];
+  const check = schemas.at(content.pointer!);
+  if (check.accepts(answer.body)) return [];
+  return check.faults(answer.body).map(({ pointer, message }) => `${pointer} ${message}`);
+}

@@ -1,0 +1,25 @@
+import { describe } from 'vitest';
+import { auditTests } from './task-store/audit.js';
+import { claimTests } from './task-store/claims.js';
+import { deadLetterTests } from './task-store/dead-letters.js';
+import { groupTests } from './task-store/groups.js';
+import { queueTests } from './task-store/queues.js';
+import { settlementTests } from './task-store/settlements.js';
+import { submitTests } from './task-store/submits.js';
+import { upkeepTests } from './task-store/upkeep.js';
+import { Fixture, type StoreMaker } from './task-store/fixture.js';
+
+/** What every store must do. Registers the tests; `maker` gives each of them an empty store. */
+export function testTaskStore(name: string, maker: StoreMaker): void {
+  describe(`${name} as a task store`, () => {
+    const fixture = new Fixture(maker);
+    queueTests(fixture);
+    submitTests(fixture);
+    claimTests(fixture);
+    groupTests(fixture);
+    settlementTests(fixture);
+    deadLetterTests(fixture);
+    upkeepTests(fixture);
+    auditTests(fixture);
+  });
+}

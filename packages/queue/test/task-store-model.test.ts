@@ -1,0 +1,46 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { open } from '@millrace/db';
+import { systemClock } from '@millrace/kit/clock';
+import { silentLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
+import { openEmbeddedStore } from '../src/storage/embedded/index.js';
+import { MemoryStore } from '../src/storage/memory/index.js';
+import { ModelRun, operations } from './task-store/model-run.js';
+
+const runs = Number(process.env['MILLRACE_RUNS'] ?? 60);
+
+test('whatever is done to it, the embedded store answers as the memory store does', async () => {
+  await fc.assert(
+    fc.asyncProperty(operations, async (list) => {
+      const directory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
+      const store = await openEmbeddedStore(directory, {
+        clock: systemClock,
+        random: systemRandom,
+        log: silentLog,
+      });
+      try {
+        await new ModelRun(new MemoryStore(), store).run(list);
+        await store.close();
+        expect(await problemsIn(directory)).toEqual([]);
+      } finally {
+        await store.close();
+        rmSync(directory, { recursive: true, force: true });
+      }
+    }),
+    { numRuns: runs },
+  );
+});
+
+async function problemsIn(directory: string): Promise<string[]> {
+  const database = await open(directory);
+  try {
+    return database.readRows(storeProblems);
+  } finally {
+    await database.close();
+  }
+}

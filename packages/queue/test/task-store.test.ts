@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { open as openDatabase } from '@millrace/db';
+import { systemClock } from '@millrace/kit/clock';
+import { silentLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
+import { afterAll, expect } from 'vitest';
+import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
+import { openEmbeddedStore } from '../src/storage/embedded/index.js';
+import { MemoryStore } from '../src/storage/memory/index.js';
+import type { TaskStore } from '../src/storage/task-store.js';
+import { testTaskStore } from './task-store-conformance.js';
+
+testTaskStore('The memory store', {
+  open: async () => new MemoryStore(),
+  reopen: async (store) => store,
+  close: (store) => store.close(),
+});
+
+const directories = new Map<TaskStore, string>();
+const open = async (directory: string) => {
+  const store = await openEmbeddedStore(directory, {
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  });
+  directories.set(store, directory);
+  return store;
+};
+
+testTaskStore('The embedded store', {
+  open: () => open(mkdtempSync(join(tmpdir(), 'millrace-queue-'))),
+  reopen: async (store) => {
+    await store.close();
+    return open(directories.get(store)!);
+  },
+  close: async (store) => {
+    await store.close();
+    const database = await openDatabase(directories.get(store)!);
+    const problems = database.readRows(storeProblems);
+    await database.close();
+    expect(problems).toEqual([]);
+  },
+});
+
+afterAll(() => {
+  for (const directory of directories.values()) rmSync(directory, { recursive: true, force: true });
+});

@@ -1,0 +1,266 @@
+import { seededRandom } from '@millrace/kit/random';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { auditFault, auditToWire } from '../../src/core/audit.js';
+import type { WholeTask } from '../../src/core/task.js';
+import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
+import { noon, settlementOf, someConfig } from './fixture.js';
+
+/** One thing done to both stores; numbers choose among what is there. */
+export type Operation = readonly [kind: (typeof kinds)[number], ...numbers: number[]];
+
+const kinds = [
+  'insert',
+  'insert',
+  'claim',
+  'claim',
+  'claim',
+  'settle',
+  'settle',
+  'extend',
+  'expire',
+  'ended',
+  'redrive',
+  'purge',
+  'pause',
+  'config',
+  'delete_queue',
+  'delete_finished',
+  'delete_tombstones',
+  'wait',
+] as const;
+
+export const operations = fc.array(
+  fc.tuple(fc.constantFrom(...kinds), ...Array.from({ length: 5 }, () => fc.nat({ max: 9_999 }))),
+  { minLength: 5, maxLength: 60 },
+) as fc.Arbitrary<Operation[]>;
+
+const queues = ['mail', 'post'];
+const groups = [null, 'a', null, 'a', 'ab'];
+
+/**
+ * Does the same to two stores and sees that they answer the same and end up the same. Neither knows
+ * of the other, so what one of them gets wrong comes out.
+ */
+export class ModelRun {
+  readonly #random = seededRandom(7);
+  readonly #ids: string[] = [];
+  /** Every claim there ever was: also those whose lease is lost. */
+  readonly #claims: WholeTask[] = [];
+  #now = noon;
+  #tokens = 0;
+  #fifo = false;
+
+  constructor(
+    private readonly model: TaskStore,
+    private readonly store: TaskStore,
+  ) {}
+
+  async run(list: readonly Operation[]): Promise<void> {
+    this.#fifo = list.length % 2 === 0;
+    for (const queue of queues) await this.#putQueue(queue);
+    for (const [kind, ...numbers] of list) {
+      await this.#do(kind, numbers as [number, number, number, number, number]);
+      await this.#compare();
+    }
+    await this.#compareTasks();
+  }
+
+  /** Calls both, and wants one answer. */
+  async #both<Answer>(call: (store: TaskStore) => Promise<Answer>): Promise<Answer> {
+    const expected = await call(this.model);
+    expect(plain(await call(this.store))).toEqual(plain(expected));
+    return expected;
+  }
+
+  async #do(kind: Operation[0], [a, b, c, d, e]: [number, number, number, number, number]) {
+    const queue = queues[a % 2]!;
+    const act = { queue, now: this.#now, by: 'ada' };
+    switch (kind) {
+      case 'insert': {
+        const tasks = Array.from({ length: 1 + (b % 4) }, (_, i) =>
+          this.#newTask(queue, c + i, d + 7 * i, e + 3 * i),
+        );
+        await this.#both((store) => store.insertTasks(tasks, this.#now));
+        return;
+      }
+      case 'claim':
+        return this.#claim(queue, b, c, d);
+      case 'settle':
+        return this.#settle(a, b, c);
+      case 'extend': {
+        const claim = this.#claims[a % (this.#claims.length || 1)];
+        if (!claim) return;
+        const { id, lease } = claim;
+        const change = { id, token: lease!.token, isAsync: b % 2 === 0, now: this.#now };
+        await this.#both((store) =>
+          store.extendLease({ ...change, expiresAt: this.#now + (c % 5_000) }),
+        );
+        return;
+      }
+      case 'expire':
+        await this.#both((store) => store.expireTasks({ now: this.#now, limit: 1 + (b % 5) }));
+        return;
+      case 'ended':
+        await this.#both((store) => store.endedLeases({ now: this.#now, limit: 1 + (b % 9) }));
+        return;
+      case 'redrive':
+      case 'purge': {
+        const ids = this.#some(b, c % 6);
+        const change = { ...act, ids, diedBy: this.#now - (d % 3) * 500, selector: { ids } };
+        const dueAt = (index: number) => this.#now + index * (e % 300);
+        if (kind === 'purge') await this.#both((store) => store.purge(change));
+        else await this.#both((store) => store.redrive({ ...change, dueAt }));
+        return;
+      }
+      case 'pause':
+        await this.#both((store) => store.setPaused({ ...act, paused: b % 3 === 0 }));
+        return;
+      case 'config':
+        if (b % 3 === 0) this.#fifo = !this.#fifo;
+        return this.#putQueue(queue);
+      case 'delete_queue': {
+        const outcome = await this.#both((store) => store.deleteQueue(act));
+        if (outcome === 'deleted' && b % 2 === 0) await this.#putQueue(queue);
+        return;
+      }
+      case 'delete_finished': {
+        const status = b % 2 === 0 ? ('SUCCEEDED' as const) : ('DEAD' as const);
+        const ask = { queue, status, endedBefore: this.#now - (c % 2_000), now: this.#now };
+        await this.#both((store) => store.deleteFinished({ ...ask, limit: 1_000 }));
+        return;
+      }
+      case 'delete_tombstones':
+        await this.#both((store) => store.deleteTombstones({ now: this.#now, limit: 1_000 }));
+        return;
+      case 'wait':
+        this.#now += b % 20 === 0 ? 86_400_000 : (c % 40) * 50;
+    }
+  }
+
+  #newTask(queue: string, a: number, b: number, c: number): NewTask {
+    const old = a % 5 === 0 ? this.#ids[b % (this.#ids.length || 1)] : undefined;
+    const id = old ?? this.#random.ulid(noon);
+    if (!old) this.#ids.push(id);
+    return {
+      id,
+      queue: a % 17 === 1 ? 'none' : queue,
+      handlerRef: `handler-${a % 2}`,
+      payload: Buffer.alloc(c % 7 === 0 ? 3_000 : c % 50, c),
+      payloadContentType: 'text/plain',
+      headers: c % 3 === 0 ? { 'x-a': String(c) } : {},
+      priority: a % 3 === 0 ? b % 10 : 4,
+      groupKey: groups[c % groups.length]!,
+      dueAt: this.#now + (b % 3 === 0 ? (b % 20) * 100 : -(b % 60)),
+      expiresAt: c % 4 === 0 ? this.#now + 1 + (b % 1_500) : null,
+      submittedBy: 'shop',
+      maxPending: a % 11 === 0 ? 5 : 0,
+    };
+  }
+
+  async #claim(queue: string, a: number, b: number, c: number): Promise<void> {
+    const tokens = Array.from({ length: 20 }, () => `token-${++this.#tokens}`);
+    const claimed = await this.#both((store) => {
+      const left = [...tokens];
+      return store.claimDue({
+        queue,
+        limit: a % 7,
+        now: this.#now,
+        nodeId: `node-${b % 3}`,
+        leaseExpiresAt: this.#now + (b % 3_000),
+        newToken: () => left.shift()!,
+        maxInFlight: 1 + (c % 12),
+        dispatchPerSecond: c % 3 === 0 ? 3 : 0,
+        fifoGroups: this.#fifo,
+      });
+    });
+    this.#claims.push(...claimed);
+  }
+
+  async #settle(a: number, b: number, c: number): Promise<void> {
+    if (this.#claims.length === 0) return;
+    const settlements = Array.from({ length: 1 + (a % 3) }, (_, i) => {
+      const kind = (b + i) % 5;
+      const dueAt = this.#now + (c % 4) * 300;
+      const verdict =
+        kind < 2
+          ? ({ kind: 'succeeded' } as const)
+          : kind === 2
+            ? ({ kind: 'retry', dueAt } as const)
+            : kind === 3
+              ? ({ kind: 'dead', reason: 'PERMANENT' } as const)
+              : ({ kind: 'handed_back', dueAt } as const);
+      // Young claims more often than old ones.
+      const back = (c + i * 5) % Math.min(this.#claims.length, i === 2 ? 99 : 8);
+      const error = { errorType: `E${b % 2}`, message: 'no', httpStatus: 500 + (c % 2), at: 1 };
+      return settlementOf(this.#claims.at(-1 - back)!, verdict, {
+        now: this.#now,
+        ...(kind === 0 ? {} : { error }),
+      });
+    });
+    await this.#both((store) => store.settle(settlements));
+  }
+
+  async #putQueue(queue: string): Promise<void> {
+    const result = { made: '' };
+    for (const store of [this.model, this.store]) {
+      const put = { queue, config: someConfig(), now: this.#now, by: 'ada' };
+      const { queue: written, ...rest } = await store.putQueue(put);
+      const { incarnation: _own, ...shown } = written!;
+      const text = JSON.stringify({ ...rest, shown });
+      if (result.made) expect(text).toBe(result.made);
+      result.made = text;
+    }
+  }
+
+  #some(from: number, count: number): string[] {
+    if (this.#ids.length === 0) return [];
+    return Array.from({ length: count }, (_, i) => this.#ids[(from + 3 * i) % this.#ids.length]!);
+  }
+
+  /** What can be asked of a store as a whole. */
+  async #compare(): Promise<void> {
+    for (const queue of queues) {
+      await this.#both((store) => store.counts(queue));
+      await this.#both((store) => store.deadGroups({ queue, limit: 10 }));
+      for (const order of ['newest_first', 'oldest_first'] as const) {
+        const filter = order === 'newest_first' ? {} : { errorType: 'E1' };
+        const ask = { queue, filter, order, limit: 3, maxBytes: 20_000 };
+        const { next } = await this.#both((store) => store.deadTasks(ask));
+        if (next) await this.#both((store) => store.deadTasks({ ...ask, after: next }));
+      }
+      for (const groupKey of ['a', 'ab']) {
+        const id = this.#ids.at(-1) ?? '';
+        await this.#both((store) => store.groupIsBusy({ queue, groupKey, id }));
+      }
+    }
+    await this.#both(async (store) => {
+      const { dueByQueue, upkeepAt } = await store.nextEventAt();
+      // What is due is due, whenever that was.
+      const due = queues.map((queue) => {
+        const at = dueByQueue.get(queue);
+        return at === undefined || at > this.#now ? at : 'due';
+      });
+      return { due, upkeepAt };
+    });
+  }
+
+  async #compareTasks(): Promise<void> {
+    for (const id of this.#ids) await this.#both((store) => store.getTask(id));
+    const records = await this.#both((store) => store.auditPage({ limit: 1_000 }));
+    let last;
+    for (const record of records.toReversed()) {
+      expect(auditFault(last, auditToWire(record))).toBeUndefined();
+      last = auditToWire(record);
+    }
+  }
+}
+
+/** Buffers and plain arrays of bytes are the same to a reader. */
+function plain(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value, (_key, each: unknown) =>
+      each instanceof Uint8Array ? Buffer.from(each).toString('base64') : (each ?? null),
+    ) ?? 'null',
+  );
+}

@@ -1,0 +1,73 @@
+/**
+ * `npm run simulate -- --component queue --seeds 1000`: runs servers in virtual time under faults,
+ * one world for each seed, and checks what must hold. `--seed S` runs that seed alone, `--first N`
+ * starts at another one, `--store embedded` puts the real store in the memory's place, `--no-build`
+ * takes the build as it is.
+ */
+import { parseArgs } from 'node:util';
+import { bin, prepare, run, say } from './prepare.mjs';
+
+const components = {
+  queue: {
+    folder: 'packages/queue/simulation',
+    load: () => import('../packages/queue/simulation/dist/simulation/index.js'),
+    stores: ['memory', 'embedded'],
+    start: ({ simulateQueue }, seeds, options) => simulateQueue(seeds, options),
+  },
+};
+
+const { values } = parseArgs({
+  options: {
+    component: { type: 'string', default: 'queue' },
+    seeds: { type: 'string', default: '200' },
+    seed: { type: 'string' },
+    first: { type: 'string', default: '1' },
+    store: { type: 'string', default: 'memory' },
+    'no-build': { type: 'boolean', default: false },
+  },
+});
+const component = components[values.component];
+const seeds = values.seed === undefined ? Number(values.seeds) : 1;
+const first = Number(values.seed ?? values.first);
+const { store } = values;
+if (!component?.stores.includes(store) || !Number.isInteger(seeds) || seeds < 1 || !isSeed(first)) {
+  say('Use: npm run simulate -- [--component queue] [--seeds 200] [--first 1] [--seed 42]');
+  say('       [--store memory|embedded]');
+  process.exit(2);
+}
+if (!values['no-build']) {
+  prepare();
+  run(process.execPath, [bin('typescript', 'tsc'), '-p', component.folder]);
+}
+
+const started = performance.now();
+try {
+  const report = await component.start(await component.load(), seeds, { first, store });
+  const { runs, events, virtualMs, hits, tally } = report;
+  const seconds = Number(((performance.now() - started) / 1_000).toFixed(1));
+  const virtual_hours = Number((virtualMs / 3_600_000).toFixed(1));
+  const faults = Object.fromEntries(hits);
+  const { component: name } = values;
+  console.log(
+    JSON.stringify({
+      ok: true,
+      component: name,
+      runs,
+      first,
+      store,
+      seconds,
+      virtual_hours,
+      events,
+      ...tally,
+      faults,
+    }),
+  );
+} catch (error) {
+  say(error.stack);
+  console.log(JSON.stringify({ ok: false, component: values.component, message: error.message }));
+  process.exitCode = 1;
+}
+
+function isSeed(number) {
+  return Number.isInteger(number) && number >= 0 && number < 2 ** 32;
+}
