@@ -1,9 +1,10 @@
-import { fromBinary, toBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
+import { fromBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
 import type { Value } from '@bufbuild/protobuf/wkt';
 import { Database as Api, FilterSchema, type DbMethod, type Filter } from '@millrace/contract/db';
 import { messageOf } from '@millrace/kit/errors';
 import { refuse } from '../../engine/refusal.js';
 import type { Request } from '../service/call.js';
+import { MessageEncoder } from './encoder.js';
 
 export const mostRequestBytes = 4 * 1024 * 1024;
 
@@ -13,10 +14,12 @@ const recursionLimit = 200;
 /** Turns the bytes of one method into what the service takes, and its answers into bytes. */
 export class MethodCodec<Rpc extends DbMethod> {
   readonly #method: DescMethod;
+  readonly #encoder: MessageEncoder;
   readonly #conditions: readonly string[];
 
   constructor(readonly rpc: Rpc) {
     this.#method = Api.methods.find(({ name }) => name === rpc)!;
+    this.#encoder = MessageEncoder.of(this.#method.output);
     this.#conditions = this.#method.input.fields
       .filter((field) => field.message?.typeName === FilterSchema.typeName)
       .map((field) => field.localName);
@@ -33,8 +36,7 @@ export class MethodCodec<Rpc extends DbMethod> {
   }
 
   encode(message: Message): Buffer {
-    const bytes = toBinary(this.#method.output, message);
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return this.#encoder.encode(message);
   }
 
   #read(bytes: Uint8Array): Message {

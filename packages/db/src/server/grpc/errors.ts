@@ -1,6 +1,5 @@
 import { create, toBinary, type Message } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
-import { Metadata, type StatusObject } from '@grpc/grpc-js';
 import { dbErrorDomain, grpcCodes } from '@millrace/contract/db';
 import {
   BadRequestSchema,
@@ -10,9 +9,10 @@ import {
 } from '@millrace/contract/grpc';
 import { duration } from '../service/values.js';
 import type { CallStatus } from '../status.js';
+import type { GrpcStatus } from './transport/status.js';
 
 /** What ends a call on gRPC: the code, and the details for programs as google.rpc.Status. */
-export function grpcStatus(status: CallStatus): StatusObject {
+export function grpcStatus(status: CallStatus): GrpcStatus {
   const code = grpcCodes[status.code];
   const { reason, message, metadata, retryAfterMs, violations } = status;
   const info = create(ErrorInfoSchema, { reason, domain: dbErrorDomain, metadata });
@@ -29,7 +29,5 @@ export function grpcStatus(status: CallStatus): StatusObject {
     details.push(anyPack(BadRequestSchema, create(BadRequestSchema, { fieldViolations })));
   }
   const whole: Message = create(StatusSchema, { code, message, details });
-  const trailer = new Metadata();
-  trailer.set('grpc-status-details-bin', Buffer.from(toBinary(StatusSchema, whole as never)));
-  return { code, details: message, metadata: trailer };
+  return { code, message, details: Buffer.from(toBinary(StatusSchema, whole as never)) };
 }

@@ -1,20 +1,14 @@
-import {
-  Metadata,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-} from '@grpc/grpc-js';
+import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
-import { refuse } from '../../engine/refusal.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
 import { stallMsOf } from '../limits/stalls.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
-import type { DbMethod } from '@millrace/contract/db';
 import { MethodCodec } from './codec.js';
 import { grpcStatus } from './errors.js';
 import { StreamSender } from './sender.js';
+import type { GrpcCall } from './transport/call.js';
+import type { SingleMethod } from './transport/methods.js';
 
 export interface HandlerParts {
   calls: Calls;
@@ -23,91 +17,78 @@ export interface HandlerParts {
   trusted: boolean;
 }
 
-type AnyCall = ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>;
-
-export function unaryHandler(rpc: UnaryRpc, parts: HandlerParts): handleUnaryCall<Buffer, Buffer> {
+export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
   const { calls } = parts;
   const codec = new MethodCodec(rpc);
-  const answer = async (scope: CallScope, call: AnyCall): Promise<Buffer> => {
-    identify(parts, scope, call);
-    return codec.encode(await calls.unary(scope, rpc, codec.decode(call.request)));
+  const answer = async (call: GrpcCall, scope: CallScope, request: Buffer): Promise<void> => {
+    try {
+      identify(parts, scope, call);
+      const bytes = codec.encode(await calls.unary(scope, rpc, codec.decode(request)));
+      calls.close(scope);
+      call.answer(bytes);
+    } catch (error) {
+      refuseCall(parts, scope, call, error);
+    }
   };
-  return (call, callback) => {
-    const scope = openScope(parts, rpc, call);
-    answer(scope, call).then(
-      (bytes) => {
-        calls.close(scope);
-        callback(null, bytes);
-      },
-      (error: unknown) => {
-        const status = calls.explain(scope, error);
-        calls.close(scope, status);
-        callback(grpcStatus(status));
-      },
-    );
+  return {
+    takes: 'one',
+    start: (call, request) => void answer(call, openScope(parts, rpc, call), request),
   };
 }
 
-export function streamingHandler(
-  rpc: StreamingRpc,
-  parts: HandlerParts,
-): handleServerStreamingCall<Buffer, Buffer> {
+export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleMethod {
   const { calls, clock } = parts;
   const codec = new MethodCodec(rpc);
-  const answer = async (scope: CallScope, call: ServerWritableStream<Buffer, Buffer>) => {
-    identify(parts, scope, call);
-    const { signal } = scope;
-    await calls.stream(scope, rpc, codec.decode(call.request), async (messages) => {
-      // A watch may have nothing to say for long: its caller hears that it stands.
-      if (rpc === 'Watch') call.sendMetadata(new Metadata());
-      const sender = new StreamSender({ call, clock, signal, stallMs: stallMsOf(rpc) });
-      for await (const message of messages) await sender.send(codec.encode(message));
-    });
+  const stallMs = stallMsOf(rpc);
+  const answer = async (call: GrpcCall, scope: CallScope, request: Buffer): Promise<void> => {
+    try {
+      identify(parts, scope, call);
+      const { signal } = scope;
+      await calls.stream(scope, rpc, codec.decode(request), async (messages) => {
+        // A watch may have nothing to say for long: its caller hears that it stands.
+        if (rpc === 'Watch') call.outbox.sendHeaders();
+        const sender = new StreamSender({ call, clock, signal, stallMs });
+        for await (const message of messages) {
+          const taken = sender.send(codec.encode(message));
+          if (taken) await taken;
+        }
+      });
+      calls.close(scope);
+      call.end();
+    } catch (error) {
+      refuseCall(parts, scope, call, error);
+    }
   };
-  return (call) => {
-    const scope = openScope(parts, rpc, call);
-    answer(scope, call).then(
-      () => {
-        calls.close(scope);
-        call.end();
-      },
-      (error: unknown) => {
-        const status = calls.explain(scope, error);
-        calls.close(scope, status);
-        if (!call.cancelled) call.emit('error', grpcStatus(status));
-      },
-    );
+  return {
+    takes: 'one',
+    start: (call, request) => void answer(call, openScope(parts, rpc, call), request),
   };
 }
 
-function openScope({ calls, clock }: HandlerParts, rpc: DbMethod, call: AnyCall): CallScope {
-  const given = call.getDeadline();
-  const deadline = Number.isFinite(Number(given)) ? Number(given) : undefined;
-  const scope = calls.open(rpc, 'grpc', call.getPeer(), deadline);
-  call.on('cancelled', () => {
-    // The library says so at the end of every call.
-    if (scope.isOver) return;
-    const isLate = deadline !== undefined && clock.now() >= deadline;
-    scope.abort(
-      isLate
-        ? refuse('DEADLINE_EXCEEDED', 'The deadline of the call passed.')
-        : refuse('CANCELLED', 'The caller gave the call up.'),
-    );
-  });
+function openScope({ calls }: HandlerParts, rpc: DbMethod, call: GrpcCall): CallScope {
+  const scope = calls.open(rpc, 'grpc', call.peer, call.deadline);
+  call.work = scope;
   return scope;
 }
 
-function identify({ calls, trusted }: HandlerParts, scope: CallScope, call: AnyCall): void {
-  if (trusted) calls.trust();
-  else {
-    calls.identify(scope, {
-      apiKey: textOf(call.metadata, 'x-api-key'),
-      authorization: textOf(call.metadata, 'authorization'),
-    });
-  }
+function refuseCall({ calls }: HandlerParts, scope: CallScope, call: GrpcCall, error: unknown) {
+  const status = calls.explain(scope, error);
+  calls.close(scope, status);
+  call.end(grpcStatus(status));
 }
 
-function textOf(metadata: Metadata, name: string): string | undefined {
-  const [value] = metadata.get(name);
-  return typeof value === 'string' ? value : undefined;
+function identify({ calls, trusted }: HandlerParts, scope: CallScope, call: GrpcCall): void {
+  if (trusted) return calls.trust();
+  const { headers } = call;
+  calls.identify(scope, {
+    apiKey: firstOf(headers['x-api-key']),
+    authorization: firstOf(headers.authorization),
+  });
+}
+
+/** HTTP joins what is sent several times by commas. */
+function firstOf(value: string | string[] | undefined): string | undefined {
+  const text = Array.isArray(value) ? value[0] : value;
+  const comma = text?.indexOf(',') ?? -1;
+  return comma === -1 ? text : text!.slice(0, comma).trim();
 }

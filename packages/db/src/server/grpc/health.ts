@@ -1,10 +1,4 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import {
-  status as grpcCode,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
 import { Database as Api } from '@millrace/contract/db';
 import {
   HealthCheckRequestSchema,
@@ -12,15 +6,30 @@ import {
   HealthCheckResponseSchema,
   HealthListResponseSchema,
 } from '@millrace/contract/grpc';
+import { messageOf } from '@millrace/kit/errors';
+import type { GrpcCall } from './transport/call.js';
+import type { SingleMethod } from './transport/methods.js';
+import { failed } from './transport/status.js';
 
-/** What `grpc.health.v1.Health` says: serving until the shutdown begins. */
+/**
+ * What `grpc.health.v1.Health` says: serving until the shutdown begins. The database by its own
+ * name is not serving either while a follower has no first copy of it.
+ */
 export class Health {
   readonly #services: ReadonlySet<string> = new Set(['', Api.typeName]);
   readonly #watchers = new Set<{ send(): void; end(): void }>();
   #serving = true;
+  #hasData = true;
 
   get isServing(): boolean {
     return this.#serving;
+  }
+
+  /** Whether there is a database to serve. */
+  set hasData(hasData: boolean) {
+    if (hasData === this.#hasData) return;
+    this.#hasData = hasData;
+    for (const watcher of this.#watchers) watcher.send();
   }
 
   /** Tells everyone who watches that no more calls are taken. */
@@ -33,44 +42,62 @@ export class Health {
   /** Ends the streams of those who watch, which would keep the server from ending. */
   close(): void {
     for (const watcher of this.#watchers) watcher.end();
+    this.#watchers.clear();
   }
 
-  get handlers(): UntypedServiceImplementation {
-    return { Check: this.#check, Watch: this.#watch, List: this.#list };
+  get methods(): Record<'Check' | 'Watch' | 'List', SingleMethod> {
+    return {
+      Check: { takes: 'one', start: (call, request) => this.#check(call, request) },
+      Watch: { takes: 'one', start: (call, request) => this.#watch(call, request) },
+      List: { takes: 'one', start: (call) => this.#list(call) },
+    };
   }
 
-  readonly #check: handleUnaryCall<Buffer, Buffer> = (call, callback) => {
-    const { service } = fromBinary(HealthCheckRequestSchema, call.request);
-    if (this.#services.has(service)) callback(null, this.#message(service));
-    else callback({ code: grpcCode.NOT_FOUND, details: `There is no service "${service}" here.` });
-  };
+  #check(call: GrpcCall, request: Buffer): void {
+    const service = serviceOf(call, request);
+    if (service === undefined) return;
+    if (this.#services.has(service)) call.answer(this.#message(service));
+    else call.end(failed('NOT_FOUND', `There is no service "${service}" here.`));
+  }
 
-  readonly #list: handleUnaryCall<Buffer, Buffer> = (_call, callback) => {
+  #list(call: GrpcCall): void {
     const statuses = Object.fromEntries(
       [...this.#services].map((service) => [service, { status: this.#statusOf(service) }]),
     );
-    const answer = create(HealthListResponseSchema, { statuses });
-    callback(null, Buffer.from(toBinary(HealthListResponseSchema, answer)));
-  };
+    call.answer(toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses })));
+  }
 
-  readonly #watch: handleServerStreamingCall<Buffer, Buffer> = (call) => {
-    const { service } = fromBinary(HealthCheckRequestSchema, call.request);
+  #watch(call: GrpcCall, request: Buffer): void {
+    const service = serviceOf(call, request);
+    if (service === undefined) return;
     const watcher = {
-      send: () => void call.write(this.#message(service)),
-      end: () => void call.end(),
+      send: () => call.send(this.#message(service)),
+      end: () => call.end(),
     };
     this.#watchers.add(watcher);
-    call.on('cancelled', () => this.#watchers.delete(watcher));
+    call.work = { abort: () => this.#watchers.delete(watcher) };
     watcher.send();
-  };
+  }
 
-  #message(service: string): Buffer {
+  #message(service: string): Uint8Array {
     const answer = create(HealthCheckResponseSchema, { status: this.#statusOf(service) });
-    return Buffer.from(toBinary(HealthCheckResponseSchema, answer));
+    return toBinary(HealthCheckResponseSchema, answer);
   }
 
   #statusOf(service: string): ServingStatus {
     if (!this.#services.has(service)) return ServingStatus.SERVICE_UNKNOWN;
-    return this.#serving ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+    const isServing = this.#serving && (this.#hasData || service !== Api.typeName);
+    return isServing ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+  }
+}
+
+/** Undefined when the request cannot be read, and the caller has been told. */
+function serviceOf(call: GrpcCall, request: Buffer): string | undefined {
+  try {
+    return fromBinary(HealthCheckRequestSchema, request).service;
+  } catch (error) {
+    const text = `The message is not a HealthCheckRequest: ${messageOf(error)}.`;
+    call.end(failed('INVALID_ARGUMENT', text));
+    return undefined;
   }
 }

@@ -1,8 +1,16 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { status as grpcCode, type handleBidiStreamingCall } from '@grpc/grpc-js';
+import { grpcCodes } from '@millrace/contract/db';
 import type { reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
+import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import { Descriptors } from './descriptors.js';
+import { StreamSender } from './sender.js';
+import type { GrpcCall } from './transport/call.js';
+import type { StreamedMethod } from './transport/methods.js';
+import type { RequestQueue } from './transport/requests.js';
+import { failed } from './transport/status.js';
+
+const stallMs = 60_000;
 
 /** The two versions of reflection have the same messages under other names. */
 type Version = typeof reflectionV1 | typeof reflectionV1alpha;
@@ -13,23 +21,31 @@ type Answer = NonNullable<reflectionV1.ServerReflectionResponse['messageResponse
 export class Reflection {
   #descriptors: Descriptors | undefined;
 
-  constructor(private readonly services: readonly string[]) {}
+  constructor(
+    private readonly services: readonly string[],
+    private readonly clock: Clock,
+  ) {}
 
-  handler(version: Version): handleBidiStreamingCall<Buffer, Buffer> {
-    return (call) => {
-      call.on('data', (bytes: Buffer) => {
-        try {
-          call.write(this.#answer(version, bytes));
-        } catch (error) {
-          const details = `Not a reflection request: ${messageOf(error)}`;
-          call.emit('error', { code: grpcCode.INVALID_ARGUMENT, details });
-        }
-      });
-      call.on('end', () => call.end());
-    };
+  method(version: Version): StreamedMethod {
+    return { takes: 'many', start: (call, requests) => void this.#serve(version, call, requests) };
   }
 
-  #answer(version: Version, bytes: Buffer): Buffer {
+  async #serve(version: Version, call: GrpcCall, requests: RequestQueue): Promise<void> {
+    const gone = new AbortController();
+    const { signal } = gone;
+    call.work = gone;
+    const sender = new StreamSender({ call, clock: this.clock, signal, stallMs });
+    try {
+      for (let bytes = await requests.next(); bytes; bytes = await requests.next()) {
+        await sender.send(this.#answer(version, bytes));
+      }
+      call.end();
+    } catch (error) {
+      call.end(failed('INVALID_ARGUMENT', `Not a reflection request: ${messageOf(error)}`));
+    }
+  }
+
+  #answer(version: Version, bytes: Buffer): Uint8Array {
     const request: Asked = fromBinary(version.ServerReflectionRequestSchema, bytes);
     const schema =
       version.ServerReflectionResponseSchema as typeof reflectionV1.ServerReflectionResponseSchema;
@@ -38,7 +54,7 @@ export class Reflection {
       originalRequest: request as reflectionV1.ServerReflectionRequest,
       messageResponse: this.#find(request),
     });
-    return Buffer.from(toBinary(schema, answer));
+    return toBinary(schema, answer);
   }
 
   #find({ messageRequest: asked }: Asked): Answer {
@@ -66,7 +82,7 @@ export class Reflection {
       }
       case undefined:
         return answer('errorResponse', {
-          errorCode: grpcCode.INVALID_ARGUMENT,
+          errorCode: grpcCodes.INVALID_ARGUMENT,
           errorMessage: 'The request asks for nothing.',
         });
     }
@@ -85,5 +101,5 @@ function files(found: Uint8Array[] | undefined, what: string): Answer {
 
 function missing(what: string): Answer {
   const errorMessage = `There is no ${what} here.`;
-  return answer('errorResponse', { errorCode: grpcCode.NOT_FOUND, errorMessage });
+  return answer('errorResponse', { errorCode: grpcCodes.NOT_FOUND, errorMessage });
 }

@@ -1,12 +1,12 @@
-import type { ServerWritableStream } from '@grpc/grpc-js';
 import type { Clock } from '@millrace/kit/clock';
 import { refuse } from '../../engine/refusal.js';
+import type { GrpcCall } from './transport/call.js';
 
 // Enough to keep the line busy while the next message is made.
 const mostUnsentBytes = 1024 * 1024;
 
 export interface SenderOptions {
-  call: ServerWritableStream<Buffer, Buffer>;
+  call: GrpcCall;
   clock: Clock;
   signal: AbortSignal;
   /** A caller that takes nothing for this long is given up. */
@@ -16,36 +16,37 @@ export interface SenderOptions {
 /** Sends messages no faster than the caller takes them. */
 export class StreamSender {
   readonly #options: SenderOptions;
-  #unsentBytes = 0;
-  #wake: (() => void) | undefined;
 
   constructor(options: SenderOptions) {
     this.#options = options;
   }
 
-  async send(message: Buffer): Promise<void> {
+  /** Undefined when the next message may follow at once. */
+  send(message: Uint8Array): Promise<void> | undefined {
     const { call, signal } = this.#options;
     signal.throwIfAborted();
-    this.#unsentBytes += message.length;
-    call.write(message, () => {
-      this.#unsentBytes -= message.length;
-      if (this.#unsentBytes <= mostUnsentBytes) this.#wake?.();
-    });
-    if (this.#unsentBytes > mostUnsentBytes) await this.#taken();
+    call.send(message);
+    return call.outbox.unsentBytes > mostUnsentBytes ? this.#taken() : undefined;
   }
 
   async #taken(): Promise<void> {
-    const { clock, signal, stallMs } = this.#options;
+    const { call, clock, signal, stallMs } = this.#options;
+    const { outbox } = call;
     await new Promise<void>((resolve, reject) => {
       const end = (settle: () => void) => {
         timer.cancel();
         signal.removeEventListener('abort', onAbort);
-        this.#wake = undefined;
+        outbox.onSent = undefined;
         settle();
       };
       const onAbort = () => end(() => reject(signal.reason));
-      const timer = clock.after(stallMs, () => end(() => reject(stalled(stallMs))));
-      this.#wake = () => end(resolve);
+      const onStall = () => end(() => reject(stalled(stallMs)));
+      let timer = clock.after(stallMs, onStall);
+      outbox.onSent = () => {
+        if (outbox.unsentBytes <= mostUnsentBytes) return end(resolve);
+        timer.cancel();
+        timer = clock.after(stallMs, onStall);
+      };
       signal.addEventListener('abort', onAbort);
     });
   }

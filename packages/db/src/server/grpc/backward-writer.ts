@@ -1,0 +1,105 @@
+const firstBytes = 64 * 1024;
+const mostKeptBytes = 1024 * 1024;
+const largestNumber = BigInt(Number.MAX_SAFE_INTEGER);
+const [low7, more, group] = [0x7f, 0x80, 128];
+
+/**
+ * Writes a message of protobuf from its end to its beginning: when the length of a part has to be
+ * written, the part is there, and nothing is measured first or moved afterwards.
+ */
+export class BackwardWriter {
+  #bytes = Buffer.allocUnsafeSlow(firstBytes);
+  #at = firstBytes;
+
+  /** How much has been written. */
+  get length(): number {
+    return this.#bytes.length - this.#at;
+  }
+
+  /** A copy of what has been written; the writer is empty again. */
+  take(): Buffer {
+    const written = Buffer.from(this.#bytes.subarray(this.#at));
+    if (this.#bytes.length > mostKeptBytes) this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
+    this.#at = this.#bytes.length;
+    return written;
+  }
+
+  /** Forgets what has been written. */
+  clear(): void {
+    this.#at = this.#bytes.length;
+  }
+
+  /** A whole number of at most 2^53. */
+  number(value: number): void {
+    this.#reserve(10);
+    const count = value < group ? 1 : varintBytes(value);
+    this.#at -= count;
+    let rest = value;
+    for (let at = this.#at, last = this.#at + count - 1; at < last; at++) {
+      this.#bytes[at] = (rest % group) | more;
+      rest = Math.floor(rest / group);
+    }
+    this.#bytes[this.#at + count - 1] = rest;
+  }
+
+  /** 64 bits, with or without a sign. */
+  bigint(value: bigint): void {
+    if (value >= 0n && value <= largestNumber) return this.number(Number(value));
+    const septets: number[] = [];
+    for (let rest = BigInt.asUintN(64, value); rest > 0n; rest >>= 7n) {
+      septets.push(Number(rest & BigInt(low7)));
+    }
+    this.#reserve(septets.length);
+    this.#at -= septets.length;
+    septets.forEach((septet, i) => {
+      this.#bytes[this.#at + i] = i < septets.length - 1 ? septet | more : septet;
+    });
+  }
+
+  double(value: number): void {
+    this.#reserve(8);
+    this.#at = this.#bytes.writeDoubleLE(value, this.#at - 8) - 8;
+  }
+
+  fixed64(value: bigint): void {
+    this.#reserve(8);
+    this.#at = this.#bytes.writeBigUInt64LE(value, this.#at - 8) - 8;
+  }
+
+  /** Bytes as they are. */
+  raw(value: Uint8Array): void {
+    this.#reserve(value.length);
+    this.#at -= value.length;
+    this.#bytes.set(value, this.#at);
+  }
+
+  /** Bytes with their length. */
+  bytes(value: Uint8Array): void {
+    this.raw(value);
+    this.number(value.length);
+  }
+
+  /** Text with its length. */
+  string(value: string): void {
+    const length = Buffer.byteLength(value, 'utf8');
+    this.#reserve(length);
+    this.#at -= length;
+    this.#bytes.write(value, this.#at, length, 'utf8');
+    this.number(length);
+  }
+
+  #reserve(count: number): void {
+    if (this.#at >= count) return;
+    const { length } = this;
+    const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.#bytes.length, 2 * (length + count)));
+    this.#bytes.copy(larger, larger.length - length, this.#at);
+    this.#bytes = larger;
+    this.#at = larger.length - length;
+  }
+}
+
+function varintBytes(value: number): number {
+  let count = 1;
+  for (let rest = value; rest >= group; rest = Math.floor(rest / group)) count++;
+  return count;
+}

@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { createServer, type AddressInfo } from 'node:net';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { reflectionV1 } from '@millrace/contract/grpc';
+import { systemClock } from '@millrace/kit/clock';
+import { expect, test } from 'vitest';
+import { Reflection } from './reflection.js';
+import type { GrpcCall } from './transport/call.js';
+import { Connections } from './transport/connections.js';
+import type { Method } from './transport/methods.js';
+import { framed } from './transport/transport.test-support.js';
+
+test('a caller that asks without end and reads nothing is not answered without end', async () => {
+  const reflection = new Reflection(['millrace.db.v1.Database'], systemClock).method(reflectionV1);
+  const calls: GrpcCall[] = [];
+  const method: Method = {
+    takes: 'many',
+    start: (call, requests) => {
+      calls.push(call);
+      reflection.start(call, requests);
+    },
+  };
+  const connections = new Connections(
+    { clock: systemClock, methods: new Map([['/r.R/Info', method]]) },
+    undefined,
+  );
+  const server = createServer((socket) => connections.take(socket)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/r.R/Info',
+    'content-type': 'application/grpc',
+  });
+  const messageRequest = {
+    case: 'fileContainingSymbol',
+    value: 'millrace.db.v1.Database',
+  } as const;
+  const schema = reflectionV1.ServerReflectionRequestSchema;
+  const ask = framed(toBinary(schema, create(schema, { messageRequest })));
+  const asked = 200;
+  stream.end(Buffer.concat(Array.from({ length: asked }, () => ask)));
+  await expect.poll(() => calls[0]?.outbox.unsentBytes ?? 0).toBeGreaterThan(1024 * 1024);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(calls[0]!.outbox.unsentBytes).toBeLessThan(2 * 1024 * 1024);
+
+  // Whoever reads gets everything.
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
+  await once(stream, 'end');
+  expect(bytes % asked).toBe(0);
+  expect(bytes / asked).toBeGreaterThan(10_000);
+  session.close();
+  server.close();
+  await connections.close(AbortSignal.abort());
+});

@@ -1,0 +1,66 @@
+import type { Socket } from 'node:net';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
+import type { TlsFiles } from '../../listeners/tls.js';
+import { Connection, type ConnectionParts } from './connection.js';
+
+/** All connections of a face: takes them over from whoever accepted them. */
+export class Connections {
+  readonly #sockets = new Set<Socket>();
+  readonly #connections = new Set<Connection>();
+  readonly #secure: Server | undefined;
+  #isClosing = false;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(
+    private readonly parts: ConnectionParts,
+    tls: TlsFiles | undefined,
+  ) {
+    this.#secure = tls && secureServer(tls, (socket) => this.#open(socket));
+  }
+
+  take(socket: Socket): void {
+    socket.on('error', ignore);
+    this.#sockets.add(socket);
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.#onEmpty?.();
+    });
+    if (this.#secure) this.#secure.emit('connection', socket);
+    else this.#open(socket);
+  }
+
+  /** Lets calls under way finish; `signal` cuts them. Resolves when all connections are gone. */
+  async close(signal: AbortSignal): Promise<void> {
+    this.#isClosing = true;
+    for (const connection of this.#connections) connection.close();
+    const cut = () => {
+      for (const socket of this.#sockets) socket.destroy();
+    };
+    if (signal.aborted) cut();
+    signal.addEventListener('abort', cut, { once: true });
+    if (this.#sockets.size > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
+    signal.removeEventListener('abort', cut);
+  }
+
+  #open(socket: Socket): void {
+    if (this.#isClosing || socket.destroyed) return void socket.destroy();
+    const connection = new Connection(socket, this.parts);
+    this.#connections.add(connection);
+    socket.on('close', () => this.#connections.delete(connection));
+  }
+}
+
+/** It never listens: connections are handed to it for the handshake. */
+function secureServer(tls: TlsFiles, open: (socket: TLSSocket) => void): Server {
+  const { cert, key, clientCa } = tls;
+  const callers = clientCa && { ca: clientCa, requestCert: true, rejectUnauthorized: true };
+  return createServer({ cert, key, ALPNProtocols: ['h2'], ...callers }, (socket) => {
+    socket.on('error', ignore);
+    if (socket.alpnProtocol === 'h2') open(socket);
+    else socket.destroy();
+  });
+}
+
+function ignore(): void {
+  // Whoever closes a connection, and how, there is no more to do than when it is closed.
+}

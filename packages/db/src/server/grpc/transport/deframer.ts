@@ -1,0 +1,101 @@
+import { failed, type GrpcStatus } from './status.js';
+
+/** Takes messages as they become complete. */
+export interface MessageSink {
+  takeMessage(bytes: Buffer, isCompressed: boolean): void;
+}
+
+const headBytes = 5;
+const firstBytes = 16 * 1024;
+
+/**
+ * Cuts the bytes of a request into messages, wherever the pieces of the network end. What waits for
+ * its rest takes no more room than twice what has arrived, whatever length was announced.
+ */
+export class Deframer {
+  readonly #sink: MessageSink;
+  readonly #mostBytes: number;
+  #head: Buffer | undefined;
+  #headLength = 0;
+  #flag = 0;
+  #length = -1;
+  #body: Buffer | undefined;
+  #bodyLength = 0;
+
+  constructor(sink: MessageSink, mostBytes: number) {
+    this.#sink = sink;
+    this.#mostBytes = mostBytes;
+  }
+
+  /** True when a message has begun and is not complete. */
+  get isMidway(): boolean {
+    return this.#headLength > 0 || this.#length >= 0;
+  }
+
+  /** What is wrong with the bytes, if anything: then no more may follow. */
+  push(chunk: Buffer): GrpcStatus | undefined {
+    for (let at = 0; at < chunk.length;) {
+      if (this.#length < 0) {
+        at += this.#takeHead(chunk, at);
+        const problem = this.#length < 0 ? undefined : this.#problem();
+        if (problem) return problem;
+      }
+      if (this.#length >= 0) at += this.#takeBody(chunk, at);
+    }
+    return undefined;
+  }
+
+  #problem(): GrpcStatus | undefined {
+    if (this.#flag > 1) return failed('INTERNAL', 'What begins here is no message of gRPC.');
+    if (this.#length <= this.#mostBytes) return undefined;
+    const text = `A message of ${this.#length} bytes is more than the ${this.#mostBytes} that fit.`;
+    return failed('RESOURCE_EXHAUSTED', text);
+  }
+
+  #takeHead(chunk: Buffer, at: number): number {
+    if (this.#headLength === 0 && chunk.length - at >= headBytes) {
+      this.#readHead(chunk, at);
+      return headBytes;
+    }
+    this.#head ??= Buffer.allocUnsafe(headBytes);
+    const count = Math.min(headBytes - this.#headLength, chunk.length - at);
+    chunk.copy(this.#head, this.#headLength, at, at + count);
+    this.#headLength += count;
+    if (this.#headLength === headBytes) this.#readHead(this.#head, 0);
+    return count;
+  }
+
+  #readHead(bytes: Buffer, at: number): void {
+    this.#flag = bytes[at]!;
+    this.#length = bytes.readUInt32BE(at + 1);
+    this.#headLength = 0;
+  }
+
+  #takeBody(chunk: Buffer, at: number): number {
+    const count = Math.min(this.#length - this.#bodyLength, chunk.length - at);
+    const piece = chunk.subarray(at, at + count);
+    if (count === this.#length) this.#complete(piece);
+    else {
+      const body = this.#roomFor(count);
+      piece.copy(body, this.#bodyLength);
+      this.#bodyLength += count;
+      if (this.#bodyLength === this.#length) this.#complete(body.subarray(0, this.#length));
+    }
+    return count;
+  }
+
+  #roomFor(count: number): Buffer {
+    const needed = this.#bodyLength + count;
+    if (this.#body && this.#body.length >= needed) return this.#body;
+    const larger = Buffer.allocUnsafe(Math.min(this.#length, Math.max(firstBytes, 2 * needed)));
+    this.#body?.copy(larger, 0, 0, this.#bodyLength);
+    return (this.#body = larger);
+  }
+
+  #complete(message: Buffer): void {
+    this.#length = -1;
+    this.#body = undefined;
+    this.#bodyLength = 0;
+    this.#sink.takeMessage(message, this.#flag === 1);
+  }
+}

@@ -1,0 +1,55 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { isEncoding } from './compression.js';
+import type { CallRequest } from './call.js';
+import type { Methods } from './methods.js';
+import { Outbox } from './outbox.js';
+import { failed, type GrpcStatus } from './status.js';
+import { timeoutMsOf } from './timeout.js';
+
+/** What the headers of a stream ask for; undefined when it has been answered that it cannot be. */
+export function requestOf(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  methods: Methods,
+): CallRequest | undefined {
+  if (headers[':method'] !== 'POST') return refusePlainly(stream, 405);
+  if (!isGrpc(headers['content-type'])) return refusePlainly(stream, 415);
+  const path = headers[':path'] ?? '';
+  const method = methods.get(path);
+  if (!method) {
+    return refuse(stream, failed('UNIMPLEMENTED', `There is no method ${shown(path)} here.`));
+  }
+  const timeout = headers['grpc-timeout'];
+  const timeoutMs = timeout === undefined ? undefined : timeoutMsOf(String(timeout));
+  if (timeout !== undefined && timeoutMs === undefined) {
+    const text = `grpc-timeout is up to 8 digits and one of H, M, S, m, u, n; not ${shown(timeout)}.`;
+    return refuse(stream, failed('INTERNAL', text));
+  }
+  const encoding = String(headers['grpc-encoding'] ?? 'identity');
+  if (!isEncoding(encoding)) {
+    const text = `grpc-encoding ${shown(encoding)} is not known; see grpc-accept-encoding.`;
+    return refuse(stream, failed('UNIMPLEMENTED', text));
+  }
+  return { headers, method, encoding, timeoutMs };
+}
+
+function isGrpc(type: string | undefined): boolean {
+  return (
+    type === 'application/grpc' ||
+    (type !== undefined && /^application\/grpc(?:\+proto)?\s*(?:;|$)/i.test(type))
+  );
+}
+
+function refuse(stream: ServerHttp2Stream, status: GrpcStatus): undefined {
+  new Outbox(stream).end(status);
+}
+
+/** For those who do not speak gRPC: they would take any answer of it for a good one. */
+function refusePlainly(stream: ServerHttp2Stream, status: number): undefined {
+  stream.respond({ ':status': status, 'content-type': 'text/plain', allow: 'POST' });
+  stream.end('gRPC is spoken here: POST with content-type application/grpc.\n');
+}
+
+function shown(value: string | string[]): string {
+  return String(value).slice(0, 100);
+}

@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  ack,
+  callFrames,
+  callHeaders,
+  emptySettings,
+  endHeaders,
+  frame,
+  framesOf,
+  frameTypes,
+  preface,
+  type Frame,
+} from './frames.test-support.js';
+import { ManualClock } from './manual-clock.test-support.js';
+import {
+  framed,
+  openSession,
+  rawCall,
+  startTransport,
+  type TestTransport,
+} from './transport.test-support.js';
+
+const hello = framed(Buffer.from('hello'));
+const opening = Buffer.concat([preface, emptySettings]);
+let clock: ManualClock;
+let server: TestTransport;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  server = await startTransport({ clock });
+});
+afterEach(() => server.close());
+
+/** What the server says, as it says it. */
+function listen(socket: Socket): () => Frame[] {
+  let bytes = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => (bytes = Buffer.concat([bytes, chunk])));
+  return () => framesOf(bytes);
+}
+
+const count = (frames: Frame[], type: number) => frames.filter((each) => each.type === type).length;
+
+/** Half a minute for the server, and time for what it then sends to arrive. */
+async function round(): Promise<void> {
+  clock.advance(30_000);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+test('a caller is asked every half minute whether it is there', async () => {
+  const session = openSession(server.url);
+  await rawCall(session, '/t.T/Echo', hello);
+  let pings = 0;
+  session.on('ping', () => void pings++);
+  for (let n = 1; n <= 5; n++) {
+    clock.advance(30_000);
+    await expect.poll(() => pings).toBe(n);
+  }
+  expect((await rawCall(session, '/t.T/Echo', hello)).status).toBe('0');
+  session.close();
+  await expect.poll(() => clock.pending).toBe(0);
+});
+
+test('a caller that does not answer within 20 s is gone', async () => {
+  const socket = await server.dial();
+  const heard = listen(socket);
+  socket.write(Buffer.concat([opening, callFrames(1, '/t.T/Hold', hello)]));
+  await expect.poll(() => server.held.length).toBe(1);
+  await round();
+  await expect.poll(() => count(heard(), frameTypes.ping)).toBe(1);
+  clock.advance(19_000);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(socket.destroyed).toBe(false);
+  clock.advance(1_000);
+  await once(socket, 'close');
+  await expect.poll(() => server.aborted).toMatchObject([{ code: 'CANCELLED' }]);
+  await expect.poll(() => clock.pending).toBe(0);
+});
+
+test('a connection that broke the rules of HTTP/2 is gone within a minute', async () => {
+  const socket = await server.dial();
+  const heard = listen(socket);
+  socket.write(Buffer.concat([opening, frame(frameTypes.ping, 0, 0, Buffer.alloc(3))]));
+  await expect.poll(() => count(heard(), frameTypes.goaway)).toBe(1);
+  await round();
+  clock.advance(20_000);
+  await new Promise((resolve) => socket.on('close', resolve));
+  await expect.poll(() => clock.pending).toBe(0);
+});
+
+/** Answers every ping, and nothing else. */
+function keepAnswering(socket: Socket): void {
+  let answered = 0;
+  const heard = listen(socket);
+  socket.on('data', () => {
+    const pings = heard().filter(({ type, flags }) => type === frameTypes.ping && flags === 0);
+    for (; answered < pings.length; answered++) {
+      socket.write(frame(frameTypes.ping, ack, 0, pings[answered]!.payload));
+    }
+  });
+}
+
+test('a request that never ends is refused after two minutes', async () => {
+  const socket = await server.dial();
+  keepAnswering(socket);
+  const heard = listen(socket);
+  const open = frame(frameTypes.headers, endHeaders, 1, callHeaders('/t.T/Echo'));
+  socket.write(Buffer.concat([opening, open, frame(frameTypes.data, 0, 1, hello)]));
+  // Held calls have sent all they have to, and chats may go on.
+  const held = callFrames(3, '/t.T/Hold', hello);
+  const chat = frame(frameTypes.headers, endHeaders, 5, callHeaders('/t.T/Chat'));
+  socket.write(Buffer.concat([held, chat]));
+  await expect.poll(() => server.held.length).toBe(1);
+  for (let n = 0; n < 3; n++) await round();
+  expect(heard().some(({ stream }) => stream === 1)).toBe(false);
+  await round();
+  await expect.poll(() => heard().some(({ stream }) => stream === 1)).toBe(true);
+  for (let n = 0; n < 3; n++) await round();
+  expect(heard().some(({ stream }) => stream > 1)).toBe(false);
+  expect(server.aborted).toEqual([]);
+  socket.destroy();
+});
+
+test('an answer that nobody takes is dropped after a minute or so', async () => {
+  const socket = await server.dial();
+  keepAnswering(socket);
+  const heard = listen(socket);
+  const ask = framed(Buffer.from('1 200000'));
+  socket.write(Buffer.concat([opening, callFrames(1, '/t.T/Count', ask)]));
+  await expect.poll(() => count(heard(), frameTypes.data)).toBeGreaterThan(3);
+  await round();
+  expect(count(heard(), frameTypes.rstStream)).toBe(0);
+  await round();
+  await round();
+  await expect.poll(() => count(heard(), frameTypes.rstStream)).toBe(1);
+  socket.destroy();
+});

@@ -1,0 +1,53 @@
+import type { OutgoingHttpHeaders } from 'node:http2';
+import { grpcCodes, type GrpcCode } from '@millrace/contract/db';
+
+/** How a call ends. */
+export interface GrpcStatus {
+  readonly code: number;
+  readonly message: string;
+  /** A google.rpc.Status for programs. */
+  readonly details?: Buffer;
+}
+
+export const ok: GrpcStatus = { code: 0, message: '' };
+
+export function failed(code: GrpcCode, message: string): GrpcStatus {
+  return { code: grpcCodes[code], message };
+}
+
+const okTrailers: OutgoingHttpHeaders = { 'grpc-status': '0' };
+
+export function trailersOf({ code, message, details }: GrpcStatus): OutgoingHttpHeaders {
+  if (code === 0) return okTrailers;
+  const trailers: OutgoingHttpHeaders = {
+    'grpc-status': String(code),
+    'grpc-message': percentEncoded(message),
+  };
+  if (details) trailers['grpc-status-details-bin'] = unpadded(details.toString('base64'));
+  return trailers;
+}
+
+// Printable ASCII but for the percent sign, and no space at either end, where HTTP allows none.
+const plain = /^(?:[!-$&-~](?:[ -$&-~]*[!-$&-~])?)?$/;
+
+/** A text as `grpc-message` carries it. */
+export function percentEncoded(text: string): string {
+  if (plain.test(text)) return text;
+  const bytes = Buffer.from(text, 'utf8');
+  let encoded = '';
+  bytes.forEach((byte, i) => {
+    const isInside = i > 0 && i < bytes.length - 1;
+    const isPlain = byte > 0x20 && byte < 0x7f && byte !== 0x25;
+    encoded += isPlain || (byte === 0x20 && isInside) ? String.fromCharCode(byte) : escaped(byte);
+  });
+  return encoded;
+}
+
+function escaped(byte: number): string {
+  return `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+}
+
+function unpadded(base64: string): string {
+  const end = base64.indexOf('=');
+  return end === -1 ? base64 : base64.slice(0, end);
+}
