@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { startCtl, type Ended } from './run-ctl.js';
+import { CTL, startCtl, type Ended } from './run-ctl.js';
 
 let home: string;
 beforeEach(() => {
@@ -79,6 +80,17 @@ test('a short output is shown as it is, and is an event that saved nothing', asy
   expect(ledger()).toMatchObject([{ raw_bytes: 10, kept_bytes: 10 }]);
 });
 
+test('what is no text is passed on byte by byte', async () => {
+  const script = "printf '\\377\\200\\000x'";
+  const { out } = await check(`${script} | od -An -tx1; exit 0`);
+  const { child } = start(['check', '--', 'sh', '-c', script], {}, '');
+  const chunks: Buffer[] = [];
+  child.stdout.removeAllListeners('data').setEncoding('latin1');
+  child.stdout.on('data', (text: string) => chunks.push(Buffer.from(text, 'latin1')));
+  await once(child, 'close');
+  expect(Buffer.concat(chunks).toString('hex')).toBe(out.replaceAll(/\s/g, ''));
+});
+
 test('the command has stdin, its own options, and its exit code is that of ctl', async () => {
   expect((await check('read word; echo "got $word"', {}, 'water\n')).out).toBe('got water\n');
   const printed = await start(['check', '--', 'printf', '%s|', '--', '--json', '-h', 'a b'], {}, '')
@@ -130,6 +142,31 @@ describe('signals', () => {
     expect(await ended).toMatchObject({ code: 4, out: 'done\n' });
   });
 });
+
+const hasScript = spawnSync('script', ['--version']).status === 0;
+
+test.skipIf(!hasScript)(
+  'Ctrl-C reaches the command once (needs the program script of util-linux)',
+  async () => {
+    writeFileSync(
+      join(home, 'counting'),
+      'n=0\ntrap \'n=$((n+1)); echo "interrupted $n"\' INT\necho > ready\n' +
+        'i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done\nexit 5\n',
+    );
+    // In place of the shell, which has a mind of its own about Ctrl-C.
+    const command = `exec '${process.execPath}' '${CTL}' check -- sh counting`;
+    const env = { HOME: home, PATH: process.env['PATH'] ?? '', TERM: 'xterm' };
+    const child = spawn('script', ['-qec', command, '/dev/null'], { cwd: home, env });
+    let out = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+    await until(() => readdirSync(home).includes('ready'));
+    child.stdin.write('\u0003');
+    const [code] = await once(child, 'close');
+    expect([code, out]).toEqual([5, expect.stringContaining('interrupted 1\r\n')]);
+    expect(out).not.toContain('interrupted 2');
+    expect(out).toContain('sh counting (1s, ');
+  },
+);
 
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,5 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -44,8 +52,20 @@ function start(): { child: ChildProcess; ended: Promise<unknown>; api: Promise<A
   return { child, ended, api };
 }
 
+/** Resolves when the store has grown by so many bytes, or when it does not grow any more. */
+async function growth(bytes: number): Promise<void> {
+  const size = () =>
+    readdirSync(join(home, 'data', 'daemon'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+  const begun = size();
+  for (let waits = 0; waits < 1_000 && size() < begun + bytes; waits++) {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
 /** Holds what the store has counted against the part of each file that it says it has read. */
-async function checkStore(): Promise<'nothing' | 'part' | 'whole'> {
+async function checkStore(): Promise<{ read: number; isWhole: boolean }> {
   const database = await open(join(home, 'data', 'daemon'));
   try {
     const tally = Tally.open(database);
@@ -53,22 +73,18 @@ async function checkStore(): Promise<'nothing' | 'part' | 'whole'> {
     for (const { place, tokens } of tally.cells()) {
       counted[tally.place(place).backend as keyof typeof counted] += tokens.input;
     }
-    const read = { claude: 0, codex: 0 };
-    let isWhole = true;
+    const told = { claude: 0, codex: 0 };
+    let [read, isWhole] = [0, tally.states.size > 0];
     for (const { path, offset } of tally.states.values()) {
       const text = readFileSync(path).subarray(0, offset).toString();
-      read.claude += new Set(text.match(/"id":"m\d+"/g)).size * 10;
-      read.codex += Number(
-        text
-          .match(/"total_token_usage":\{"input_tokens":(\d+)/g)
-          ?.at(-1)
-          ?.replace(/\D+/, '') ?? 0,
-      );
+      told.claude += new Set(text.match(/"id":"m\d+"/g)).size * 10;
+      const totals = [...text.matchAll(/"total_token_usage":\{"input_tokens":(\d+)/g)];
+      told.codex += Number(totals.at(-1)?.[1] ?? 0);
+      read += offset;
       isWhole &&= offset === statSync(path).size;
     }
-    expect(counted).toEqual(read);
-    if (tally.states.size === 0) return 'nothing';
-    return isWhole ? 'whole' : 'part';
+    expect(counted).toEqual(told);
+    return { read, isWhole };
   } finally {
     await database.close();
   }
@@ -86,7 +102,7 @@ test('kill -9 in the midst of counting changes no figure', async () => {
   const write = () => {
     for (let file = 0; file < 6; file++) {
       let text = '';
-      for (let each = 0; each < 700; each++) {
+      for (let each = 0; each < 1_000; each++) {
         const line = claudeLine(truth(`m${messages++}`, { session: `s${file}`, at: Date.now() }));
         text += each % 3 === 0 ? line + line : line;
       }
@@ -101,14 +117,17 @@ test('kill -9 in the midst of counting changes no figure', async () => {
   };
 
   const found: string[] = [];
-  for (let round = 0; round < 3; round++) {
+  let before = 0;
+  while (found.filter((each) => each === 'part').length < 2 && found.length < 12) {
     write();
     const { child, ended, api } = start();
     await api;
-    await new Promise((resolve) => setTimeout(resolve, random.integer(0, 150)));
+    await growth(random.integer(1, 4) * 64 * 1024);
     child.kill('SIGKILL');
     expect(await ended).toBe('SIGKILL');
-    found.push(await checkStore());
+    const { read, isWhole } = await checkStore();
+    found.push(isWhole ? 'whole' : read > before ? 'part' : 'nothing');
+    before = read;
   }
   expect(found).toContain('part');
 

@@ -34,15 +34,18 @@ export interface Program {
 export function runProgram({ command, stdio, env, isOnTerminal }: Program): Promise<Ending> {
   const [file = '', ...args] = command;
   return new Promise((resolve, reject) => {
-    let child: ChildProcess;
+    let child: ChildProcess | undefined;
+    // Before it starts: a signal in between would end us and leave the command behind.
+    const release = takeSignals(isOnTerminal, (name) => child?.kill(name));
     try {
       child = spawn(file, args, { stdio, ...(env && { env }) });
     } catch (error) {
+      release();
       return reject(notStarted(file, error));
     }
-    const release = passSignalsOn(child, isOnTerminal);
+    const { pid } = child;
     child.on('error', (error) => {
-      if (child.pid !== undefined) return;
+      if (pid !== undefined) return;
       release();
       reject(notStarted(file, error));
     });
@@ -58,18 +61,21 @@ const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 const fromKeyboard: ReadonlySet<string> = new Set(['SIGINT', 'SIGQUIT']);
 
 /** Until released, no signal ends us: the command decides, and we end when it does. */
-function passSignalsOn(child: ChildProcess, isOnTerminal: boolean): () => void {
+function takeSignals(
+  isOnTerminal: boolean,
+  passOn: (name: (typeof passedOn)[number]) => void,
+): () => void {
   const releases = passedOn.map((name) => {
     const before = process.listeners(name);
     const listener = (): void => {
       // A second Ctrl-C means "at once" to many programs, so one must not arrive twice.
-      if (!isOnTerminal || !fromKeyboard.has(name)) child.kill(name);
+      if (!isOnTerminal || !fromKeyboard.has(name)) passOn(name);
     };
-    process.removeAllListeners(name);
     process.on(name, listener);
+    for (const each of before) process.off(name, each);
     return () => {
-      process.off(name, listener);
       for (const each of before) process.on(name, each);
+      process.off(name, listener);
     };
   });
   return () => {

@@ -11,9 +11,9 @@ const clearLine = '\r\u001B[2K';
 export function watchProgress(
   command: readonly string[],
   logPath: string,
-  { terminal: { err, json } }: Tools,
+  { terminal: { err, json, env } }: Tools,
 ): { stop(): void } | undefined {
-  if (!err.isScreen || json) return undefined;
+  if (!err.isScreen || json || env['TERM'] === 'dumb') return undefined;
   const startedAt = systemClock.monotonic();
   let timer: Timer;
   const show = (): void => {

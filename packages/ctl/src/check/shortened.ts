@@ -73,7 +73,7 @@ async function runLogged(
   // Before it is printed: whoever reads may go away, and we with them.
   const record = settings.savings ? await recordOf(feature, short, settings, tools) : undefined;
   const { json, out } = tools.terminal;
-  if (!json) return out.write(short.text);
+  if (!json) return void bytesOut(out.stream).write(short.bytes);
   const document = {
     command,
     exit_code: ending.exitCode,
@@ -85,17 +85,22 @@ async function runLogged(
     raw_tokens: record?.rawTokens ?? null,
     kept_tokens: record?.keptTokens ?? null,
     basis: record?.basis ?? null,
-    output: short.text,
+    output: short.bytes.toString('utf8'),
   };
   out.write(`${JSON.stringify(document, null, 2)}\n`);
 }
 
 interface ShortForm {
   readonly path: string;
-  readonly text: string;
+  /** What is printed. Not a text: a command may write what is none, and that is passed on too. */
+  readonly bytes: Buffer;
   readonly lines: number;
   readonly rawBytes: number;
   readonly keptBytes: number;
+}
+
+function bytesOut(stream: object): { write(bytes: Uint8Array): unknown } {
+  return stream as { write(bytes: Uint8Array): unknown };
 }
 
 /** To leave out less than this is not worth a look at the log. */
@@ -114,18 +119,18 @@ async function shortForm(
   const note =
     `ctl: exit code ${exitCode} after ${humanDuration(elapsedMs)}, ` +
     `${left} of ${lines} lines left out, all of them in ${path}\n`;
-  const keptBytes = Buffer.byteLength(text + note);
+  const bytes = Buffer.from(text + note);
   const isShort = rawBytes <= shortOutput.bytes && lines <= shortOutput.lines;
-  if (!isShort && left > 0 && keptBytes < rawBytes) {
-    return { path, text: text + note, lines, rawBytes, keptBytes };
+  if (!isShort && left > 0 && bytes.length < rawBytes) {
+    return { path, bytes, lines, rawBytes, keptBytes: bytes.length };
   }
-  const whole = await readFile(path, 'utf8');
-  return { path, text: whole, lines, rawBytes, keptBytes: rawBytes };
+  const whole = await readFile(path);
+  return { path, bytes: whole, lines, rawBytes: whole.length, keptBytes: whole.length };
 }
 
 async function recordOf(
   feature: ShortenedRun['feature'],
-  { path, text, rawBytes, keptBytes }: ShortForm,
+  { path, bytes, rawBytes, keptBytes }: ShortForm,
   { dataDir, savingsSamples }: Settings,
   tools: Tools,
 ) {
@@ -143,7 +148,7 @@ async function recordOf(
       repo: repositoryOf(process.cwd()),
       rawBytes,
       keptBytes,
-      texts: async () => ({ raw: await readFile(path, 'utf8'), kept: text }),
+      texts: async () => ({ raw: await readFile(path, 'utf8'), kept: bytes.toString('utf8') }),
     });
   } catch (error) {
     // The command has run, and how it went is what counts.

@@ -2,7 +2,13 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { openApiDocument } from '@millrace/contract/documents';
 
 type Shown =
-  'BackendRow' | 'ConfigView' | 'Registry' | 'SavingsReport' | 'SpendRollup' | 'UsageDocument';
+  | 'BackendRow'
+  | 'ConfigView'
+  | 'Insights'
+  | 'Registry'
+  | 'SavingsReport'
+  | 'SpendRollup'
+  | 'UsageDocument';
 
 /** A copy of an example of the contract: what a daemon might answer. */
 export function contractExample<Name extends Shown>(name: Name): DaemonSchema<Name> {

@@ -140,10 +140,8 @@ test('since leaves out the sessions that began before', () => {
 });
 
 test('a session is told by its messages in any order, and its files as paths of the repository', () => {
-  const place = (model: string) => ({
-    ...{ backend: 'claude', agent: 's', cwd: '/mill', repo: '/mill', rank: 0 as const },
-    model,
-  });
+  const base = { backend: 'claude', agent: 's', cwd: '/mill', repo: '/mill', rank: 0 as const };
+  const place = (model: string) => ({ ...base, model });
   const messages = [
     { at: 10, place: place('opus'), files: ['/mill/src/a.ts', '/etc/passwd'], isFailure: false },
     { at: 30, place: place('unknown'), files: [], isFailure: true },

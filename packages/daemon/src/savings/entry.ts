@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { formatTimestamp, parseTimestamp } from '@millrace/kit/units';
+import { heuristicRatio, tokensIn } from './ratio.js';
 
 export type Feature = DaemonSchema<'SavingsFeature'>;
 
@@ -89,14 +90,18 @@ type Amounts = Pick<
   'rawBytes' | 'keptBytes' | 'rawTokens' | 'keptTokens' | 'outputBytes' | 'outputTokens'
 >;
 
+/** Lines of other writers may lack some: bytes that are not told are none, tokens follow bytes. */
 function amountsOf(fields: Fields): Amounts | undefined {
+  const bytes = (name: string) => amountOf(fields[`${name}_bytes`] ?? 0);
+  const tokens = (name: string) =>
+    amountOf(fields[`${name}_tokens`] ?? tokensIn(bytes(name) ?? 0, heuristicRatio));
   const amounts = {
-    rawBytes: amountOf(fields['raw_bytes']),
-    keptBytes: amountOf(fields['kept_bytes']),
-    rawTokens: amountOf(fields['raw_tokens']),
-    keptTokens: amountOf(fields['kept_tokens']),
-    outputBytes: amountOf(fields['output_bytes'] ?? 0),
-    outputTokens: amountOf(fields['output_tokens'] ?? 0),
+    rawBytes: bytes('raw'),
+    keptBytes: bytes('kept'),
+    rawTokens: tokens('raw'),
+    keptTokens: tokens('kept'),
+    outputBytes: bytes('output'),
+    outputTokens: tokens('output'),
   };
   const isWhole = Object.values(amounts).every((amount) => amount !== undefined);
   return isWhole ? (amounts as Amounts) : undefined;
@@ -110,7 +115,9 @@ function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
+/** We write RFC 3339; unix seconds, as the report has them, are understood too. */
 function timeOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value >= 0 && value < 1e11 ? value * 1000 : undefined;
   if (typeof value !== 'string') return undefined;
   try {
     return parseTimestamp(value);

@@ -48,17 +48,32 @@ test('what is not a whole line of a known feature is no entry', () => {
   const changes = [
     { feature: 'teleport' },
     { ts: 'yesterday' },
-    { ts: 12 },
+    { ts: -12 },
+    { ts: 1e12 },
+    { ts: null },
     { raw_tokens: -1 },
     { raw_tokens: 1.5 },
     { raw_tokens: '7' },
-    { kept_bytes: null },
+    { kept_bytes: 'few' },
   ];
   for (const change of changes) {
     expect([change, entryOf(JSON.stringify({ ...line, ...change }))]).toEqual([change, undefined]);
   }
   for (const text of ['', 'null', '7', '[]', '{', 'nonsense'])
     expect(entryOf(text)).toBe(undefined);
+});
+
+test('a line of another writer may lack tokens or bytes, and count time in seconds', () => {
+  const line = { ts: 1_768_348_800, feature: 'git', raw_bytes: 4_001, kept_bytes: 400 };
+  expect(entryOf(JSON.stringify(line))).toMatchObject({
+    at: Date.parse('2026-01-14T00:00:00Z'),
+    rawTokens: 1_001,
+    keptTokens: 100,
+    agentId: null,
+    basis: 'HEURISTIC',
+  });
+  const counted = { ts: line.ts, feature: 'compact', raw_tokens: 7, kept_tokens: 3 };
+  expect(entryOf(JSON.stringify(counted))).toMatchObject({ rawBytes: 0, rawTokens: 7 });
 });
 
 test('an appended line is there at once, and only the new part of the file is read', async () => {

@@ -118,6 +118,13 @@ test('a calibration holds for old entries too, but not for tokens that were coun
   });
 });
 
+test('an entry at the very start of the window counts, one before it does not', () => {
+  const early = { ...someEntry, at: someEntry.at - 1 };
+  const ask = { since: someEntry.at, granularity: 'hour' as const };
+  const { events, buckets } = report([early, someEntry], ask);
+  expect([events, buckets![0]!.events]).toEqual([1, 1]);
+});
+
 test('what kept more than there was is a loss and is shown as one', () => {
   const worse = { ...someEntry, rawTokens: 100, keptTokens: 150 };
   expect(report([worse])).toMatchObject({ saved_tokens: -50, reduction_pct: -50 });

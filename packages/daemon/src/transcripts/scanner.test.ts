@@ -92,9 +92,19 @@ test('a file that was truncated, replaced or rewritten is read anew, and counts 
   await home.scan();
   expect(home.total()).toEqual(sumOf(messages.slice(0, 9)));
   // The same file with other bytes, longer than before.
-  writeFileSync(file, linesOf(9, 12) + linesOf(0, 12));
+  writeFileSync(file, linesOf(9, 12) + linesOf(0, 9));
   await home.scan();
   expect(home.total()).toEqual(sumOf(messages));
+});
+
+test('a file in the place of another is read anew, though it ends alike', async () => {
+  const file = home.claude('session-1');
+  home.write(file, linesOf(0, 2));
+  await home.scan();
+  writeFileSync(`${file}.new`, linesOf(5, 6) + linesOf(1, 3));
+  renameSync(`${file}.new`, file);
+  await home.scan();
+  expect(home.total()).toEqual(sumOf([messages[0]!, messages[1]!, messages[2]!, messages[5]!]));
 });
 
 test('a file that is gone takes nothing back, and one that comes back adds nothing', async () => {
@@ -105,6 +115,7 @@ test('a file that is gone takes nothing back, and one that comes back adds nothi
   expect(await home.scan()).toMatchObject({ files: 0 });
   expect([...home.tally.states]).toEqual([]);
   await home.reopen();
+  expect([...home.tally.states]).toEqual([]);
   home.write(file, linesOf(0, 4));
   await home.scan();
   expect(home.total()).toEqual(sumOf(messages.slice(0, 4)));

@@ -78,6 +78,7 @@ export function claudeNoise(session: string): string {
     { type: 'progress', data: { message: { message: { usage } } } },
     { type: 'assistant', message: { model: '<synthetic>', usage: { input_tokens: 5 } } },
     { type: 'file-history-snapshot', messageId: 'x', snapshot: {} },
+    { type: 'system', timestamp: '2026-01-15T09:30:00Z', message: { id: 'x', usage } },
   ];
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
