@@ -104,7 +104,11 @@ export async function startPeer(kind, home, handler) {
   const front = fork(here('front.mjs'), [kind, JSON.stringify(base.connection), handler.url], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
-  const [{ port }] = await once(front, 'message');
+  const ended = once(front, 'exit').then(() => {
+    throw new Error(`the front of ${kind} did not start`);
+  });
+  const [{ port }] = await Promise.race([once(front, 'message'), ended]);
+  ended.catch(() => undefined);
   const url = `http://127.0.0.1:${port}`;
   const post = (path) => fetch(`${url}${path}`, { method: 'POST' });
   return {
@@ -116,6 +120,7 @@ export async function startPeer(kind, home, handler) {
     bodyOf: (payload) => ({ payload }),
     pause: () => post('/pause'),
     resume: () => post('/resume'),
+    clear: () => post('/clear'),
     stop: async () => {
       await stop(front);
       await base.stop();

@@ -1,6 +1,6 @@
 /**
  * A peer behind a REST front as small as can be, so that all queues are reached by the same load
- * tool and call the same handler: POST /tasks, POST /batch, and /pause, /resume for the workers.
+ * tool and call the same handler: POST /tasks, POST /batch, and /pause, /resume, /clear for the workers.
  * It answers when the peer says that the task is stored.
  */
 import { createServer } from 'node:http';
@@ -28,6 +28,7 @@ const routes = {
     void (await peer.submitAll(JSON.parse(body).map((each) => each.payload))),
   '/pause': () => peer.pause(),
   '/resume': () => peer.resume(),
+  '/clear': () => peer.clear(),
 };
 
 const server = createServer((request, response) => {

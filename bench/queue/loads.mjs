@@ -29,16 +29,19 @@ export async function endToEnd(queue, handler, { home, seconds }) {
   return (accepted / (lastAt - started)) * 1_000;
 }
 
-/** Submits while nobody works; what was stored is worked off afterwards, outside the figure. */
+/** Submits while nobody works; what was stored is thrown away or worked off, outside the figure. */
 export async function submitOnly(queue, handler, { home, seconds }, inBatches) {
   await queue.pause();
   await handler.reset();
   const started = now();
   const accepted = await submitFor(queue, { home, seconds }, inBatches);
   const rate = (accepted / (now() - started)) * 1_000;
-  await queue.resume();
-  await drained(handler, accepted);
-  await queue.pause();
+  if (queue.clear) await queue.clear();
+  else {
+    await queue.resume();
+    await drained(handler, accepted);
+    await queue.pause();
+  }
   return rate;
 }
 

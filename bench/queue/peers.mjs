@@ -21,6 +21,7 @@ async function bullmq(connection, deliver) {
     submitAll: (payloads) =>
       queue.addBulk(payloads.map((payload) => ({ name: 'task', data: { payload }, opts: kept }))),
     pause: () => worker.pause(),
+    clear: () => queue.drain(),
     resume: async () => {
       if (running) await worker.resume();
       // It ends when the worker is closed.
@@ -35,20 +36,22 @@ async function pgBoss(connection, deliver) {
   boss.on('error', (error) => console.error(error.message));
   await boss.start();
   await boss.createQueue('tasks');
-  let worker;
+  let workers;
   return {
     submit: (payload) => boss.send('tasks', { payload }),
     submitAll: (payloads) =>
       boss.insert(payloads.map((payload) => ({ name: 'tasks', data: { payload } }))),
     pause: async () => {
-      if (worker) await boss.offWork('tasks');
-      worker = undefined;
+      if (workers) await boss.offWork('tasks');
+      workers = undefined;
     },
+    clear: () => boss.purgeQueue('tasks'),
     resume: async () => {
-      // Half a second is the shortest pause that it allows between two looks.
-      const options = { batchSize: concurrency, pollingIntervalSeconds: 0.5 };
+      // Half a second is the shortest pause that it allows between two looks, so batches are large
+      // and several workers look in turn.
+      const options = { batchSize: 1_000, pollingIntervalSeconds: 0.5 };
       const work = (jobs) => Promise.all(jobs.map((job) => deliver(job.data.payload)));
-      worker ??= await boss.work('tasks', options, work);
+      workers ??= await Promise.all([1, 2, 3, 4].map(() => boss.work('tasks', options, work)));
     },
   };
 }
@@ -68,6 +71,7 @@ async function graphileWorker(connection, deliver) {
       await runner?.stop();
       runner = undefined;
     },
+    clear: () => pgPool.query('delete from graphile_worker._private_jobs'),
     resume: async () => {
       runner ??= await run({
         pgPool,
