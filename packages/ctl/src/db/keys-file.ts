@@ -1,8 +1,8 @@
-import { constants } from 'node:fs';
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { Refusal, systemCode, UsageError } from '@millrace/kit/errors';
 import { parseKeys } from '@millrace/db/keys';
-import { isMap, parseDocument, YAMLSeq, type Document } from 'yaml';
+import type { Document, YAMLSeq } from 'yaml';
+import { editCredentials, readCredentials, type CredentialsFile } from '../credentials-file.js';
+
+export { indexOfEntry as indexOfKey } from '../credentials-file.js';
 
 export interface KeyEntry {
   id: string;
@@ -11,91 +11,19 @@ export interface KeyEntry {
   expires_at?: string;
 }
 
-/** The entries of a keys file, checked as the server checks them. */
-export async function readKeys(file: string): Promise<KeyEntry[]> {
-  const text = await readText(file);
-  if (text === undefined) throw new UsageError(`${file}: no such file.`);
-  parseKeys(text, file);
-  const { keys } = parseDocument(text).toJS() as { keys: KeyEntry[] };
-  return keys;
+const keysFile: CredentialsFile = {
+  list: 'keys',
+  empty: '# API keys of the database; see `ctl db keys`.\nkeys: []\n',
+  check: (text, file) => void parseKeys(text, file),
+};
+
+export function readKeys(file: string): Promise<KeyEntry[]> {
+  return readCredentials<KeyEntry>(file, keysFile);
 }
 
-/**
- * Changes a keys file so that it is either the old one or the new one, never half: the new one is
- * written beside it, checked as the server would, and renamed. Comments stay. The file beside it
- * is also the lock, so that two edits at once do not lose one of them.
- */
-export async function editKeys(
+export function editKeys(
   file: string,
   edit: (keys: YAMLSeq, document: Document) => void,
 ): Promise<void> {
-  const unfinished = `${file}.edit`;
-  const handle = await openNew(unfinished);
-  try {
-    const text =
-      (await readText(file)) ?? '# API keys of the database; see `ctl db keys`.\nkeys: []\n';
-    if (text.trim() !== '') parseKeys(text, file);
-    const document = parseDocument(text);
-    edit(sequenceOf(document), document);
-    const edited = document.toString({ lineWidth: 0 });
-    parseKeys(edited, file);
-    await handle.writeFile(edited);
-    await handle.chmod(await modeOf(file));
-    await handle.sync();
-    await rename(unfinished, file);
-  } catch (error) {
-    await rm(unfinished, { force: true });
-    throw error;
-  } finally {
-    await handle.close();
-  }
-}
-
-/** The `keys:` of the document, in block style, where comments have room. */
-function sequenceOf(document: Document): YAMLSeq {
-  const found: unknown = document.get('keys');
-  if (found instanceof YAMLSeq) {
-    if (found.items.length === 0) found.flow = false;
-    return found;
-  }
-  const made = new YAMLSeq();
-  document.set('keys', made);
-  return made;
-}
-
-/** Where the entry with this id stands, or -1. */
-export function indexOfKey(keys: YAMLSeq, id: string): number {
-  return keys.items.findIndex((item) => isMap(item) && item.get('id') === id);
-}
-
-async function openNew(path: string) {
-  try {
-    return await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
-  } catch (error) {
-    if (systemCode(error) !== 'EEXIST') throw error;
-    throw new Refusal(
-      'ALREADY_RUNNING',
-      `${path} is there: another edit is under way. If none is, remove the file and try again.`,
-      { cause: error },
-    );
-  }
-}
-
-async function readText(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** That of the file as it is, which its owner may have chosen; for him alone when it is new. */
-async function modeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).mode & 0o777;
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return 0o600;
-    throw error;
-  }
+  return editCredentials(file, keysFile, edit);
 }
