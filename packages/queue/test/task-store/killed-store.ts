@@ -8,8 +8,10 @@ import type { TaskStore, Verdict } from '../../src/storage/task-store.js';
 import { settlementOf, someConfig } from './fixture.js';
 
 /**
- * Works at a store until it is killed. Writes a line for each act before it begins, and one when it
- * was told that it is done: `insert ID`, `claim ID ATTEMPT`, `settle ID ATTEMPT VERDICT`.
+ * Works at a store until it is killed, and writes a line for what it was told is done: `insert ID`,
+ * `claim ID TOKEN`, `settle ID TOKEN VERDICT`; before the last of them, `settling ID TOKEN VERDICT`.
+ * Acts of one commit are told at once, so a claim may be heard before the settlement that freed it:
+ * the token says whose line it is.
  */
 export async function workUntilKilled(directory: string): Promise<void> {
   const store = await openEmbeddedStore(directory, {
@@ -65,7 +67,7 @@ async function worker(store: TaskStore): Promise<void> {
       dispatchPerSecond: 0,
       fifoGroups: true,
     });
-    say(tasks.map(({ id, attempt }) => `claim ${id} ${attempt}`));
+    say(tasks.map(({ id, lease }) => `claim ${id} ${lease!.token}`));
     await settle(store, tasks, now);
     // What the process before this one had in its hands.
     const ended = await store.endedLeases({ now, limit: 20 });
@@ -76,10 +78,10 @@ async function worker(store: TaskStore): Promise<void> {
 
 async function settle(store: TaskStore, tasks: readonly WholeTask[], now: number): Promise<void> {
   const settlements = tasks.map((task) => settlementOf(task, someVerdict(now), { now }));
-  say(tasks.map(({ id }, i) => `settling ${id} ${settlements[i]!.verdict.kind}`));
+  say(settlements.map(({ id, token, verdict }) => `settling ${id} ${token} ${verdict.kind}`));
   const results = await store.settle(settlements);
   const settled = settlements.filter((_, i) => results[i]!.kind === 'settled');
-  say(settled.map(({ id, verdict }) => `settle ${id} ${verdict.kind}`));
+  say(settled.map(({ id, token, verdict }) => `settle ${id} ${token} ${verdict.kind}`));
 }
 
 function someVerdict(now: number): Verdict {
