@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // Workspace packages resolve to their sources, so tests never run against a stale build.
@@ -11,6 +12,8 @@ export default defineConfig({
     include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     reporters: ['default', './scripts/closing-line.mjs'],
     pool: 'forks',
+    // A test waits more than it computes, so both cores of a small machine are put to work.
+    maxWorkers: Math.max(2, availableParallelism()),
     // A hang must end some time; a busy machine must not fail a test.
     testTimeout: 180_000,
     hookTimeout: 180_000,
