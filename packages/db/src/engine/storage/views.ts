@@ -54,7 +54,8 @@ abstract class RowView implements ReadView {
 /** A state that does not change while others write. Give it back with `done()`. */
 export class SnapshotView extends RowView {
   readonly #txn: Transaction;
-  #ended: Error | undefined;
+  #isDone = false;
+  #reason: Error | undefined;
 
   constructor(
     private readonly tables: Tables,
@@ -71,7 +72,7 @@ export class SnapshotView extends RowView {
   }
 
   get(table: TableName, key: Buffer): Buffer | undefined {
-    if (this.#ended) throw this.#ended;
+    if (this.#isDone) throw this.#ended();
     return this.tables.get(table, key, this.#txn);
   }
 
@@ -98,26 +99,32 @@ export class SnapshotView extends RowView {
   }
 
   /** Gives the snapshot back. Whoever still reads from it hears `reason`. */
-  done(reason = new Error('The snapshot was given back')): void {
-    if (this.#ended) return;
-    this.#ended = reason;
+  done(reason?: Error): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#reason = reason;
     this.#txn.done();
     this.onDone(this);
   }
 
+  /** Made when somebody is told: every read gives a snapshot back, and errors are dear. */
+  #ended(): Error {
+    return this.#reason ?? new Error('The snapshot was given back');
+  }
+
   /** lmdb would go on reading from a snapshot that is gone, or crash. */
   *#whileOpen<Row>(rows: () => Iterable<Row>): Iterable<Row> {
-    if (this.#ended) throw this.#ended;
+    if (this.#isDone) throw this.#ended();
     const steps = rows()[Symbol.iterator]();
     try {
       for (;;) {
         const step = steps.next();
         if (step.done) return;
         yield step.value;
-        if (this.#ended) throw this.#ended;
+        if (this.#isDone) throw this.#ended();
       }
     } finally {
-      if (!this.#ended) steps.return?.();
+      if (!this.#isDone) steps.return?.();
     }
   }
 }

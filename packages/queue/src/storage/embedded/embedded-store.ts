@@ -26,7 +26,7 @@ import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js
 import { Gathering, type Act } from './gathering.js';
 import { insertTask } from './inserts.js';
 import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
-import { readCounters, readQueue, toQueue } from './queue-rows.js';
+import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
 import * as reading from './reading.js';
 import { RecentTasks } from './recent-tasks.js';
 import { extendLease, settle } from './settlements.js';
@@ -75,8 +75,7 @@ export class EmbeddedStore implements TaskStore {
   }
 
   async getQueue(name: string): Promise<Queue | undefined> {
-    const stored = this.#read((rows) => readQueue(rows, name));
-    return stored && toQueue(stored);
+    return this.#read((rows) => readPlainQueue(rows, name));
   }
 
   async putQueue(put: QueuePut): Promise<QueuePutResult> {

@@ -31,11 +31,11 @@ export interface QueueAct {
 }
 
 export function setPaused(step: Step, change: QueueAct & { paused: boolean }): boolean {
-  const queue = step.queue(change.queue)?.stored;
+  const queue = step.queue(change.queue);
   if (!queue) return false;
-  if (queue.paused !== change.paused) {
-    queue.paused = change.paused;
-    step.rows.put(nameKey(kinds.queue, queue.name), encodeJson(queue));
+  if (queue.stored.paused !== change.paused) {
+    queue.stored = { ...queue.stored, paused: change.paused };
+    step.rows.put(nameKey(kinds.queue, change.queue), encodeJson(queue.stored));
   }
   step.record(act(change.paused ? 'pause' : 'resume', change.queue, change.now, change.by));
   return true;

@@ -36,9 +36,38 @@ export const noCounters: Counters = {
   converting: null,
 };
 
+/** What was last read of each queue, by name: a config is large, and every call begins with it. */
+const decoded = new Map<string, { bytes: Buffer; stored: StoredQueue; queue: Queue }>();
+const mostDecoded = 1_000;
+
+/** The queue as it is stored. It is shared: nobody may change it. */
 export function readQueue(rows: RowReader, name: string): StoredQueue | undefined {
+  return decodeQueue(rows, name)?.stored;
+}
+
+/** As `readQueue`, without what is the store's own. */
+export function readPlainQueue(rows: RowReader, name: string): Queue | undefined {
+  return decodeQueue(rows, name)?.queue;
+}
+
+function decodeQueue(rows: RowReader, name: string) {
   const bytes = rows.get(nameKey(kinds.queue, name));
-  return bytes && (JSON.parse(bytes.toString()) as StoredQueue);
+  if (!bytes) return undefined;
+  const known = decoded.get(name);
+  if (known?.bytes.equals(bytes)) return known;
+  const stored = frozen(JSON.parse(bytes.toString()) as StoredQueue);
+  // What is read may lie in memory of the database.
+  const entry = { bytes: Buffer.from(bytes), stored, queue: Object.freeze(toQueue(stored)) };
+  if (decoded.size >= mostDecoded) decoded.clear();
+  decoded.set(name, entry);
+  return entry;
+}
+
+function frozen<Value extends object>(value: Value): Value {
+  for (const part of Object.values(value) as unknown[]) {
+    if (typeof part === 'object' && part !== null) frozen(part);
+  }
+  return Object.freeze(value);
 }
 
 export function readCounters(rows: RowReader, queue: number): Counters {
