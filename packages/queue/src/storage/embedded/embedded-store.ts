@@ -54,6 +54,8 @@ export class EmbeddedStore implements TaskStore {
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #due = new reading.DueTimes();
   readonly #recent = new RecentTasks();
+  /** Queues that were read since they last changed. Nobody else writes here, so they are right. */
+  readonly #known = new Map<string, Queue>();
   readonly #inserts: Gathering<Insert, InsertResult>;
   readonly #settlements: Gathering<Settlement, SettleResult>;
 
@@ -75,12 +77,16 @@ export class EmbeddedStore implements TaskStore {
   }
 
   async getQueue(name: string): Promise<Queue | undefined> {
-    return this.#read((rows) => readPlainQueue(rows, name));
+    const known = this.#known.get(name);
+    if (known) return known;
+    const found = this.#read((rows) => readPlainQueue(rows, name));
+    if (found) this.#known.set(name, found);
+    return found;
   }
 
   async putQueue(put: QueuePut): Promise<QueuePutResult> {
     const incarnation = this.random.ulid(put.now);
-    const result = await this.#act((step) => putQueue(step, put, incarnation));
+    const result = await this.#change(put.queue, (step) => putQueue(step, put, incarnation));
     if (result.kind === 'written') {
       this.#due.forgetQueues();
       this.#tell([put.queue]);
@@ -89,13 +95,13 @@ export class EmbeddedStore implements TaskStore {
   }
 
   async setPaused(change: QueueAct & { paused: boolean }): Promise<boolean> {
-    const isThere = await this.#act((step) => setPaused(step, change));
+    const isThere = await this.#change(change.queue, (step) => setPaused(step, change));
     if (isThere) this.#tell([change.queue]);
     return isThere;
   }
 
   async deleteQueue(change: QueueAct): Promise<'deleted' | 'not_empty' | 'not_found'> {
-    const result = await this.#act((step) => deleteQueue(step, change));
+    const result = await this.#change(change.queue, (step) => deleteQueue(step, change));
     if (typeof result !== 'number') return result;
     this.#due.forgetQueues();
     await this.clearWreck(result);
@@ -266,6 +272,15 @@ export class EmbeddedStore implements TaskStore {
       });
     } catch (error) {
       throw error === bug.thrown ? unavailableIfRefused(error) : unavailable(error);
+    }
+  }
+
+  /** An act on the queue itself. */
+  async #change<Result>(queue: string, run: (step: Step) => Result): Promise<Result> {
+    try {
+      return await this.#act(run);
+    } finally {
+      this.#known.delete(queue);
     }
   }
 
