@@ -1,4 +1,5 @@
 import { Command, Help, type HelpContext, type Option } from 'commander';
+import { nearest } from '@millrace/kit/nearest';
 import { shapeOf } from './shape.js';
 
 export interface Example {
@@ -79,7 +80,19 @@ export class CtlCommand extends Command {
       .replace(/^error: /, '')
       .replace(/\.?\s*\n\((Did you mean .+\?)\)$/s, '. $1')
       .replaceAll(/\s*\n\s*/g, ' ');
-    throw new Mistake(oneLine, this.path);
+    throw new Mistake(this.#asUnknownCommand(oneLine) ?? oneLine, this.path);
+  }
+
+  /** A group that is also a command takes a slip in the name of a subcommand for an argument. */
+  #asUnknownCommand(message: string): string | undefined {
+    const word = this.args[0];
+    if (!this.#isPureGroup || word === undefined || !message.startsWith('too many arguments'))
+      return undefined;
+    const meant = nearest(
+      word,
+      this.subcommands.map((command) => command.name()),
+    );
+    return `unknown command '${word}'${meant === undefined ? '' : `. Did you mean ${meant}?`}`;
   }
 
   override helpInformation(context?: HelpContext): string {

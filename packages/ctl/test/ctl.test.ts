@@ -52,6 +52,7 @@ describe('version and help', () => {
 describe('mistakes', () => {
   const cases: readonly [line: string, first: string, hint: string][] = [
     ['dcotor', "unknown command 'dcotor'. Did you mean doctor?", 'ctl --help'],
+    ['usage spnd', "unknown command 'spnd'. Did you mean spend?", 'ctl usage --help'],
     ['dcotor --help', "unknown command 'dcotor'. Did you mean doctor?", 'ctl --help'],
     ['help dcotor', "unknown command 'dcotor'. Did you mean doctor?", 'ctl --help'],
     ['--jsn doctor', "unknown option '--jsn'. Did you mean --json?", 'ctl --help'],

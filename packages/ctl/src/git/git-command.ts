@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../registry.js';
 
@@ -24,6 +25,20 @@ export function addGitCommand(git: CtlCommand, tools: Tools, given: GitCommand):
   for (const [line, note] of given.examples) command.example(line, note);
   command.action(async (args: string[]) => {
     const { runGit } = await import('./git.js');
-    await runGit([given.runs, ...args], tools);
+    await runGit([given.runs, ...withDashes(args, rawArguments(command))], tools);
   });
+}
+
+/** The parser takes the `--` for its own; to git it says that paths follow. */
+export function withDashes(args: readonly string[], raw: readonly string[]): string[] {
+  const at = raw.indexOf('--');
+  if (at === -1) return [...args];
+  return args.toSpliced(args.length - (raw.length - at - 1), 0, '--');
+}
+
+function rawArguments(command: CtlCommand): readonly string[] {
+  let root: Command = command;
+  while (root.parent) root = root.parent;
+  // Public at run time, and in no typing.
+  return (root as unknown as { rawArgs: readonly string[] }).rawArgs;
 }
