@@ -12,7 +12,13 @@ const checks = [
   ['format', node, [bin('prettier'), '--check', '--log-level=warn', '.']],
   ['lint and import rules', node, [bin('oxlint'), '--type-aware', '--deny-warnings']],
   ['types of tests and benchmarks', node, [bin('typescript', 'tsc'), '-p', 'tsconfig.tests.json']],
+  [
+    'types of the tests in a browser',
+    node,
+    [bin('typescript', 'tsc'), '-p', 'packages/dashboard/tsconfig.tests.json'],
+  ],
   ['generated code is up to date', 'npm', ['run', '--silent', 'generate', '--', '--check']],
+  ['reference is up to date', node, ['scripts/reference.mjs', '--check']],
   ['proto lint', 'npm', ['run', '--silent', 'lint', '-w', '@millrace/contract']],
   ['proto breaking changes', 'npm', ['run', '--silent', 'breaking', '-w', '@millrace/contract']],
   ['OpenAPI lint', node, [bin('@redocly/cli', 'redocly'), 'lint', '--format=stylish']],

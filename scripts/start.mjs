@@ -5,10 +5,24 @@ import { prepare, root } from './prepare.mjs';
 
 prepare();
 const ctl = join(root, 'bin', 'ctl');
-const child = spawn(process.execPath, [ctl, 'up', ...process.argv.slice(2)], { stdio: 'inherit' });
+// In a group of its own, so that it hears signals from here alone; the channel tells it when this
+// process is gone, however it ended.
+const child = spawn(process.execPath, [ctl, 'up', ...process.argv.slice(2)], {
+  stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  detached: true,
+});
 
-// A terminal sends Ctrl-C to the whole group, so `ctl up` hears it too and drains; this process
-// only waits. Signals sent to npm alone are passed on.
-process.on('SIGINT', () => {});
-process.on('SIGTERM', () => child.kill('SIGTERM'));
+// The terminal sends Ctrl-C to npm and to this process, and npm passes it on as well: both are one
+// and the same, and two would cut the drain short.
+const sameSignalMs = 500;
+let lastAt = -Infinity;
+const passOn = (signal) => {
+  const now = performance.now();
+  if (now - lastAt < sameSignalMs) return;
+  lastAt = now;
+  child.kill(signal);
+};
+process.on('SIGINT', () => passOn('SIGINT'));
+process.on('SIGTERM', () => passOn('SIGTERM'));
+process.on('SIGHUP', () => passOn('SIGTERM'));
 child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)));

@@ -1,5 +1,5 @@
-import { parse } from 'yaml';
 import { coreOf, defOf, type Schema } from './schema.js';
+import { yaml } from './yaml-library.js';
 
 const words: Readonly<Record<string, boolean>> = {
   true: true,
@@ -59,7 +59,7 @@ function splitList(element: Schema, text: string): unknown[] {
 
 function flowValue(text: string): unknown {
   try {
-    return parse(text, { maxAliasCount: 0 }) as unknown;
+    return yaml().parse(text, { maxAliasCount: 0 }) as unknown;
   } catch {
     return text;
   }

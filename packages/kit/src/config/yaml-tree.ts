@@ -1,17 +1,7 @@
-import {
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  parseDocument,
-  type Document,
-  type ParsedNode,
-  type YAMLError,
-  type YAMLMap,
-} from 'yaml';
+import type { Document, LineCounter, ParsedNode, YAMLError, YAMLMap } from 'yaml';
 import { UsageError } from '../errors.js';
 import { looksSecret } from '../secrecy.js';
+import { yaml } from './yaml-library.js';
 
 /** Where something stands in a file; both count from 1. */
 export interface Position {
@@ -64,10 +54,10 @@ const deepestNode = 100;
 export function readYamlTree(source: YamlText): YamlNode | undefined {
   const text = source.text.replace(/^\uFEFF/, '');
   const clean = { ...source, text };
-  const lines = new LineCounter();
+  const lines = new (yaml().LineCounter)();
   let document: Document.Parsed;
   try {
-    document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+    document = yaml().parseDocument(text, { lineCounter: lines, prettyErrors: false });
   } catch (error) {
     // The parser calls itself for every level and has no limit of its own.
     if (!(error instanceof RangeError)) throw error;
@@ -96,10 +86,10 @@ class TreeReader {
     if (this.#aliasDepth > 0 && ++this.#aliasedNodes > mostAliasedNodes) {
       throw problemAt(this.source, at, `aliases stand for more than ${mostAliasedNodes} values`);
     }
-    if (isAlias(node)) return this.#readAlias(node.source, at, depth);
+    if (yaml().isAlias(node)) return this.#readAlias(node.source, at, depth);
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-    if (isScalar(node)) return this.#readScalar(node, at);
-    if (isSeq(node)) {
+    if (yaml().isScalar(node)) return this.#readScalar(node, at);
+    if (yaml().isSeq(node)) {
       const items = node.items.map((item) => this.read(item, depth + 1));
       return { kind: 'list', at, items };
     }
@@ -109,7 +99,7 @@ class TreeReader {
   #readEntries(map: YAMLMap.Parsed, depth: number): YamlEntry[] {
     return map.items.map((pair) => {
       const at = this.#position(pair.key.range[0]);
-      if (!isScalar(pair.key) || pair.key.value === null) {
+      if (!yaml().isScalar(pair.key) || pair.key.value === null) {
         throw problemAt(this.source, at, 'a key must be a word');
       }
       const key = pair.key.source ?? JSON.stringify(pair.key.value);
@@ -141,7 +131,7 @@ class TreeReader {
     const copy = this.read(target, depth + 1);
     this.#aliasDepth--;
     // Messages should point to where the alias is used.
-    return isMap(target) || isSeq(target) ? copy : { ...copy, at };
+    return yaml().isMap(target) || yaml().isSeq(target) ? copy : { ...copy, at };
   }
 
   #position(offset: number): Position {

@@ -162,6 +162,8 @@ function newFastify(
   const shapeProblem = options.shapeProblem ?? ((problem: Problem) => problem);
   const instance = fastify({
     logger: false,
+    // The contract's schemas are checked by the glue; Fastify would load two compilers for none.
+    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
     genReqId: (raw: IncomingMessage) => {
       const given = raw.headers['x-request-id'];
       return typeof given === 'string' && sane.test(given) ? given : newRequestId();
@@ -204,6 +206,10 @@ function checkGlueCodes(glueCodes: GlueCodes, codes: CodeTable): void {
       throw new Error(`The table of codes lacks ${code}; add it or name another by glueCodes`);
     }
   }
+}
+
+function unused(): never {
+  throw new Error('No route has a schema of its own');
 }
 
 const asIs = (payload: unknown) => payload as string;

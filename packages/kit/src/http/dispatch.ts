@@ -52,7 +52,8 @@ export class Dispatcher {
       if (!entry) {
         entry = { methods: new Map(), allow: '', isPublic: true };
         entries.set(operation.path, entry);
-        this.#router.add(operation.path, entry);
+        const rest = operation.parameters.find(({ takesRest }) => takesRest);
+        this.#router.add(operation.path, entry, rest?.name);
       }
       entry.methods.set(operation.method, boundOperation(operation, parts));
       entry.isPublic &&= operation.isPublic;

@@ -31,6 +31,8 @@ export interface ParameterDescription {
   commaSeparated: boolean;
   /** A code of its own for a bad value, from `x-invalid-code` on the parameter. */
   invalidCode: string | undefined;
+  /** True when it takes all that is left of the path, as it was sent: `x-rest-of-path`. */
+  takesRest: boolean;
 }
 
 export interface ContentDescription {
@@ -165,6 +167,7 @@ function describeParameter(
     pointer: schemaPointer,
     commaSeparated: place === 'query' ? at.value['explode'] === false : true,
     invalidCode: at.value['x-invalid-code'] as string | undefined,
+    takesRest: place === 'path' && at.value['x-rest-of-path'] === true,
   };
 }
 

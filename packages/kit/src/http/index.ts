@@ -20,6 +20,7 @@ export type { Announcement, Listener, ListenOptions } from './listen.js';
 export type { BindOptions } from './options.js';
 export { problemFrom, problemType } from './problem.js';
 export type { GlueCodes, Problem } from './problem.js';
+export { PathRouter } from './router.js';
 export { DocumentSchemas, schemaRef } from './schemas.js';
 export type { Check, CheckOptions } from './schemas.js';
 export { eventStream, eventText } from './sse.js';

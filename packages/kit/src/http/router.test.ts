@@ -88,6 +88,41 @@ test('a fixed segment wins over a parameter, and a dead end is left again', () =
   expect(router.find('/a/fixed/b')).toEqual({ leaf: '/a/{x}/b', params: { x: 'fixed' } });
 });
 
+describe('a parameter that takes the rest of the path', () => {
+  const router = new PathRouter<string>();
+  router.add('/proxy/{path}', 'rest', 'path');
+  router.add('/proxy/own', 'own');
+  router.add('/proxy/{name}:verb', 'verb');
+
+  test('is handed over as it was sent', () => {
+    for (const path of ['v1', 'v1/a%2Fb:find', 'a//b', 'v1/', '%zz', '../x', 'a:b:c']) {
+      expect(router.find(`/proxy/${path}`)).toEqual({ leaf: 'rest', params: { path } });
+    }
+  });
+
+  test('comes last, and is never empty', () => {
+    expect(router.find('/proxy/own')?.leaf).toBe('own');
+    expect(router.find('/proxy/own/more')?.params).toEqual({ path: 'own/more' });
+    expect(router.find('/proxy/a:verb')).toEqual({ leaf: 'verb', params: { name: 'a' } });
+    expect(router.find('/proxy/a:other')?.leaf).toBe('rest');
+    expect(router.find('/proxy/')).toBeUndefined();
+    expect(router.find('/proxy')).toBeUndefined();
+  });
+
+  test('decodes the parameters before it', () => {
+    const two = new PathRouter<string>();
+    two.add('/{place}/files/{path}', 'file', 'path');
+    expect(two.find('/a%20b/files/c%20d/e')?.params).toEqual({ place: 'a b', path: 'c%20d/e' });
+    expect(two.find('/%zz/files/c')).toBeUndefined();
+  });
+
+  test('must stand alone at the end, and only one may', () => {
+    expect(() => router.add('/x/{path}/y', 'x', 'path')).toThrow('must end in /{path}');
+    expect(() => router.add('/x/{path}:y', 'x', 'path')).toThrow('must end in /{path}');
+    expect(() => router.add('/proxy/{other}', 'x', 'other')).toThrow('same requests');
+  });
+});
+
 test('two templates for the same paths are refused', () => {
   expect(() => routerOf('/a/{x}', '/a/{y}')).toThrow('/a/{y} stands for the same requests');
   expect(() => routerOf('/a/{x}{y}')).toThrow('must hold one {parameter}');

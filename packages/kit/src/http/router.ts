@@ -5,17 +5,24 @@
  * therefore matched as it was sent, before percent-decoding: a `:` that stands for itself always
  * starts a verb and a name that holds one is written `%3A`, so `a%3Apause` is a name and can
  * never be taken for the verb.
+ *
+ * The last parameter of a template may take all that is left of the path, slashes and verbs
+ * included. It is handed over as it was sent, for only its reader knows how to take it apart.
  */
 export class PathRouter<Leaf> {
   readonly #fixed = new Map<string, Leaf>();
   readonly #root: Branch<Leaf> = newBranch();
 
-  /** Throws when another template already stands for the same paths. */
-  add(template: string, leaf: Leaf): void {
+  /**
+   * `rest` names the parameter that takes all that is left of the path. Throws when another
+   * template already stands for the same paths.
+   */
+  add(template: string, leaf: Leaf, rest?: string): void {
     if (!template.startsWith('/')) throw new Error(`Path ${template} must start with "/"`);
     const segments = template.slice(1).split('/').map(parseSegment);
+    if (rest !== undefined) checkRest(template, segments, rest);
     let branch = this.#root;
-    for (const segment of segments) branch = childFor(branch, segment);
+    for (const segment of segments) branch = childFor(branch, segment, rest);
     if (branch.leaf !== undefined) {
       throw new Error(`Path ${template} stands for the same requests as ${branch.template}`);
     }
@@ -34,9 +41,10 @@ export class PathRouter<Leaf> {
     if (!branch) return undefined;
     const params: Record<string, string> = {};
     for (let i = 0; i < values.length; i++) {
-      const value = decodeValue(values[i]!);
+      const name = branch.names[i]!;
+      const value = branch.isRest && i === values.length - 1 ? values[i] : decodeValue(values[i]!);
       if (value === undefined) return undefined;
-      params[branch.names[i]!] = value;
+      params[name] = value;
     }
     return { leaf: branch.leaf!, params };
   }
@@ -53,6 +61,10 @@ interface Branch<Leaf> {
   names: readonly string[];
   fixed: Map<string, Branch<Leaf>>;
   named: { prefix: string; suffix: string; branch: Branch<Leaf> }[];
+  /** Where everything below this place goes that nothing else takes. */
+  rest: Branch<Leaf> | undefined;
+  /** True when the last of `names` takes all that is left of a path. */
+  isRest: boolean;
 }
 
 interface Segment {
@@ -68,7 +80,21 @@ const parameter = /^([^{}]*)\{([^{}]+)\}([^{}]*)$/;
 const encodedPlainCharacter = /%(?:2[DE]|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])/gi;
 
 function newBranch<Leaf>(): Branch<Leaf> {
-  return { leaf: undefined, template: '', names: [], fixed: new Map(), named: [] };
+  return {
+    leaf: undefined,
+    template: '',
+    names: [],
+    fixed: new Map(),
+    named: [],
+    rest: undefined,
+    isRest: false,
+  };
+}
+
+function checkRest(template: string, segments: readonly Segment[], rest: string): void {
+  const last = segments.at(-1)!;
+  if (last.name === rest && last.prefix === '' && last.suffix === '') return;
+  throw new Error(`Path ${template} must end in /{${rest}}, which takes the rest of a path`);
 }
 
 function parseSegment(text: string): Segment {
@@ -80,11 +106,19 @@ function parseSegment(text: string): Segment {
   return { fixed: '', name: match[2]!, prefix: match[1]!, suffix: match[3]! };
 }
 
-function childFor<Leaf>(branch: Branch<Leaf>, segment: Segment): Branch<Leaf> {
+function childFor<Leaf>(
+  branch: Branch<Leaf>,
+  segment: Segment,
+  rest: string | undefined,
+): Branch<Leaf> {
   if (segment.name === undefined) {
     let child = branch.fixed.get(segment.fixed);
     if (!child) branch.fixed.set(segment.fixed, (child = newBranch()));
     return child;
+  }
+  if (segment.name === rest) {
+    branch.rest ??= { ...newBranch<Leaf>(), isRest: true };
+    return branch.rest;
   }
   const { prefix, suffix } = segment;
   const known = branch.named.find((named) => named.prefix === prefix && named.suffix === suffix);
@@ -122,7 +156,9 @@ function descend<Leaf>(
     if (found) return found;
     values.pop();
   }
-  return undefined;
+  if (!branch.rest || start === path.length) return undefined;
+  values.push(path.slice(start));
+  return branch.rest;
 }
 
 function valueBetween(segment: string, prefix: string, suffix: string): string {

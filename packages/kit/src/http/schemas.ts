@@ -1,6 +1,7 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { Options, SchemaObject, ValidateFunction } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import { createRequire } from 'node:module';
+import type * as AjvLibrary from 'ajv/dist/2020.js';
+import type { Ajv2020, Options, SchemaObject, ValidateFunction } from 'ajv/dist/2020.js';
+import type addFormats from 'ajv-formats';
 import type { FieldError } from '../errors.js';
 import { escapePointer, valueAt } from './document.js';
 import type { OpenApiDocument } from './document.js';
@@ -33,7 +34,7 @@ const mostFaults = 20;
 /** The schemas of one OpenAPI document, ready to hold values against. */
 export class DocumentSchemas {
   readonly #document: OpenApiDocument;
-  readonly #fast: Ajv2020;
+  #fast: Ajv2020 | undefined;
   #filling: Ajv2020 | undefined;
   #full: Ajv2020 | undefined;
   readonly #branches = new Map<object, ValidateFunction>();
@@ -41,7 +42,6 @@ export class DocumentSchemas {
 
   constructor(document: OpenApiDocument) {
     this.#document = document;
-    this.#fast = newValidator(document, { allErrors: false });
   }
 
   /** A check by the schema under this name in `components/schemas`. */
@@ -60,20 +60,29 @@ export class DocumentSchemas {
 
   /** A check by a schema of its own, which refers to the document by `schemaRef`. */
   of(schema: SchemaObject, { thing = 'field', fillDefaults = false }: CheckOptions = {}): Check {
-    const validate = (fillDefaults ? this.#fillingValidator() : this.#fast).compile(schema);
+    // Compiled when it is first needed: a server has hundreds of these, and starts for a few.
+    let fast: ValidateFunction | undefined;
     let full: ValidateFunction | undefined;
+    const compiled = () =>
+      (fast ??= (fillDefaults ? this.#fillingValidator() : this.#fastValidator()).compile(schema));
     return {
-      accepts: validate,
+      accepts: (value) => (fast ?? compiled())(value),
       faults: (value) => {
         if (isSmall(value)) {
           full ??= this.#fullValidator().compile(schema);
           full(value);
           return this.#explained(full, thing);
         }
+        const validate = compiled();
         validate(value);
         return this.#explained(validate, thing);
       },
     };
+  }
+
+  #fastValidator(): Ajv2020 {
+    this.#fast ??= newValidator(this.#document, { allErrors: false });
+    return this.#fast;
   }
 
   #explained(validate: ValidateFunction, thing: Thing): FieldError[] {
@@ -118,8 +127,13 @@ export function schemaRef(pointer: string): string {
   return `contract#${pointer.split('/').map(encodeURIComponent).join('/')}`;
 }
 
+const require = createRequire(import.meta.url);
+
 function newValidator(document: OpenApiDocument, options: Options): Ajv2020 {
-  const ajv = new Ajv2020({
+  // Loaded with the first check, so that a server answers for its health before that.
+  const library = require('ajv/dist/2020.js') as typeof AjvLibrary;
+  const formats = require('ajv-formats') as typeof addFormats;
+  const ajv = new library.Ajv2020({
     strict: true,
     strictTypes: false,
     strictRequired: false,
@@ -129,7 +143,7 @@ function newValidator(document: OpenApiDocument, options: Options): Ajv2020 {
     verbose: true,
     ...options,
   });
-  addFormats.default(ajv);
+  formats.default(ajv);
   ajv.addFormat('date-time', isTimestamp);
   ajv.addFormat('byte', isBase64);
   ajv.addVocabulary([...annotationsIn(document)]);

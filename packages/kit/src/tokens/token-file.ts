@@ -1,6 +1,6 @@
-import { stringify } from 'yaml';
 import { z } from 'zod';
 import { parseYamlText } from '../config/yaml-file.js';
+import { yaml } from '../config/yaml-library.js';
 import { UsageError } from '../errors.js';
 import { isTimestamp } from '../http/formats.js';
 import { Grants } from './grants.js';
@@ -177,5 +177,5 @@ export interface TokenEntry {
 
 /** The entry as YAML, to be put under `tokens:`. */
 export function tokenEntryYaml(entry: TokenEntry): string {
-  return stringify([entry], { indent: 2, lineWidth: 0 }).replaceAll(/^/gm, '  ').trimEnd();
+  return yaml().stringify([entry], { indent: 2, lineWidth: 0 }).replaceAll(/^/gm, '  ').trimEnd();
 }
