@@ -39,7 +39,7 @@ const nameMaps = new Set([
   'x-route-responses',
 ]);
 // Their messages are defined by another protocol, whose shapes are not ours to close.
-const foreign = new Set(['postMcp']);
+const foreign = new Set(['postMcp', 'callQueueServer', 'callDatabase']);
 const plainValues = new Set(['value', 'example', 'default', 'const', 'enum']);
 
 function isJson(value: unknown): value is Json {

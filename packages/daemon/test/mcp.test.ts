@@ -97,6 +97,15 @@ function pipeTransport(from: PassThrough, to: PassThrough): Transport {
   return transport;
 }
 
+/** An agent that is done at once; its session stays. */
+async function spawnAgent(): Promise<string> {
+  const body = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: daemon.home };
+  const headers = { authorization: `Bearer ${token}` };
+  const reply = await daemon.api.send({ method: 'POST', path: '/api/v1/spawn', headers, body });
+  expect([reply.status, reply.text]).toEqual([201, reply.text]);
+  return reply.json.id as string;
+}
+
 const call = (client: Client, name: string, args: Record<string, unknown> = {}) =>
   client.callTool({ name, arguments: args }) as Promise<any>;
 
@@ -112,6 +121,8 @@ describe.each([
       ['set_backend_tier', false],
       ['set_default_backend', false],
       ['set_thinking_mode', false],
+      ['set_force_compact', false],
+      ['get_branch_status', true],
       ['savings', true],
       ['spend', true],
     ]);
@@ -159,6 +170,22 @@ describe.each([
     });
 
     const mine = daemon.api.withHeaders({ authorization: `Bearer ${token}` });
+    const id = await spawnAgent();
+    for (const [state, effective] of [
+      ['on', true],
+      ['off', false],
+      ['inherit', false],
+    ] as const) {
+      const forced = await call(client, 'set_force_compact', { id, state });
+      expectSchema('ForceCompactState', forced.structuredContent);
+      expect(forced.structuredContent).toEqual({ id, state, effective });
+      expect((await mine.ok('GET', `/api/v1/sessions/${id}`)).force_compact).toBe(state);
+    }
+
+    const standings = await call(client, 'get_branch_status');
+    expectSchema('BranchStandings', standings.structuredContent);
+    expect(standings.structuredContent).toEqual(await mine.ok('GET', '/api/v1/collab/branches'));
+
     expect(await mine.row('claude')).toMatchObject({ tier: 'free', default: false });
     expect(await mine.row('gemini')).toMatchObject({ default: true });
     expect((await mine.registry()).settings.internal_thinking_mode).toBe('local_only');
@@ -174,6 +201,10 @@ describe.each([
       ['set_backend_tier', { id: 'claude' }, /^INVALID_REQUEST: .*tier/],
       ['set_backend_tier', { id: '../x', tier: 'free' }, /^INVALID_REQUEST: \/id /],
       ['set_thinking_mode', { mode: 'paid' }, /^INVALID_REQUEST: /],
+      ['set_force_compact', { id: 'nobody', state: 'on' }, /^SESSION_NOT_FOUND: /],
+      ['set_force_compact', { id: 'nobody', state: true }, /^INVALID_REQUEST: \/state /],
+      ['set_force_compact', { id: '', state: 'on' }, /^INVALID_REQUEST: \/id /],
+      ['get_branch_status', { refresh: true }, /^INVALID_REQUEST: .*refresh/],
       ['list_backends', { more: 1 }, /^INVALID_REQUEST: .*more/],
     ] as const) {
       const result = await call(client, name, args);
@@ -187,11 +218,13 @@ describe.each([
   test('that change something are refused to a read-only token', async () => {
     const client = await open(readOnlyToken);
     expect((await call(client, 'list_backends')).isError).toBe(undefined);
+    expect((await call(client, 'get_branch_status')).isError).toBe(undefined);
     for (const [name, args] of [
       ['rescan_backends', {}],
       ['set_backend_tier', { id: 'claude', tier: 'free' }],
       ['set_default_backend', { id: 'claude' }],
       ['set_thinking_mode', { mode: 'local_only' }],
+      ['set_force_compact', { id: 'nobody', state: 'on' }],
     ] as const) {
       const result = await call(client, name, args);
       expect([name, result.isError]).toEqual([name, true]);

@@ -25,5 +25,7 @@ export const daemonCodes = {
   BUDGET_EXCEEDED: { status: 429, title: 'Budget exceeded' },
   TOO_MANY_ATTEMPTS: { status: 429, title: 'Too many failed attempts' },
   INTERNAL: { status: 500, title: 'Internal error' },
+  UPSTREAM_UNREACHABLE: { status: 502, title: 'Server behind the daemon not reached' },
+  UPSTREAM_REFUSED: { status: 502, title: 'Server behind the daemon does not know the daemon' },
 } as const;
 export type DaemonCode = keyof typeof daemonCodes;

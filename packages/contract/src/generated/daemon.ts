@@ -775,6 +775,84 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/proxy/queue/{path}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read from the queue server
+     * @description Passes `GET /{path}` on to the server at the setting `queue.url`, with the daemon's own
+     *     `queue.token` and without the caller's. Its status, body and problem come back as they are,
+     *     but for a 401, which is 502 UPSTREAM_REFUSED here. Passed on are `/v1/admin/queues`,
+     *     `/v1/admin/queues/{queue}/config`, `/v1/queues/{queue}/stats`, `/v1/queues/{queue}/dlq`,
+     *     `/v1/queues/{queue}/dlq:groups`, `/v1/tasks/{id}` and `/readyz`; anything else is 404. The
+     *     query goes along. Redirects are not followed. An answer must begin within 35 seconds.
+     */
+    get: operations['readQueueServer'];
+    put?: never;
+    /**
+     * Act on the queue server
+     * @description Passes `POST /{path}` on as readQueueServer does: `/v1/queues/{queue}/tasks`,
+     *     `/v1/queues/{queue}/dlq:redrive`, `/v1/queues/{queue}/dlq:purge`,
+     *     `/v1/admin/queues/{queue}:pause`, `/v1/admin/queues/{queue}:resume` and
+     *     `/v1/admin/queues/{queue}:test`. A read-only token may redrive and purge with `dry_run:
+     *     true`, and nothing else.
+     */
+    post: operations['callQueueServer'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/proxy/db/{path}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read from the database
+     * @description Passes `GET /{path}` on to the REST bridge at the setting `database.url`, with the daemon's own
+     *     `database.api_key`, as readQueueServer does for the queue: `/v1/admin/replication`,
+     *     `/v1/{collection}/records/{id}` and `/v1/{collection}/keys/{key}`.
+     */
+    get: operations['readDatabase'];
+    put?: never;
+    /**
+     * Query or change the database
+     * @description Passes `POST /{path}` on: `/v1/{collection}/records`, `/v1/{collection}/keys`,
+     *     `/v1/{collection}/records:find`, `:aggregate`, `:watch` and
+     *     `/v1/{collection}/records/{id}:updateIfRev`. A read-only token may find, aggregate and
+     *     watch. A watch streams until the caller leaves, the database ends it or the daemon stops.
+     */
+    post: operations['callDatabase'];
+    /**
+     * Delete a record of the database
+     * @description Passes `DELETE /{path}` on: `/v1/{collection}/records/{id}`.
+     */
+    delete: operations['deleteFromDatabase'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/mcp': {
     parameters: {
       query?: never;
@@ -930,7 +1008,9 @@ export interface components {
       | 'BUDGET_CONFIRMATION_REQUIRED'
       | 'BUDGET_EXCEEDED'
       | 'TOO_MANY_ATTEMPTS'
-      | 'INTERNAL';
+      | 'INTERNAL'
+      | 'UPSTREAM_UNREACHABLE'
+      | 'UPSTREAM_REFUSED';
     /** @description What went wrong and what to do about it (RFC 9457). */
     Problem: {
       /**
@@ -1030,6 +1110,10 @@ export interface components {
       /** @description The daemon's version. */
       version?: string;
     };
+    /** @description JSON as the server behind the daemon defines it in its own OpenAPI document. */
+    UpstreamJson: Record<string, never> | unknown[];
+    /** @description One JSON object a line. */
+    UpstreamLines: string;
     /** @description An HTML page. */
     HtmlPage: string;
     /** @description A YAML document. */
@@ -2271,6 +2355,34 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The daemon does not pass this path on, or not by this method. */
+    NotProxied: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description What the upstream answered, with its status, which may be any other too; its `application/problem+json` stays what it is. */
+    Upstream: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['UpstreamJson'];
+        'application/x-ndjson': components['schemas']['UpstreamLines'];
+      };
+    };
+    /** @description The server behind the daemon cannot be reached or does not know the daemon. */
+    UpstreamFailed: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description No backend has this id. */
     BackendNotFound: {
       headers: {
@@ -2430,6 +2542,11 @@ export interface components {
     };
   };
   parameters: {
+    /**
+     * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+     * @example v1/admin/queues
+     */
+    UpstreamPath: string;
     /**
      * @description The backend's id, as in the registry.
      * @example claude
@@ -3576,6 +3693,142 @@ export interface operations {
       403: components['responses']['ForbiddenOrDisabled'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
+    };
+  };
+  readQueueServer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Upstream'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
+  callQueueServer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    /** @description What the upstream operation takes; it is sent on byte for byte. */
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['UpstreamJson'];
+      };
+    };
+    responses: {
+      200: components['responses']['Upstream'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
+  readDatabase: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Upstream'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
+  callDatabase: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    /** @description What the upstream operation takes; it is sent on byte for byte. */
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['UpstreamJson'];
+      };
+    };
+    responses: {
+      200: components['responses']['Upstream'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
+  deleteFromDatabase: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Upstream'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
     };
   };
   postMcp: {

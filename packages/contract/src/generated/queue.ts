@@ -1134,6 +1134,11 @@ export interface components {
       oldest_pending_age_ms: number;
       /** @description Where its tasks go. */
       callback_url: string;
+      /**
+       * @description The circuit breaker as this server sees it. `open`: callbacks failed and rest for a while; `half_open`: a few are tried.
+       * @enum {string}
+       */
+      breaker?: 'closed' | 'half_open' | 'open';
       /** @description The config's version. */
       version: number;
       /** @description When the config was last written. */

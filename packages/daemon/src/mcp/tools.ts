@@ -1,5 +1,5 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/sdk/types.js';
-import type { ServedOperations } from '../server/not-yet.js';
+import type { ServedOperations } from '../server/served-operations.js';
 
 /** What a tool asks of the daemon: an operation of the contract and what it is called with. */
 export interface ToolRequest {
@@ -42,6 +42,10 @@ const changes: ToolAnnotations = {
   openWorldHint: false,
 };
 
+const sessionId = {
+  schema: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' },
+  description: "The agent's session id.",
+};
 const backendId = { contract: 'BackendName', description: "The backend's id, as listed." };
 
 /** Every tool, in the order of the contract. To add one, add a line here: both faces follow. */
@@ -101,6 +105,35 @@ export const tools: readonly Tool[] = [
     input: { mode: { contract: 'ThinkingMode', description: 'The new mode.' } },
     output: { contract: 'Settings' },
     request: ({ mode }) => ({ operation: 'setThinkingMode', body: { mode } }),
+  },
+  {
+    name: 'set_force_compact',
+    title: 'Override forced compaction for one agent',
+    description:
+      'Decides whether an agent may be interrupted in the middle of a turn when its context is ' +
+      'critical: `on`, `off`, or `inherit` to follow the setting. The turn is then lost.',
+    annotations: changes,
+    input: {
+      id: sessionId,
+      state: { contract: 'ForceCompactChoice', description: 'The new override.' },
+    },
+    output: { contract: 'ForceCompactState' },
+    request: ({ id, state }) => ({
+      operation: 'setForceCompact',
+      params: { id: id! },
+      body: { state },
+    }),
+  },
+  {
+    name: 'get_branch_status',
+    title: 'Tell how the branches stand',
+    description:
+      'Tells for each agent that works on a branch what CI says of it, how far it is ahead of its ' +
+      'base and behind it, and whether it is merged.',
+    annotations: reads,
+    input: {},
+    output: { contract: 'BranchStandings' },
+    request: () => ({ operation: 'listBranches' }),
   },
   {
     name: 'savings',

@@ -1,6 +1,15 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { DashboardSite } from '../dashboard/site.js';
+import type { Branches } from '../branches/index.js';
+import type { Events } from '../events/index.js';
+import type { Metrics } from '../metrics/index.js';
+import type { Notify } from '../notify/index.js';
+import type { Pipelines } from '../pipelines/pipelines.js';
 import type { Backends } from '../registry/backends.js';
+import type { Upstreams } from '../proxy/upstream.js';
+import type { QueueTasks } from '../queue-callback/index.js';
 import type { Savings } from '../savings/savings.js';
+import type { Sessions } from '../sessions/port.js';
 import type { Spend } from '../spend/spend.js';
 import type { Thinker } from '../think/thinker.js';
 import type { Usage } from '../usage/index.js';
@@ -8,6 +17,15 @@ import type { Usage } from '../usage/index.js';
 /** What the operations work with. They know no HTTP, no terminal and no MCP. */
 export interface DaemonContext {
   backends: Backends;
+  sessions: Sessions;
+  pipelines: Pick<Pipelines, 'list' | 'get' | 'create' | 'start' | 'cancel'>;
+  events: Pick<Events, 'follow'>;
+  queueTasks: Pick<QueueTasks, 'receive'>;
+  notify: Pick<Notify, 'list' | 'markRead'>;
+  metrics: Pick<Metrics, 'read' | 'history'>;
+  branches: Pick<Branches, 'list' | 'refresh'>;
+  /** tokens.force_compact: what an agent without an override follows. */
+  forceCompact: boolean;
   thinker: Thinker;
   usage: Pick<Usage, 'read'>;
   savings: Pick<Savings, 'report'>;
@@ -16,4 +34,7 @@ export interface DaemonContext {
   /** Undefined when the setting `insights` is off. */
   insights: Pick<Spend, 'insights'> | undefined;
   config: () => DaemonSchema<'ConfigView'>;
+  dashboard: Pick<DashboardSite, 'page' | 'asset'>;
+  /** The queue server and the database, for the dashboard. */
+  upstreams: Upstreams;
 }

@@ -2,11 +2,33 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { fail } from '../core/refusals.js';
 import type { DaemonContext } from './context.js';
 
+type Rollup = DaemonSchema<'SpendRollup'>;
+
 /** What the agents have spent, by their own transcripts. */
-export async function getSpend({ spend }: DaemonContext): Promise<DaemonSchema<'SpendRollup'>> {
-  if (spend) return spend.read();
-  throw fail(
-    'SAVINGS_DISABLED',
-    'The setting savings is off. Set savings to true and start the daemon again.',
+export async function getSpend({ spend, sessions }: DaemonContext): Promise<Rollup> {
+  if (!spend) {
+    throw fail(
+      'SAVINGS_DISABLED',
+      'The setting savings is off. Set savings to true and start the daemon again.',
+    );
+  }
+  const rollup = await spend.read();
+  return { ...rollup, by_agent: byOurSessions(rollup.by_agent, await sessions.list()) };
+}
+
+/**
+ * Transcripts know an agent by its backend's session id. One that was spawned here has an id of
+ * ours as well, which is the one that people see.
+ */
+function byOurSessions(
+  rows: Rollup['by_agent'],
+  sessions: readonly DaemonSchema<'Session'>[],
+): Rollup['by_agent'] {
+  const ids = new Map(
+    sessions.flatMap(({ id, backend_session_id: theirs }) => (theirs ? [[theirs, id]] : [])),
   );
+  return rows.map((row) => {
+    const id = ids.get(row.key);
+    return id === undefined ? row : { ...row, key: id };
+  });
 }

@@ -48,6 +48,11 @@ export class Backends {
     return this.#visible(await this.#parts.registry.read());
   }
 
+  /** The backend of this id; refuses an unknown one with BACKEND_NOT_FOUND. */
+  async find(id: string): Promise<Backend> {
+    return this.#find(await this.#parts.registry.read(), id);
+  }
+
   async rescan(): Promise<RegistryState> {
     return this.#visible(await this.#scans.run());
   }

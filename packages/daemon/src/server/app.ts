@@ -1,11 +1,12 @@
 import { daemonCodes } from '@millrace/contract/daemon';
 import { openApiDocument } from '@millrace/contract/documents';
-import { bindOperations, type BoundApp, type OpenApiDocument } from '@millrace/kit/http';
+import { bindOperations, type BoundApp } from '@millrace/kit/http';
 import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
+import { parseYamlBody } from '../pipelines/yaml-body.js';
 import { anyone, checkAccess, type Caller, type Gate } from './access/gate.js';
 import { daemonHandlers } from './handlers.js';
-import { servedDocument, type ServedOperations } from './not-yet.js';
+import type { ServedOperations } from './served-operations.js';
 import { daemonProblem } from './problem.js';
 
 export interface AppParts {
@@ -22,9 +23,10 @@ export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp
   const { apiDocs, onUndocumentedAnswer } = rest;
   const app = bindOperations<ServedOperations, Caller>({
     world,
-    document: servedDocument(openApiDocument('daemon') as unknown as OpenApiDocument),
+    document: openApiDocument('daemon'),
     codes: daemonCodes,
-    handlers: daemonHandlers(context, { apiDocs }),
+    handlers: daemonHandlers(context, { apiDocs, clock: world.clock }),
+    bodyParsers: { 'application/yaml': parseYamlBody },
     shapeProblem: daemonProblem,
     admit: ({ headers }) => gate.admit({ headers }),
     authenticate: ({ headers, ip }) => gate.identify({ headers, ip }),
@@ -39,8 +41,8 @@ export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp
   });
   app.fastify.addHook('onSend', (_request, reply, _payload, done) => {
     reply.header('x-content-type-options', 'nosniff');
-    // What the daemon says is true for a moment, and some of it is private.
-    reply.header('cache-control', 'no-store');
+    // What the daemon says is true for a moment, and some of it is private; files say otherwise.
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
     done();
   });
   return app;

@@ -3,6 +3,7 @@ import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
 export * from '../savings/index.js';
+export { tmuxSocket } from '../sessions/places.js';
 export * from './data-files.js';
 
 const backendId = z
@@ -31,6 +32,9 @@ const backends = z.object({
           .array(z.string())
           .optional()
           .meta({ expected: 'a list of arguments, in which {prompt} stands for the prompt' }),
+        like: backendId
+          .optional()
+          .meta({ expected: 'the id of a built-in command line that it behaves like' }),
       }),
     )
     .default([])
@@ -78,6 +82,33 @@ const notify = z.object({
     .regex(/^(?:https?:\/\/[^\s/]+.*)?$/)
     .default('')
     .meta({ description: 'Where alerts are posted', expected: 'an http or https URL' }),
+  webhook_secret: secret()
+    .optional()
+    .meta({ description: 'What alerts are signed with (default: made on the first start)' }),
+  stuck_after: duration({ min: 1 })
+    .prefault('30m')
+    .meta({ description: 'How long an agent may be idle before that is an alert' }),
+});
+
+const queue = z.object({
+  url: httpUrl()
+    .default('http://127.0.0.1:8081')
+    .meta({ description: 'Where the queue server is, to complete its tasks and to show it' }),
+  token: secret()
+    .optional()
+    .meta({ description: 'Bearer token for the queue server; `ctl up` sets it' }),
+  callback_secret: secret()
+    .optional()
+    .meta({ description: 'What the queue signs its tasks with; without it none is taken' }),
+});
+
+const database = z.object({
+  url: httpUrl()
+    .default('http://127.0.0.1:8080')
+    .meta({ description: 'Where the REST bridge of the database is, to show it' }),
+  api_key: secret()
+    .optional()
+    .meta({ description: 'Key for the database, if it asks for one' }),
 });
 
 const provider = (url: string, name: string) =>
@@ -153,6 +184,8 @@ const schema = z.object({
       enabled: z.boolean().default(true).meta({ description: 'Track the branches of agents' }),
     })
     .prefault({}),
+  queue: queue.prefault({}),
+  database: database.prefault({}),
   providers: providers.prefault({}),
   autopilot: autopilot.prefault({}),
   drain_timeout_ms: z

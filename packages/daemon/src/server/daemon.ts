@@ -4,9 +4,13 @@ import { UsageError } from '@millrace/kit/errors';
 import { drainHttp, listen } from '@millrace/kit/http';
 import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
+import { upstreamsOf } from '../proxy/upstream.js';
+import { DashboardSite } from '../dashboard/site.js';
+import { Events, Reports, watchLedger } from '../events/index.js';
 import { Backends } from '../registry/backends.js';
 import { detectBackends } from '../registry/detection.js';
 import { knownClis } from '../registry/known-clis.js';
+import { ledgerFile } from '../savings/places.js';
 import { readRatio } from '../savings/ratio.js';
 import { SavingsRecorder } from '../savings/recorder.js';
 import { Savings } from '../savings/savings.js';
@@ -23,6 +27,7 @@ import { portOf } from './access/origin.js';
 import { Throttle } from './access/throttle.js';
 import { Tokens } from './access/tokens.js';
 import { publishAddress } from './address-file.js';
+import { openAgents } from './agents.js';
 import { daemonApp } from './app.js';
 import { configView } from './config-view.js';
 import {
@@ -30,6 +35,7 @@ import {
   readOnlyTokenFile,
   storeDirectory,
   tokenFile,
+  webhookSecretFile,
   type DaemonSettings,
 } from './config.js';
 import { privateDirectory, privateFolder } from './data-directory.js';
@@ -70,6 +76,9 @@ export async function serveDaemon(
   try {
     const store = await openStore(storeDirectory(dataDir), world);
     undo.push(() => store.close());
+    const { database } = store;
+    const reports = new Reports({ database, clock, log });
+    undo.push(() => reports.close());
     const outbound = createOutbound({ guard: webhookGuard, clock });
     undo.push(() => outbound.close());
     const backends = backendsOf(settings, environment, { clock, outbound, ...store });
@@ -90,25 +99,58 @@ export async function serveDaemon(
       providers: settings.providers,
       rows: async () => (await backends.read()).backends,
       outbound,
+      onChange: () => reports.changed('usage'),
     });
     undo.push(() => usage.close());
     const isRead = isOn || settings.insights;
     const transcripts = isRead
-      ? spendOf({ clock, log, environment, dataDir, database: store.database })
+      ? spendOf({
+          clock,
+          log,
+          environment,
+          dataDir,
+          database,
+          onChange: () => isOn && reports.changed('spend'),
+        })
       : undefined;
     undo.push(() => transcripts?.close());
+    const onChange = () => reports.changed('savings');
+    const ledger = isOn ? watchLedger({ file: ledgerFile(dataDir), clock, onChange }) : undefined;
+    undo.push(() => ledger?.close());
+    const agents = await openAgents({
+      settings,
+      world,
+      store,
+      backends,
+      spend: isOn ? transcripts : undefined,
+      recorder,
+      outbound,
+      environment,
+      dataDir,
+    });
+    undo.push(() => agents.close());
     const gate = new Gate(tokens, new Throttle(clock));
     const config = () => configView({ loaded, dataDir, secretFile: secretFiles(tokens, dataDir) });
     const app = daemonApp({
       world,
       context: {
         backends,
+        sessions: agents.sessions,
+        notify: agents.notify,
+        metrics: agents.metrics,
+        branches: agents.branches,
+        pipelines: agents.pipelines,
+        queueTasks: agents.queueTasks,
+        events: new Events({ database, clock }),
+        forceCompact: settings.tokens.force_compact,
         thinker,
         usage,
         savings,
         spend: isOn ? transcripts : undefined,
         insights: settings.insights ? transcripts : undefined,
         config,
+        dashboard: new DashboardSite(),
+        upstreams: upstreamsOf(settings, clock),
       },
       gate,
       apiDocs: settings.api_docs,
@@ -217,6 +259,7 @@ function secretFiles(tokens: Tokens, dataDir: string): (key: string) => string |
     if (key === 'read_only_token' && tokens.readOnlyOrigin === 'file') {
       return readOnlyTokenFile(dataDir);
     }
+    if (key === 'notify.webhook_secret') return webhookSecretFile(dataDir);
     return undefined;
   };
 }

@@ -28,6 +28,11 @@ export function readOnlyTokenFile(dataDir: string): string {
   return join(dataDir, 'token-read-only');
 }
 
+/** What alerts to the webhook are signed with, one line, mode 0600, unless a secret is given. */
+export function webhookSecretFile(dataDir: string): string {
+  return join(dataDir, 'webhook-secret');
+}
+
 /** Holds the URL of the running daemon, one line; gone when it has stopped cleanly. */
 export function addressFile(dataDir: string): string {
   return join(dataDir, 'daemon.url');

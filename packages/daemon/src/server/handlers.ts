@@ -1,4 +1,6 @@
+import type { Clock } from '@millrace/kit/clock';
 import type { Handlers } from '@millrace/kit/http';
+import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
 import { getConfig } from '../operations/get-config.js';
@@ -7,24 +9,34 @@ import { getSavings } from '../operations/get-savings.js';
 import { getSpend } from '../operations/get-spend.js';
 import { getUsage } from '../operations/get-usage.js';
 import { listBackends } from '../operations/list-backends.js';
+import { listBranches } from '../operations/list-branches.js';
 import { rescanBackends } from '../operations/rescan-backends.js';
 import { setDefaultBackend } from '../operations/set-default-backend.js';
+import { setForceCompact } from '../operations/set-force-compact.js';
 import { setThinkingMode } from '../operations/set-thinking-mode.js';
 import { think } from '../operations/think.js';
 import { updateBackend } from '../operations/update-backend.js';
+import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller } from './access/gate.js';
 import { docsHandlers } from './docs.js';
-import type { ServedOperations } from './not-yet.js';
+import { eventHandlers } from './event-handlers.js';
+import { inboxHandlers } from './inbox-handlers.js';
+import { metricsHandlers } from './metrics-handlers.js';
+import type { ServedOperations } from './served-operations.js';
+import { pipelineHandlers } from './pipeline-handlers.js';
+import { queueHandlers } from './queue-handlers.js';
+import { sessionHandlers } from './session-handlers.js';
 import { daemonVersion } from './version.js';
 
 /** Ties each operation of the contract to the code that carries it out. */
 export function daemonHandlers(
   context: DaemonContext,
-  { apiDocs }: { apiDocs: boolean },
+  { apiDocs, clock }: { apiDocs: boolean; clock: Clock },
 ): Handlers<ServedOperations, Caller> {
   return {
     getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
     ...docsHandlers(apiDocs),
+    ...dashboardHandlers(context.dashboard),
     listBackends: async () => ({ status: 200, body: await listBackends(context) }),
     rescanBackends: async () => ({ status: 200, body: await rescanBackends(context) }),
     setDefaultBackend: async ({ body }) => ({
@@ -53,7 +65,14 @@ export function daemonHandlers(
       body: await getSavings(context, { since, bucket, samples: isYes(samples) }),
     }),
     think: async ({ body, signal }) => ({ status: 200, body: await think(context, body, signal) }),
+    ...sessionHandlers(context),
+    ...pipelineHandlers(context),
+    ...eventHandlers(context, clock),
+    ...queueHandlers(context),
+    ...inboxHandlers(context),
+    ...metricsHandlers(context),
     getConfig: () => ({ status: 200, body: getConfig(context) }),
+    ...proxyHandlers(context.upstreams),
     postMcp: async ({ body, request, principal, log }) => {
       // The protocol's library takes longer to load than the rest of the daemon together.
       const { answerMcp } = await import('../mcp/http.js');
@@ -89,6 +108,10 @@ async function callTool(
       return setDefaultBackend(context, body as never);
     case 'setThinkingMode':
       return setThinkingMode(context, body as never);
+    case 'setForceCompact':
+      return setForceCompact(context, params['id']!, body as never);
+    case 'listBranches':
+      return listBranches(context, { refresh: false });
     case 'getSpend':
       return getSpend(context);
     case 'getSavings':

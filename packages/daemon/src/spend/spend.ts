@@ -25,6 +25,8 @@ export interface SpendOptions {
   basis: () => Promise<Rollup['basis']>;
   /** Whose days count; those of the machine unless told. */
   timeZone?: string;
+  /** Told when there are new figures. */
+  onChange?: () => unknown;
 }
 
 const everyMs = 30_000;
@@ -117,12 +119,15 @@ export class Spend {
   }
 
   async #scan(): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock, log, onChange } = this.#options;
     const { signal } = this.#stop;
     const begunAt = clock.monotonic();
     try {
       const report = await this.#scanner.scan(signal);
-      if (report.filesRead > 0) log.debug(report, 'read what is new in the transcripts');
+      if (report.filesRead > 0) {
+        log.debug(report, 'read what is new in the transcripts');
+        onChange?.();
+      }
     } catch (error) {
       if (signal.aborted) return;
       log.error({ err: error }, `the transcripts could not be counted: ${messageOf(error)}`);

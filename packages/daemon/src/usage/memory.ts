@@ -50,6 +50,11 @@ export class UsageMemory {
     return kept;
   }
 
+  /** Whatever was read last, fresh or not. */
+  last(id: string): Observation | undefined {
+    return this.#kept.get(id);
+  }
+
   lastGood(id: string): LastGood | undefined {
     return this.#good.get(id);
   }

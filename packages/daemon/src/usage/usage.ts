@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { createOutbound, webhookGuard, type Outbound } from '@millrace/kit/outbound';
@@ -17,6 +18,8 @@ export interface UsageOptions {
   readonly rows: () => Promise<readonly UsageRow[]>;
   /** How providers are reached; one of its own unless told. */
   readonly outbound?: Outbound;
+  /** Told when a provider says something else than before. */
+  readonly onChange?: () => void;
 }
 
 export interface Usage {
@@ -92,7 +95,10 @@ class ProviderUsage implements Usage {
     const observing = this.#readWithin(row, adapter, limitMs)
       .then((reading) => {
         this.#tell(row, reading);
-        return this.#memory.keep(row.id, reading);
+        const before = this.#memory.last(row.id);
+        const observation = this.#memory.keep(row.id, reading);
+        if (!isDeepStrictEqual(before?.reading, reading)) this.#options.onChange?.();
+        return observation;
       })
       .finally(() => this.#underway.delete(row.id));
     this.#underway.set(row.id, observing);

@@ -52,6 +52,15 @@ export class ApiClient {
         const chunks: Buffer[] = [];
         answer.on('data', (chunk: Buffer) => chunks.push(chunk));
         answer.on('error', reject);
+        // A stream of events has no end: its beginning is the answer.
+        const isEndless = /event-stream/.test(answer.headers['content-type'] ?? '');
+        if (isEndless && method === 'GET') {
+          answer.once('data', (chunk: Buffer) => {
+            const { statusCode: status = 0, headers } = answer;
+            resolve({ status, headers, text: chunk.toString(), json: undefined });
+            asking.destroy();
+          });
+        }
         answer.on('end', () => {
           const received = Buffer.concat(chunks).toString();
           const isJson = /\bjson\b/.test(answer.headers['content-type'] ?? '');

@@ -1,0 +1,83 @@
+import { complaint, type Call } from './programs.js';
+
+/** Where a branch stands, and where its base. What could not be told is null. */
+export interface Refs {
+  branch: string | null;
+  /** The commit at its tip. */
+  head: string | null;
+  base: { name: string; commit: string } | null;
+  error: string | null;
+}
+
+const nothing: Refs = { branch: null, head: null, base: null, error: null };
+
+export interface Place {
+  cwd: string;
+  /** The branch that the session was told. */
+  told: string | null;
+  /** Others work in this directory: what is checked out there is not the session's. */
+  isShared: boolean;
+}
+
+/** Which branch is checked out in the directory, or was told; where it stands, and its base. */
+export async function readRefs(call: Call, { cwd, told, isShared }: Place): Promise<Refs> {
+  let branch = told;
+  if (told === null || !isShared) {
+    const head = await call('git', ['symbolic-ref', '--quiet', '--short', 'HEAD'], cwd);
+    // Code 1: no branch is checked out.
+    if (head.kind === 'failed' || (head.code !== 0 && head.code !== 1)) {
+      return { ...nothing, branch, error: complaint('git', head) };
+    }
+    branch = (head.code === 0 && head.stdout.trim()) || told;
+  }
+  const names = [...(branch === null ? [] : [`refs/heads/${branch}`]), ...baseNames];
+  const format = '--format=%(refname)%00%(objectname)%00%(symref)';
+  const listed = await call('git', ['for-each-ref', format, ...names], cwd);
+  if (listed.kind === 'failed' || listed.code !== 0) {
+    return { ...nothing, branch, error: complaint('git', listed) };
+  }
+  const refs = new Map(listed.stdout.split('\n').map((line) => parseRef(line)));
+  const tip = branch === null ? undefined : refs.get(`refs/heads/${branch}`);
+  const base = baseIn(refs);
+  return { branch, head: tip?.commit ?? null, base, error: errorOf(branch, tip, base) };
+}
+
+interface Ref {
+  commit: string;
+  /** The ref that it stands for, when it is a symbolic one. */
+  target: string;
+}
+
+const originHead = 'refs/remotes/origin/HEAD';
+const usual = ['main', 'master'] as const;
+const baseNames = [
+  originHead,
+  ...usual.flatMap((name) => [`refs/remotes/origin/${name}`, `refs/heads/${name}`]),
+];
+
+function parseRef(line: string): [name: string, ref: Ref] {
+  const [name = '', commit = '', target = ''] = line.split('\0');
+  return [name, { commit, target }];
+}
+
+/** What origin calls its own; without it main or master, that of origin first. */
+function baseIn(refs: ReadonlyMap<string, Ref>): Refs['base'] {
+  const told = refs.get(originHead);
+  if (told?.target) return { name: shortName(told.target), commit: told.commit };
+  for (const name of baseNames) {
+    const ref = refs.get(name);
+    if (ref && name !== originHead) return { name: shortName(name), commit: ref.commit };
+  }
+  return null;
+}
+
+function shortName(ref: string): string {
+  return ref.replace(/^refs\/(?:remotes\/origin|heads)\//, '');
+}
+
+function errorOf(branch: string | null, tip: Ref | undefined, base: Refs['base']): string | null {
+  if (branch === null) return 'no branch is checked out';
+  if (!tip) return `the branch ${branch} has no commit`;
+  if (!base) return 'no base branch: there is no origin/HEAD, no main and no master';
+  return null;
+}

@@ -1,0 +1,294 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { formatTimestamp } from '@millrace/kit/units';
+import { fail } from './refusals.js';
+
+export type Pipeline = DaemonSchema<'Pipeline'>;
+export type Job = DaemonSchema<'Job'>;
+export type PipelineDefinition = DaemonSchema<'PipelineDefinition'>;
+
+/** A pipeline as callers see it, and what is needed beside that to go on with it. */
+export interface PipelineState {
+  pipeline: Pipeline;
+  /** Somebody said to go on although a spend cap is reached. */
+  force: boolean;
+  /** How often each job was started. */
+  runs: Readonly<Record<string, number>>;
+}
+
+/** What happened. Those about a job's session say which one, for an older one may still speak. */
+export type PipelineEvent =
+  | { kind: 'start' }
+  | { kind: 'cancel' }
+  | { kind: 'spawned'; jobId: string; run: number; sessionId: string }
+  /** The budget gate held the job back. */
+  | { kind: 'held'; jobId: string; run: number }
+  /** The job could not be started at all. */
+  | { kind: 'refused'; jobId: string; run: number; reason: string }
+  /** The agent waits for a person, or goes on after that. */
+  | { kind: 'waits' | 'works'; jobId: string; sessionId: string }
+  | { kind: 'ended'; jobId: string; sessionId: string; isDone: boolean; output: string };
+
+/** What is to be done about it. */
+export type PipelineCommand =
+  { kind: 'spawn'; jobId: string; run: number } | { kind: 'stop'; sessionId: string };
+
+export interface Step {
+  /** The very state that was given when nothing changed. */
+  state: PipelineState;
+  commands: PipelineCommand[];
+}
+
+/** So many agents of one pipeline work at once; the other jobs wait for one of them to end. */
+export const mostAtWork = 16;
+
+export function newPipeline(
+  { name, repo, jobs }: PipelineDefinition,
+  { id, now }: { id: string; now: number },
+): PipelineState {
+  const at = formatTimestamp(now);
+  return {
+    pipeline: {
+      id,
+      name,
+      repo: repo ?? null,
+      status: 'pending',
+      jobs: jobs.map((job) => ({
+        id: job.id,
+        prompt: job.prompt,
+        backend: job.backend ?? null,
+        depends_on: job.depends_on ?? [],
+        run_if: job.run_if ?? 'success',
+        status: 'pending',
+        session_id: null,
+        output: null,
+      })),
+      created_at: at,
+      updated_at: at,
+    },
+    force: false,
+    runs: {},
+  };
+}
+
+/** Takes a pipeline on by one event. Refuses what a person may not ask of it in its status. */
+export function stepPipeline(before: PipelineState, event: PipelineEvent, now: number): Step {
+  const draft = new Draft(before);
+  draft.apply(event);
+  draft.settle();
+  return draft.finish(now);
+}
+
+/** A copy of the state that is worked on until it is whole again. */
+class Draft {
+  readonly #before: PipelineState;
+  readonly #jobs: Job[];
+  readonly #byId: ReadonlyMap<string, Job>;
+  readonly #runs: Record<string, number>;
+  readonly #commands: PipelineCommand[] = [];
+  #status: Pipeline['status'];
+  #force: boolean;
+  #isChanged = false;
+
+  constructor(before: PipelineState) {
+    this.#before = before;
+    this.#jobs = before.pipeline.jobs.map((job) => ({ ...job }));
+    this.#byId = new Map(this.#jobs.map((job) => [job.id, job]));
+    this.#runs = { ...before.runs };
+    this.#status = before.pipeline.status;
+    this.#force = before.force;
+  }
+
+  apply(event: PipelineEvent): void {
+    switch (event.kind) {
+      case 'start':
+        return this.#start();
+      case 'cancel':
+        return this.#cancel();
+      case 'spawned':
+        return this.#spawned(event);
+      case 'held':
+      case 'refused':
+        return this.#notSpawned(event);
+      case 'waits':
+      case 'works': {
+        const [from, to] = event.kind === 'waits' ? waiting : working;
+        const job = this.#jobOf(event);
+        if (job?.status === from) this.#move(job, { status: to });
+        return;
+      }
+      case 'ended':
+        return this.#ended(event);
+    }
+  }
+
+  /** Skips what can no longer run, starts what can, and finds the status of the whole. */
+  settle(): void {
+    if (!isUnderWay(this.#status)) return;
+    let hasSkipped: boolean;
+    do {
+      hasSkipped = false;
+      for (const job of this.#jobs) {
+        if (job.status !== 'pending' || this.#outlook(job) !== 'never') continue;
+        this.#move(job, { status: 'skipped' });
+        hasSkipped = true;
+      }
+    } while (hasSkipped);
+    if (this.#status !== 'paused') this.#startReady();
+    this.#setStatus(this.#statusNow());
+  }
+
+  finish(now: number): Step {
+    if (!this.#isChanged) return { state: this.#before, commands: this.#commands };
+    const pipeline = {
+      ...this.#before.pipeline,
+      status: this.#status,
+      jobs: this.#jobs,
+      updated_at: formatTimestamp(now),
+    };
+    return {
+      state: { pipeline, force: this.#force, runs: this.#runs },
+      commands: this.#commands,
+    };
+  }
+
+  #start(): void {
+    switch (this.#status) {
+      case 'done':
+      case 'canceled':
+        throw this.#wrongStatus('cannot be started again: create a new one.');
+      case 'running':
+        return;
+      case 'paused':
+        this.#force = true;
+        break;
+      case 'stalled':
+        this.#runAgain();
+        break;
+      case 'pending':
+        break;
+    }
+    this.#setStatus('running');
+  }
+
+  /** What was skipped on account of a job that runs again has its chance again too. */
+  #runAgain(): void {
+    for (const job of this.#jobs) {
+      if (job.status === 'needs_attention' && job.session_id !== null) {
+        this.#commands.push({ kind: 'stop', sessionId: job.session_id });
+      }
+      if (job.status !== 'done') this.#move(job, { status: 'pending', output: null });
+    }
+  }
+
+  #cancel(): void {
+    if (this.#status === 'canceled') return;
+    if (this.#status === 'done') throw this.#wrongStatus('is over: there is nothing to cancel.');
+    for (const job of this.#jobs) {
+      if (job.status === 'pending') this.#move(job, { status: 'skipped' });
+      if (!isAtWork(job)) continue;
+      // One that is being spawned is stopped when it is known by its id.
+      if (job.session_id !== null) {
+        this.#commands.push({ kind: 'stop', sessionId: job.session_id });
+      }
+      this.#move(job, { status: 'failed' });
+    }
+    this.#setStatus('canceled');
+  }
+
+  #spawned({ jobId, run, sessionId }: Extract<PipelineEvent, { kind: 'spawned' }>): void {
+    const job = this.#byId.get(jobId);
+    const isCurrent = job !== undefined && this.#runs[jobId] === run && job.session_id === null;
+    if (isCurrent) this.#move(job, { session_id: sessionId });
+    if (isCurrent && job.status === 'running') return;
+    if (job?.session_id !== sessionId || !isAtWork(job)) {
+      this.#commands.push({ kind: 'stop', sessionId });
+    }
+  }
+
+  #notSpawned(event: Extract<PipelineEvent, { kind: 'held' | 'refused' }>): void {
+    const job = this.#byId.get(event.jobId);
+    if (job?.status !== 'running' || job.session_id !== null) return;
+    if (this.#runs[job.id] !== event.run) return;
+    if (event.kind === 'refused') {
+      this.#move(job, { status: 'failed', output: event.reason });
+      return;
+    }
+    this.#move(job, { status: 'pending' });
+    // Who said to go on in the meantime meant this job too.
+    if (!this.#force) this.#setStatus('paused');
+  }
+
+  #ended(event: Extract<PipelineEvent, { kind: 'ended' }>): void {
+    const job = this.#jobOf(event);
+    if (!job) return;
+    const { output } = event;
+    if (isAtWork(job)) this.#move(job, { status: event.isDone ? 'done' : 'failed', output });
+    else if (job.status === 'failed' && job.output === null) this.#move(job, { output });
+  }
+
+  #startReady(): void {
+    let atWork = this.#jobs.filter(({ status }) => status === 'running').length;
+    for (const job of this.#jobs) {
+      if (atWork >= mostAtWork) return;
+      if (job.status !== 'pending' || this.#outlook(job) !== 'now') continue;
+      const run = (this.#runs[job.id] ?? 0) + 1;
+      this.#runs[job.id] = run;
+      this.#move(job, { status: 'running', session_id: null, output: null });
+      this.#commands.push({ kind: 'spawn', jobId: job.id, run });
+      atWork++;
+    }
+  }
+
+  /** May a pending job run now, later, or never? */
+  #outlook({ depends_on, run_if }: Job): 'now' | 'later' | 'never' {
+    const before = depends_on.map((id) => this.#byId.get(id)!.status);
+    const hasMissed = before.some((status) => status === 'failed' || status === 'skipped');
+    if (run_if === 'success' && hasMissed) return 'never';
+    if (!before.every(isEnd)) return 'later';
+    return run_if === 'failure' && !before.includes('failed') ? 'never' : 'now';
+  }
+
+  #statusNow(): Pipeline['status'] {
+    const has = (status: Job['status']) => this.#jobs.some((job) => job.status === status);
+    if (this.#jobs.every(({ status }) => status === 'done' || status === 'skipped')) return 'done';
+    // What is held back waits for a word, whatever the other jobs do meanwhile.
+    if (this.#status === 'paused') return 'paused';
+    return has('running') ? 'running' : 'stalled';
+  }
+
+  #jobOf({ jobId, sessionId }: { jobId: string; sessionId: string }): Job | undefined {
+    const job = this.#byId.get(jobId);
+    return job?.session_id === sessionId ? job : undefined;
+  }
+
+  #move(job: Job, change: Partial<Job>): void {
+    Object.assign(job, change);
+    this.#isChanged = true;
+  }
+
+  #setStatus(status: Pipeline['status']): void {
+    if (status === this.#status) return;
+    this.#status = status;
+    this.#isChanged = true;
+  }
+
+  #wrongStatus(why: string) {
+    const { id, status } = this.#before.pipeline;
+    return fail('PIPELINE_STATE', `The pipeline "${id}" is ${status} and ${why}`);
+  }
+}
+
+const waiting = ['running', 'needs_attention'] as const;
+const working = ['needs_attention', 'running'] as const;
+
+function isEnd(status: Job['status']): boolean {
+  return status === 'done' || status === 'failed' || status === 'skipped';
+}
+
+function isAtWork({ status }: Job): boolean {
+  return status === 'running' || status === 'needs_attention';
+}
+
+function isUnderWay(status: Pipeline['status']): boolean {
+  return status === 'running' || status === 'paused' || status === 'stalled';
+}

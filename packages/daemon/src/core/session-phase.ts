@@ -1,0 +1,38 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+
+type Session = DaemonSchema<'Session'>;
+
+/**
+ * How far a session is with the one thing it was asked to do, for those who wait for that: a job
+ * of a pipeline, a task of the queue. `limited`: the provider refuses to go on with it. `stopped`:
+ * somebody ended it before it was done.
+ */
+export type Phase = 'works' | 'waits' | 'limited' | 'done' | 'stopped' | 'failed';
+
+export function phaseOf({ status, exit_code }: Pick<Session, 'status' | 'exit_code'>): Phase {
+  switch (status) {
+    case 'spawning':
+    case 'working':
+      return 'works';
+    case 'waiting_for_input':
+      return 'waits';
+    case 'rate_limited':
+      return 'limited';
+    case 'idle':
+      // An interactive agent does not end by itself: its turn is over.
+      return 'done';
+    case 'done':
+      return exit_code === 0 ? 'done' : 'stopped';
+    case 'errored':
+    case 'orphaned':
+      return 'failed';
+  }
+}
+
+/** True when the two are the same for whoever waits for the session. */
+export function isSamePhase(a: Session | undefined, b: Session | undefined): boolean {
+  if (!a || !b) return a === b;
+  return (
+    a.status === b.status && a.exit_code === b.exit_code && (a.pid === null) === (b.pid === null)
+  );
+}

@@ -1,0 +1,151 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { formatTimestamp } from '@millrace/kit/units';
+
+export type Session = DaemonSchema<'Session'>;
+export type SessionStatus = DaemonSchema<'SessionStatus'>;
+
+/** What a look at a living agent says about its status. */
+export interface Sign {
+  status: 'working' | 'waiting_for_input' | 'idle' | 'rate_limited';
+  /** The evidence in words. */
+  reason: string;
+  /** With `rate_limited`: when the limit ends. */
+  limitedUntil?: number | undefined;
+}
+
+/** How the agent's process ended. */
+export interface Exit {
+  /** Null when nobody knows. */
+  code: number | null;
+  /** The signal that ended it, where one did and that is known. */
+  signal: string | null;
+  /** It ended because somebody asked for it. */
+  wasStopped: boolean;
+  /** Nothing tells how or when it ended. */
+  isLost: boolean;
+  /** A limit of the provider that its last words name. */
+  limit: { reason: string; until: number } | null;
+  /** What it said went wrong, where it said so. */
+  failure: string | null;
+}
+
+/**
+ * Everything that one look found out, strongest first: the end of the process, what the agent
+ * itself reports, its transcript, its screen, and for how long nothing happened.
+ */
+export interface Evidence {
+  exit?: Exit | undefined;
+  event?: Sign | undefined;
+  transcript?: Sign | undefined;
+  pane?: Sign | undefined;
+  staleness?: Sign | undefined;
+  /** What was learned beside the status. */
+  facts?: Facts | undefined;
+}
+
+export type Facts = Partial<
+  Pick<Session, 'backend_session_id' | 'model' | 'context_tokens' | 'context_state' | 'branch'>
+>;
+
+/** Has its process ended, for good or until somebody restarts it? */
+export function isEnded({ status, pid }: Pick<Session, 'status' | 'pid'>): boolean {
+  switch (status) {
+    case 'done':
+    case 'errored':
+    case 'orphaned':
+      return true;
+    case 'rate_limited':
+      return pid === null;
+    default:
+      return false;
+  }
+}
+
+/**
+ * The session after a look at it. No evidence leaves it as it is: unknown never means idle. The
+ * same session comes back when nothing changed.
+ */
+export function judge(session: Session, evidence: Evidence, now: number): Session {
+  if (isEnded(session)) return session;
+  const informed = withFacts(session, evidence.facts ?? {}, now);
+  if (evidence.exit) return ended(informed, evidence.exit, now);
+  const { event, transcript, pane, staleness } = evidence;
+  const sign = event ?? transcript ?? pane ?? staleness;
+  if (!sign) return informed;
+  // A screen shows an empty prompt under a limit, too; a whole answer there is only without one.
+  const isShownOnly = !event && !transcript;
+  if (sign.status === 'idle' && isShownOnly && isLimited(informed, now)) return informed;
+  const limitedUntil = sign.status === 'rate_limited' ? (sign.limitedUntil ?? null) : null;
+  const next = withStatus(informed, sign.status, sign.reason, now);
+  if (sign.status === 'rate_limited') {
+    const stamp = limitedUntil === null ? next.limited_until : formatTimestamp(limitedUntil);
+    return stamp === next.limited_until && next.last_error === sign.reason
+      ? next
+      : { ...next, limited_until: stamp, last_error: sign.reason, updated_at: stampOf(now) };
+  }
+  return next.limited_until === null ? next : { ...next, limited_until: null };
+}
+
+function isLimited({ status, limited_until }: Session, now: number): boolean {
+  return status === 'rate_limited' && limited_until !== null && Date.parse(limited_until) > now;
+}
+
+function ended(session: Session, exit: Exit, now: number): Session {
+  const over: Session = { ...session, pid: null, exit_code: exit.code, limited_until: null };
+  if (exit.wasStopped) return withStatus(over, 'done', 'it was stopped', now);
+  if (exit.limit) {
+    const { reason, until } = exit.limit;
+    const limited = { ...over, limited_until: formatTimestamp(until), last_error: reason };
+    return withStatus(limited, 'rate_limited', `it ended at a limit: ${reason}`, now);
+  }
+  if (exit.isLost) {
+    const reason = 'its process is gone and left no exit code';
+    return withStatus({ ...over, last_error: reason }, 'orphaned', reason, now);
+  }
+  const how = wordsOf(exit);
+  if (exit.code === 0 && exit.failure === null) return withStatus(over, 'done', how, now);
+  const failure = exit.failure ?? how;
+  return withStatus({ ...over, last_error: failure }, 'errored', how, now);
+}
+
+function wordsOf({ code, signal }: Exit): string {
+  if (code !== null) return `its process ended with code ${code}`;
+  return signal === null
+    ? 'its process ended, and nobody knows how'
+    : `its process was ended by ${signal}`;
+}
+
+/** A start, the first one or a later one. */
+export function starting(session: Session, reason: string | null, now: number): Session {
+  const fresh: Session = { ...session, pid: null, exit_code: null, limited_until: null };
+  return { ...withStatus(fresh, 'spawning', '', now), status_reason: reason };
+}
+
+export function withStatus(
+  session: Session,
+  status: SessionStatus,
+  reason: string,
+  now: number,
+): Session {
+  if (session.status === status && session.status_reason === reason) return session;
+  return {
+    ...session,
+    status,
+    status_reason: reason,
+    status_since: session.status === status ? session.status_since : stampOf(now),
+    updated_at: stampOf(now),
+  };
+}
+
+/** Takes in what differs. */
+export function withFacts(session: Session, facts: Partial<Session>, now: number): Session {
+  const news = Object.entries(facts).filter(
+    ([name, value]) => value !== undefined && session[name as keyof Session] !== value,
+  );
+  if (news.length === 0) return session;
+  return { ...session, ...Object.fromEntries(news), updated_at: stampOf(now) };
+}
+
+function stampOf(now: number): string {
+  return formatTimestamp(now);
+}

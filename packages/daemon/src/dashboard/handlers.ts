@@ -1,0 +1,85 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Handlers } from '@millrace/kit/http';
+import { fail } from '../core/refusals.js';
+import type { Caller } from '../server/access/gate.js';
+import type { ServedOperations } from '../server/served-operations.js';
+import type { DashboardSite, SiteFile } from './site.js';
+
+type DashboardHandlers = Pick<
+  Handlers<ServedOperations, Caller>,
+  'getDashboard' | 'getDashboardAsset'
+>;
+
+/** Nothing from elsewhere and nothing inline: what gets into the page's text cannot run. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const pageHeaders = {
+  'content-security-policy': policy,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  // A new build is seen at once; the page is small.
+  'cache-control': 'no-cache',
+};
+
+const assetHeaders = {
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'public, max-age=31536000, immutable',
+};
+
+/** The dashboard's static files. They hold no data, so they need no token. */
+export function dashboardHandlers(site: Pick<DashboardSite, 'page' | 'asset'>): DashboardHandlers {
+  return {
+    getDashboard: ({ request }) => {
+      const page = site.page();
+      if (!page) {
+        throw fail('NOT_FOUND', 'The dashboard is not built. Run `npm run build`, then reload.');
+      }
+      return {
+        ...answer(page, request.headers, pageHeaders),
+        contentType: page.contentType as 'text/html',
+      };
+    },
+    getDashboardAsset: ({ params, request }) => {
+      const asset = site.asset(params.file);
+      if (!asset) throw fail('NOT_FOUND', `The dashboard has no file ${params.file}.`);
+      return {
+        ...answer(asset, request.headers, assetHeaders),
+        contentType: asset.contentType as 'text/css',
+      };
+    },
+  };
+}
+
+function answer(
+  { bytes, gzipped }: SiteFile,
+  asked: IncomingHttpHeaders,
+  headers: Readonly<Record<string, string>>,
+) {
+  const packs = acceptsGzip(asked['accept-encoding']) && gzipped.length < bytes.length;
+  return {
+    status: 200 as const,
+    content: packs ? gzipped : bytes,
+    headers: {
+      ...headers,
+      vary: 'accept-encoding',
+      ...(packs && { 'content-encoding': 'gzip' }),
+    },
+  };
+}
+
+function acceptsGzip(accepted: string | string[] | undefined): boolean {
+  return /(?:^|,)\s*gzip\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/i.test(String(accepted ?? ''));
+}

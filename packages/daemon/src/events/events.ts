@@ -1,0 +1,126 @@
+import type { Database, WatchChange, WatchMessage } from '@millrace/db';
+import type { Clock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
+import type { ServerEvent } from '@millrace/kit/http';
+import { formatTimestamp } from '@millrace/kit/units';
+import { toldOf, type Event } from './event.js';
+import { idOf, positionOf, type Position } from './position.js';
+
+export interface EventsParts {
+  database: Database;
+  clock: Clock;
+}
+
+/** One stream of events, from where it was asked for. */
+export interface EventFlow {
+  /** Where a stream without an id begins: whoever is cut off before the first event has it. */
+  startId: string | undefined;
+  events: AsyncGenerator<ServerEvent, void, void>;
+}
+
+type Message = WatchMessage<WatchChange>;
+
+/**
+ * The changes of what the daemon keeps, as the change log of the database has them. Nothing is
+ * held in memory for a reader: the log is read on when the reader has taken what came before, and
+ * one who is so slow that the log has moved on is told to start over.
+ */
+export class Events {
+  readonly #parts: EventsParts;
+
+  constructor(parts: EventsParts) {
+    this.#parts = parts;
+  }
+
+  /** Goes on after the event of that id; without one it starts now. */
+  follow(lastId: string | undefined, signal: AbortSignal): EventFlow {
+    if (lastId === undefined || lastId === '') {
+      const here = this.#here();
+      return { startId: idOf(here), events: this.#run(here, false, signal) };
+    }
+    const found = this.#find(lastId);
+    const events = this.#run(found ?? this.#here(), found === undefined, signal);
+    return { startId: undefined, events };
+  }
+
+  #here(): Position {
+    const { seq, chain } = this.#parts.database.core.durable;
+    return { seq, mark: chain.high };
+  }
+
+  /** The place that an id names; undefined when it is too old or was never here. */
+  #find(id: string): Position | undefined {
+    const position = positionOf(id);
+    const { core, watches } = this.#parts.database;
+    if (!position || position.seq > core.durable.seq) return undefined;
+    try {
+      const isOurs = watches.chainAt(position.seq).high === position.mark;
+      // The commit itself is read again for the rest of its changes.
+      const isWhole = position.index === undefined || position.seq >= core.durable.oldestSeq;
+      return isOurs && isWhole ? position : undefined;
+    } catch (error) {
+      if (isCompacted(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async *#run(
+    from: Position,
+    isReset: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<ServerEvent, void, void> {
+    let position = from;
+    if (isReset) yield this.#reset(position);
+    for (;;) {
+      try {
+        yield* this.#after(position, signal);
+        return;
+      } catch (error) {
+        if (!isCompacted(error)) throw error;
+        position = this.#here();
+        yield this.#reset(position);
+      }
+    }
+  }
+
+  async *#after(
+    { seq, index }: Position,
+    signal: AbortSignal,
+  ): AsyncGenerator<ServerEvent, void, void> {
+    const startSeq = index === undefined ? seq + 1 : seq;
+    const watch = this.#parts.database.watch({ startSeq, signal });
+    for await (const message of watch) {
+      if (message.kind !== 'changes') continue;
+      const seenUpTo = message.seq === seq && index !== undefined ? index : -1;
+      yield* this.#eventsOf(message, seenUpTo);
+    }
+  }
+
+  /** The events of one commit; the id of the last one stands for all of it. */
+  #eventsOf({ seq, changes, chainHash, committedAt }: Message, seenUpTo: number): ServerEvent[] {
+    const now = this.#parts.clock.now();
+    const mark = chainHash.high;
+    const ts = formatTimestamp(committedAt!.getTime());
+    const told = changes.flatMap((change, index) => {
+      const each = toldOf(change, now);
+      return each ? [{ ...each, index }] : [];
+    });
+    return told.flatMap(({ index, type, key, data }, at) => {
+      if (index <= seenUpTo) return [];
+      const isLast = at === told.length - 1;
+      const id = idOf(isLast ? { seq, mark } : { seq, index, mark });
+      return [{ id, event: type, data: { id, type, ts, key, data } }];
+    });
+  }
+
+  #reset(position: Position): ServerEvent {
+    const id = idOf(position);
+    const ts = formatTimestamp(this.#parts.clock.now());
+    const data: Event = { id, type: 'stream.reset', ts, key: null, data: null };
+    return { id, event: data.type, data };
+  }
+}
+
+function isCompacted(error: unknown): boolean {
+  return error instanceof Refusal && error.code === 'WATCH_COMPACTED';
+}

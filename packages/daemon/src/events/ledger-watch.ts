@@ -1,0 +1,39 @@
+import { stat } from 'node:fs/promises';
+import type { Clock, Timer } from '@millrace/kit/clock';
+
+export interface LedgerWatchParts {
+  file: string;
+  clock: Clock;
+  onChange: () => void;
+  everyMs?: number;
+}
+
+const usualEveryMs = 2_000;
+
+/**
+ * Sees that the ledger of savings has grown. Command lines write to it without asking the daemon,
+ * and one look at its size now and then is what it takes to know.
+ */
+export function watchLedger(parts: LedgerWatchParts): { close(): Promise<void> } {
+  const { file, clock, onChange, everyMs = usualEveryMs } = parts;
+  let timer: Timer | undefined;
+  let isClosed = false;
+  let seen: string | undefined;
+  const look = async () => {
+    const found = await stat(file).catch(() => undefined);
+    const now = found ? `${found.ino}:${found.size}:${found.mtimeMs}` : 'none';
+    if (seen !== undefined && now !== seen && !isClosed) onChange();
+    seen = now;
+    if (!isClosed) timer = clock.after(everyMs, next);
+  };
+  let looking = Promise.resolve();
+  const next = () => void (looking = look());
+  next();
+  return {
+    async close() {
+      isClosed = true;
+      timer?.cancel();
+      await looking;
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { Options } from './script.js';
+import type { Transcript } from './transcript.js';
+import { runTurn, type TurnEnd } from './turn.js';
+
+export interface PrintParts {
+  transcript: Transcript;
+  cwd: string;
+  options: Options;
+  sessionId: string;
+}
+
+/** One run with nobody at the keyboard. Answers the exit code. */
+export async function printRun({
+  transcript,
+  cwd,
+  options,
+  sessionId,
+}: PrintParts): Promise<number> {
+  const report = (event: object) => {
+    if (options.isJson) line({ ...event, session_id: sessionId });
+  };
+  const prompt = options.prompt ?? (await stdinText());
+  report({ type: 'system', subtype: 'init', cwd, model: options.model });
+  const end = await runTurn(
+    {
+      transcript,
+      cwd,
+      signal: new AbortController().signal,
+      face: {
+        say: (text) => {
+          if (!options.isJson) process.stdout.write(`${text}\n`);
+        },
+        message: (message) => report({ type: 'assistant', message, parent_tool_use_id: null }),
+        // Nobody is there to allow it.
+        ask: () => Promise.resolve(false),
+      },
+    },
+    prompt,
+  );
+  return finish(end, report, options.isJson);
+}
+
+function finish(end: TurnEnd, report: (event: object) => void, isJson: boolean): number {
+  switch (end.kind) {
+    case 'answered':
+      report({ type: 'result', subtype: 'success', is_error: false, result: end.text });
+      return 0;
+    case 'limited': {
+      const resetsAt = Math.round((Date.now() + end.resetsInMs) / 1000);
+      const info = { status: 'rejected', rateLimitType: 'five_hour', resetsAt };
+      report({ type: 'rate_limit_event', rate_limit_info: info });
+      report({ type: 'result', subtype: 'success', is_error: true, result: end.text });
+      if (!isJson) process.stdout.write(`${end.text}\n`);
+      return 1;
+    }
+    case 'crashed':
+      process.stderr.write(`The fake agent was told to crash with code ${end.code}\n`);
+      return end.code;
+    case 'interrupted':
+      return 130;
+  }
+}
+
+function line(event: object): void {
+  process.stdout.write(`${JSON.stringify(event)}\n`);
+}
+
+async function stdinText(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}

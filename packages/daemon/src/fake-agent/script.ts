@@ -1,0 +1,106 @@
+/** One thing that the fake agent does in a turn. */
+export type Step =
+  | { do: 'sleep'; ms: number }
+  | { do: 'wait'; file: string }
+  | { do: 'ask'; question: string }
+  | { do: 'limit'; minutes: number }
+  | { do: 'crash'; code: number; unless: string | undefined }
+  | { do: 'context'; tokens: number }
+  | { do: 'write'; file: string }
+  | { do: 'commit'; message: string }
+  | { do: 'say'; text: string };
+
+const units: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 };
+
+/**
+ * What a prompt asks for, in its order:
+ * `sleep 2` works for that many seconds; `wait go.txt` works until there is such a file; `ask` wants a permission; `limit 60` hits a limit that
+ * ends after so many minutes; `crash 3` ends the program with that code, `crash 3 unless done.txt`
+ * only while there is no such file; `context 450k` fills the context; `write notes.txt` makes a
+ * file; `commit` commits everything; `say hello` says the rest of the line. Everything else is
+ * answered politely.
+ */
+export function stepsOf(prompt: string): Step[] {
+  const words =
+    /\bsay +(.+)|\bsleep +(\d+(?:\.\d+)?)|\bwait +([\w./-]+)|\bask\b(?: +"([^"]+)")?|\blimit\b(?: +(\d+))?|\bcrash\b(?: +(\d+))?(?: +unless +(\S+))?|\bcontext +(\d+(?:\.\d+)?)([km]?)\b|\bwrite +([\w./-]+)|\bcommit\b(?: +"([^"]+)")?/gi;
+  const steps: Step[] = [];
+  for (const match of prompt.matchAll(words)) {
+    const [whole, say, sleep, wait, question, limit, crash, unless, context, unit, file, message] =
+      match;
+    const verb = whole.split(/\s/)[0]!.toLowerCase();
+    switch (verb) {
+      case 'say':
+        steps.push({ do: 'say', text: say! });
+        break;
+      case 'sleep':
+        steps.push({ do: 'sleep', ms: Number(sleep) * 1000 });
+        break;
+      case 'wait':
+        steps.push({ do: 'wait', file: wait! });
+        break;
+      case 'ask':
+        steps.push({ do: 'ask', question: question ?? 'Do you want to proceed?' });
+        break;
+      case 'limit':
+        steps.push({ do: 'limit', minutes: Number(limit ?? 60) });
+        break;
+      case 'crash':
+        steps.push({ do: 'crash', code: Number(crash ?? 1), unless });
+        break;
+      case 'context':
+        steps.push({ do: 'context', tokens: Number(context) * units[unit!.toLowerCase()]! });
+        break;
+      case 'write':
+        steps.push({ do: 'write', file: file! });
+        break;
+      default:
+        steps.push({ do: 'commit', message: message ?? 'Work of the fake agent' });
+    }
+  }
+  return steps;
+}
+
+/** What it says at the end of a turn in which it was told to say nothing else. */
+export function answerTo(prompt: string): string {
+  const line = prompt.trim().split('\n')[0]!.slice(0, 100);
+  return `Done: ${line}`;
+}
+
+export interface Options {
+  isPrint: boolean;
+  isJson: boolean;
+  sessionId: string | undefined;
+  resume: string | undefined;
+  model: string;
+  prompt: string | undefined;
+}
+
+const flagsWithValue = new Set(['--output-format', '--permission-mode', '--add-dir']);
+
+/** Takes the arguments that claude takes, as far as they matter here. */
+export function optionsOf(args: readonly string[]): Options {
+  const options: Options = {
+    isPrint: false,
+    isJson: false,
+    sessionId: undefined,
+    resume: undefined,
+    model: 'claude-sonnet-4-5',
+    prompt: undefined,
+  };
+  const words: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at]!;
+    if (arg === '-p' || arg === '--print') options.isPrint = true;
+    else if (arg === '--session-id') options.sessionId = args[++at];
+    else if (arg === '--resume') options.resume = args[++at];
+    else if (arg === '--model') options.model = args[++at] ?? options.model;
+    else if (flagsWithValue.has(arg)) {
+      at++;
+      if (args[at] === 'stream-json') options.isJson = true;
+    } else if (arg === '--') words.push(...args.slice(at + 1));
+    else if (!arg.startsWith('-')) words.push(arg);
+    if (arg === '--') break;
+  }
+  if (words.length > 0) options.prompt = words.join(' ');
+  return options;
+}

@@ -1,0 +1,104 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { answerTo, stepsOf, type Step } from './script.js';
+import type { Transcript } from './transcript.js';
+
+/** What a turn needs of whoever shows it. */
+export interface TurnFace {
+  say(text: string): void;
+  /** A message of the model, for those who report in JSON. */
+  message(message: object): void;
+  /** Resolves with whether it may; rejects when the turn is interrupted. */
+  ask(question: string): Promise<boolean>;
+}
+
+export interface TurnParts {
+  transcript: Transcript;
+  face: TurnFace;
+  cwd: string;
+  signal: AbortSignal;
+}
+
+export type TurnEnd =
+  | { kind: 'answered'; text: string }
+  | { kind: 'limited'; text: string; resetsInMs: number }
+  | { kind: 'crashed'; code: number }
+  | { kind: 'interrupted' };
+
+/** Works on one prompt. */
+export async function runTurn(parts: TurnParts, prompt: string): Promise<TurnEnd> {
+  const { transcript, face, signal } = parts;
+  transcript.told(prompt);
+  let text: string | undefined;
+  try {
+    // Even the shortest turn is seen.
+    await pause(150, undefined, { signal });
+    for (const step of stepsOf(prompt)) {
+      const end = await runStep(parts, step);
+      if (typeof end === 'object') return end;
+      text = end ?? text;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    transcript.interrupted();
+    return { kind: 'interrupted' };
+  }
+  const answer = text ?? answerTo(prompt);
+  face.message(transcript.said(answer));
+  face.say(answer);
+  return { kind: 'answered', text: answer };
+}
+
+/** Answers how the turn ends, if it does; or what is to be said at its end. */
+async function runStep(
+  { transcript, face, cwd, signal }: TurnParts,
+  step: Step,
+): Promise<TurnEnd | string | undefined> {
+  switch (step.do) {
+    case 'sleep':
+      await pause(step.ms, undefined, { signal });
+      return undefined;
+    case 'wait':
+      while (!existsSync(resolve(cwd, step.file))) await pause(50, undefined, { signal });
+      return undefined;
+    case 'ask': {
+      face.message(transcript.usedTool('Bash', { command: 'make test' }));
+      const isAllowed = await face.ask(step.question);
+      transcript.toolAnswered(isAllowed ? 'ok' : 'The user does not want this.');
+      return isAllowed ? undefined : 'Then I leave it.';
+    }
+    case 'limit': {
+      const text = `You've hit your session limit - resets in ${step.minutes} minutes`;
+      transcript.refused(text);
+      return { kind: 'limited', text, resetsInMs: step.minutes * 60_000 };
+    }
+    case 'crash':
+      if (step.unless !== undefined && existsSync(resolve(cwd, step.unless))) return undefined;
+      return { kind: 'crashed', code: step.code };
+    case 'context':
+      transcript.context = step.tokens;
+      return undefined;
+    case 'write': {
+      const file = resolve(cwd, step.file);
+      face.message(transcript.usedTool('Write', { file_path: file }));
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, 'Written by the fake agent.\n');
+      transcript.toolAnswered('ok');
+      return undefined;
+    }
+    case 'commit':
+      commit(cwd, step.message);
+      return undefined;
+    case 'say':
+      return step.text;
+  }
+}
+
+function commit(cwd: string, message: string): void {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd, stdio: 'ignore' });
+  git('add', '--all');
+  const who = ['-c', 'user.name=Fake Agent', '-c', 'user.email=fake@agent.invalid'];
+  git(...who, 'commit', '--allow-empty', '--message', message);
+}

@@ -1,0 +1,199 @@
+import type { Timer } from '@millrace/kit/clock';
+import { messageOf, Refusal } from '@millrace/kit/errors';
+import { humanCount, parseTimestamp } from '@millrace/kit/units';
+import type { World } from '@millrace/kit/world';
+import {
+  guardStep,
+  guardWakesAt,
+  isForced,
+  type GuardAction,
+  type GuardRules,
+  type Observation,
+} from '../core/guard.js';
+import type { AlertSink } from '../notify/index.js';
+import type { SavingsRecorder } from '../savings/recorder.js';
+import type { Session, SessionChange, Sessions } from '../sessions/port.js';
+import { compactCommand } from './compact-commands.js';
+import type { GuardStore } from './guard-store.js';
+
+export interface GuardParts extends Pick<World, 'clock' | 'log'> {
+  sessions: Pick<Sessions, 'list' | 'find' | 'onChange' | 'send' | 'interrupt'>;
+  store: GuardStore;
+  alerts: AlertSink;
+  /** Undefined when the setting `savings` is off. */
+  recorder: Pick<SavingsRecorder, 'recordCompaction'> | undefined;
+  rules: GuardRules;
+  /** tokens.force_compact */
+  forceCompact: boolean;
+  /** tokens.compact_resume_prompt; nothing is sent when it is empty. */
+  resumePrompt: string;
+}
+
+/** Watches how large the contexts of agents are, and does what `core/guard.ts` decides. */
+export class ContextGuard {
+  readonly #parts: GuardParts;
+  /** What was heard of each agent and not yet looked at. One is looked at after the other. */
+  readonly #heard = new Map<string, (Session | undefined)[]>();
+  readonly #work = new Map<string, Promise<void>>();
+  readonly #timers = new Map<string, Timer>();
+  #stopListening: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(parts: GuardParts) {
+    this.#parts = parts;
+  }
+
+  /** Listens, and looks at every agent as it is now. */
+  async start(): Promise<void> {
+    const { sessions, store } = this.#parts;
+    this.#stopListening = sessions.onChange(({ before, after }: SessionChange) =>
+      this.#hear((after ?? before)!.id, after),
+    );
+    const there = await sessions.list();
+    for (const session of there) this.#hear(session.id, session);
+    const ids = new Set(there.map(({ id }) => id));
+    for (const id of store.agents) if (!ids.has(id)) this.#hear(id, undefined);
+  }
+
+  /** Ends between two steps: what was begun is taken up by the next daemon. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopListening?.();
+    for (const timer of this.#timers.values()) timer.cancel();
+    this.#timers.clear();
+    await this.settled();
+  }
+
+  /** Resolves when all that was heard has been looked at. */
+  async settled(): Promise<void> {
+    while (this.#work.size > 0) await Promise.all(this.#work.values());
+  }
+
+  #hear(id: string, session: Session | undefined): void {
+    if (this.#isClosed) return;
+    const heard = this.#heard.get(id);
+    if (heard) return void heard.push(session);
+    this.#heard.set(id, [session]);
+    const work = this.#lookAtAll(id).finally(() => {
+      if (this.#work.get(id) === work) this.#work.delete(id);
+    });
+    this.#work.set(id, work);
+  }
+
+  async #lookAtAll(id: string): Promise<void> {
+    const heard = this.#heard.get(id)!;
+    while (heard.length > 0 && !this.#isClosed) {
+      const session = heard.shift();
+      try {
+        if (session) await this.#lookAt(session, heard.length === 0);
+        else await this.#forget(id);
+      } catch (error) {
+        this.#parts.log.error({ err: error, agent: id }, `the guard failed: ${messageOf(error)}`);
+      }
+    }
+    this.#heard.delete(id);
+  }
+
+  async #lookAt(session: Session, isLatest: boolean): Promise<void> {
+    const { store, clock, rules } = this.#parts;
+    const { id } = session;
+    const before = store.of(id);
+    const { state, actions } = guardStep(before, this.#seen(session, isLatest), rules);
+    // Told before it is written down: the inbox knows each crossing by its number and takes it
+    // once. Acted upon after that: after a crash nothing is sent twice.
+    for (const action of actions) if (action.kind === 'alert') await this.#alert(session, action);
+    await store.put(id, state);
+    for (const action of actions) await this.#act(session, action);
+    this.#timers.get(id)?.cancel();
+    this.#timers.delete(id);
+    const wakesAt = guardWakesAt(state);
+    if (wakesAt === undefined || wakesAt <= clock.now() || this.#isClosed) return;
+    this.#timers.set(
+      id,
+      clock.after(wakesAt - clock.now(), () => this.#lookAgain(id)),
+    );
+  }
+
+  #lookAgain(id: string): void {
+    this.#timers.delete(id);
+    this.#parts.sessions.find(id).then(
+      (session) => this.#hear(id, session),
+      (error: unknown) =>
+        this.#parts.log.error({ err: error, agent: id }, `the guard failed: ${messageOf(error)}`),
+    );
+  }
+
+  async #isGone(id: string): Promise<boolean> {
+    const session = await this.#parts.sessions.find(id);
+    return session === undefined || ['done', 'errored', 'orphaned'].includes(session.status);
+  }
+
+  async #forget(id: string): Promise<void> {
+    this.#timers.get(id)?.cancel();
+    this.#timers.delete(id);
+    await this.#parts.store.forget(id);
+  }
+
+  #seen(session: Session, isLatest: boolean): Observation {
+    return {
+      now: this.#parts.clock.now(),
+      status: session.status,
+      statusSince: parseTimestamp(session.status_since),
+      tokens: session.context_tokens,
+      canSteer: session.driver === 'tmux' && compactCommand(session.backend) !== null,
+      force: isForced(session.force_compact, this.#parts.forceCompact),
+      isLatest,
+    };
+  }
+
+  async #alert(
+    { id, name, context_tokens: tokens }: Session,
+    { level, crossing }: Extract<GuardAction, { kind: 'alert' }>,
+  ): Promise<void> {
+    const { alerts, rules } = this.#parts;
+    const threshold = level === 'critical' ? rules.critical : rules.warn;
+    await alerts.raise(
+      {
+        kind: level === 'critical' ? 'context_critical' : 'context_warning',
+        severity: level,
+        title: `The context of ${name} is ${level === 'critical' ? 'critical' : 'large'}`,
+        body: `It holds ${humanCount(tokens ?? 0)} tokens; the limit is ${humanCount(threshold)}.`,
+        agentId: id,
+      },
+      { topic: `context_${level}`, value: String(crossing) },
+    );
+  }
+
+  async #act(session: Session, action: GuardAction): Promise<void> {
+    const { sessions, resumePrompt, recorder, log } = this.#parts;
+    const { id, repo, backend } = session;
+    try {
+      switch (action.kind) {
+        case 'alert':
+          return;
+        case 'interrupt':
+          log.info({ agent: id }, 'a busy agent with a critical context is interrupted');
+          return await sessions.interrupt(id);
+        case 'abandon':
+          return log.warn({ agent: id }, 'the interrupt did not take: it compacts when it is idle');
+        case 'compact':
+          log.info({ agent: id }, 'an agent with a critical context is told to compact');
+          return void (await sessions.send(id, compactCommand(backend)!));
+        case 'resume':
+          if (resumePrompt.trim() === '') return;
+          return void (await sessions.send(id, resumePrompt));
+        case 'saved': {
+          const { tokensBefore, tokensAfter } = action;
+          await recorder?.recordCompaction({ agentId: id, repo, tokensBefore, tokensAfter });
+        }
+      }
+    } catch (error) {
+      // One thing that fails keeps no other from being done. Whether it took shows in what is
+      // heard of the agent next.
+      const fields = { err: error, agent: id, action: action.kind };
+      if (error instanceof Refusal) log.warn(fields, `the guard was refused: ${error.detail}`);
+      else if (await this.#isGone(id)) log.info(fields, 'an agent ended while it was guarded');
+      else log.error(fields, `the guard failed: ${messageOf(error)}`);
+    }
+  }
+}

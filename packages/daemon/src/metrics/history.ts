@@ -1,0 +1,111 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { CommitTarget, Database, RowReader, RowWriter } from '@millrace/db';
+import { foldOf, joined, sampleOf, type Fold } from './fold.js';
+import type { Sample } from './sampler.js';
+import { oldestKept, stepFor, stretchesOf, tiers, type Stretch, type Tier } from './tiers.js';
+
+type MetricsHistory = DaemonSchema<'MetricsHistory'>;
+type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;
+
+const latestKey = 'latest';
+const mostForgottenAtOnce = 100;
+
+/**
+ * The recorded samples, on disk. The newest is a record, so that those who watch hear of it; the
+ * others are rows beside the records, each tier's by the time that its stretch begins.
+ */
+export class History {
+  private constructor(
+    private readonly database: Database,
+    private readonly latest: Kept,
+  ) {}
+
+  static async open(database: Database): Promise<History> {
+    return new History(database, await database.core.ensureCollection('metrics'));
+  }
+
+  async add(sample: Sample): Promise<void> {
+    const at = Date.parse(sample.taken_at);
+    const fold = foldOf(sample);
+    await this.database.transact((target) => {
+      this.#putLatest(target, sample);
+      const { rows } = target;
+      for (const tier of tiers) {
+        const key = rowKey(tier, Math.floor(at / tier.widthMs) * tier.widthMs);
+        const there = rows.get(key);
+        rows.put(key, encode(joined(there && decode(there), fold)));
+        forget(rows, tier, at - tier.keepMs);
+      }
+    });
+  }
+
+  #putLatest(target: CommitTarget, sample: Sample): void {
+    const there = target.byKey(this.latest, latestKey);
+    const document = target.encode(sample);
+    const fields = { key: latestKey, expiresAt: 0 };
+    target.store(this.latest, there?.id ?? target.newId(), there, document, fields);
+  }
+
+  /** Averages over each step from `since` to `now`, the oldest first. */
+  async read(since: number, askedStepMs: number | undefined, now: number): Promise<MetricsHistory> {
+    const from = Math.max(since, oldestKept(now));
+    const stepMs = stepFor(askedStepMs, from, now);
+    const folds = new Map<number, Fold>();
+    for (const piece of stretchesOf(from, now + 1, stepMs, now).flatMap((each) => [
+      ...piecesOf(each),
+    ])) {
+      this.database.readRows((rows) => {
+        for (const { at, fold } of foldsIn(rows, piece)) {
+          const step = Math.floor(at / stepMs) * stepMs;
+          folds.set(step, joined(folds.get(step), fold));
+        }
+      });
+      // Weeks are many rows: others have their turn in between.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const samples = [...folds].map(([step, fold]) => sampleOf(fold, Math.max(step, from)));
+    return { samples, step_s: Math.round(stepMs / 1000) };
+  }
+}
+
+const mostRowsAtOnce = 500;
+
+function* piecesOf({ tier, from, to }: Stretch): Generator<Stretch> {
+  const longest = tier.widthMs * mostRowsAtOnce;
+  for (let at = from; at < to; at += longest)
+    yield { tier, from: at, to: Math.min(to, at + longest) };
+}
+
+function* foldsIn(rows: RowReader, { tier, from, to }: Stretch) {
+  const range = { start: rowKey(tier, from), end: rowKey(tier, to) };
+  for (const { key, value } of rows.range(range)) {
+    yield { at: key.readUIntBE(prefixBytes, 6), fold: decode(value) };
+  }
+}
+
+function forget(rows: RowWriter, tier: Tier, before: number): void {
+  const range = {
+    start: rowKey(tier, 0),
+    end: rowKey(tier, Math.max(0, before)),
+    limit: mostForgottenAtOnce,
+  };
+  const old = [...rows.range(range)];
+  for (const { key } of old) rows.remove(key);
+}
+
+const prefixBytes = 9;
+
+function rowKey({ letter }: Tier, at: number): Buffer {
+  const key = Buffer.alloc(prefixBytes + 6);
+  key.write(`metrics:${letter}`, 'latin1');
+  key.writeUIntBE(at, prefixBytes, 6);
+  return key;
+}
+
+function encode(fold: Fold): Buffer {
+  return Buffer.from(JSON.stringify(fold));
+}
+
+function decode(bytes: Buffer): Fold {
+  return JSON.parse(bytes.toString()) as Fold;
+}

@@ -1,0 +1,47 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Clock } from '@millrace/kit/clock';
+import { hundredths } from './machine.js';
+
+/** Each look wakes the process up, so there are few: they run without any JavaScript. */
+const everyMs = 200;
+const windowMs = 15_000;
+/** Fewer looks than this tell nothing yet. */
+const fewest = 10;
+
+type Histogram = Pick<
+  ReturnType<typeof monitorEventLoopDelay>,
+  'count' | 'percentile' | 'reset' | 'enable' | 'disable'
+>;
+
+/** How long events wait for their turn: the 99th percentile of about the last 15 seconds. */
+export class LoopDelay {
+  readonly #histogram: Histogram;
+  #since: number;
+  #last: number | null = null;
+
+  constructor(
+    private readonly clock: Clock,
+    histogram: Histogram = monitorEventLoopDelay({ resolution: everyMs }),
+  ) {
+    this.#histogram = histogram;
+    this.#since = clock.monotonic();
+    histogram.enable();
+  }
+
+  p99Ms(): number | null {
+    if (this.#histogram.count < fewest) return this.#last;
+    // What is measured is the time from one look to the next.
+    const value = hundredths(Math.max(0, this.#histogram.percentile(99) / 1e6 - everyMs));
+    const now = this.clock.monotonic();
+    if (now - this.#since >= windowMs) {
+      this.#since = now;
+      this.#last = value;
+      this.#histogram.reset();
+    }
+    return value;
+  }
+
+  close(): void {
+    this.#histogram.disable();
+  }
+}

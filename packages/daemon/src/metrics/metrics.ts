@@ -1,0 +1,87 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { Database } from '@millrace/db';
+import type { Timer } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+import { parseSince } from '../savings/since.js';
+import { History } from './history.js';
+import { Sampler, type Sample, type SamplerParts } from './sampler.js';
+import { parseStep } from './step.js';
+
+export interface MetricsParts extends SamplerParts {
+  database: Database;
+  /** The setting `metrics`. */
+  isRecording: boolean;
+}
+
+export interface HistoryQuery {
+  since?: string | undefined;
+  step?: string | undefined;
+}
+
+const everyMs = 15_000;
+/** Samples are taken a little after a step begins, so that a timer's few milliseconds never tell. */
+const offsetMs = 500;
+const usualSince = '24h';
+
+/** What the machine, the agents and the daemon use: now, and as far as it was recorded. */
+export class Metrics {
+  readonly #sampler: Sampler;
+  #timer: Timer | undefined;
+  #recording: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  private constructor(
+    private readonly parts: MetricsParts,
+    private readonly records: History,
+  ) {
+    this.#sampler = new Sampler(parts);
+  }
+
+  static async open(parts: MetricsParts): Promise<Metrics> {
+    return new Metrics(parts, await History.open(parts.database));
+  }
+
+  /** Records from now on, when that is wanted. */
+  start(): void {
+    if (this.parts.isRecording) this.#record();
+  }
+
+  read(): Promise<Sample> {
+    return this.#sampler.read();
+  }
+
+  async history(asked: HistoryQuery): Promise<DaemonSchema<'MetricsHistory'>> {
+    const now = this.parts.clock.now();
+    const since = parseSince(asked.since ?? usualSince, now);
+    return this.records.read(since, parseStep(asked.step), now);
+  }
+
+  /** Ends the recording; what is on its way to the disk gets there. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    await this.#recording;
+    this.parts.letGo();
+  }
+
+  #record(): void {
+    this.#recording = this.#recordOnce().finally(() => {
+      if (this.#isClosed) return;
+      const { clock } = this.parts;
+      const delayMs = everyMs + offsetMs - (clock.now() % everyMs);
+      this.#timer = clock.after(delayMs, () => this.#record());
+    });
+  }
+
+  /** A sample that cannot be taken or kept is missing in the history, and that is all. */
+  async #recordOnce(): Promise<void> {
+    try {
+      const sample = await this.#sampler.read();
+      if (!this.#isClosed) await this.records.add(sample);
+    } catch (error) {
+      if (this.#isClosed) return;
+      const why = `no metrics were recorded this time: ${messageOf(error)}`;
+      this.parts.log.error({ err: error }, why);
+    }
+  }
+}

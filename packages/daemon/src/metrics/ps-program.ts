@@ -1,0 +1,56 @@
+import type { Clock } from '@millrace/kit/clock';
+import { runProgram } from '../think/program.js';
+import type { ProcessReader, ProcessRow } from './processes.js';
+
+export interface PsOptions {
+  clock: Clock;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** The program, where it is not the system's own. */
+  file?: string;
+}
+
+const timeoutMs = 10_000;
+const columns = 'pid=,ppid=,pgid=,rss=,time=';
+
+/** Asks `ps` for the processes, where there is no /proc: on macOS. */
+export function psReader({ clock, environment, file = '/bin/ps' }: PsOptions): ProcessReader {
+  return async () => {
+    const end = await runProgram({
+      file,
+      args: ['-axo', columns],
+      input: '',
+      cwd: '/',
+      environment: { ...environment, LC_ALL: 'C' },
+      timeoutMs,
+      signal: new AbortController().signal,
+      clock,
+    });
+    if (end.kind !== 'exited' || end.code !== 0) {
+      throw new Error(`${file} did not list the processes (${end.kind})`);
+    }
+    return end.stdout.split('\n').flatMap((line) => parsePsLine(line) ?? []);
+  };
+}
+
+/** `  501   1   501   10240   1:02.50`: the size is in KiB. A group stands for a session here. */
+export function parsePsLine(line: string): ProcessRow | undefined {
+  const [pid, parent, session, rss, time, ...rest] = line.trim().split(/\s+/);
+  const cpuMs = parseCpuTime(time ?? '');
+  if (cpuMs === undefined || rest.length > 0) return undefined;
+  const row = {
+    pid: Number(pid),
+    parent: Number(parent),
+    session: Number(session),
+    cpuMs,
+    rss: Number(rss) * 1024,
+  };
+  return Object.values(row).every(Number.isFinite) ? row : undefined;
+}
+
+/** `1:02.50` on macOS, `01:02:03` or `2-01:02:03` elsewhere. */
+function parseCpuTime(text: string): number | undefined {
+  const match = /^(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+(?:\.\d+)?)$/.exec(text);
+  if (!match) return undefined;
+  const [days, hours, minutes, seconds] = match.slice(1).map((part) => Number(part ?? 0));
+  return Math.round((((days! * 24 + hours!) * 60 + minutes!) * 60 + seconds!) * 1000);
+}

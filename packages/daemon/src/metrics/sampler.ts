@@ -1,0 +1,163 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { Clock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+import { formatTimestamp } from '@millrace/kit/units';
+import { SharedRuns } from '../registry/shared-runs.js';
+import type { Session, Sessions } from '../sessions/port.js';
+import { cpuPercent, hundredths, type CpuTimes } from './machine.js';
+import { treesOf, type ProcessReader, type TreeUse } from './processes.js';
+
+export type Sample = DaemonSchema<'Metrics'>;
+type AgentMetrics = DaemonSchema<'AgentMetrics'>;
+
+/** What the sampler looks at. */
+export interface Instruments {
+  cpuTimes(): CpuTimes;
+  memoryAndLoad(): Omit<Sample['system'], 'cpu_pct'>;
+  processes: ProcessReader;
+  daemonRss(): number;
+  loopP99Ms(): number | null;
+  /** Nobody will look any more. */
+  letGo(): void;
+}
+
+export interface SamplerParts extends Instruments {
+  clock: Clock;
+  log: Log;
+  sessions: Pick<Sessions, 'list'>;
+}
+
+/** What can only be told as the difference of two looks. */
+interface Reading {
+  at: number;
+  cpu: CpuTimes;
+  /** By the process id of the agent. */
+  trees: Map<number, TreeUse>;
+}
+
+/** Shares of a shorter time are noise, for the system counts in hundredths of a second. */
+const shortestMs = 200;
+/** Shares of a longer time are history. */
+const longestMs = 60_000;
+/** Whoever asks again within this time is told the same. */
+const freshMs = 500;
+
+/** Tells what the machine, the agents and the daemon use at this moment. */
+export class Sampler {
+  readonly #parts: SamplerParts;
+  readonly #startedAt: number;
+  readonly #takes: SharedRuns<Sample>;
+  #reading: Reading | undefined;
+  #latest: { at: number; sample: Sample } | undefined;
+  #isBlind = false;
+
+  constructor(parts: SamplerParts) {
+    this.#parts = parts;
+    this.#startedAt = parts.clock.monotonic();
+    this.#takes = new SharedRuns(() => this.#take());
+  }
+
+  /** The figures of now, or of a moment ago. */
+  async read(): Promise<Sample> {
+    return this.#fresh() ?? this.#takes.run();
+  }
+
+  #fresh(): Sample | undefined {
+    const { clock } = this.#parts;
+    const isFresh = this.#latest && clock.monotonic() - this.#latest.at < freshMs;
+    return isFresh ? this.#latest?.sample : undefined;
+  }
+
+  async #take(): Promise<Sample> {
+    // Whoever asked while the last one was taken is content with it.
+    const fresh = this.#fresh();
+    if (fresh) return fresh;
+    const { clock } = this.#parts;
+    const before = this.#before() ?? (await this.#first());
+    const live = (await this.#parts.sessions.list()).filter(isLive);
+    const after = await this.#look(live);
+    const sample = this.#sampleOf(live, before, after);
+    this.#latest = { at: clock.monotonic(), sample };
+    return sample;
+  }
+
+  /** The last look, if it was neither just now nor long ago. */
+  #before(): Reading | undefined {
+    const agoMs = this.#reading ? this.#parts.clock.monotonic() - this.#reading.at : 0;
+    return agoMs >= shortestMs && agoMs <= longestMs ? this.#reading : undefined;
+  }
+
+  async #first(): Promise<Reading> {
+    const reading = await this.#look((await this.#parts.sessions.list()).filter(isLive));
+    await this.#parts.clock.sleep(shortestMs);
+    return reading;
+  }
+
+  async #look(live: readonly Session[]): Promise<Reading> {
+    const { clock, cpuTimes } = this.#parts;
+    const pids = live.flatMap(({ pid }) => pid ?? []);
+    // Nobody's processes are looked at when nobody is there.
+    const trees = pids.length === 0 ? new Map<number, TreeUse>() : await this.#trees(pids);
+    this.#reading = { at: clock.monotonic(), cpu: cpuTimes(), trees };
+    return this.#reading;
+  }
+
+  async #trees(pids: readonly number[]): Promise<Map<number, TreeUse>> {
+    try {
+      const trees = treesOf(await this.#parts.processes(), pids);
+      this.#isBlind = false;
+      return trees;
+    } catch (error) {
+      if (!this.#isBlind) {
+        const why = `the processes of the agents cannot be looked at: ${messageOf(error)}`;
+        this.#parts.log.warn({ err: error }, why);
+      }
+      this.#isBlind = true;
+      return new Map();
+    }
+  }
+
+  #sampleOf(live: readonly Session[], before: Reading, after: Reading): Sample {
+    const { clock, memoryAndLoad, daemonRss, loopP99Ms } = this.#parts;
+    const cpu_pct = cpuPercent(before.cpu, after.cpu);
+    return {
+      taken_at: formatTimestamp(clock.now()),
+      system: { cpu_pct, ...memoryAndLoad() },
+      agents: live.map((session) => agentOf(session, before, after)).toSorted(byId),
+      daemon: {
+        rss: daemonRss(),
+        event_loop_p99_ms: loopP99Ms(),
+        uptime_s: hundredths((clock.monotonic() - this.#startedAt) / 1000),
+      },
+    };
+  }
+}
+
+const ended: ReadonlySet<string> = new Set(['done', 'errored', 'orphaned']);
+
+/** A rate-limited agent may have ended, too: then it has an exit code. */
+function isLive({ status, exit_code: exitCode }: Session): boolean {
+  return !ended.has(status) && exitCode === null;
+}
+
+function agentOf({ id, pid, context_tokens }: Session, from: Reading, to: Reading): AgentMetrics {
+  const [before, after] = [from, to].map(({ trees }) =>
+    pid === null ? undefined : trees.get(pid),
+  );
+  const wallMs = to.at - from.at;
+  const isMeasured = before && after && wallMs > 0;
+  return {
+    id,
+    // What a child used is lost where nobody waited for its end: then there is less than before.
+    cpu_pct: isMeasured
+      ? hundredths((Math.max(0, after.cpuMs - before.cpuMs) / wallMs) * 100)
+      : null,
+    rss: after?.rss ?? null,
+    context_tokens,
+  };
+}
+
+function byId(one: { id: string }, other: { id: string }): number {
+  return one.id < other.id ? -1 : Number(one.id > other.id);
+}

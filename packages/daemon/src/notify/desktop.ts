@@ -1,0 +1,96 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import { findProgram } from '../registry/search-path.js';
+import { runProgram } from '../think/program.js';
+import type { Alert } from './alert.js';
+
+export interface DesktopParts {
+  clock: Clock;
+  log: Log;
+  environment: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+  /** That of this machine unless told. */
+  platform?: NodeJS.Platform;
+}
+
+const limitMs = 5_000;
+/** More than these at once is no help to anybody; the inbox has them all. */
+const mostWaiting = 20;
+
+/** Notifications on the screen of this machine, one after the other. Whatever fails is logged. */
+export class Desktop {
+  readonly #parts: DesktopParts;
+  readonly #stop = new AbortController();
+  #waiting = 0;
+  #queue: Promise<void> = Promise.resolve();
+  #told = new Set<string>();
+
+  constructor(parts: DesktopParts) {
+    this.#parts = parts;
+  }
+
+  show(alert: Alert): void {
+    if (this.#waiting >= mostWaiting) return;
+    this.#waiting++;
+    this.#queue = this.#queue.then(async () => {
+      try {
+        if (!this.#stop.signal.aborted) await this.#run(alert);
+      } catch (error) {
+        this.#tell(`a desktop notification could not be shown: ${String(error)}`);
+      } finally {
+        this.#waiting--;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#queue;
+  }
+
+  async #run(alert: Alert): Promise<void> {
+    const { clock, environment, cwd, platform = process.platform } = this.#parts;
+    const { program, args } = platform === 'darwin' ? osascript(alert) : notifySend(alert);
+    const file = await findProgram(program, environment['PATH']);
+    if (file === undefined) {
+      return this.#tell(`there is no ${program} on the search path: no desktop notifications`);
+    }
+    const { signal } = this.#stop;
+    const run = { file, args, input: '', cwd, environment, timeoutMs: limitMs, signal, clock };
+    const end = await runProgram(run);
+    if (end.kind === 'aborted' || (end.kind === 'exited' && end.code === 0)) return;
+    if (end.kind === 'not_started') return this.#tell(`${program}: ${end.reason}`);
+    if (end.kind !== 'exited') return this.#tell(`${program} took longer than ${limitMs} ms`);
+    this.#tell(`${program} failed: ${end.stderr.trim().slice(0, 200) || `exit ${end.code}`}`);
+  }
+
+  /** Each reason once: a machine without a screen has the same one every time. */
+  #tell(reason: string): void {
+    if (this.#told.has(reason) || this.#told.size > 20) return;
+    this.#told.add(reason);
+    this.#parts.log.warn({}, reason);
+  }
+}
+
+const urgencies = { info: 'low', warning: 'normal', critical: 'critical' } as const;
+
+function notifySend({ severity, title, body }: Alert) {
+  const options = ['--app-name=Millrace', `--urgency=${urgencies[severity]}`];
+  // What looks like an option is none after the dashes, and the body is read as markup.
+  return { program: 'notify-send', args: [...options, '--', title, escaped(body)] };
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function osascript({ title, body }: Alert) {
+  const script = [
+    'on run argv',
+    'display notification (item 3 of argv) with title (item 1 of argv) subtitle (item 2 of argv)',
+    'end run',
+  ];
+  // The texts are arguments of the script and never part of it. The first word ends the options.
+  const lines = script.flatMap((line) => ['-e', line]);
+  return { program: 'osascript', args: [...lines, 'Millrace', title, body] };
+}

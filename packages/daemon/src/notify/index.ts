@@ -1,0 +1,91 @@
+import type { Database } from '@millrace/db';
+import { parseTarget, webhookPolicy, type Outbound } from '@millrace/kit/outbound';
+import type { Log } from '@millrace/kit/log';
+import type { World } from '@millrace/kit/world';
+import { webhookSecretFile } from '../server/data-files.js';
+import type { Sessions } from '../sessions/port.js';
+import { AlertStore } from './alert-store.js';
+import { Desktop } from './desktop.js';
+import { Notify } from './notify.js';
+import { SessionAlerts } from './session-alerts.js';
+import { webhookKey } from './webhook-secret.js';
+import { Webhook } from './webhook.js';
+
+export type { AlertSink } from './alert.js';
+export type { Notify } from './notify.js';
+
+export interface NotifySettings {
+  enabled: boolean;
+  webhook_enabled: boolean;
+  webhook_url: string;
+  webhook_secret?: string | undefined;
+  /** Milliseconds. */
+  stuck_after: number;
+}
+
+export interface NotifyOptions extends World {
+  settings: NotifySettings;
+  database: Database;
+  dataDir: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Must refuse link-local addresses: `webhookGuard` of the kit does. */
+  outbound: Pick<Outbound, 'request'>;
+  sessions: Sessions;
+  platform?: NodeJS.Platform;
+}
+
+export interface OpenNotify {
+  notify: Notify;
+  close(): Promise<void>;
+}
+
+/** Opens the inbox, takes up the outbox, and watches the sessions. */
+export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
+  const { settings, database, dataDir, sessions, outbound, clock, random, log } = options;
+  const world = { clock, random, log };
+  const store = await AlertStore.open(database);
+  const key = webhookKey(settings.webhook_secret, { file: webhookSecretFile(dataDir), random });
+  const url = urlToCall(settings, log);
+  const webhook = url && new Webhook({ url, key, store, outbound, ...world });
+  const { environment, platform } = options;
+  const desktop = settings.enabled
+    ? new Desktop({ clock, log, environment, cwd: dataDir, ...(platform && { platform }) })
+    : undefined;
+  const notify = new Notify({ ...world, store, sessions, desktop, webhook: webhook || undefined });
+  const alerts = new SessionAlerts({
+    clock,
+    log,
+    sessions,
+    alerts: notify,
+    forget: (agentId) => store.forget(agentId),
+    stuckAfterMs: settings.stuck_after,
+  });
+  const close = async () => {
+    await alerts.close();
+    await Promise.all([webhook && webhook.close(), desktop?.close()]);
+  };
+  try {
+    if (webhook) await webhook.start();
+    await alerts.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { notify, close };
+}
+
+/** Undefined when alerts go to no webhook. What can never work is said at once. */
+function urlToCall({ webhook_enabled, webhook_url }: NotifySettings, log: Log) {
+  if (!webhook_enabled) return undefined;
+  if (webhook_url === '') {
+    log.warn({}, 'notify.webhook_enabled is on but notify.webhook_url is empty: nothing is sent');
+    return undefined;
+  }
+  const parsed = parseTarget(webhook_url);
+  if (!parsed.ok) log.warn({}, `notify.webhook_url cannot be called: ${parsed.reason}`);
+  else if (parsed.target.isAddress) {
+    const objection = webhookPolicy.objection(parsed.target.host);
+    if (objection) log.warn({}, `notify.webhook_url cannot be called: ${objection}`);
+  }
+  return webhook_url;
+}

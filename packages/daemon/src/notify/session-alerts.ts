@@ -1,0 +1,129 @@
+import type { Timer } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+import { humanDuration, parseTimestamp } from '@millrace/kit/units';
+import type { World } from '@millrace/kit/world';
+import type { Session, SessionChange, Sessions } from '../sessions/port.js';
+import type { Alert, AlertSink } from './alert.js';
+
+export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
+  sessions: Pick<Sessions, 'list' | 'find' | 'onChange'>;
+  alerts: AlertSink;
+  /** Called when a session is gone. */
+  forget: (agentId: string) => Promise<void>;
+  /** How long an agent may be idle before that is an alert. */
+  stuckAfterMs: number;
+}
+
+/** Raises an alert when an agent needs somebody: once for each time that it comes to that. */
+export class SessionAlerts {
+  readonly #parts: SessionAlertsParts;
+  readonly #stuck = new Map<string, Timer>();
+  #stopListening: (() => void) | undefined;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(parts: SessionAlertsParts) {
+    this.#parts = parts;
+  }
+
+  /** Listens, and looks at what happened while nobody did. */
+  async start(): Promise<void> {
+    const { sessions } = this.#parts;
+    this.#stopListening = sessions.onChange((change) => this.#hear(change));
+    for (const after of await sessions.list()) this.#hear({ before: undefined, after });
+    await this.settled();
+  }
+
+  async close(): Promise<void> {
+    this.#stopListening?.();
+    for (const timer of this.#stuck.values()) timer.cancel();
+    this.#stuck.clear();
+    await this.settled();
+  }
+
+  /** Resolves when all that was heard has been told. */
+  settled(): Promise<void> {
+    return this.#work;
+  }
+
+  #hear({ before, after }: SessionChange): void {
+    if (!after) {
+      if (!before) return;
+      this.#awaitNothing(before.id);
+      this.#do(() => this.#parts.forget(before.id));
+      return;
+    }
+    if (before?.status === after.status && before.status_since === after.status_since) return;
+    this.#awaitNothing(after.id);
+    if (after.status === 'idle') this.#awaitStuck(after);
+    const alert = alertOf(after);
+    if (!alert) return;
+    const value = `${after.status} ${after.status_since}`;
+    this.#do(() => this.#parts.alerts.raise(alert, { topic: 'status', value }));
+  }
+
+  #awaitStuck({ id, status_since }: Session): void {
+    const { clock, stuckAfterMs } = this.#parts;
+    const leftMs = parseTimestamp(status_since) + stuckAfterMs - clock.now();
+    const timer = clock.after(Math.max(0, leftMs), () => {
+      this.#stuck.delete(id);
+      this.#do(() => this.#tellStuck(id, status_since));
+    });
+    this.#stuck.set(id, timer);
+  }
+
+  #awaitNothing(id: string): void {
+    this.#stuck.get(id)?.cancel();
+    this.#stuck.delete(id);
+  }
+
+  async #tellStuck(id: string, since: string): Promise<void> {
+    const session = await this.#parts.sessions.find(id);
+    if (session?.status !== 'idle' || session.status_since !== since) return;
+    const alert: Alert = {
+      kind: 'stuck_idle',
+      severity: 'warning',
+      title: `${session.name} has been idle for ${humanDuration(this.#parts.stuckAfterMs)}`,
+      body: 'Nothing happened since its last turn. Tell it what to do next, or stop it.',
+      agentId: id,
+    };
+    await this.#parts.alerts.raise(alert, { topic: 'stuck_idle', value: since });
+  }
+
+  #do(run: () => Promise<void>): void {
+    this.#work = this.#work.then(run).catch((error: unknown) => {
+      this.#parts.log.error({ err: error }, `an alert was not raised: ${messageOf(error)}`);
+    });
+  }
+}
+
+function alertOf(session: Session): Alert | undefined {
+  const { id: agentId, name, status, status_reason: reason, last_error: error } = session;
+  switch (status) {
+    case 'waiting_for_input':
+      return {
+        kind: status,
+        severity: 'warning',
+        title: `${name} waits for an answer`,
+        body: reason ?? '',
+        agentId,
+      };
+    case 'errored':
+      return {
+        kind: status,
+        severity: 'critical',
+        title: `${name} ended with an error`,
+        body: error ?? reason ?? '',
+        agentId,
+      };
+    case 'orphaned':
+      return {
+        kind: status,
+        severity: 'critical',
+        title: `${name} was lost`,
+        body: reason ?? error ?? 'It was gone when the daemon came back.',
+        agentId,
+      };
+    default:
+      return undefined;
+  }
+}

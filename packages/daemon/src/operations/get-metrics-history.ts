@@ -1,0 +1,11 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { HistoryQuery } from '../metrics/metrics.js';
+import type { DaemonContext } from './context.js';
+
+/** What was recorded, averaged over steps, the oldest first. */
+export function getMetricsHistory(
+  { metrics }: Pick<DaemonContext, 'metrics'>,
+  asked: HistoryQuery,
+): Promise<DaemonSchema<'MetricsHistory'>> {
+  return metrics.history(asked);
+}

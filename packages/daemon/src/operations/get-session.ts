@@ -1,0 +1,16 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { fail } from '../core/refusals.js';
+import type { DaemonContext } from './context.js';
+
+/** One session. */
+export async function getSession(
+  { sessions }: Pick<DaemonContext, 'sessions'>,
+  id: string,
+): Promise<DaemonSchema<'Session'>> {
+  const session = await sessions.find(id);
+  if (session) return session;
+  throw fail(
+    'SESSION_NOT_FOUND',
+    `There is no session "${id.slice(0, 64)}": GET /api/v1/sessions lists them.`,
+  );
+}

@@ -1,0 +1,10 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { Notify } from '../notify/index.js';
+
+/** Marks a note as read; one that is read stays as it is. */
+export function markNoteRead(
+  { notify }: { notify: Pick<Notify, 'markRead'> },
+  id: string,
+): Promise<DaemonSchema<'InboxNote'>> {
+  return notify.markRead(id);
+}

@@ -1,0 +1,10 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { DaemonContext } from './context.js';
+
+/** Ends the agent's process; the session stays. */
+export function stopSession(
+  { sessions }: Pick<DaemonContext, 'sessions'>,
+  id: string,
+): Promise<DaemonSchema<'Session'>> {
+  return sessions.stop(id);
+}

@@ -1,0 +1,66 @@
+import { PathRouter } from '@millrace/kit/http';
+
+/** Who may make a call: anyone, holders of the full token, or anyone who asks for a trial run. */
+export type Needs = 'reading' | 'writing' | 'writing unless dry_run';
+
+type Method = 'GET' | 'POST' | 'DELETE';
+type Rule = readonly [method: Method, template: string, needs: Needs];
+
+/**
+ * What the daemon passes on. Everything that the pages need and nothing that hands out or takes
+ * away rights: a path that is not here does not exist.
+ */
+export class Allowlist {
+  readonly #router = new PathRouter<Map<string, Needs>>();
+
+  constructor(rules: readonly Rule[]) {
+    const byTemplate = new Map<string, Map<string, Needs>>();
+    for (const [method, template, needs] of rules) {
+      let methods = byTemplate.get(template);
+      if (!methods) {
+        byTemplate.set(template, (methods = new Map()));
+        this.#router.add(template, methods);
+      }
+      methods.set(method, needs);
+    }
+  }
+
+  /** What the call needs; undefined when it is not passed on. `path` is as it was sent. */
+  find(method: string, path: string): Needs | undefined {
+    const match = this.#router.find(path);
+    if (!match) return undefined;
+    // A server in between may take such a name for a step to another place.
+    const names = Object.values(match.params);
+    if (names.some((name) => name === '.' || name === '..')) return undefined;
+    return match.leaf.get(method);
+  }
+}
+
+export const queueAllowlist = new Allowlist([
+  ['GET', '/readyz', 'reading'],
+  ['GET', '/v1/admin/queues', 'reading'],
+  ['GET', '/v1/admin/queues/{queue}/config', 'reading'],
+  ['GET', '/v1/queues/{queue}/stats', 'reading'],
+  ['GET', '/v1/queues/{queue}/dlq', 'reading'],
+  ['GET', '/v1/queues/{queue}/dlq:groups', 'reading'],
+  ['GET', '/v1/tasks/{id}', 'reading'],
+  ['POST', '/v1/queues/{queue}/tasks', 'writing'],
+  ['POST', '/v1/queues/{queue}/dlq:redrive', 'writing unless dry_run'],
+  ['POST', '/v1/queues/{queue}/dlq:purge', 'writing unless dry_run'],
+  ['POST', '/v1/admin/queues/{queue}:pause', 'writing'],
+  ['POST', '/v1/admin/queues/{queue}:resume', 'writing'],
+  ['POST', '/v1/admin/queues/{queue}:test', 'writing'],
+]);
+
+export const databaseAllowlist = new Allowlist([
+  ['GET', '/v1/admin/replication', 'reading'],
+  ['GET', '/v1/{collection}/records/{id}', 'reading'],
+  ['GET', '/v1/{collection}/keys/{key}', 'reading'],
+  ['POST', '/v1/{collection}/records', 'writing'],
+  ['POST', '/v1/{collection}/keys', 'writing'],
+  ['POST', '/v1/{collection}/records:find', 'reading'],
+  ['POST', '/v1/{collection}/records:aggregate', 'reading'],
+  ['POST', '/v1/{collection}/records:watch', 'reading'],
+  ['POST', '/v1/{collection}/records/{id}:updateIfRev', 'writing'],
+  ['DELETE', '/v1/{collection}/records/{id}', 'writing'],
+]);

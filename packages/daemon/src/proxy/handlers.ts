@@ -1,0 +1,98 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import { takenOver, type Call, type Handlers } from '@millrace/kit/http';
+import { fail } from '../core/refusals.js';
+import type { Caller } from '../server/access/gate.js';
+import type { ServedOperations } from '../server/served-operations.js';
+import type { Needs } from './allowlist.js';
+import { relay } from './relay.js';
+import type { Upstream, Upstreams } from './upstream.js';
+
+type ProxyHandlers = Pick<
+  Handlers<ServedOperations, Caller>,
+  'readQueueServer' | 'callQueueServer' | 'readDatabase' | 'callDatabase' | 'deleteFromDatabase'
+>;
+
+type ProxyCall = Pick<
+  Call<unknown, Caller>,
+  'principal' | 'request' | 'log' | 'signal' | 'ending' | 'takeOver'
+> & { params: { path: string }; body?: unknown };
+
+/** The queue server and the database for pages that hold no token of theirs. */
+export function proxyHandlers(upstreams: Upstreams): ProxyHandlers {
+  const passTo = (upstream: Upstream) => (call: ProxyCall) => passOn(upstream, call);
+  const toQueue = passTo(upstreams.queue);
+  const toDatabase = passTo(upstreams.database);
+  return {
+    readQueueServer: toQueue,
+    callQueueServer: toQueue,
+    readDatabase: toDatabase,
+    callDatabase: toDatabase,
+    deleteFromDatabase: toDatabase,
+  };
+}
+
+async function passOn(upstream: Upstream, call: ProxyCall): Promise<typeof takenOver> {
+  const { request, principal, log, signal, ending } = call;
+  const body = call.body as Uint8Array | undefined;
+  const path = `/${call.params.path}`;
+  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  const needs = upstream.allowlist.find(method, path);
+  if (needs === undefined) {
+    throw fail(
+      'NOT_FOUND',
+      `The daemon does not pass ${method} ${path} on to the ${upstream.name}.`,
+    );
+  }
+  const content = body && parsed(body, request.headers['content-type']);
+  if (principal.access === 'read_only' && !isReading(needs, content)) {
+    throw fail('FORBIDDEN', 'A read-only token may change nothing: use the other one.');
+  }
+  const answer = await upstream.ask({
+    method,
+    target: path + queryOf(request.raw.url!),
+    headers: passedOn(request.headers, request.id),
+    body,
+    signal,
+  });
+  if (answer.statusCode === 401) {
+    answer.destroy();
+    // As it is, the page would take it for a refusal of the daemon's own token.
+    throw upstream.refused();
+  }
+  await relay(answer, call.takeOver(), { clock: upstream.clock, log, ending });
+  return takenOver;
+}
+
+function isReading(needs: Needs, content: unknown): boolean {
+  if (needs === 'reading') return true;
+  if (needs === 'writing') return false;
+  return (content as { dry_run?: unknown } | null | undefined)?.dry_run === true;
+}
+
+/** Only JSON goes on: no form of a foreign page is JSON, and no server behind us takes more. */
+function parsed(body: Uint8Array, contentType: string | undefined): unknown {
+  if (contentType?.split(';')[0]!.trim().toLowerCase() !== 'application/json') {
+    const found = contentType === undefined ? 'no Content-Type' : `Content-Type ${contentType}`;
+    throw fail('UNSUPPORTED_MEDIA_TYPE', `The request has ${found}: send application/json.`);
+  }
+  try {
+    return JSON.parse(Buffer.from(body).toString('utf8'));
+  } catch (error) {
+    throw fail('INVALID_REQUEST', 'The body is not valid JSON.', { cause: error });
+  }
+}
+
+function queryOf(target: string): string {
+  const mark = target.indexOf('?');
+  return mark === -1 ? '' : target.slice(mark).replace(/#.*$/, '');
+}
+
+/** Of the caller's headers only what names a form; above all no credentials and no origin. */
+function passedOn(headers: IncomingHttpHeaders, requestId: string): OutgoingHttpHeaders {
+  const { accept, 'content-type': contentType } = headers;
+  return {
+    ...(accept !== undefined && { accept }),
+    ...(contentType !== undefined && { 'content-type': contentType }),
+    'x-request-id': requestId,
+  };
+}

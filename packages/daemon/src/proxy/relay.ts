@@ -1,0 +1,89 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import type { Clock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+
+export interface RelayParts {
+  clock: Clock;
+  log: Log;
+  /** Aborted when the daemon stops: a stream without end is ended then. */
+  ending: AbortSignal;
+}
+
+/** How long an answer may pause, and how long it may be, unless it is a stream of changes. */
+const pauseMs = 35_000;
+const mostBytes = 64 * 1_048_576;
+
+// What a page has a use for. Everything else is between the daemon and the server behind it.
+const passedBack = ['content-type', 'etag', 'retry-after', 'idempotent-replayed'];
+const endless = new Set(['application/x-ndjson', 'text/event-stream']);
+
+/**
+ * Hands an answer on as it comes in. One that breaks off breaks off for the caller too, who must
+ * not take half of it for the whole.
+ */
+export async function relay(
+  answer: IncomingMessage,
+  response: ServerResponse,
+  { clock, log, ending }: RelayParts,
+): Promise<void> {
+  const { 'content-type': contentType = '' } = answer.headers;
+  const isEndless = endless.has(contentType.split(';')[0]!.trim().toLowerCase());
+  response.statusCode = answer.statusCode!;
+  for (const name of passedBack) {
+    const value = answer.headers[name];
+    if (value !== undefined) response.setHeader(name, value);
+  }
+  response.setHeader('x-content-type-options', 'nosniff');
+  response.setHeader('cache-control', 'no-store');
+  if (response.req.method === 'HEAD') {
+    answer.destroy();
+    response.end();
+    return;
+  }
+  // A quiet watch has no byte to send yet, and the page wants to know that it is on.
+  response.flushHeaders();
+  const pieces = isEndless ? untilEnding(answer, ending) : bounded(answer, clock);
+  try {
+    await pipeline(pieces, response);
+  } catch (error) {
+    // Most often the caller closed the page.
+    log.debug({ err: error }, `an answer was not handed on whole: ${messageOf(error)}`);
+  } finally {
+    answer.destroy();
+  }
+}
+
+async function* untilEnding(
+  answer: IncomingMessage,
+  ending: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const stop = () => answer.destroy();
+  ending.addEventListener('abort', stop);
+  try {
+    if (ending.aborted) return;
+    yield* answer as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    if (!ending.aborted) throw error;
+  } finally {
+    ending.removeEventListener('abort', stop);
+  }
+}
+
+async function* bounded(answer: IncomingMessage, clock: Clock): AsyncGenerator<Uint8Array> {
+  let length = 0;
+  const stop = () => answer.destroy(new Error(`it paused for ${pauseMs / 1000} s`));
+  let patience = clock.after(pauseMs, stop);
+  try {
+    for await (const chunk of answer as AsyncIterable<Uint8Array>) {
+      patience.cancel();
+      length += chunk.byteLength;
+      if (length > mostBytes) throw new Error(`it is longer than ${mostBytes} bytes`);
+      yield chunk;
+      patience = clock.after(pauseMs, stop);
+    }
+  } finally {
+    patience.cancel();
+  }
+}

@@ -1,0 +1,86 @@
+import type { Outbound, OutboundResponse } from '@millrace/kit/outbound';
+import type { Report } from './report.js';
+
+export interface QueueClientParts {
+  outbound: Outbound;
+  url: string;
+  token: string | undefined;
+}
+
+/** What the queue said. `lost`: the task is no longer ours. `later`: try again. */
+export type QueueAnswer =
+  | { kind: 'ok'; leaseEndsAt: number | null }
+  | { kind: 'lost' | 'refused'; why: string }
+  | { kind: 'later'; why: string; afterMs: number };
+
+interface Claim {
+  taskId: string;
+  leaseToken: string;
+}
+
+/** Tells a queue server what became of the tasks that it handed out. */
+export class QueueClient {
+  readonly #parts: QueueClientParts;
+
+  constructor(parts: QueueClientParts) {
+    this.#parts = parts;
+  }
+
+  settle(claim: Claim, report: Report, signal: AbortSignal): Promise<QueueAnswer> {
+    const { kind, ...body } = report;
+    return this.#call(claim, kind, body, signal);
+  }
+
+  extend(claim: Claim, extendMs: number, signal: AbortSignal): Promise<QueueAnswer> {
+    return this.#call(claim, 'extend', { extend_ms: extendMs }, signal);
+  }
+
+  async #call(
+    { taskId, leaseToken }: Claim,
+    act: 'complete' | 'fail' | 'extend',
+    body: object,
+    signal: AbortSignal,
+  ): Promise<QueueAnswer> {
+    const { outbound, url, token } = this.#parts;
+    const answer = await outbound.request({
+      method: 'POST',
+      url: `${url.replace(/\/+$/, '')}/v1/tasks/${encodeURIComponent(taskId)}:${act}`,
+      headers: {
+        'content-type': 'application/json',
+        'x-queue-lease-token': leaseToken,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      },
+      body: JSON.stringify(body),
+      signal,
+    });
+    if (answer.ok) return this.#meaning(answer);
+    return { kind: 'later', why: `${answer.errorType}: ${answer.message}`, afterMs: 0 };
+  }
+
+  #meaning({ status, headers, body }: OutboundResponse): QueueAnswer {
+    const said = jsonIn(body);
+    if (status === 200) return { kind: 'ok', leaseEndsAt: timeIn(said['lease_expires_at']) };
+    const code = String(said['code'] ?? '');
+    const why = `HTTP ${status}${code && ` ${code}`}`;
+    if (code === 'LEASE_LOST' || code === 'TASK_NOT_FOUND') return { kind: 'lost', why };
+    // An address or a token that is wrong may be put right while the lease still runs.
+    const isPassing = status >= 500 || [401, 403, 404, 408, 425, 429].includes(status);
+    if (!isPassing) return { kind: 'refused', why };
+    return { kind: 'later', why, afterMs: Number(headers['retry-after']) * 1000 || 0 };
+  }
+}
+
+function jsonIn(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    // Whoever answers without JSON is judged by the status alone.
+    return {};
+  }
+}
+
+function timeIn(value: unknown): number | null {
+  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? null : time;
+}

@@ -1,0 +1,166 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { Refusal } from '@millrace/kit/errors';
+import type { Check } from '@millrace/kit/http';
+import type { BudgetVerdict } from '../core/budget.js';
+import { fail } from '../core/refusals.js';
+import type { Session } from '../sessions/port.js';
+import { Outbox, type OutboxParts } from './outbox.js';
+import { untilRoomMs } from './pauses.js';
+import { readTask, tagOf, type Delivery, type ReceivedTask } from './received-task.js';
+import { checkSignature } from './signature.js';
+import { isOver, type QueueTask } from './task-store.js';
+
+export interface QueueTasksParts extends OutboxParts {
+  /** What the queue signs with; undefined: no task is taken. */
+  key: Uint8Array | undefined;
+  /** The schema of a SpawnRequest. */
+  spawnCheck: () => Check;
+}
+
+/** Takes tasks from the queue: each attempt is a session. */
+export class QueueTasks {
+  readonly #parts: QueueTasksParts;
+  readonly #outbox: Outbox;
+  /** Deliveries that are being taken, one of an attempt at a time. */
+  readonly #taking = new Map<string, Promise<unknown>>();
+
+  private constructor(parts: QueueTasksParts) {
+    this.#parts = parts;
+    this.#outbox = new Outbox(parts);
+  }
+
+  /** Goes on with the tasks that were under way; the sessions must be adopted by then. */
+  static async open(parts: QueueTasksParts): Promise<QueueTasks> {
+    const tasks = new QueueTasks(parts);
+    await tasks.#resume();
+    return tasks;
+  }
+
+  /** Starts the session of a delivery, or finds the one that this attempt has already. */
+  async receive(delivery: Delivery): Promise<DaemonSchema<'QueueTaskAccepted'>> {
+    const { key, spawnCheck, world } = this.#parts;
+    if (!key) {
+      throw fail(
+        'FEATURE_DISABLED',
+        'No task is taken without queue.callback_secret: set it to the secret of the queue.',
+      );
+    }
+    const { headers, body } = delivery;
+    const signing = {
+      id: headers['webhook-id'],
+      timestamp: headers['webhook-timestamp'],
+      signature: headers['webhook-signature'],
+    };
+    checkSignature(signing, body ?? new Uint8Array(), { key, now: world.clock.now() });
+    const task = readTask(delivery, spawnCheck());
+    const sessionId = await this.#inTurn(task.attemptKey, () => this.#take(task));
+    return { task_id: task.id, session_id: sessionId };
+  }
+
+  close(): Promise<void> {
+    return this.#outbox.close();
+  }
+
+  async #inTurn<Result>(key: string, run: () => Promise<Result>): Promise<Result> {
+    for (let other = this.#taking.get(key); other; other = this.#taking.get(key)) {
+      await other.catch(() => undefined);
+    }
+    const taking = run();
+    this.#taking.set(key, taking);
+    try {
+      return await taking;
+    } finally {
+      this.#taking.delete(key);
+    }
+  }
+
+  async #take(task: ReceivedTask): Promise<string> {
+    const { store, sessions, world } = this.#parts;
+    const { attemptKey: key, leaseToken } = task;
+    const known = await store.find(key);
+    if (known && mayGoOn(known, leaseToken) && (await sessions.find(known.session_id))) {
+      await this.#renew(known, leaseToken);
+      return known.session_id;
+    }
+    await store.put({
+      key,
+      task_id: task.id,
+      queue: task.queue,
+      lease_token: leaseToken,
+      session_id: null,
+      state: 'spawning',
+      report: null,
+      reported_at: 0,
+      tries: 0,
+      received_at: world.clock.now(),
+    });
+    const session = await this.#spawn(task).catch(async (error: unknown) => {
+      await store.remove(key);
+      throw error;
+    });
+    const working = await store.change(key, (now) => ({
+      ...now,
+      session_id: session.id,
+      state: 'working',
+    }));
+    if (working) this.#outbox.follow(working);
+    return session.id;
+  }
+
+  /** The same attempt under a new lease: what is reported from now on bears that one. */
+  async #renew({ key, lease_token }: QueueTask, leaseToken: string): Promise<void> {
+    if (lease_token === leaseToken) return;
+    const now = this.#parts.world.clock.now();
+    const task = await this.#parts.store.change(key, (before) => ({
+      ...before,
+      lease_token: leaseToken,
+      state: before.report ? 'reporting' : 'working',
+      reported_at: now,
+      tries: 0,
+    }));
+    if (task) this.#outbox.follow(task);
+  }
+
+  async #spawn({ request, attemptKey, leaseToken }: ReceivedTask): Promise<Session> {
+    const { sessions, world } = this.#parts;
+    try {
+      const origin = { idempotencyKey: `queue:${attemptKey}:${leaseToken}` };
+      return (await sessions.spawn(request, origin)).session;
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'BUDGET_CONFIRMATION_REQUIRED') throw error;
+      const verdict = error.extra.members?.['verdict'] as BudgetVerdict | undefined;
+      const reason = verdict?.reason ?? 'a spend cap is reached';
+      throw fail('BUDGET_EXCEEDED', `The task waits in the queue, for ${reason}.`, {
+        retryAfterMs: untilRoomMs(verdict, world.clock.now()),
+        cause: error,
+      });
+    }
+  }
+
+  async #resume(): Promise<void> {
+    for (const task of await this.#parts.store.open()) {
+      if (task.session_id === null) await this.#dropUnanswered(task);
+      else this.#outbox.follow(task);
+    }
+  }
+
+  /**
+   * The daemon ended before it had answered, so the queue delivers the task again as another
+   * attempt; a session that was started all the same is not to work beside that one.
+   */
+  async #dropUnanswered({ key, task_id, received_at }: QueueTask): Promise<void> {
+    const { sessions, store } = this.#parts;
+    const ours = (await sessions.list()).filter(
+      ({ tags, created_at }) =>
+        tags.includes(tagOf(task_id)) && Date.parse(created_at) >= received_at,
+    );
+    for (const { id } of ours) await this.#outbox.stopSession(id);
+    await store.remove(key);
+  }
+}
+
+/** A session that was stopped because its lease was lost does not go on under another one. */
+function mayGoOn(task: QueueTask, leaseToken: string): task is QueueTask & { session_id: string } {
+  if (task.session_id === null) return false;
+  return task.lease_token === leaseToken || !isOver(task) || task.state === 'settled';
+}

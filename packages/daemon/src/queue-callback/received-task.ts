@@ -1,0 +1,120 @@
+import { isUtf8 } from 'node:buffer';
+import type { DaemonOperations } from '@millrace/contract/daemon';
+import { messageOf, type FieldError } from '@millrace/kit/errors';
+import type { Check } from '@millrace/kit/http';
+import { fail } from '../core/refusals.js';
+import type { SpawnRequest } from '../sessions/port.js';
+
+export type CallbackHeaders = NonNullable<
+  DaemonOperations['receiveQueueTask']['parameters']['header']
+>;
+
+/** One delivery of a task. */
+export interface Delivery {
+  headers: CallbackHeaders;
+  contentType: string | undefined;
+  /** As it came; undefined when nothing did. */
+  body: Uint8Array | undefined;
+}
+
+/** What the queue asks for, once it is known to come from there. */
+export interface ReceivedTask {
+  id: string;
+  queue: string;
+  leaseToken: string;
+  /** The same for every delivery of one attempt, whatever lease it comes with. */
+  attemptKey: string;
+  request: SpawnRequest;
+}
+
+const longestPrompt = 262_144;
+const longestId = 64;
+const longestLeaseToken = 256;
+const mostTags = 32;
+
+/** Reads a delivery whose signature is good. `spawnCheck` is the schema of a SpawnRequest. */
+export function readTask(
+  { headers, contentType, body }: Delivery,
+  spawnCheck: Check,
+): ReceivedTask {
+  const id = need(headers, 'X-Queue-Task-Id');
+  const queue = need(headers, 'X-Queue-Name');
+  const leaseToken = need(headers, 'X-Queue-Lease-Token');
+  if (id !== headers['webhook-id']) {
+    throw invalid([{ pointer: '/X-Queue-Task-Id', message: 'must equal webhook-id' }]);
+  }
+  if (id.length > longestId) {
+    throw invalid([
+      { pointer: '/X-Queue-Task-Id', message: `has at most ${longestId} characters` },
+    ]);
+  }
+  if (leaseToken.length > longestLeaseToken) {
+    const message = `has at most ${longestLeaseToken} characters`;
+    throw invalid([{ pointer: '/X-Queue-Lease-Token', message }]);
+  }
+  const { 'X-Queue-Attempt': attempt = '', 'X-Queue-Redrive-Count': redrive = '0' } = headers;
+  const isCounted = /^\d{1,9}$/.test(attempt) && /^\d{1,9}$/.test(redrive);
+  // An attempt that the queue hands out again, because it was interrupted, has a new lease.
+  const attemptKey = `${id}:${isCounted ? `${redrive}:${attempt}` : leaseToken}`;
+  const asked = requestIn(contentType, body, spawnCheck);
+  return { id, queue, leaseToken, attemptKey, request: forTask(asked, id) };
+}
+
+/** The tag of the sessions that work on a task. */
+export function tagOf(taskId: string): string {
+  return `queue-task:${taskId}`;
+}
+
+/**
+ * A run that ends by itself, unless somebody wants it otherwise, and that can be found again. It
+ * is tried again by the queue alone: a restart of our own would work beside the next attempt.
+ */
+function forTask(asked: SpawnRequest, id: string): SpawnRequest {
+  const { tags = [] } = asked;
+  const named = tags.length < mostTags && !tags.includes(tagOf(id)) ? [...tags, tagOf(id)] : tags;
+  const driver = asked.driver ?? 'headless';
+  return { ...asked, driver, tags: named, auto_restart: false };
+}
+
+function requestIn(
+  contentType: string | undefined,
+  body: Uint8Array | undefined,
+  spawnCheck: Check,
+): SpawnRequest {
+  if (!body || body.length === 0) throw invalidBody('is empty: send a prompt or a SpawnRequest');
+  if (!isUtf8(body)) throw invalidBody('is not UTF-8 text');
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  if (contentType?.split(';')[0]!.trim().toLowerCase() !== 'application/json') {
+    if (text.length <= longestPrompt) return { prompt: text };
+    throw invalidBody(`is a prompt of more than ${longestPrompt} characters`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw invalidBody(`is not valid JSON: ${messageOf(error)}`);
+  }
+  if (!spawnCheck.accepts(value)) throw invalid(spawnCheck.faults(value));
+  return value as SpawnRequest;
+}
+
+function need(headers: CallbackHeaders, name: keyof CallbackHeaders): string {
+  const value = headers[name];
+  if (value) return value;
+  const isProbe = name === 'X-Queue-Lease-Token';
+  const hint = isProbe ? ', which a probe does not have; the signature is right' : '';
+  throw invalid([{ pointer: `/${name}`, message: `is missing${hint}` }]);
+}
+
+function invalidBody(message: string): Error {
+  return invalid([{ pointer: '', message }]);
+}
+
+function invalid(errors: readonly FieldError[]): Error {
+  const [first] = errors;
+  const place = first?.pointer ? first.pointer.replace(/^\/(?=X-)/, '') : 'The payload';
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  return fail('INVALID_REQUEST', `${place} ${first?.message ?? 'is not valid'}${more}.`, {
+    errors,
+  });
+}

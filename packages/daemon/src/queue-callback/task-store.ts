@@ -1,0 +1,81 @@
+import type { Database } from '@millrace/db';
+import type { Report } from './report.js';
+
+/** A task of the queue that a session works on, and what the queue is still to be told of it. */
+export interface QueueTask {
+  key: string;
+  task_id: string;
+  queue: string;
+  lease_token: string;
+  /** Null while the session is being spawned. */
+  session_id: string | null;
+  /** `settled`: the queue knows. `lost`: the lease is no longer ours. `given_up`: it would not listen. */
+  state: 'spawning' | 'working' | 'reporting' | 'settled' | 'lost' | 'given_up';
+  report: Report | null;
+  /** Since when the queue is to be told. */
+  reported_at: number;
+  tries: number;
+  received_at: number;
+}
+
+/** What is over is kept for a day, in case the same attempt is delivered once more. */
+const keptMs = 24 * 3_600_000;
+
+/** The tasks on disk, in a collection that nobody outside sees. */
+export class TaskStore {
+  private constructor(
+    private readonly database: Database,
+    private readonly kept: Kept,
+  ) {}
+
+  static async open(database: Database): Promise<TaskStore> {
+    return new TaskStore(database, await database.core.ensureCollection('queue_tasks'));
+  }
+
+  async find(key: string): Promise<QueueTask | undefined> {
+    return (await this.#collection().findByKey(key))?.data;
+  }
+
+  async put(task: QueueTask): Promise<void> {
+    await this.#collection().upsert(task.key, task);
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.database.transact((target) => {
+      const there = target.byKey(this.kept, key);
+      if (there) target.remove(this.kept, there);
+    });
+  }
+
+  /** Changes what is there now; undefined when nothing is. */
+  change(key: string, change: (task: QueueTask) => QueueTask): Promise<QueueTask | undefined> {
+    return this.database.transact((target) => {
+      const there = target.byKey(this.kept, key);
+      if (!there) return undefined;
+      const task = change(there.data as unknown as QueueTask);
+      const expiresAt = isOver(task) ? target.now + keptMs : 0;
+      const data = target.encode({ ...task });
+      target.store(this.kept, there.id, there, data, { key, expiresAt });
+      return task;
+    });
+  }
+
+  /** Those that are not over. */
+  async open(): Promise<QueueTask[]> {
+    const found: QueueTask[] = [];
+    for await (const { data } of this.#collection().stream()) {
+      if (!isOver(data)) found.push(data);
+    }
+    return found;
+  }
+
+  #collection() {
+    return this.database.collection<QueueTask>(this.kept.name);
+  }
+}
+
+export function isOver({ state }: QueueTask): boolean {
+  return state === 'settled' || state === 'lost' || state === 'given_up';
+}
+
+type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;

@@ -1,0 +1,138 @@
+import type { Outbound } from '@millrace/kit/outbound';
+import type { World } from '@millrace/kit/world';
+import { openBranches, type Branches } from '../branches/index.js';
+import { openGuard } from '../guard/index.js';
+import { openMetrics, type Metrics } from '../metrics/index.js';
+import { openNotify, type Notify } from '../notify/index.js';
+import { Pipelines } from '../pipelines/pipelines.js';
+import { openQueueTasks, type QueueTasks } from '../queue-callback/index.js';
+import type { Backends } from '../registry/backends.js';
+import type { SavingsRecorder } from '../savings/recorder.js';
+import type { Sessions } from '../sessions/port.js';
+import { AgentSessions } from '../sessions/sessions.js';
+import type { Spend } from '../spend/spend.js';
+import type { Store } from '../storage/store.js';
+import type { DaemonSettings } from './config.js';
+
+export interface AgentsParts {
+  settings: DaemonSettings;
+  world: World;
+  store: Store;
+  backends: Backends;
+  /** Undefined when the setting `savings` is off. */
+  spend: Pick<Spend, 'read'> | undefined;
+  /** Likewise. */
+  recorder: SavingsRecorder | undefined;
+  /** Refuses link-local addresses. */
+  outbound: Outbound;
+  environment: Readonly<Record<string, string | undefined>>;
+  dataDir: string;
+}
+
+/** Everything that has to do with agents. */
+export interface Agents {
+  sessions: Sessions;
+  notify: Notify;
+  metrics: Metrics;
+  branches: Branches;
+  pipelines: Pipelines;
+  queueTasks: QueueTasks;
+  /** Stops watching. The agents themselves run on for the next daemon. */
+  close(): Promise<void>;
+}
+
+/** Puts the rooms of the agents together. */
+export async function openAgents(parts: AgentsParts): Promise<Agents> {
+  const undo: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const step of undo.splice(0).toReversed()) await step();
+  };
+  try {
+    const sessions = await AgentSessions.open(sessionsParts(parts));
+    undo.push(() => sessions.close());
+    const { notify, ...openedNotify } = await openNotify(notifyOptions(parts, sessions));
+    undo.push(() => openedNotify.close());
+    const guard = await openGuard(guardOptions(parts, sessions, notify));
+    undo.push(() => guard.close());
+    const metrics = await openMetrics(metricsParts(parts, sessions));
+    undo.push(() => metrics.close());
+    const branches = await openBranches(branchesParts(parts, sessions, notify));
+    undo.push(() => branches.close());
+    const pipelines = await Pipelines.open(pipelinesParts(parts, sessions));
+    undo.push(() => pipelines.close());
+    const queueTasks = await openQueueTasks(queueParts(parts, sessions));
+    undo.push(() => queueTasks.close());
+    // Last, so that all of them hear what became of the agents meanwhile.
+    await sessions.begin();
+    return { sessions, notify, metrics, branches, pipelines, queueTasks, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function notifyOptions(parts: AgentsParts, sessions: Sessions) {
+  const { settings, world, store, environment, dataDir, outbound } = parts;
+  const { database } = store;
+  return {
+    ...world,
+    settings: settings.notify,
+    database,
+    environment,
+    dataDir,
+    outbound,
+    sessions,
+  };
+}
+
+function guardOptions(
+  { settings, world, store, recorder }: AgentsParts,
+  sessions: Sessions,
+  alerts: Notify,
+) {
+  const { clock, log } = world;
+  const { database } = store;
+  return { clock, log, settings: settings.tokens, database, sessions, alerts, recorder };
+}
+
+function metricsParts({ settings, world, store, environment }: AgentsParts, sessions: Sessions) {
+  const { clock, log } = world;
+  const { database } = store;
+  return { clock, log, database, sessions, environment, isRecording: settings.metrics };
+}
+
+function branchesParts(parts: AgentsParts, sessions: Sessions, alerts: Notify) {
+  const { settings, world, store, environment } = parts;
+  const { clock, log } = world;
+  const { database } = store;
+  return { clock, log, database, sessions, alerts, environment, isOn: settings.branches.enabled };
+}
+
+function pipelinesParts({ world, store, backends }: AgentsParts, sessions: Sessions) {
+  return { world, database: store.database, sessions, backends };
+}
+
+function queueParts({ settings, world, store, outbound }: AgentsParts, sessions: Sessions) {
+  return { world, database: store.database, sessions, outbound, settings: settings.queue };
+}
+
+function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) {
+  const { backends, tokens } = settings;
+  return {
+    ...world,
+    ...rest,
+    database: store.database,
+    extra: backends.extra,
+    limitRetryMs: backends.limit_retry,
+    contextLimits: { warn: tokens.warn, critical: tokens.critical },
+    resumePrompt: tokens.compact_resume_prompt,
+    budget: {
+      caps: {
+        isOn: tokens.budget_gate,
+        dailyUsd: tokens.budget_daily_usd,
+        weeklyUsd: tokens.budget_weekly_usd,
+      },
+      spend: spend && (() => spend.read()),
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import type { DaemonOperations } from '@millrace/contract/daemon';
+import type { Clock } from '@millrace/kit/clock';
+import { eventStream, type Handlers } from '@millrace/kit/http';
+import type { EventFlow } from '../events/index.js';
+import type { DaemonContext } from '../operations/context.js';
+import { streamEvents } from '../operations/stream-events.js';
+import type { Caller } from './access/gate.js';
+
+const reconnectMs = 2_000;
+/** At the end of the daemon a reader has so long to take what is on its way. */
+const farewellMs = 1_000;
+
+export function eventHandlers(
+  context: Pick<DaemonContext, 'events'>,
+  clock: Clock,
+): Handlers<Pick<DaemonOperations, 'streamEvents'>, Caller> {
+  return {
+    streamEvents: ({ headers, query, signal, ending, request }) => {
+      const lastId = headers['Last-Event-ID'] ?? query.last_event_id;
+      const over = AbortSignal.any([signal, ending]);
+      const { socket } = request.raw;
+      const leave = () => {
+        // Who does not read would hold up the end until its last moment.
+        if (ending.aborted) {
+          clock.after(farewellMs, () => socket.writableLength > 0 && socket.destroy());
+        }
+      };
+      over.addEventListener('abort', leave, { once: true });
+      const flow = streamEvents(context, lastId, over);
+      return {
+        status: 200,
+        contentType: 'text/event-stream',
+        content: textOf(flow, { clock, signals: [over] }),
+        // A proxy that gathers an answer before it hands it on would hold back every event.
+        headers: { 'x-accel-buffering': 'no' },
+      };
+    },
+  };
+}
+
+async function* textOf(
+  { startId, events }: EventFlow,
+  options: Parameters<typeof eventStream>[1],
+): AsyncGenerator<string> {
+  // An id without data tells nobody anything, but it is what the client comes back with.
+  yield `retry: ${reconnectMs}\n${startId === undefined ? '' : `id: ${startId}\n`}\n`;
+  yield* eventStream(events, options);
+}

@@ -1,0 +1,31 @@
+import type { DaemonOperations } from '@millrace/contract/daemon';
+import type { Handlers } from '@millrace/kit/http';
+import type { DaemonContext } from '../operations/context.js';
+import { listInbox } from '../operations/list-inbox.js';
+import { markNoteRead } from '../operations/mark-note-read.js';
+import { setForceCompact } from '../operations/set-force-compact.js';
+import type { Caller } from './access/gate.js';
+
+type InboxOperations = Pick<DaemonOperations, 'setForceCompact' | 'listInbox' | 'markNoteRead'>;
+
+const usualNotes = 200;
+
+/** Guard and inbox. */
+export function inboxHandlers(
+  context: Pick<DaemonContext, 'sessions' | 'notify' | 'forceCompact'>,
+): Handlers<InboxOperations, Caller> {
+  return {
+    setForceCompact: async ({ params, body }) => ({
+      status: 200,
+      body: await setForceCompact(context, params.id, body),
+    }),
+    listInbox: async ({ query: { unread = false, limit = usualNotes } }) => ({
+      status: 200,
+      body: await listInbox(context, { unread, limit }),
+    }),
+    markNoteRead: async ({ params }) => ({
+      status: 200,
+      body: await markNoteRead(context, params.id),
+    }),
+  };
+}

@@ -1,0 +1,105 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import { isEnded, withFacts, withStatus } from '../core/session.js';
+import type { SessionBook } from './book.js';
+import type { TalkingDriver } from './driver.js';
+import type { Entry } from './handle.js';
+import { sessionsDirectory } from './places.js';
+import { endFamily, listProcesses, startMarkOf } from './processes.js';
+
+export interface AdoptionParts {
+  book: SessionBook;
+  clock: Clock;
+  log: Log;
+  dataDir: string;
+  /** The driver that keeps agents by name, whoever started them. */
+  keeper: TalkingDriver;
+  /** This very daemon is starting it right now. */
+  isStarting: (id: string) => boolean;
+}
+
+/**
+ * Finds the agents of a daemon before this one. Those whose start was cut short are found by their
+ * token, or are lost; what runs under our name without a session is ended.
+ */
+export async function adopt(parts: AdoptionParts): Promise<void> {
+  // Whoever never ran an agent need not look at every process of the machine.
+  const hasFolders = foldersIn(sessionsDirectory(parts.dataDir)).length > 0;
+  if (!hasFolders && parts.book.all().length === 0) return;
+  const wrappers = await findWrappers(parts.dataDir);
+  for (const entry of parts.book.all()) {
+    const { session, handle } = entry;
+    if (isEnded(session) || handle.startMark !== null || parts.isStarting(session.id)) continue;
+    await finishStart(parts, entry, wrappers.get(session.id));
+  }
+  await reap(parts, wrappers);
+}
+
+interface Wrapper {
+  pid: number;
+  token: string;
+}
+
+/** The processes that run the script of a session of this very data directory. */
+async function findWrappers(dataDir: string): Promise<Map<string, Wrapper>> {
+  const found = new Map<string, Wrapper>();
+  const home = sessionsDirectory(dataDir);
+  for (const { pid, args } of await listProcesses()) {
+    const parts = /^\S*sh (.*)\/([0-9A-Z]{26})\/run\.sh ([0-9a-f]{32})$/.exec(args.join(' '));
+    if (parts?.[1] === home) found.set(parts[2]!, { pid, token: parts[3]! });
+  }
+  return found;
+}
+
+async function finishStart(
+  { book, clock }: AdoptionParts,
+  { session: { id } }: Entry,
+  wrapper: Wrapper | undefined,
+): Promise<void> {
+  const startMark = wrapper && (await startMarkOf(wrapper.pid));
+  await book.change(id, ({ session, handle }) => {
+    const now = clock.now();
+    if (wrapper && startMark !== undefined && wrapper.token === handle.token) {
+      const found = withFacts(session, { pid: wrapper.pid }, now);
+      const reason = 'it was found at work when the daemon came back';
+      const working = handle.isPromptPending ? found : withStatus(found, 'working', reason, now);
+      return { session: working, handle: { ...handle, startMark } };
+    }
+    const reason = 'the daemon ended before it was started';
+    const lost = withFacts(session, { pid: null, last_error: reason }, now);
+    return { handle, session: withStatus(lost, 'orphaned', reason, now) };
+  });
+}
+
+/** Ends what can only be ours and that no session knows of. */
+async function reap(
+  { book, clock, log, dataDir, keeper }: AdoptionParts,
+  wrappers: ReadonlyMap<string, Wrapper>,
+): Promise<void> {
+  const isWanted = (id: string, token?: string) => {
+    const entry = book.get(id);
+    if (!entry || isEnded(entry.session)) return false;
+    return token === undefined || token === entry.handle.token;
+  };
+  for (const [id, { pid, token }] of wrappers) {
+    if (isWanted(id, token)) continue;
+    log.warn({ session: id, pid }, 'ended an agent that belongs to no session');
+    await endFamily(pid, clock);
+  }
+  for (const id of await keeper.agents()) {
+    if (!isWanted(id)) await keeper.release(id);
+  }
+  for (const name of foldersIn(sessionsDirectory(dataDir))) {
+    if (/^[0-9A-Z]{26}$/.test(name) && !book.get(name)) {
+      rmSync(join(sessionsDirectory(dataDir), name), { recursive: true, force: true });
+    }
+  }
+}
+
+function foldersIn(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name);
+}

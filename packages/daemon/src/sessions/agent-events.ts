@@ -1,0 +1,185 @@
+import type { OutputFormat } from './command-lines.js';
+
+type EventFormat = Exclude<OutputFormat, 'text'>;
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** What a line of an agent's reports says, for the daemon. */
+export interface AgentEvent {
+  /** The backend's own session. */
+  sessionId?: string | undefined;
+  model?: string | undefined;
+  contextTokens?: number | undefined;
+  /** What it is doing now, in words. */
+  doing?: string | undefined;
+  /** How the run ended, by its own account. */
+  result?: { isError: boolean; text: string } | undefined;
+}
+
+/** Undefined when the line is no report. */
+export function readEvent(format: EventFormat, line: string): AgentEvent | undefined {
+  const report = objectOf(line);
+  if (!report) return undefined;
+  return format === 'claude-json' ? claudeEvent(report) : codexEvent(report);
+}
+
+/** The lines that a person is shown of a report; undefined when the line is none. */
+export function renderEvent(format: EventFormat, line: string): string[] | undefined {
+  const report = objectOf(line);
+  if (!report) return undefined;
+  return format === 'claude-json' ? claudeLines(report) : codexLines(report);
+}
+
+function claudeEvent(report: JsonObject): AgentEvent {
+  const sessionId = textIn(report, 'session_id');
+  switch (report['type']) {
+    case 'system':
+      return { sessionId, model: textIn(report, 'model'), doing: 'it has begun' };
+    case 'assistant': {
+      const message = objectIn(report, 'message');
+      const tool = blocksOf(message).find((block) => block['type'] === 'tool_use');
+      const doing = tool
+        ? `it uses the tool ${textIn(tool, 'name') ?? 'unknown'}`
+        : 'it is answering';
+      // What a subagent holds is not what the agent itself holds.
+      const isOwn = typeof report['parent_tool_use_id'] !== 'string';
+      const contextTokens = isOwn ? claudeContext(objectIn(message, 'usage')) : undefined;
+      return { sessionId, doing, contextTokens };
+    }
+    case 'result': {
+      const isError = report['is_error'] === true;
+      const text = textIn(report, 'result') ?? textIn(report, 'subtype') ?? '';
+      return { sessionId, result: { isError, text } };
+    }
+    default:
+      return { sessionId };
+  }
+}
+
+/** What was in the context of an answer: what was sent, whether new or cached. */
+export function claudeContext(usage: JsonObject | undefined): number | undefined {
+  if (!usage) return undefined;
+  const names = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
+  const counts = names.map((name) => countIn(usage, name));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+function codexEvent(report: JsonObject): AgentEvent {
+  switch (report['type']) {
+    case 'thread.started':
+      return { sessionId: textIn(report, 'thread_id'), doing: 'it has begun' };
+    case 'item.started':
+    case 'item.completed':
+      return { doing: codexDoing(objectIn(report, 'item')) };
+    case 'turn.started':
+      return { doing: 'it is thinking' };
+    case 'turn.completed': {
+      const usage = objectIn(report, 'usage');
+      const contextTokens = usage && countIn(usage, 'input_tokens');
+      return { contextTokens, result: { isError: false, text: '' } };
+    }
+    case 'turn.failed':
+      return {
+        result: { isError: true, text: textIn(objectIn(report, 'error'), 'message') ?? '' },
+      };
+    case 'error':
+      return { result: { isError: true, text: textIn(report, 'message') ?? '' } };
+    default:
+      return {};
+  }
+}
+
+function codexDoing(item: JsonObject | undefined): string {
+  switch (item?.['type']) {
+    case 'command_execution':
+      return 'it runs a command';
+    case 'file_change':
+      return 'it edits files';
+    case 'agent_message':
+      return 'it is answering';
+    default:
+      return 'it is thinking';
+  }
+}
+
+function claudeLines(report: JsonObject): string[] {
+  switch (report['type']) {
+    case 'assistant':
+      return blocksOf(objectIn(report, 'message')).flatMap((block) => {
+        if (block['type'] === 'text') return splitText(textIn(block, 'text'));
+        if (block['type'] === 'tool_use') return [toolLine(block)];
+        return [];
+      });
+    case 'result':
+      // What went well was said by the last answer.
+      return report['is_error'] === true ? splitText(textIn(report, 'result')) : [];
+    default:
+      return [];
+  }
+}
+
+const longestInput = 160;
+
+function toolLine(block: JsonObject): string {
+  const input = objectIn(block, 'input') ?? {};
+  const said = ['command', 'file_path', 'path', 'pattern', 'url', 'description']
+    .map((name) => textIn(input, name))
+    .find((text) => text !== undefined);
+  const short = (said ?? '').split('\n')[0]!.slice(0, longestInput);
+  return `[${textIn(block, 'name') ?? 'tool'}] ${short}`.trimEnd();
+}
+
+function codexLines(report: JsonObject): string[] {
+  const item = objectIn(report, 'item');
+  if (report['type'] === 'item.completed') {
+    switch (item?.['type']) {
+      case 'agent_message':
+        return splitText(textIn(item, 'text'));
+      case 'command_execution':
+        return [`[command] ${(textIn(item, 'command') ?? '').split('\n')[0]}`];
+      case 'file_change':
+        return ['[edit]'];
+      default:
+        return [];
+    }
+  }
+  if (report['type'] === 'turn.failed') {
+    return splitText(textIn(objectIn(report, 'error'), 'message'));
+  }
+  return report['type'] === 'error' ? splitText(textIn(report, 'message')) : [];
+}
+
+function splitText(text: string | undefined): string[] {
+  return text === undefined || text === '' ? [] : text.trimEnd().split(/\r?\n/);
+}
+
+function objectOf(line: string): JsonObject | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null && 'type' in value ? value : undefined;
+  } catch {
+    // Cut short, or no report at all: it is shown as it is.
+    return undefined;
+  }
+}
+
+function objectIn(holder: JsonObject | undefined, name: string): JsonObject | undefined {
+  const value = holder?.[name];
+  return typeof value === 'object' && value !== null ? (value as JsonObject) : undefined;
+}
+
+function textIn(holder: JsonObject | undefined, name: string): string | undefined {
+  const value = holder?.[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function countIn(usage: JsonObject, name: string): number {
+  const value = usage[name];
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}
+
+function blocksOf(message: JsonObject | undefined): JsonObject[] {
+  const content = message?.['content'];
+  if (!Array.isArray(content)) return [];
+  return content.filter((block): block is JsonObject => typeof block === 'object' && !!block);
+}

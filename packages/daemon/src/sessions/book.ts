@@ -1,0 +1,152 @@
+import type { Database } from '@millrace/db';
+import type { Log } from '@millrace/kit/log';
+import type { Entry, Handle } from './handle.js';
+import type { Session, SessionChange } from './port.js';
+import { Turns } from './turns.js';
+
+/** A key under which a session was asked for, and what was asked. */
+export interface SpawnKey {
+  hash: string;
+  sessionId: string;
+}
+
+type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;
+type Target = Parameters<Parameters<Database['transact']>[0]>[0];
+type Step = (entry: Entry) => Entry;
+
+const keyLifeMs = 86_400_000;
+
+/**
+ * All sessions, on disk and in memory. This process alone writes them, so memory is what is true;
+ * a change is told when it is on disk. Changes of one session happen one after the other.
+ */
+export class SessionBook {
+  readonly #entries = new Map<string, Entry>();
+  readonly #turns = new Turns();
+  readonly #listeners = new Set<(change: SessionChange) => void>();
+
+  private constructor(
+    private readonly database: Database,
+    private readonly log: Log,
+    private readonly kept: Record<'sessions' | 'handles' | 'keys', Kept>,
+  ) {}
+
+  static async open(database: Database, log: Log): Promise<SessionBook> {
+    const { core } = database;
+    const book = new SessionBook(database, log, {
+      sessions: await core.ensureCollection('sessions'),
+      handles: await core.ensureCollection('session_handles'),
+      keys: await core.ensureCollection('spawn_keys'),
+    });
+    await book.#load();
+    return book;
+  }
+
+  /** Newest first. */
+  all(): Entry[] {
+    return [...this.#entries.values()].toSorted((a, b) => (a.session.id < b.session.id ? 1 : -1));
+  }
+
+  get(id: string): Entry | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** Told after each change is on disk, in order. */
+  onChange(listener: (change: SessionChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async add(entry: Entry, key?: { name: string } & Omit<SpawnKey, 'sessionId'>): Promise<void> {
+    const { session, handle } = entry;
+    await this.database.transact((target) => {
+      this.#put(target, 'sessions', session.id, session);
+      this.#put(target, 'handles', session.id, handle);
+      if (!key) return;
+      const { name, hash } = key;
+      const expiresAt = target.now + keyLifeMs;
+      this.#put(target, 'keys', name, { hash, sessionId: session.id }, expiresAt);
+    });
+    this.#entries.set(session.id, entry);
+    this.#tell({ before: undefined, after: session });
+  }
+
+  async spawnKey(name: string): Promise<SpawnKey | undefined> {
+    return (await this.database.collection<SpawnKey>('spawn_keys').findByKey(name))?.data;
+  }
+
+  /**
+   * Changes a session; undefined when there is none of that id. A step that hands back what it was
+   * given changes nothing and writes nothing.
+   */
+  change(id: string, step: Step): Promise<Entry | undefined> {
+    return this.#turns.in(id, async () => {
+      const before = this.#entries.get(id);
+      if (!before) return undefined;
+      const after = step(before);
+      const isNewSession = after.session !== before.session;
+      const isNewHandle = after.handle !== before.handle;
+      if (!isNewSession && !isNewHandle) return before;
+      await this.database.transact((target) => {
+        if (isNewSession) this.#put(target, 'sessions', id, after.session);
+        if (isNewHandle) this.#put(target, 'handles', id, after.handle);
+      });
+      const entry = { session: after.session, handle: after.handle };
+      this.#entries.set(id, entry);
+      if (isNewSession) this.#tell({ before: before.session, after: after.session });
+      return entry;
+    });
+  }
+
+  remove(id: string): Promise<void> {
+    return this.#turns.in(id, async () => {
+      const before = this.#entries.get(id);
+      if (!before) return;
+      await this.database.transact((target) => {
+        for (const kept of [this.kept.sessions, this.kept.handles]) {
+          const record = target.byKey(kept, id);
+          if (record) target.remove(kept, record);
+        }
+      });
+      this.#entries.delete(id);
+      this.#tell({ before: before.session, after: undefined });
+    });
+  }
+
+  #tell(change: SessionChange): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        // Whoever listens must not keep the session from going on.
+        this.log.error({ err: error }, 'a listener failed at a change of a session');
+      }
+    }
+  }
+
+  #put(
+    target: Target,
+    name: keyof typeof this.kept,
+    key: string,
+    data: object,
+    expiresAt = 0,
+  ): void {
+    const kept = this.kept[name];
+    const there = target.byKey(kept, key);
+    const id = there?.id ?? target.newId();
+    target.store(kept, id, there, target.encode({ ...data }), { key, expiresAt });
+  }
+
+  async #load(): Promise<void> {
+    const handles = new Map<string, Handle>();
+    for await (const { key, data } of this.database
+      .collection<Handle>('session_handles')
+      .stream()) {
+      handles.set(key, data);
+    }
+    for await (const { key, data } of this.database.collection<Session>('sessions').stream()) {
+      const handle = handles.get(key);
+      if (handle) this.#entries.set(key, { session: data, handle });
+    }
+  }
+}

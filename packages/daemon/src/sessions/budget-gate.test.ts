@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { BudgetGate, type BudgetParts } from './budget-gate.js';
+
+type Rollup = Awaited<ReturnType<NonNullable<BudgetParts['spend']>>>;
+
+function gateAt(
+  figures: { daily: number; weekly?: number; agents?: Record<string, number> },
+  { daily = 10, weekly = 0, isOn = true, sessions = [] as object[] } = {},
+): BudgetGate {
+  const by_agent = Object.entries(figures.agents ?? {}).map(([key, usd]) => ({ key, usd }));
+  const rollup = { daily_usd: figures.daily, weekly_usd: figures.weekly ?? 0, by_agent };
+  return new BudgetGate({
+    caps: { isOn, dailyUsd: daily, weeklyUsd: weekly },
+    spend: () => Promise.resolve(rollup as unknown as Rollup),
+    sessions: () => sessions as never,
+  });
+}
+
+const never = () => new Promise<void>(() => {});
+const pass = (gate: BudgetGate, isForced = false) =>
+  gate.pass(isForced, () => Promise.resolve('passed'));
+
+test('at a cap it asks, with the figures, and force goes on', async () => {
+  const gate = gateAt({ daily: 10 });
+  await expect(pass(gate)).rejects.toMatchObject({
+    code: 'BUDGET_CONFIRMATION_REQUIRED',
+    detail: expect.stringContaining('$10.00 of $10.00 today') as string,
+    extra: {
+      members: {
+        confirmation_required: true,
+        gate: 'budget',
+        verdict: { over: true, daily_usd: 10, cap_daily: 10, weekly_usd: 0, cap_weekly: 0 },
+      },
+    },
+  });
+  expect(await pass(gate, true)).toBe('passed');
+});
+
+test('below the caps, without a cap, without the gate and without spend all pass', async () => {
+  expect(await pass(gateAt({ daily: 9.99 }))).toBe('passed');
+  expect(await pass(gateAt({ daily: 99 }, { daily: 0 }))).toBe('passed');
+  expect(await pass(gateAt({ daily: 99 }, { isOn: false }))).toBe('passed');
+  const caps = { isOn: true, dailyUsd: 1, weeklyUsd: 1 };
+  expect(await pass(new BudgetGate({ caps, spend: undefined, sessions: () => [] }))).toBe('passed');
+});
+
+test('what was let in and has not spent yet counts as much as agents cost on average', async () => {
+  const gate = gateAt({ daily: 9, agents: { a: 2, b: 4 } });
+  void gate.pass(false, never);
+  await expect(pass(gate)).rejects.toMatchObject({ code: 'BUDGET_CONFIRMATION_REQUIRED' });
+});
+
+test('who is in the book counts until the figures show it or it has ended', async () => {
+  const agents = { a: 2 };
+  const waiting = { status: 'working', pid: 1, backend_session_id: 'x' };
+  const figures = { daily: 9, agents };
+  await expect(pass(gateAt(figures, { sessions: [waiting] }))).rejects.toThrow();
+  const counted = { ...waiting, backend_session_id: 'a' };
+  expect(await pass(gateAt(figures, { sessions: [counted] }))).toBe('passed');
+  const over = { ...waiting, status: 'done', pid: null };
+  expect(await pass(gateAt(figures, { sessions: [over] }))).toBe('passed');
+});
+
+test('where nothing was ever spent nobody is held up by guesses', async () => {
+  const gate = gateAt({ daily: 0 }, { daily: 0.01 });
+  for (let n = 0; n < 5; n++) void gate.pass(false, never);
+  expect(await pass(gate)).toBe('passed');
+});

@@ -1,0 +1,87 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { budgetVerdict, type BudgetCaps, type Reservation } from '../core/budget.js';
+import { fail } from '../core/refusals.js';
+import { isEnded } from '../core/session.js';
+import type { Session } from './port.js';
+
+type Rollup = DaemonSchema<'SpendRollup'>;
+
+export interface BudgetParts {
+  caps: BudgetCaps;
+  /** Undefined when spend is not counted: then there is nothing to hold against a cap. */
+  spend: (() => Promise<Rollup>) | undefined;
+  sessions: () => readonly Session[];
+}
+
+/**
+ * Asks before a session is started although a cap is reached. Sessions that are under way and have
+ * not shown up in the figures count as much as sessions have cost so far on average, so that many
+ * that are started at once do not all see the same room below the cap.
+ */
+export class BudgetGate {
+  readonly #parts: BudgetParts;
+  /** Sessions that have passed the gate and are not in the book yet. */
+  #promised = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: BudgetParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Lets the work pass, one after the other; refuses with the figures when a cap is reached. What
+   * is promised to it stands until the work is done, and the session speaks for itself.
+   */
+  async pass<Result>(isForced: boolean, work: () => Promise<Result>): Promise<Result> {
+    if (!isForced) await this.#inTurn(() => this.#check());
+    else this.#promised++;
+    try {
+      return await work();
+    } finally {
+      this.#promised--;
+    }
+  }
+
+  async #check(): Promise<void> {
+    const { caps, spend } = this.#parts;
+    const hasCap = caps.isOn && (caps.dailyUsd > 0 || caps.weeklyUsd > 0);
+    if (spend && hasCap) {
+      const rollup = await spend();
+      const spent = { dailyUsd: rollup.daily_usd, weeklyUsd: rollup.weekly_usd };
+      const verdict = budgetVerdict(spent, caps, this.#reservations(rollup));
+      if (verdict.over) throw refusal(verdict);
+    }
+    this.#promised++;
+  }
+
+  #reservations({ by_agent }: Rollup): Reservation[] {
+    const costs = by_agent.map((row) => row.usd ?? 0).filter((cost) => cost > 0);
+    if (costs.length === 0) return [];
+    const usd = costs.reduce((sum, cost) => sum + cost, 0) / costs.length;
+    const counted = new Set(by_agent.map(({ key }) => key));
+    const waiting = this.#parts
+      .sessions()
+      .filter((session) => !isEnded(session) && !counted.has(session.backend_session_id ?? ''));
+    return Array.from({ length: waiting.length + this.#promised }, () => ({ usd }));
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#turn.then(work, work);
+    this.#turn = turn;
+    return turn;
+  }
+}
+
+function refusal(verdict: DaemonSchema<'BudgetVerdict'>): Error {
+  const { daily_usd, weekly_usd, cap_daily, cap_weekly, reason } = verdict;
+  const figures = [
+    cap_daily > 0 ? `$${daily_usd.toFixed(2)} of $${cap_daily.toFixed(2)} today` : '',
+    cap_weekly > 0 ? `$${weekly_usd.toFixed(2)} of $${cap_weekly.toFixed(2)} in 7 days` : '',
+  ].filter((text) => text !== '');
+  const sentence = `${reason[0]!.toUpperCase()}${reason.slice(1)}`;
+  return fail(
+    'BUDGET_CONFIRMATION_REQUIRED',
+    `${sentence} (${figures.join(', ')}): repeat with \`force\` to go on.`,
+    { members: { confirmation_required: true, gate: 'budget', verdict } },
+  );
+}

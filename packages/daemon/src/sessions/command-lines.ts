@@ -1,0 +1,218 @@
+import { invocationOf, oneShotOf, promptPlace } from '../think/one-shot.js';
+
+/** What an agent's output consists of: text, or reports as lines of JSON. */
+export type OutputFormat = 'text' | 'claude-json' | 'codex-json';
+
+/** How a command line is run with nobody at the keyboard, to do work. */
+interface HeadlessLine {
+  /** In which `{prompt}` stands for the prompt; where none does, the prompt goes to stdin. */
+  args: readonly string[];
+  /** Behind these comes what resumes a session. */
+  resume?: (id: string) => readonly string[];
+  format: OutputFormat;
+}
+
+/** How it is run for a conversation. */
+interface InteractiveLine {
+  args: readonly string[];
+  /** Arguments that bear the first prompt; without them it is pasted. */
+  prompt?: (text: string) => readonly string[];
+  resume?: (id: string) => readonly string[];
+}
+
+interface CliLine {
+  headless?: HeadlessLine;
+  interactive?: InteractiveLine;
+  /** The flag that names the model. */
+  model?: string;
+  /** The flag that gives a new session the id that it is to have. */
+  sessionId?: string;
+}
+
+/**
+ * By id. Runs with nobody at the keyboard may edit files where they work, for otherwise they could
+ * do nothing; none may do more without asking than its maker calls safe. Those that are not listed
+ * are run as for a question, and in a conversation their prompt is pasted.
+ */
+const lines: Readonly<Record<string, CliLine>> = {
+  claude: {
+    headless: {
+      args: [
+        '--print',
+        '--output-format',
+        'stream-json',
+        '--verbose',
+        '--permission-mode',
+        'acceptEdits',
+      ],
+      resume: (id) => ['--resume', id],
+      format: 'claude-json',
+    },
+    interactive: {
+      args: [],
+      prompt: (text) => (text.startsWith('-') ? ['--', text] : [text]),
+      resume: (id) => ['--resume', id],
+    },
+    model: '--model',
+    sessionId: '--session-id',
+  },
+  codex: {
+    headless: {
+      args: ['exec', '--json', '--skip-git-repo-check', '--sandbox', 'workspace-write'],
+      resume: (id) => ['resume', id],
+      format: 'codex-json',
+    },
+    interactive: {
+      args: [],
+      prompt: (text) => ['--', text],
+      resume: (id) => ['resume', id],
+    },
+    model: '--model',
+  },
+  gemini: {
+    headless: { args: ['--approval-mode', 'auto_edit'], format: 'text' },
+    interactive: { args: [], prompt: (text) => ['--prompt-interactive', text] },
+    model: '--model',
+  },
+  aider: {
+    headless: {
+      args: [
+        '--yes-always',
+        '--no-pretty',
+        '--no-stream',
+        '--no-check-update',
+        '--message',
+        promptPlace,
+      ],
+      format: 'text',
+    },
+    model: '--model',
+  },
+  'cursor-agent': { model: '--model' },
+  opencode: { model: '--model' },
+  qwen: { model: '--model' },
+  copilot: { model: '--model' },
+  droid: { model: '--model' },
+};
+
+/** Reads its prompt from stdin when told so by a dash in its place. */
+const dashForStdin = new Set(['codex']);
+
+/** A row of `backends.extra`. */
+export interface ExtraCli {
+  id: string;
+  args?: readonly string[] | undefined;
+  like?: string | undefined;
+}
+
+export interface Run {
+  cli: string;
+  driver: 'tmux' | 'headless';
+  /** Undefined: nothing to say yet, as when an idle agent is resumed. */
+  prompt: string | undefined;
+  model: string | null;
+  /** The id that the backend's own session has or is to have. */
+  session: { id: string; isThere: boolean } | undefined;
+}
+
+export interface PreparedRun {
+  args: readonly string[];
+  /** What stands at stdin. */
+  input: string;
+  /** What is to be pasted once the agent is ready. */
+  paste: string | undefined;
+  format: OutputFormat;
+}
+
+/** The row that describes a backend's command line. */
+export function cliOf(id: string, extra: readonly ExtraCli[]): string {
+  return extra.find((each) => each.id === id)?.like ?? id;
+}
+
+export function takesModel(cli: string): boolean {
+  return lineOf(cli).model !== undefined;
+}
+
+/** Can its sessions be given an id of our making? */
+export function takesSessionId(cli: string): boolean {
+  return lineOf(cli).sessionId !== undefined;
+}
+
+export function canResume(cli: string, driver: Run['driver']): boolean {
+  return lineOf(cli)[driver === 'tmux' ? 'interactive' : 'headless']?.resume !== undefined;
+}
+
+// Linux takes no argument longer than 128 KiB.
+const longestPromptArgument = 120_000;
+
+export function prepareRun(
+  backend: string,
+  extra: readonly ExtraCli[],
+  run: Run,
+): PreparedRun | { impossible: string } {
+  return run.driver === 'tmux' ? interactiveRun(run) : headlessRun(backend, extra, run);
+}
+
+function interactiveRun({ cli, prompt, model, session }: Run): PreparedRun {
+  const line = lineOf(cli);
+  const { args = [], prompt: withPrompt, resume } = line.interactive ?? {};
+  const isArgument =
+    prompt !== undefined &&
+    withPrompt !== undefined &&
+    Buffer.byteLength(prompt) < longestPromptArgument &&
+    !prompt.includes('\0');
+  return {
+    args: [
+      ...args,
+      ...sessionArgs(line, resume, session),
+      ...modelArgs(line, model),
+      ...(isArgument ? withPrompt(prompt) : []),
+    ],
+    input: '',
+    paste: isArgument ? undefined : prompt,
+    format: 'text',
+  };
+}
+
+function headlessRun(
+  backend: string,
+  extra: readonly ExtraCli[],
+  { cli, prompt = '', model, session }: Run,
+): PreparedRun | { impossible: string } {
+  const line = lineOf(cli);
+  const hasOwnArgs = extra.some((each) => each.id === backend && each.args !== undefined);
+  const known = hasOwnArgs ? undefined : line.headless;
+  if (!known) {
+    const invocation = invocationOf(oneShotOf(hasOwnArgs ? backend : cli, extra), prompt);
+    if ('impossible' in invocation) return invocation;
+    const args = hasOwnArgs ? [] : modelArgs(line, model);
+    return { ...invocation, args: [...invocation.args, ...args], paste: undefined, format: 'text' };
+  }
+  const args = [
+    ...known.args,
+    ...modelArgs(line, model),
+    ...sessionArgs(line, known.resume, session),
+    ...(dashForStdin.has(cli) ? ['-'] : []),
+  ];
+  const invocation = invocationOf({ args }, prompt);
+  if ('impossible' in invocation) return invocation;
+  return { ...invocation, paste: undefined, format: known.format };
+}
+
+function lineOf(cli: string): CliLine {
+  return Object.hasOwn(lines, cli) ? lines[cli]! : {};
+}
+
+function modelArgs({ model: flag }: CliLine, model: string | null): readonly string[] {
+  return flag === undefined || model === null ? [] : [flag, model];
+}
+
+function sessionArgs(
+  { sessionId: flag }: CliLine,
+  resume: ((id: string) => readonly string[]) | undefined,
+  session: Run['session'],
+): readonly string[] {
+  if (!session) return [];
+  if (session.isThere) return resume?.(session.id) ?? [];
+  return flag === undefined ? [] : [flag, session.id];
+}

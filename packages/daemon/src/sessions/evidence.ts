@@ -1,0 +1,127 @@
+import type { Clock } from '@millrace/kit/clock';
+import { contextState, type Thresholds } from '../core/guard.js';
+import type { Evidence, Facts, Sign } from '../core/session.js';
+import type { Driver, Look, TalkingDriver } from './driver.js';
+import type { Entry } from './handle.js';
+import { Listener } from './last-words.js';
+import { OutputLog } from './output-log.js';
+import { PaneWatch } from './pane-watch.js';
+import { sessionDirectory } from './places.js';
+import type { TranscriptTail } from './transcript-tail.js';
+import { TranscriptWatch, type TranscriptParts } from './transcript-watch.js';
+
+export interface EvidenceParts extends TranscriptParts {
+  clock: Clock;
+  dataDir: string;
+  limitRetryMs: number;
+  contextLimits: Thresholds;
+}
+
+/** Nothing was heard of an agent for this long: that is said, and means nothing else. */
+const staleMs = 600_000;
+const livelyMs = 5_000;
+
+/** What is remembered of a living agent between two looks at it. */
+export class Observation {
+  readonly starts: number;
+  readonly log: OutputLog;
+  readonly pane: PaneWatch;
+  readonly #listener: Listener;
+  readonly #transcript: TranscriptWatch;
+  #heardAt: number;
+  /** This daemon has seen it run. */
+  wasAlive: boolean;
+
+  constructor(
+    private readonly parts: EvidenceParts,
+    { session, handle }: Entry,
+  ) {
+    this.starts = handle.starts;
+    this.log = new OutputLog(sessionDirectory(parts.dataDir, session.id));
+    this.pane = new PaneWatch(parts);
+    this.#listener = new Listener(this.log, handle.format, handle.outputStart);
+    this.#transcript = new TranscriptWatch(parts);
+    this.#heardAt = parts.clock.monotonic();
+    this.wasAlive = false;
+  }
+
+  /** Has it just said something? */
+  get isLively(): boolean {
+    return this.parts.clock.monotonic() - this.#heardAt < livelyMs;
+  }
+
+  /** Everything that a look at the agent finds out. */
+  async gather(entry: Entry, look: Look, driver: Driver): Promise<Evidence> {
+    const { session, handle } = entry;
+    const isOver = look.pid === undefined;
+    if (!isOver) this.wasAlive = true;
+    const isNews = this.#listener.listen({ isOver });
+    if (isNews) this.#heardAt = this.parts.clock.monotonic();
+    const tail = await this.#transcript.look(entry);
+    const facts = { ...this.#reported(), ...this.#written(tail) };
+    if (isOver) return { facts, exit: this.#exit(entry, look) };
+    if (isTalking(driver)) await this.pane.look(driver, entry, this.log.end());
+    this.log.trim();
+    return {
+      facts,
+      event: this.#event(isNews),
+      transcript: isTalking(driver) ? turnOf(tail, handle.inputAt) : undefined,
+      pane: isTalking(driver) ? this.pane.sign(entry) : undefined,
+      staleness:
+        this.#staleness(session.status) ??
+        (isTalking(driver) ? this.pane.blindSign(entry) : undefined),
+    };
+  }
+
+  #exit({ handle }: Entry, look: Look): NonNullable<Evidence['exit']> {
+    const { clock, limitRetryMs } = this.parts;
+    const end = look.exit ?? { code: null, signal: null };
+    const verdict = this.#listener.verdict(handle.cli, end, { now: clock.now(), limitRetryMs });
+    return { ...end, ...verdict, isLost: look.exit === undefined, wasStopped: handle.isStopping };
+  }
+
+  #reported(): Facts {
+    const { sessionId, model, contextTokens } = this.#listener.seen;
+    return {
+      ...(sessionId !== undefined && { backend_session_id: sessionId }),
+      ...(model !== undefined && { model }),
+      ...this.#context(contextTokens),
+    };
+  }
+
+  #written(tail: (TranscriptTail & { id: string }) | undefined): Facts {
+    if (!tail) return {};
+    return {
+      backend_session_id: tail.id,
+      ...(tail.model !== undefined && { model: tail.model }),
+      ...this.#context(tail.contextTokens),
+    };
+  }
+
+  #context(tokens: number | undefined): Facts {
+    if (tokens === undefined) return {};
+    return {
+      context_tokens: tokens,
+      context_state: contextState(tokens, this.parts.contextLimits),
+    };
+  }
+
+  #event(isNews: boolean): Sign | undefined {
+    const { doing } = this.#listener.seen;
+    return isNews && doing !== undefined ? { status: 'working', reason: doing } : undefined;
+  }
+
+  #staleness(status: string): Sign | undefined {
+    if (status !== 'working' || this.parts.clock.monotonic() - this.#heardAt < staleMs) return;
+    return { status: 'working', reason: 'nothing was heard of it for over 10 minutes' };
+  }
+}
+
+export function isTalking(driver: Driver): driver is TalkingDriver {
+  return 'paste' in driver;
+}
+
+/** What the transcript says of the turn that the last input began. */
+function turnOf(tail: TranscriptTail | undefined, inputAt: number): Sign | undefined {
+  return tail?.turn && tail.turn.at >= inputAt ? tail.turn.sign : undefined;
+}

@@ -1,0 +1,43 @@
+import type { Clock } from '@millrace/kit/clock';
+import { runProgram } from '../think/program.js';
+
+export interface GitParts {
+  clock: Clock;
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+export interface GitEnd {
+  isOk: boolean;
+  /** Without the end of its last line. */
+  stdout: string;
+  /** What went wrong, in git's words or ours. */
+  trouble: string;
+}
+
+const timeoutMs = 120_000;
+
+/** Runs git in a directory. It never asks anybody anything; whatever happens is a value. */
+export async function git(
+  { clock, environment }: GitParts,
+  cwd: string,
+  ...args: string[]
+): Promise<GitEnd> {
+  const passed = Object.entries(environment).filter(([name]) => !name.startsWith('GIT_'));
+  const end = await runProgram({
+    file: 'git',
+    args,
+    input: '',
+    cwd,
+    environment: { ...Object.fromEntries(passed), GIT_TERMINAL_PROMPT: '0', LC_ALL: 'C' },
+    timeoutMs,
+    signal: new AbortController().signal,
+    clock,
+  });
+  if (end.kind === 'exited') {
+    const stdout = end.stdout.replace(/\n$/, '');
+    const said = end.stderr.trim().split('\n').at(-1) ?? '';
+    return { isOk: end.code === 0, stdout, trouble: said.replace(/^(?:fatal|error): /, '') };
+  }
+  const trouble = end.kind === 'not_started' ? 'git is not installed' : `git: ${end.kind}`;
+  return { isOk: false, stdout: '', trouble };
+}

@@ -1,0 +1,52 @@
+import type { OutputFormat } from './command-lines.js';
+import type { Session } from './port.js';
+
+/** What the daemon keeps of a session for itself, beside what everybody sees. */
+export interface Handle {
+  /** In the arguments of the agent's wrapper: proves that a process is ours. */
+  token: string;
+  /** When the process that `pid` names was started, so that another one of that number is told apart. */
+  startMark: string | null;
+  /** How many times it was started. */
+  starts: number;
+  startedAt: number;
+  /** When it was last given something to do. */
+  inputAt: number;
+  /** The turn, by the time of its input, whose limit has been told. */
+  limitTurn: number | null;
+  /** Its first prompt still has to be pasted. */
+  isPromptPending: boolean;
+  /** Somebody asked for its end. */
+  isStopping: boolean;
+  /** The row of the tables that describes its command line. */
+  cli: string;
+  format: OutputFormat;
+  /** The model that was asked for, by the name that was used. */
+  model: string | null;
+  /** Restarts that nobody asked for, in a row. */
+  autoRestarts: number;
+  /** When it is to be started again. */
+  restartAt: number | null;
+  /** Where in its output that of the last start begins. */
+  outputStart: number;
+  worktree: WorktreeMark | null;
+}
+
+/** What must be known to take a worktree away again. */
+export interface WorktreeMark {
+  /** The repository that it belongs to. */
+  root: string;
+  branch: string;
+  /** The commit that it began at. */
+  base: string;
+  /** The branch that was checked out where it was made from. */
+  baseBranch: string | null;
+  /** The branch was made for it. */
+  madeBranch: boolean;
+}
+
+/** A session with its handle. */
+export interface Entry {
+  session: Session;
+  handle: Handle;
+}

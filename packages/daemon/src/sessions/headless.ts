@@ -1,0 +1,102 @@
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf, systemCode } from '@millrace/kit/errors';
+import type { Driver, Known, Launch, Look, Started } from './driver.js';
+import { OutputLog } from './output-log.js';
+import { isSameProcess, startMarkOf } from './processes.js';
+import { readExit, writeRunScript } from './run-script.js';
+
+/**
+ * Runs an agent as a process of its own group, with files at stdin, stdout and stderr: nothing ties
+ * it to this daemon, so it goes on when the daemon is gone, and the next one finds it by its
+ * process id and the moment of its start.
+ */
+export class HeadlessDriver implements Driver {
+  readonly name = 'headless';
+  /** Those that this very process has started. */
+  readonly #children = new Set<string>();
+  /** How they ended. */
+  readonly #ends = new Map<string, { code: number | null; signal: string | null }>();
+  readonly #onEnd: () => void;
+
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+  }
+
+  async start(launch: Launch): Promise<Started> {
+    const { id, directory, token, input, cwd, environment } = launch;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const script = writeRunScript(launch);
+    const inputFile = join(directory, 'input');
+    writeFileSync(inputFile, input, { mode: 0o600 });
+    const files = [openSync(inputFile, 'r'), openSync(new OutputLog(directory).path, 'a', 0o600)];
+    const [stdin, output] = files as [number, number];
+    try {
+      const child = spawn('/bin/sh', [script, token], {
+        cwd,
+        env: { ...environment },
+        detached: true,
+        stdio: [stdin, output, output],
+      });
+      this.#ends.delete(id);
+      this.#children.add(id);
+      const failed = new Promise<Started>((resolve) => {
+        child.once('error', (error) => resolve({ failure: startFailure(error) }));
+      });
+      child.once('exit', (code, signal) => {
+        this.#ends.set(id, { code, signal });
+        this.#onEnd();
+      });
+      child.unref();
+      if (child.pid === undefined) {
+        this.#children.delete(id);
+        return await failed;
+      }
+      // A process that has ended already has no start; its pid alone is told then.
+      return { pid: child.pid, startMark: (await startMarkOf(child.pid)) ?? 'ended' };
+    } catch (error) {
+      return { failure: startFailure(error) };
+    } finally {
+      for (const file of files) closeSync(file);
+    }
+  }
+
+  async look(agents: readonly Known[]): Promise<Map<string, Look>> {
+    const looks = await Promise.all(
+      agents.map(async (agent) => [agent.id, await this.#lookAt(agent)] as const),
+    );
+    return new Map(looks);
+  }
+
+  release(id: string): Promise<void> {
+    this.#ends.delete(id);
+    this.#children.delete(id);
+    return Promise.resolve();
+  }
+
+  async #isRunning(id: string, pid: number, startMark: string | null): Promise<boolean> {
+    // Of its own children the system tells this process, also how they ended.
+    if (this.#children.has(id)) return !this.#ends.has(id);
+    return startMark !== null && isSameProcess(pid, startMark);
+  }
+
+  async #lookAt({ id, directory, pid, startMark }: Known): Promise<Look> {
+    if (pid !== null && (await this.#isRunning(id, pid, startMark)))
+      return { pid, exit: undefined };
+    // Written before the script ends, so what is not there now never will be.
+    return { pid: undefined, exit: readExit(directory) ?? this.#ends.get(id) };
+  }
+}
+
+function startFailure(error: unknown): string {
+  switch (systemCode(error)) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return 'the directory to work in is gone';
+    case 'EAGAIN':
+      return 'this machine can start no more processes';
+    default:
+      return `it could not be started: ${messageOf(error)}`;
+  }
+}

@@ -1,0 +1,83 @@
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { OutputFormat } from './command-lines.js';
+import { Listener } from './last-words.js';
+import { OutputLog } from './output-log.js';
+
+let directory: string;
+beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'mr-words-'))));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const now = Date.UTC(2026, 0, 15, 9);
+const limitRetryMs = 900_000;
+
+function heard(format: OutputFormat, ...lines: (string | object)[]): Listener {
+  const log = new OutputLog(directory);
+  for (const line of lines) {
+    appendFileSync(log.path, typeof line === 'string' ? line : `${JSON.stringify(line)}\n`);
+  }
+  const listener = new Listener(log, format, 0);
+  listener.listen({ isOver: true });
+  return listener;
+}
+
+const verdict = (listener: Listener, code: number | null) =>
+  listener.verdict('claude', { code, signal: null }, { now, limitRetryMs });
+
+test('a run that ended well has nothing to tell, also when it spoke of limits', () => {
+  expect(verdict(heard('text', 'all done\n'), 0)).toEqual({ limit: null, failure: null });
+  const answer = {
+    type: 'assistant',
+    message: { content: [{ type: 'text', text: 'The rate limit code is 429' }] },
+  };
+  const result = { type: 'result', is_error: false, result: 'The rate limit code is 429' };
+  expect(verdict(heard('claude-json', answer, result), 0)).toEqual({ limit: null, failure: null });
+});
+
+test('a failure is told in the last words', () => {
+  const listener = heard('text', 'working\n', '\u001b[31mno disk left\u001b[0m\n', '────\n');
+  expect(verdict(listener, 1)).toEqual({ limit: null, failure: 'no disk left' });
+});
+
+test('a run that says itself that it failed has failed', () => {
+  const result = { type: 'result', is_error: true, result: 'ran out of turns\nand more' };
+  const listener = heard('claude-json', result);
+  expect(verdict(listener, 0).failure).toBe('ran out of turns');
+});
+
+test('a limit says until when', () => {
+  const resetsAt = now / 1000 + 7_200;
+  const event = {
+    type: 'rate_limit_event',
+    rate_limit_info: { status: 'rejected', rateLimitType: 'five_hour', resetsAt },
+  };
+  const result = { type: 'result', is_error: true, result: "You've hit your session limit" };
+  expect(verdict(heard('claude-json', event, result), 1).limit?.until).toBe(now + 7_200_000);
+});
+
+test('a limit without a time ends after the usual time', () => {
+  const { limit } = verdict(heard('text', "You've hit your session limit\n"), 1);
+  expect(limit).toEqual({ reason: 'usage limit reached', until: now + limitRetryMs });
+});
+
+test('no login is a failure, not a limit', () => {
+  const { limit, failure } = verdict(heard('text', 'Invalid API key · Please run /login\n'), 1);
+  expect([limit, failure]).toEqual([null, 'it is not logged in: not logged in']);
+});
+
+test('what is reported is remembered, and of a start before nothing is heard', () => {
+  const log = new OutputLog(directory);
+  const init = (id: string) =>
+    `${JSON.stringify({ type: 'system', session_id: id, model: 'm' })}\n`;
+  appendFileSync(log.path, init('old'));
+  const listener = new Listener(log, 'claude-json', log.end());
+  expect(listener.listen({ isOver: false })).toBe(false);
+  appendFileSync(log.path, init('new').slice(0, 20));
+  listener.listen({ isOver: false });
+  expect(listener.seen).toEqual({});
+  appendFileSync(log.path, init('new').slice(20));
+  expect(listener.listen({ isOver: false })).toBe(true);
+  expect(listener.seen).toMatchObject({ sessionId: 'new', model: 'm' });
+});

@@ -1,0 +1,89 @@
+import { stripVTControlCharacters } from 'node:util';
+import { signalIn } from '../think/signals.js';
+import type { Exit } from '../core/session.js';
+import { readEvent, type AgentEvent } from './agent-events.js';
+import type { OutputFormat } from './command-lines.js';
+import type { OutputLog } from './output-log.js';
+
+const pieceBytes = 1_048_576;
+const keptLines = 30;
+const longestWords = 300;
+
+/** Reads what an agent puts out as it comes, and remembers what matters of it. */
+export class Listener {
+  #at: number;
+  #rest = '';
+  #words: string[] = [];
+  readonly seen: AgentEvent = {};
+
+  constructor(
+    private readonly log: OutputLog,
+    private readonly format: OutputFormat,
+    start: number,
+  ) {
+    this.#at = start;
+  }
+
+  /** Takes in what is new; true when there was something. */
+  listen({ isOver }: { isOver: boolean }): boolean {
+    let isNews = false;
+    for (;;) {
+      const { from, bytes } = this.log.read(this.#at, pieceBytes);
+      if (bytes.length === 0) break;
+      isNews = true;
+      this.#at = from + bytes.length;
+      const lines = (this.#rest + bytes.toString('utf8')).split('\n');
+      this.#rest = lines.pop()!.slice(-pieceBytes);
+      for (const line of lines) this.#take(line);
+    }
+    if (isOver && this.#rest !== '') {
+      this.#take(this.#rest);
+      this.#rest = '';
+    }
+    return isNews;
+  }
+
+  #take(line: string): void {
+    const event = this.format === 'text' ? undefined : readEvent(this.format, line.trim());
+    if (!event) return this.#remember(line);
+    const news = Object.entries(event).filter(([, value]) => value !== undefined);
+    Object.assign(this.seen, Object.fromEntries(news));
+    if (line.includes('"rate_limit_event"')) this.#remember(rateLimitIn(line));
+    if (event.result?.isError) this.#remember(event.result.text);
+  }
+
+  #remember(line: string): void {
+    const text = stripVTControlCharacters(line).replaceAll('\r', '').trimEnd();
+    // What is only drawn says nothing.
+    if (!/[\p{L}\p{N}]/u.test(text)) return;
+    this.#words = [...this.#words, ...text.split('\n')].slice(-keptLines);
+  }
+
+  /** What the end of the run comes to. */
+  verdict(
+    cli: string,
+    end: { code: number | null; signal: string | null },
+    { now, limitRetryMs }: { now: number; limitRetryMs: number },
+  ): Pick<Exit, 'limit' | 'failure'> {
+    const { result } = this.seen;
+    const succeeded = end.code === 0 && !result?.isError;
+    // A run that reports has answered, also when none of its lines is plain text.
+    const said = this.#words.join('\n');
+    const stdout = succeeded && said === '' ? 'done' : said;
+    const found = signalIn({ id: cli, succeeded, stdout, stderr: '' }, now);
+    if (found && found.kind !== 'unauthenticated') {
+      const until = Math.max(now + limitRetryMs, found.resetAt ?? 0);
+      return { limit: { reason: found.reason, until }, failure: null };
+    }
+    if (succeeded) return { limit: null, failure: null };
+    if (found) return { limit: null, failure: `it is not logged in: ${found.reason}` };
+    const own = result?.isError ? result.text.split('\n')[0]! : '';
+    const last = own === '' ? this.#words.at(-1) : own;
+    return { limit: null, failure: last === undefined ? null : last.slice(0, longestWords) };
+  }
+}
+
+/** The report in the shape that the table of signals knows. */
+function rateLimitIn(line: string): string {
+  return /\{[^{}]*"rateLimitType"[^{}]*\}/.exec(line)?.[0] ?? line;
+}

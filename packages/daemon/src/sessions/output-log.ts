@@ -1,0 +1,127 @@
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { systemCode } from '@millrace/kit/errors';
+
+const currentName = 'output.log';
+const oldName = /^output-(\d{1,15})\.old$/;
+/** Half of what is kept of an output: the file it is written to, and the one before. */
+const halfBytes = 4_194_304;
+
+/**
+ * The output of a session. The agent itself writes the file, so that its output goes on when no
+ * daemon is there; when it is long, the daemon moves what it holds to a second file. Positions
+ * count from the first byte ever written.
+ */
+export class OutputLog {
+  readonly path: string;
+
+  constructor(
+    private readonly directory: string,
+    private readonly half = halfBytes,
+  ) {
+    this.path = join(directory, currentName);
+  }
+
+  /** The position behind the last byte. */
+  end(): number {
+    return this.#base() + sizeOf(this.path);
+  }
+
+  /** The position of the oldest byte that is kept. */
+  start(): number {
+    return this.#old()?.start ?? 0;
+  }
+
+  /** The bytes from a position on, as many as there are and `most` at the most. */
+  read(from: number, most: number): { from: number; bytes: Buffer } {
+    const old = this.#old();
+    const base = old ? old.start + old.size : 0;
+    const begin = Math.max(from, old?.start ?? 0);
+    const parts: Buffer[] = [];
+    let left = most;
+    if (old && begin < base) {
+      const part = bytesOf(old.path, begin - old.start, left);
+      parts.push(part);
+      left -= part.length;
+    }
+    if (left > 0) parts.push(bytesOf(this.path, Math.max(0, begin - base), left));
+    return { from: begin, bytes: Buffer.concat(parts) };
+  }
+
+  /** Keeps the files from growing without end. */
+  trim(): void {
+    if (sizeOf(this.path) < this.half) return;
+    const source = openSync(this.path, 'r+');
+    // Of what was written while no daemon was there the end is enough.
+    const skipped = Math.max(0, fstatSync(source).size - 2 * this.half);
+    const target = join(this.directory, `output-${this.#base() + skipped}.old`);
+    const before = this.#old()?.path;
+    const copy = openSync(target, 'w', 0o600);
+    try {
+      let copied = skipped;
+      const piece = Buffer.alloc(1_048_576);
+      // The agent goes on writing: what it wrote while this copied is taken, too.
+      while (copied < fstatSync(source).size) {
+        const length = readSync(source, piece, 0, piece.length, copied);
+        writeSync(copy, piece, 0, length);
+        copied += length;
+      }
+      ftruncateSync(source, 0);
+    } finally {
+      closeSync(source);
+      closeSync(copy);
+    }
+    if (before !== undefined && before !== target) rmSync(before, { force: true });
+  }
+
+  #base(): number {
+    const old = this.#old();
+    return old ? old.start + old.size : 0;
+  }
+
+  #old(): { path: string; start: number; size: number } | undefined {
+    if (!existsSync(this.directory)) return undefined;
+    const starts = readdirSync(this.directory)
+      .map((name) => oldName.exec(name)?.[1])
+      .filter((start) => start !== undefined)
+      .map(Number);
+    if (starts.length === 0) return undefined;
+    // Two of them are there only after a crash amid `trim`: the newer one is what counts.
+    const start = Math.max(...starts);
+    const path = join(this.directory, `output-${start}.old`);
+    return { path, start, size: sizeOf(path) };
+  }
+}
+
+function sizeOf(path: string): number {
+  try {
+    return statSync(path).size;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return 0;
+    throw error;
+  }
+}
+
+function bytesOf(path: string, from: number, most: number): Buffer {
+  const size = sizeOf(path);
+  const length = Math.max(0, Math.min(most, size - from));
+  if (length === 0) return Buffer.alloc(0);
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(length);
+    return bytes.subarray(0, readSync(file, bytes, 0, length, from));
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,141 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { OutputFormat } from './command-lines.js';
+import { renderEvent } from './agent-events.js';
+import type { OutputLog } from './output-log.js';
+import { TerminalText } from './terminal-text.js';
+
+const pieceBytes = 1_048_576;
+/** The most that a look at the end of an output reads. */
+const mostTailBytes = 2_097_152;
+/** A line without an end is taken for one when it is this long. */
+const longestLineBytes = 65_536;
+
+export interface OutputView {
+  log: OutputLog;
+  format: OutputFormat;
+  /** Nothing more will come: a last line without an end is whole. */
+  isOver: boolean;
+}
+
+/** A stretch of a session's output as lines that people can read. */
+export function readOutput(
+  view: OutputView,
+  { after, limit }: { after?: number | undefined; limit: number },
+): DaemonSchema<'SessionOutput'> {
+  return after === undefined ? lastLines(view, limit) : linesFrom(view, after, limit);
+}
+
+function linesFrom(view: OutputView, after: number, limit: number) {
+  // Of one report that makes many lines, the position inside it counts those already told.
+  const told = view.format === 'text' ? 0 : toldInside(view.log, after);
+  const { from, bytes } = view.log.read(after - told, pieceBytes);
+  const writer = writerFor(view.format);
+  let at = 0;
+  let lineStart = 0;
+  while (at < bytes.length && writer.count - told < limit) {
+    const end = lineEnd(bytes, at, view.isOver || bytes.length === pieceBytes);
+    if (end === undefined) break;
+    lineStart = at;
+    writer.write(bytes.toString('utf8', at, end));
+    at = end;
+  }
+  const all = writer.lines();
+  const lines = all.slice(told, told + limit);
+  const untold = all.length - told - lines.length;
+  if (untold <= 0) return { lines, next: from + at };
+  const inLast = all.length - writer.countBeforeLast;
+  return { lines, next: from + Math.min(at - 1, lineStart + inLast - untold) };
+}
+
+/** How far a position lies inside of a line. */
+function toldInside(log: OutputLog, after: number): number {
+  const begin = Math.max(log.start(), after - pieceBytes);
+  if (after <= begin || after > log.end()) return 0;
+  const { from, bytes } = log.read(begin, after - begin);
+  const lastEnd = bytes.lastIndexOf(10);
+  return lastEnd === -1 ? after - from : bytes.length - 1 - lastEnd;
+}
+
+function lastLines(view: OutputView, limit: number) {
+  const end = view.log.end();
+  const wanted = Math.min(mostTailBytes, 65_536 + limit * 400);
+  const { from, bytes } = view.log.read(Math.max(view.log.start(), end - wanted), wanted + 65_536);
+  const writer = writerFor(view.format);
+  // Unless it is the very start, the first line may be a part of one.
+  let at = from <= view.log.start() ? 0 : (lineEnd(bytes, 0, false) ?? 0);
+  while (at < bytes.length) {
+    const lineStop = lineEnd(bytes, at, view.isOver);
+    if (lineStop === undefined) break;
+    writer.write(bytes.toString('utf8', at, lineStop));
+    at = lineStop;
+  }
+  return { lines: writer.lines().slice(-limit), next: from + at };
+}
+
+/** Where the line that begins at `at` ends, its end mark included. */
+function lineEnd(bytes: Buffer, at: number, isLast: boolean): number | undefined {
+  const found = bytes.indexOf(10, at);
+  if (found !== -1) return found + 1;
+  return isLast || bytes.length - at > longestLineBytes ? bytes.length : undefined;
+}
+
+interface LineWriter {
+  readonly count: number;
+  /** How many lines there were before the last write. */
+  readonly countBeforeLast: number;
+  write(text: string): void;
+  lines(): string[];
+}
+
+function writerFor(format: OutputFormat): LineWriter {
+  return format === 'text' ? new TextLines() : new EventLines(format);
+}
+
+class TextLines implements LineWriter {
+  readonly #terminal = new TerminalText();
+
+  get count(): number {
+    return this.#terminal.rows.length - 1;
+  }
+
+  countBeforeLast = 0;
+
+  write(text: string): void {
+    this.countBeforeLast = this.count;
+    this.#terminal.write(text);
+  }
+
+  lines(): string[] {
+    const rows = this.#terminal.rows.map((row) => row.trimEnd());
+    // Behind the last end of a line nothing has been written yet.
+    return rows.at(-1) === '' ? rows.slice(0, -1) : rows;
+  }
+}
+
+class EventLines implements LineWriter {
+  readonly #lines: string[] = [];
+
+  constructor(private readonly format: Exclude<OutputFormat, 'text'>) {}
+
+  get count(): number {
+    return this.#lines.length;
+  }
+
+  countBeforeLast = 0;
+
+  write(text: string): void {
+    this.countBeforeLast = this.#lines.length;
+    const rendered = renderEvent(this.format, text.trimEnd());
+    if (rendered === undefined) {
+      const plain = new TextLines();
+      plain.write(text);
+      this.#lines.push(...plain.lines());
+    } else {
+      this.#lines.push(...rendered);
+    }
+  }
+
+  lines(): string[] {
+    return this.#lines;
+  }
+}

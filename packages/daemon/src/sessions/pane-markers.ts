@@ -1,0 +1,100 @@
+/*
+ * What the screens of the command lines look like when they work, ask and wait: one row for each.
+ * The words are those that their makers print; what none of them fits is unknown, never idle.
+ */
+
+export interface PaneReading {
+  kind: 'busy' | 'question' | 'prompt' | 'unknown';
+  /** The evidence in words. */
+  reason: string;
+  /** What stands in the input box, where there is one. */
+  input: string | undefined;
+  /** The last lines above the input box. */
+  above: readonly string[];
+}
+
+interface Markers {
+  /** Shown only while a turn is under way. */
+  busy: RegExp;
+  /** Shown only while a choice is to be made. */
+  question: RegExp;
+  /** The line that is typed into; the group is what was typed. */
+  prompt: RegExp;
+  /** Stands in an empty input box. */
+  placeholder: RegExp;
+}
+
+const never = /(?!)/;
+
+const rows: Readonly<Record<string, Markers>> = {
+  claude: {
+    busy: /\besc to interrupt\b/i,
+    question:
+      /^[\s│|]*❯\s*\d+\.\s|\bdo you trust the files in this folder\b|\benter to (?:select|confirm)\b.*\besc to\b/i,
+    prompt: /^[\s│|]*[>❯](?:[ \u00a0](.*?))?[\s│|]*$/,
+    placeholder: /^Try "/,
+  },
+  codex: {
+    busy: /\besc to interrupt\b/i,
+    question:
+      /^\s*[›❯>]\s*\d+\.\s|\bpress enter to (?:confirm|continue)\b|\ballow command\?|\bwould you like to run the following command\b/i,
+    prompt: /^\s*[›▌](?:[ \u00a0](.*?))?\s*$/,
+    placeholder:
+      /^(?:Ask Codex|Explain|Summarize|Find and fix|Improve|Implement|Write tests|Use \/)/,
+  },
+  gemini: {
+    busy: /\(esc to cancel\b/i,
+    question:
+      /^[\s│|]*●\s*\d+\.\s|\bwaiting for user confirmation\b|\bapply this change\?|\ballow execution\b/i,
+    prompt: /^[\s│|]*[>!](?:[ \u00a0]+(.*?))?[\s│|]*$/,
+    placeholder: /^Type your message\b/,
+  },
+};
+
+/** The same screens under another name. */
+const sameAs: Readonly<Record<string, string>> = { agy: 'gemini', qwen: 'gemini' };
+
+/** Is anything known of the screens of this command line? */
+export function hasMarkers(cli: string): boolean {
+  return Object.hasOwn(rows, sameAs[cli] ?? cli);
+}
+
+/** What is shown lower down is newer, and only that counts. */
+const lastLines = 20;
+const linesAbove = 8;
+
+/** What a screen says. */
+export function readPane(cli: string, screen: string): PaneReading {
+  const name = sameAs[cli] ?? cli;
+  const markers = Object.hasOwn(rows, name) ? rows[name]! : unknownScreen;
+  const lines = screen
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line.trim() !== '')
+    .slice(-lastLines);
+  const at = lines.findLastIndex((line) => markers.prompt.test(line));
+  const typed = at === -1 ? undefined : (markers.prompt.exec(lines[at]!)?.[1]?.trim() ?? '');
+  const input = typed !== undefined && markers.placeholder.test(typed) ? '' : typed;
+  const above = lines.slice(Math.max(0, (at === -1 ? lines.length : at) - linesAbove), at);
+  if (lines.some((line) => markers.question.test(line))) {
+    return { kind: 'question', reason: questionIn(lines), input: undefined, above };
+  }
+  if (lines.some((line) => markers.busy.test(line))) {
+    return { kind: 'busy', reason: 'its screen shows a turn under way', input, above };
+  }
+  if (input === '') {
+    return { kind: 'prompt', reason: 'its prompt is empty: the turn is over', input, above };
+  }
+  return { kind: 'unknown', reason: 'its screen says nothing that is known', input, above };
+}
+
+const unknownScreen: Markers = { busy: never, question: never, prompt: never, placeholder: never };
+
+const longestQuestion = 160;
+
+/** The last line that asks, without what is drawn around it. */
+function questionIn(lines: readonly string[]): string {
+  const asking = lines.findLast((line) => /\?\W*$/.test(line.replaceAll(/[│|]/g, '')));
+  const text = (asking ?? '').replaceAll(/^[\s│|●❯›>*-]+|[\s│|]+$/g, '');
+  return text === '' ? 'it asks for a choice' : `it asks: ${text.slice(0, longestQuestion)}`;
+}

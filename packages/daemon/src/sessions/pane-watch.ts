@@ -1,0 +1,115 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Sign } from '../core/session.js';
+import { signalIn } from '../think/signals.js';
+import type { TalkingDriver } from './driver.js';
+import type { Entry } from './handle.js';
+import { hasMarkers, readPane, type PaneReading } from './pane-markers.js';
+
+/** An empty prompt counts when nothing has been drawn for this long. */
+const settledMs = 600;
+/** Without having seen the turn under way, it must be empty this long. */
+const unseenTurnMs = 5_000;
+/** An agent whose screens nobody knows is ready to be told something when it draws no more. */
+const readyMs = 1_500;
+
+export interface PaneParts {
+  clock: Clock;
+  limitRetryMs: number;
+}
+
+/** Follows the screen of one agent. */
+export class PaneWatch {
+  #screen: string | undefined;
+  #reading: PaneReading | undefined;
+  #end = -1;
+  #drawnAt = -Infinity;
+  #turn = -1;
+  /** The turn that it was seen at work in, by the time of its input. */
+  #busyTurn = -1;
+
+  constructor(private readonly parts: PaneParts) {}
+
+  /** Looks at the screen, if something was drawn since. */
+  async look(driver: TalkingDriver, { session, handle }: Entry, outputEnd: number): Promise<void> {
+    // What was typed is shown before the output tells of it.
+    const isNewTurn = handle.inputAt !== this.#turn;
+    if (outputEnd !== this.#end || isNewTurn || this.#screen === undefined) {
+      this.#end = outputEnd;
+      this.#turn = handle.inputAt;
+      this.#drawnAt = this.parts.clock.monotonic();
+      this.#screen = (await driver.screen(session.id)) ?? '';
+      this.#reading = readPane(handle.cli, this.#screen);
+    }
+    if (this.#reading?.kind === 'busy') this.#busyTurn = handle.inputAt;
+  }
+
+  /** Can it be told its first prompt? */
+  isReady({ handle }: Entry): boolean {
+    if (hasMarkers(handle.cli))
+      return this.#reading?.kind === 'prompt' && this.#quietMs > settledMs;
+    return (this.#screen ?? '').trim() !== '' && this.#quietMs > readyMs;
+  }
+
+  sign({ session, handle }: Entry): Sign | undefined {
+    const reading = this.#reading;
+    if (!reading) return undefined;
+    switch (reading.kind) {
+      case 'busy':
+        return { status: 'working', reason: reading.reason };
+      case 'question':
+        return { status: 'waiting_for_input', reason: reading.reason };
+      case 'prompt': {
+        if (handle.isPromptPending || !this.#isSettled(handle.inputAt)) return undefined;
+        const isTold = handle.limitTurn === handle.inputAt;
+        const limit = isTold ? undefined : this.#limit(handle.cli, reading);
+        if (limit) return limit;
+        const isOver = session.status === 'rate_limited';
+        const reason = isOver ? 'its limit is over and its prompt is empty' : reading.reason;
+        return { status: 'idle', reason: session.status === 'idle' ? keep(session) : reason };
+      }
+      case 'unknown':
+        return undefined;
+    }
+  }
+
+  /** What there is to say of an agent whose screens nobody knows. */
+  blindSign({ session, handle }: Entry): Sign | undefined {
+    if (
+      hasMarkers(handle.cli) ||
+      handle.isPromptPending ||
+      session.status === 'waiting_for_input'
+    ) {
+      return undefined;
+    }
+    const reason = 'it runs; nothing is known of its screen, so it counts as working';
+    return { status: 'working', reason };
+  }
+
+  get #quietMs(): number {
+    return this.parts.clock.monotonic() - this.#drawnAt;
+  }
+
+  #isSettled(turn: number): boolean {
+    const quiet = this.#quietMs;
+    return this.#busyTurn === turn ? quiet > settledMs : quiet > unseenTurnMs;
+  }
+
+  #limit(cli: string, { above }: PaneReading): Sign | undefined {
+    const now = this.parts.clock.now();
+    for (const line of above.toReversed()) {
+      // Above what was last typed stands what was said before.
+      if (/^[\s│|]*[>❯›][ \u00a0]\S/.test(line)) return undefined;
+      const stdout = line.replaceAll(/^[\s│|⎿●•✻■⏺]+|[\s│|]+$/g, '');
+      const found = signalIn({ id: cli, succeeded: true, stdout, stderr: '' }, now);
+      if (!found || found.kind === 'unauthenticated' || stdout === '') continue;
+      const limitedUntil = Math.max(now + this.parts.limitRetryMs, found.resetAt ?? 0);
+      return { status: 'rate_limited', reason: found.reason, limitedUntil };
+    }
+    return undefined;
+  }
+}
+
+/** An idle agent stays idle for the reason that it was. */
+function keep({ status_reason }: { status_reason: string | null }): string {
+  return status_reason ?? 'its prompt is empty';
+}

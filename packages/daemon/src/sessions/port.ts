@@ -1,0 +1,47 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+
+export type Session = DaemonSchema<'Session'>;
+export type SpawnRequest = DaemonSchema<'SpawnRequest'>;
+
+/** Who asked for a session, beside what was asked for. */
+export interface SpawnOrigin {
+  /** A repeat with the same key and the same request answers the session that is there. */
+  idempotencyKey?: string;
+  /** The pipeline and the job that the session works for. */
+  pipeline?: { id: string; jobId: string };
+}
+
+/** A session as it was and as it is; without `after` it was removed. */
+export interface SessionChange {
+  before: Session | undefined;
+  after: Session | undefined;
+}
+
+/**
+ * What the rest of the daemon asks of sessions. Every method but `find` refuses an unknown id with
+ * SESSION_NOT_FOUND; what it answers is on disk.
+ */
+export interface Sessions {
+  /** Passes the gates, then starts: the budget gate refuses with its verdict unless `force`. */
+  spawn(
+    request: SpawnRequest,
+    origin?: SpawnOrigin,
+  ): Promise<{ session: Session; isReplay: boolean }>;
+  /** Newest first. */
+  list(): Promise<Session[]>;
+  find(id: string): Promise<Session | undefined>;
+  output(
+    id: string,
+    from: { after?: number; limit: number },
+  ): Promise<DaemonSchema<'SessionOutput'>>;
+  /** Pastes the text and presses Enter; refuses with SESSION_STATE when the turn did not begin. */
+  send(id: string, text: string): Promise<Session>;
+  /** Presses Escape. Whether the turn ended shows in the status. */
+  interrupt(id: string): Promise<void>;
+  stop(id: string): Promise<Session>;
+  restart(id: string): Promise<Session>;
+  remove(id: string): Promise<DaemonSchema<'SessionDeletion'>>;
+  setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session>;
+  /** Told after each change is on disk, in order. Returns how to stop listening. */
+  onChange(listener: (change: SessionChange) => void): () => void;
+}

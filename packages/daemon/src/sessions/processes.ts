@@ -1,0 +1,190 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { systemClock, type Clock } from '@millrace/kit/clock';
+import { systemCode } from '@millrace/kit/errors';
+import { runProgram } from '../think/program.js';
+
+/** A process of this machine, as far as the system tells. */
+export interface ProcessRow {
+  pid: number;
+  parent: number;
+  group: number;
+  args: readonly string[];
+}
+
+const isLinux = process.platform === 'linux';
+
+/**
+ * When a process was started, in a form that is only good for comparing: a number alone may have
+ * been given to another process since. Undefined when there is no such process, or only its shell.
+ */
+export async function startMarkOf(pid: number): Promise<string | undefined> {
+  if (!isLinux) {
+    const text = await ps(['-o', 'lstart=,stat=', '-p', String(pid)]);
+    const line = text.trim();
+    return line === '' || /\sZ\S*$/.test(line) ? undefined : line.replace(/\s+\S+$/, '');
+  }
+  const stat = await statOf(pid);
+  return stat && `${await bootId()}:${stat.startedAt}`;
+}
+
+/** Is the process that was there at that start still running? */
+export async function isSameProcess(pid: number, mark: string): Promise<boolean> {
+  return (await startMarkOf(pid)) === mark;
+}
+
+interface Stat {
+  parent: number;
+  group: number;
+  startedAt: string;
+}
+
+async function statOf(pid: number): Promise<Stat | undefined> {
+  const text = await orGone(readFile(`/proc/${pid}/stat`, 'utf8'));
+  if (text === undefined) return undefined;
+  // The name stands in brackets and may hold anything.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const [state, parent, group] = fields;
+  // A process that has ended and that nobody has asked about yet.
+  if (state === 'Z' || state === 'X') return undefined;
+  return { parent: Number(parent), group: Number(group), startedAt: fields[19] ?? '' };
+}
+
+let boot: Promise<string> | undefined;
+
+/** Start times count from the start of the machine. */
+function bootId(): Promise<string> {
+  return (boot ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+    (text) => text.trim(),
+    () => '',
+  ));
+}
+
+/** Every process that this user may see. */
+export async function listProcesses(): Promise<ProcessRow[]> {
+  if (!isLinux) return rowsOf(await ps(['-A', '-ww', '-o', 'pid=,ppid=,pgid=,command=']));
+  const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const rows = await Promise.all(names.map((name) => rowOf(Number(name))));
+  return rows.filter((row) => row !== undefined);
+}
+
+async function rowOf(pid: number): Promise<ProcessRow | undefined> {
+  const stat = await statOf(pid);
+  const line = stat && (await orGone(readFile(`/proc/${pid}/cmdline`, 'utf8')));
+  if (!stat || line === undefined) return undefined;
+  return { pid, parent: stat.parent, group: stat.group, args: line.split('\0').slice(0, -1) };
+}
+
+function rowsOf(text: string): ProcessRow[] {
+  const rows: ProcessRow[] = [];
+  for (const line of text.split('\n')) {
+    const [, pid, parent, group, command] = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    if (pid === undefined) continue;
+    const args = (command ?? '').split(' ');
+    rows.push({ pid: Number(pid), parent: Number(parent), group: Number(group), args });
+  }
+  return rows;
+}
+
+async function ps(args: readonly string[]): Promise<string> {
+  const end = await runProgram({
+    file: '/bin/ps',
+    args,
+    input: '',
+    cwd: '/',
+    environment: { LC_ALL: 'C', TZ: 'UTC' },
+    timeoutMs: 10_000,
+    signal: new AbortController().signal,
+    clock: systemClock,
+  });
+  return end.kind === 'exited' ? end.stdout : '';
+}
+
+async function orGone<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(systemCode(error))) return undefined;
+    throw error;
+  }
+}
+
+const graceMs = 5_000;
+const stepMs = 40;
+
+/**
+ * Ends a process with all it has started: asks first, and after a while makes them. Resolves when
+ * none of them is left. The process leads a group of its own; what it started may have groups too.
+ */
+export async function endFamily(pid: number, clock: Clock): Promise<void> {
+  await endAll(await familyOf(pid), pid, clock);
+}
+
+async function endAll(family: Map<number, number>, pid: number, clock: Clock): Promise<void> {
+  const until = clock.monotonic() + graceMs;
+  signalAll(family, pid, 'SIGTERM');
+  while (clock.monotonic() < until) {
+    if (!(await areSomeLeft(family))) return;
+    await clock.sleep(stepMs);
+  }
+  // What it started meanwhile goes with it.
+  const late = await familyOf(pid);
+  const all = new Map([...family, ...late]);
+  signalAll(all, pid, 'SIGKILL');
+  for (let tries = 0; tries < 50 && (await areSomeLeft(all)); tries++) await clock.sleep(stepMs);
+}
+
+/**
+ * Ends what is left of the group of a process that has ended. While somebody of the group is left,
+ * the system gives its number to no other process.
+ */
+export async function endLeftovers(pid: number, clock: Clock): Promise<void> {
+  const group = (await listProcesses()).filter((row) => row.group === pid);
+  if (group.length === 0 || group.some((row) => row.pid === pid)) return;
+  await endAll(new Map(group.map((row) => [row.pid, pid])), pid, clock);
+}
+
+/** The groups of a process and of all that descend from it, by the pids of their members. */
+async function familyOf(pid: number): Promise<Map<number, number>> {
+  const rows = await listProcesses();
+  const members = new Map<number, number>();
+  const wanted = [pid];
+  for (let at = 0; at < wanted.length; at++) {
+    const current = wanted[at]!;
+    for (const row of rows) {
+      const belongs = row.pid === current || (row.group === pid && current === pid);
+      if (belongs && !members.has(row.pid)) members.set(row.pid, row.group);
+      if (row.parent === current && !wanted.includes(row.pid)) wanted.push(row.pid);
+    }
+  }
+  return members;
+}
+
+function signalAll(
+  family: ReadonlyMap<number, number>,
+  leader: number,
+  signal: 'SIGTERM' | 'SIGKILL',
+): void {
+  const groups = new Set<number>();
+  for (const [pid, group] of family) {
+    // A group is theirs when all of it is; never the one that this very process is in.
+    if (group === leader || family.has(group)) groups.add(group);
+    else send(pid, signal);
+  }
+  for (const group of groups) send(-group, signal);
+}
+
+function send(target: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(target, signal);
+  } catch (error) {
+    // Gone already, which is what we want.
+    if (!['ESRCH', 'EPERM'].includes(systemCode(error))) throw error;
+  }
+}
+
+async function areSomeLeft(family: ReadonlyMap<number, number>): Promise<boolean> {
+  for (const pid of family.keys()) {
+    if ((await startMarkOf(pid)) !== undefined) return true;
+  }
+  return false;
+}

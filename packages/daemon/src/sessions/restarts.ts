@@ -1,0 +1,89 @@
+import type { Clock, Timer } from '@millrace/kit/clock';
+import { withFacts } from '../core/session.js';
+import type { SessionBook } from './book.js';
+import type { Entry } from './handle.js';
+
+export interface RestartParts {
+  book: SessionBook;
+  clock: Clock;
+  /** Starts it again. */
+  revive: (id: string) => Promise<void>;
+}
+
+/** So often in a row is an agent restarted that nobody asks for. */
+export const mostAutoRestarts = 5;
+const firstDelayMs = 2_000;
+const longestDelayMs = 300_000;
+/** Whoever has worked this long is not failing in a circle. */
+const soundMs = 600_000;
+
+/** Restarts agents whose sessions ask for it, later and later, and not for ever. */
+export class Restarts {
+  readonly #parts: RestartParts;
+  readonly #timers = new Map<string, Timer>();
+  #isClosed = false;
+
+  constructor(parts: RestartParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes up what was planned before the daemon went away. */
+  resume(): void {
+    for (const entry of this.#parts.book.all()) this.#arm(entry);
+  }
+
+  /** Plans the restart of a session that has just ended, if it is to have one. */
+  async plan(id: string): Promise<void> {
+    const { book, clock } = this.#parts;
+    const planned = await book.change(id, (entry) => {
+      const now = clock.now();
+      const delay = delayFor(entry, now);
+      if (delay === undefined) return entry;
+      const { session, handle } = entry;
+      const note =
+        delay === 'never'
+          ? `it was restarted ${mostAutoRestarts} times in a row and is left alone`
+          : `it is restarted in ${Math.ceil(delay / 1000)} s`;
+      const reason = `${session.status_reason ?? 'it ended'}; ${note}`;
+      if (session.status_reason?.endsWith(note)) return entry;
+      const told = withFacts(session, { status_reason: reason }, now);
+      if (delay === 'never') return { session: told, handle };
+      const autoRestarts = inARow(entry);
+      return { session: told, handle: { ...handle, autoRestarts, restartAt: now + delay } };
+    });
+    if (planned) this.#arm(planned);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const timer of this.#timers.values()) timer.cancel();
+  }
+
+  #arm({ session: { id }, handle: { restartAt } }: Entry): void {
+    if (restartAt === null || this.#isClosed) return;
+    this.#timers.get(id)?.cancel();
+    const delay = Math.max(0, restartAt - this.#parts.clock.now());
+    const timer = this.#parts.clock.after(delay, () => {
+      this.#timers.delete(id);
+      void this.#parts.revive(id);
+    });
+    this.#timers.set(id, timer);
+  }
+}
+
+/** How long to wait with a restart; undefined when there is none to be. */
+export function delayFor({ session, handle }: Entry, now: number): number | 'never' | undefined {
+  const { auto_restart, status, limited_until } = session;
+  if (!auto_restart || handle.isStopping) return undefined;
+  if (!['errored', 'orphaned', 'rate_limited'].includes(status)) return undefined;
+  const before = inARow({ session, handle });
+  if (before >= mostAutoRestarts) return 'never';
+  const backoff = Math.min(longestDelayMs, firstDelayMs * 2 ** before);
+  const limit = limited_until === null ? 0 : Date.parse(limited_until) - now;
+  return Math.max(backoff, limit);
+}
+
+function inARow({ session, handle }: Entry): number {
+  const ranMs = Date.parse(session.status_since) - handle.startedAt;
+  return ranMs >= soundMs ? 0 : handle.autoRestarts;
+}

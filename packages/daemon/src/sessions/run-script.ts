@@ -1,0 +1,77 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemCode } from '@millrace/kit/errors';
+
+export interface RunScript {
+  /** The session's own directory. */
+  directory: string;
+  file: string;
+  args: readonly string[];
+}
+
+const scriptName = 'run.sh';
+const exitName = 'exit';
+
+/** The file of a session's script; with the token behind it, it is how its process is known. */
+export function scriptFile(directory: string): string {
+  return join(directory, scriptName);
+}
+
+/**
+ * Writes the script that runs an agent and writes down how it ended, for a daemon that may be away
+ * when that happens. A file, since neither a prompt nor a path is safe in a command that a shell
+ * takes apart, and since tmux takes no long commands. It catches the signals that are meant for
+ * the agent, and so is still there when the agent has ended by them.
+ */
+export function writeRunScript({ directory, file, args }: RunScript): string {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  rmSync(join(directory, exitName), { force: true });
+  const exit = quoted(join(directory, exitName));
+  const lines = [
+    '#!/bin/sh',
+    "trap ':' HUP INT QUIT TERM",
+    [file, ...args].map(quoted).join(' '),
+    'code=$?',
+    // Nothing but the shell itself: the search path of an agent may hold no other program.
+    `printf '%s\\n' "$code" > ${exit}`,
+    'exit "$code"',
+    '',
+  ];
+  const script = scriptFile(directory);
+  writeFileSync(script, lines.join('\n'), { mode: 0o600 });
+  return script;
+}
+
+/** For a shell: nothing inside single quotes means anything but the quote itself. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The exit code that the script wrote down; shells tell a signal by 128 and its number. */
+export function readExit(
+  directory: string,
+): { code: number | null; signal: string | null } | undefined {
+  let text: string;
+  try {
+    text = readFileSync(join(directory, exitName), 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return undefined;
+    throw error;
+  }
+  // Without its end it is still being written.
+  if (!/^\d+\n$/.test(text)) return undefined;
+  const code = Number(text);
+  const signal = signalNames[code - 128];
+  return signal === undefined ? { code, signal: null } : { code: null, signal };
+}
+
+/** Those whose numbers are the same everywhere. */
+export const signalNames: Readonly<Record<number, string>> = {
+  1: 'SIGHUP',
+  2: 'SIGINT',
+  3: 'SIGQUIT',
+  6: 'SIGABRT',
+  9: 'SIGKILL',
+  13: 'SIGPIPE',
+  15: 'SIGTERM',
+};

@@ -1,0 +1,234 @@
+import { constants } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import type { Random } from '@millrace/kit/random';
+import { starting, withFacts, withStatus } from '../core/session.js';
+import type { Backends } from '../registry/backends.js';
+import { agentEnvironment } from './agent-environment.js';
+import type { SessionBook } from './book.js';
+import {
+  canResume,
+  prepareRun,
+  takesSessionId,
+  type ExtraCli,
+  type PreparedRun,
+} from './command-lines.js';
+import type { Driver } from './driver.js';
+import type { Entry } from './handle.js';
+import { OutputLog } from './output-log.js';
+import { sessionDirectory } from './places.js';
+import { endFamily, isSameProcess } from './processes.js';
+import type { Session } from './port.js';
+
+export interface RunnerParts {
+  book: SessionBook;
+  backends: Backends;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  dataDir: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  extra: readonly ExtraCli[];
+  driverOf: (session: Session) => Driver;
+  /** What an agent is told that went down amid its work. */
+  resumePrompt: string;
+  /** Is there something of the backend's own session that can be resumed? */
+  hasTranscript: (entry: Entry) => Promise<boolean>;
+  /** Told when an agent was started. */
+  onStart: () => void;
+}
+
+/** The first time; again, because somebody wants it; or since it went down amid its work. */
+export type StartKind = 'first' | 'again' | 'revived';
+
+/** Starts and ends the processes of agents. */
+export class Runner {
+  readonly #parts: RunnerParts;
+  readonly #starting = new Map<string, Promise<void>>();
+
+  constructor(parts: RunnerParts) {
+    this.#parts = parts;
+  }
+
+  isStarting(id: string): boolean {
+    return this.#starting.has(id);
+  }
+
+  /** Resolves when no start is under way. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#starting.values());
+  }
+
+  /** Starts the agent of a session that is in the book; what goes wrong is written into it. */
+  start(id: string, how: StartKind): Promise<void> {
+    const start = this.#start(id, how)
+      .catch(async (error: unknown) => {
+        this.#parts.log.error({ err: error, session: id }, 'a session could not be started');
+        await this.#failed(id, 'a fault of the daemon, which its log tells');
+      })
+      .finally(() => {
+        this.#starting.delete(id);
+        this.#parts.onStart();
+      });
+    this.#starting.set(id, start);
+    return start;
+  }
+
+  async #start(id: string, how: StartKind): Promise<void> {
+    const { book, backends, extra, clock } = this.#parts;
+    const entry = book.get(id);
+    if (!entry) return;
+    const { session, handle } = entry;
+    const { binary_path: file } = await backends.find(session.backend);
+    const trouble = await obstacle(file, session.workdir);
+    if (trouble !== undefined) return this.#failed(id, trouble);
+    const own = await this.#ownSession(entry);
+    const prompt = this.#promptFor(session, how, own?.isThere ?? false);
+    const prepared = prepareRun(session.backend, extra, {
+      cli: handle.cli,
+      driver: session.driver,
+      prompt,
+      model: handle.model,
+      session: own,
+    });
+    if ('impossible' in prepared) return this.#failed(id, prepared.impossible);
+    const now = clock.now();
+    const directory = sessionDirectory(this.#parts.dataDir, id);
+    const outputStart = new OutputLog(directory).end();
+    const marked = await book.change(id, (before) => ({
+      session: withFacts(before.session, { backend_session_id: own?.id ?? null }, now),
+      handle: {
+        ...before.handle,
+        starts: before.handle.starts + 1,
+        startedAt: now,
+        inputAt: now,
+        startMark: null,
+        isPromptPending: prepared.paste !== undefined,
+        isStopping: false,
+        restartAt: null,
+        format: prepared.format,
+        outputStart,
+      },
+    }));
+    if (marked) await this.#launch(marked, file, prepared, prompt !== undefined);
+  }
+
+  async #launch(
+    { session, handle }: Entry,
+    file: string,
+    { args, input, paste }: PreparedRun,
+    hasPrompt: boolean,
+  ): Promise<void> {
+    const { book, clock, dataDir, environment } = this.#parts;
+    const { id, workdir: cwd } = session;
+    const started = await this.#parts.driverOf(session).start({
+      id,
+      directory: sessionDirectory(dataDir, id),
+      token: handle.token,
+      file,
+      args,
+      input,
+      cwd,
+      environment: agentEnvironment(environment, { id, dataDir, cwd }),
+    });
+    if ('failure' in started) return this.#failed(id, started.failure);
+    const isAtWork = hasPrompt && paste === undefined;
+    await book.change(id, (before) => {
+      const now = clock.now();
+      const running = withFacts(before.session, { pid: started.pid }, now);
+      return {
+        session: isAtWork
+          ? withStatus(running, 'working', 'it was given its prompt', now)
+          : running,
+        handle: { ...before.handle, startMark: started.startMark },
+      };
+    });
+  }
+
+  /** The backend's own session: the one to go on with, or the id that a new one is to have. */
+  async #ownSession(entry: Entry): Promise<{ id: string; isThere: boolean } | undefined> {
+    const { session, handle } = entry;
+    const { backend_session_id: id } = session;
+    const mayResume = id !== null && canResume(handle.cli, session.driver);
+    if (mayResume && (await this.#parts.hasTranscript(entry))) return { id, isThere: true };
+    if (!takesSessionId(handle.cli)) return undefined;
+    return { id: uuidFrom(this.#parts.random.bytes(16)), isThere: false };
+  }
+
+  /** What it is told at its start. An agent that was at rest is resumed without a word. */
+  #promptFor(session: Session, how: StartKind, isResumed: boolean): string | undefined {
+    if (how === 'first' || !isResumed) return session.prompt;
+    if (how === 'revived') return this.#parts.resumePrompt;
+    return session.driver === 'headless' ? session.prompt : undefined;
+  }
+
+  async #failed(id: string, reason: string): Promise<void> {
+    const { book, clock } = this.#parts;
+    await book.change(id, ({ session, handle }) => {
+      const now = clock.now();
+      const told = withFacts(session, { pid: null, last_error: reason }, now);
+      return { handle, session: withStatus(told, 'errored', `it did not start: ${reason}`, now) };
+    });
+  }
+
+  /** Ends the agent's process with all that it started. Resolves when they are gone. */
+  async end(id: string): Promise<void> {
+    const { book, clock } = this.#parts;
+    await this.#starting.get(id);
+    const entry = await book.change(id, ({ session, handle }) => ({
+      session,
+      handle: { ...handle, isStopping: true, restartAt: null },
+    }));
+    if (!entry) return;
+    const { session, handle } = entry;
+    // Its number may be somebody else's by now.
+    const isOurs = session.pid !== null && handle.startMark !== null;
+    if (isOurs && (await isSameProcess(session.pid!, handle.startMark!))) {
+      await endFamily(session.pid!, clock);
+    }
+  }
+
+  /** Lets go of what the driver still holds of it. */
+  async release(session: Session): Promise<void> {
+    await this.#parts.driverOf(session).release(session.id);
+  }
+
+  /** Puts a session back to the beginning, to be started again. */
+  async rewind(id: string, reason: string, isAsked: boolean): Promise<Entry | undefined> {
+    const { book, clock } = this.#parts;
+    return book.change(id, ({ session, handle }) => ({
+      session: {
+        ...starting(session, reason, clock.now()),
+        restart_count: session.restart_count + 1,
+      },
+      handle: {
+        ...handle,
+        // Until it is started there is no process to look at.
+        startMark: null,
+        isStopping: false,
+        restartAt: null,
+        autoRestarts: isAsked ? 0 : handle.autoRestarts + 1,
+      },
+    }));
+  }
+}
+
+async function obstacle(file: string, cwd: string): Promise<string | undefined> {
+  const isProgram = await access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!isProgram) return 'the program is gone; run `ctl backend rescan`';
+  const facts = await stat(cwd).catch(() => undefined);
+  return facts?.isDirectory() ? undefined : 'the directory to work in is gone';
+}
+
+/** RFC 9562, version 4. */
+function uuidFrom(bytes: Uint8Array): string {
+  const own = Uint8Array.from(bytes);
+  own[6] = (own[6]! & 0x0f) | 0x40;
+  own[8] = (own[8]! & 0x3f) | 0x80;
+  const hex = Buffer.from(own).toString('hex');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}

@@ -1,0 +1,116 @@
+import type { World } from '@millrace/kit/world';
+import { fail } from '../core/refusals.js';
+import type { Backends } from '../registry/backends.js';
+import { findProgram } from '../registry/search-path.js';
+import type { SessionBook } from './book.js';
+import { BudgetGate, type BudgetParts } from './budget-gate.js';
+import type { ExtraCli } from './command-lines.js';
+import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
+import {
+  backendFor,
+  checkRun,
+  discardEntry,
+  groundFor,
+  hashOf,
+  invalid,
+  newEntry,
+} from './spawning.js';
+
+export interface SpawnerParts extends World {
+  book: SessionBook;
+  backends: Backends;
+  dataDir: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  extra: readonly ExtraCli[];
+  budget: Pick<BudgetParts, 'caps' | 'spend'>;
+  /** Starts the agent of a session that is in the book. */
+  start: (id: string) => void;
+}
+
+/** Takes requests for sessions through the gates and into the book. */
+export class Spawner {
+  readonly #parts: SpawnerParts;
+  readonly #gate: BudgetGate;
+  /** Requests that are being carried out, by their keys. */
+  readonly #spawning = new Map<string, Promise<unknown>>();
+
+  constructor(parts: SpawnerParts) {
+    this.#parts = parts;
+    const sessions = () => parts.book.all().map(({ session }) => session);
+    this.#gate = new BudgetGate({ ...parts.budget, sessions });
+  }
+
+  async spawn(
+    request: SpawnRequest,
+    origin: SpawnOrigin,
+  ): Promise<{ session: Session; isReplay: boolean }> {
+    const { idempotencyKey: key } = origin;
+    if (key === undefined) return { session: await this.#spawn(request, origin), isReplay: false };
+    // Whoever comes with the same key waits for the first one, and then is answered from the book.
+    for (;;) {
+      const other = this.#spawning.get(key);
+      if (!other) break;
+      await other.catch(() => undefined);
+    }
+    const work = this.#spawnOnce(key, request, origin);
+    this.#spawning.set(key, work);
+    try {
+      return await work;
+    } finally {
+      this.#spawning.delete(key);
+    }
+  }
+
+  async #spawnOnce(key: string, request: SpawnRequest, origin: SpawnOrigin) {
+    const known = await this.#parts.book.spawnKey(key);
+    const there = known && this.#parts.book.get(known.sessionId);
+    if (known && there) {
+      if (known.hash === hashOf(request)) return { session: there.session, isReplay: true };
+      throw fail(
+        'IDEMPOTENCY_CONFLICT',
+        `The idempotency key was used for another request, which started ${known.sessionId}: ` +
+          'use a new key.',
+      );
+    }
+    return { session: await this.#spawn(request, origin), isReplay: false };
+  }
+
+  async #spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
+    const { backends, extra, dataDir, clock, random } = this.#parts;
+    const backend = await backendFor(backends, request.backend);
+    const driver = await this.#driverFor(request);
+    checkRun(backend.id, driver, request, extra);
+    if (request.parent_id !== undefined && !this.#parts.book.get(request.parent_id)) {
+      throw invalid('parent_id', 'names no session that is there');
+    }
+    const ground = await groundFor(this.#parts, request);
+    const entry = await this.#gate.pass(request.force ?? false, async () => {
+      const now = clock.now();
+      const id = random.ulid(now);
+      const token = Buffer.from(random.bytes(16)).toString('hex');
+      const made = await newEntry(
+        { id, now, git: this.#parts, dataDir, token, extra },
+        { backend: backend.id, driver, ground },
+        request,
+        origin,
+      );
+      const { idempotencyKey: name } = origin;
+      const key = name === undefined ? undefined : { name, hash: hashOf(request) };
+      await this.#parts.book.add(made, key).catch(async (error: unknown) => {
+        await discardEntry(this.#parts, made);
+        throw error;
+      });
+      return made;
+    });
+    this.#parts.start(entry.session.id);
+    return entry.session;
+  }
+
+  async #driverFor({ driver }: SpawnRequest): Promise<Session['driver']> {
+    const hasTmux = (await findProgram('tmux', this.#parts.environment['PATH'])) !== undefined;
+    if (driver === 'tmux' && !hasTmux) {
+      throw invalid('driver', 'needs tmux, which is not installed: install it, or use "headless"');
+    }
+    return driver ?? (hasTmux ? 'tmux' : 'headless');
+  }
+}

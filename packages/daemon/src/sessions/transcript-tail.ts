@@ -1,0 +1,248 @@
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { homedir } from 'node:os';
+import type { Sign } from '../core/session.js';
+import { claudeReader } from '../transcripts/claude.js';
+import { codexReader } from '../transcripts/codex.js';
+import type { Places } from '../transcripts/reader.js';
+import { claudeContext } from './agent-events.js';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** What the end of a backend's own transcript tells. */
+export interface TranscriptTail {
+  contextTokens: number | undefined;
+  model: string | undefined;
+  /** Where the turn stands, and since when; undefined when that cannot be told. */
+  turn: { sign: Sign; at: number } | undefined;
+}
+
+const tailBytes = 262_144;
+
+export function placesOf(environment: Places['environment']): Places {
+  return { home: environment['HOME'] || homedir(), environment };
+}
+
+/** The transcript of claude's session of this id, which works in that directory. */
+export async function claudeTranscript(
+  places: Places,
+  id: string,
+  cwd: string,
+): Promise<string | undefined> {
+  const name = `${id}.jsonl`;
+  for (const root of claudeReader.roots(places)) {
+    const usual = join(root, cwd.replaceAll(/[^A-Za-z0-9]/g, '-'), name);
+    if (await isFile(usual)) return usual;
+    for (const project of await namesIn(root)) {
+      const path = join(root, project, name);
+      if (await isFile(path)) return path;
+    }
+  }
+  return undefined;
+}
+
+export interface CodexWish {
+  /** Null when it is not known yet. */
+  id: string | null;
+  cwd: string;
+  /** When the agent was started. */
+  since: number;
+  /** Sessions that other agents are known to have. */
+  taken: ReadonlySet<string>;
+}
+
+/**
+ * The transcript of codex's session: by its id, or else the first one that was begun in that
+ * directory since the agent's start and that is nobody else's.
+ */
+export async function codexTranscript(
+  places: Places,
+  { id, cwd, since, taken }: CodexWish,
+): Promise<{ path: string; id: string } | undefined> {
+  for (const root of codexReader.roots(places)) {
+    for (const path of await recentRollouts(root, since)) {
+      const own = /-([0-9a-f]{8}-[0-9a-f-]{27})\.jsonl$/.exec(path)?.[1];
+      if (id !== null) {
+        if (own === id) return { path, id };
+        continue;
+      }
+      const meta = await firstLine(path);
+      const payload = objectIn(meta, 'payload');
+      const metaId = textIn(payload, 'id') ?? own;
+      const begunAt = Date.parse(textIn(payload, 'timestamp') ?? textIn(meta, 'timestamp') ?? '');
+      const isOurs = textIn(payload, 'cwd') === cwd && begunAt >= since - 1_000;
+      if (metaId !== undefined && isOurs && !taken.has(metaId)) return { path, id: metaId };
+    }
+  }
+  return undefined;
+}
+
+/** Those of the days from the start on, oldest first. */
+async function recentRollouts(root: string, since: number): Promise<string[]> {
+  const found: string[] = [];
+  const dayMs = 86_400_000;
+  // Directories are named in local time, which is less than a day off.
+  const first = new Date(since - dayMs).toISOString().slice(0, 10);
+  for (const year of await namesIn(root)) {
+    if (year < first.slice(0, 4)) continue;
+    for (const month of await namesIn(join(root, year))) {
+      if (`${year}-${month}` < first.slice(0, 7)) continue;
+      for (const day of await namesIn(join(root, year, month))) {
+        if (`${year}-${month}-${day}` < first) continue;
+        const directory = join(root, year, month, day);
+        const names = await namesIn(directory);
+        found.push(...names.filter(codexReader.isTranscript).map((name) => join(directory, name)));
+      }
+    }
+  }
+  return found.sort();
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  // What is not there, or not ours to read, holds nothing for us.
+  const names: string[] = await readdir(directory).catch(() => []);
+  return names.sort();
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (facts) => facts.isFile(),
+    () => false,
+  );
+}
+
+async function firstLine(path: string): Promise<JsonObject | undefined> {
+  const bytes = await piece(path, 0, 65_536);
+  return objectOf(bytes.split('\n')[0]!);
+}
+
+async function piece(path: string, from: number, length: number): Promise<string> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, from);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads the end of a transcript, unless it is as long as it was at the last look. */
+export async function readTail(
+  backend: 'claude' | 'codex',
+  path: string,
+  sizeBefore: number,
+): Promise<{ tail: TranscriptTail | undefined; size: number }> {
+  const { size } = await stat(path);
+  if (size === sizeBefore) return { tail: undefined, size };
+  const text = await piece(path, Math.max(0, size - tailBytes), Math.min(size, tailBytes));
+  const lines = text.split('\n');
+  // The first line may be a part of one.
+  if (size > tailBytes) lines.shift();
+  const objects = lines.map(objectOf).filter((line) => line !== undefined);
+  return { tail: backend === 'claude' ? claudeTail(objects) : codexTail(objects), size };
+}
+
+export function claudeTail(lines: readonly JsonObject[]): TranscriptTail {
+  const own = lines.filter((line) => line['isSidechain'] !== true);
+  const answer = own.findLast(
+    (line) => line['type'] === 'assistant' && objectIn(objectIn(line, 'message'), 'usage'),
+  );
+  const message = objectIn(answer, 'message');
+  const last = own.findLast((line) => line['type'] === 'assistant' || line['type'] === 'user');
+  return {
+    contextTokens: claudeContext(objectIn(message, 'usage')),
+    model: realModel(textIn(message, 'model')),
+    turn: last && claudeTurn(last),
+  };
+}
+
+/** What claude writes where no model answered. */
+function realModel(model: string | undefined): string | undefined {
+  return model === '<synthetic>' ? undefined : model;
+}
+
+function claudeTurn(line: JsonObject): TranscriptTail['turn'] {
+  const at = Date.parse(textIn(line, 'timestamp') ?? '');
+  const message = objectIn(line, 'message');
+  if (Number.isNaN(at) || line['isMeta'] === true || line['isCompactSummary'] === true) return;
+  if (line['type'] === 'user') {
+    const text = firstText(message?.['content']);
+    if (text.startsWith('[Request interrupted')) return over('its turn was interrupted', at);
+    // Commands of the command line itself are no turns.
+    if (/^<(?:command-|local-command)/.test(text)) return undefined;
+    return { sign: { status: 'working', reason: 'its transcript waits for an answer' }, at };
+  }
+  // A tool that is to be used may be running, or wait for a permission: the screen knows.
+  if (message?.['stop_reason'] !== 'end_turn') return undefined;
+  return over('its transcript ends with a whole answer', at);
+}
+
+function over(reason: string, at: number): NonNullable<TranscriptTail['turn']> {
+  return { sign: { status: 'idle', reason }, at };
+}
+
+function firstText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  const block = content.find((each: unknown) => textIn(each as JsonObject, 'text') !== undefined);
+  return textIn(block as JsonObject | undefined, 'text') ?? '';
+}
+
+export function codexTail(lines: readonly JsonObject[]): TranscriptTail {
+  const counts = lines.findLast((line) => payloadType(line) === 'token_count' && infoOf(line));
+  const usage = objectIn(infoOf(counts), 'last_token_usage');
+  const context = lines.findLast((line) => line['type'] === 'turn_context');
+  const last = lines.findLast((line) =>
+    ['task_started', 'task_complete', 'turn_aborted', 'user_message'].includes(
+      payloadType(line) ?? '',
+    ),
+  );
+  const tokens = usage?.['input_tokens'];
+  return {
+    contextTokens: typeof tokens === 'number' && tokens >= 0 ? tokens : undefined,
+    model: textIn(objectIn(context, 'payload'), 'model'),
+    turn: last && codexTurn(last),
+  };
+}
+
+function codexTurn(line: JsonObject): TranscriptTail['turn'] {
+  const at = Date.parse(textIn(line, 'timestamp') ?? '');
+  if (Number.isNaN(at)) return undefined;
+  switch (payloadType(line)) {
+    case 'task_complete':
+      return over('its transcript ends with a whole answer', at);
+    case 'turn_aborted':
+      return over('its turn was interrupted', at);
+    default:
+      // While it asks for a permission its turn is under way, too: the screen knows.
+      return undefined;
+  }
+}
+
+function payloadType(line: JsonObject): string | undefined {
+  return line['type'] === 'event_msg' ? textIn(objectIn(line, 'payload'), 'type') : undefined;
+}
+
+function infoOf(line: JsonObject | undefined): JsonObject | undefined {
+  return objectIn(objectIn(line, 'payload'), 'info');
+}
+
+function objectOf(line: string): JsonObject | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(line) as JsonObject;
+  } catch {
+    // Cut short: it is still being written.
+    return undefined;
+  }
+}
+
+function objectIn(holder: JsonObject | undefined, name: string): JsonObject | undefined {
+  const value = holder?.[name];
+  return typeof value === 'object' && value !== null ? (value as JsonObject) : undefined;
+}
+
+function textIn(holder: JsonObject | undefined, name: string): string | undefined {
+  const value = holder?.[name];
+  return typeof value === 'string' ? value : undefined;
+}

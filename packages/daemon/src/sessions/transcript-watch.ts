@@ -1,0 +1,75 @@
+import type { Clock } from '@millrace/kit/clock';
+import { systemCode } from '@millrace/kit/errors';
+import type { Places } from '../transcripts/reader.js';
+import type { Entry } from './handle.js';
+import {
+  claudeTranscript,
+  codexTranscript,
+  readTail,
+  type TranscriptTail,
+} from './transcript-tail.js';
+
+export interface TranscriptParts {
+  clock: Clock;
+  places: Places;
+  /** The sessions of a backend that agents other than this one have. */
+  taken: (id: string) => ReadonlySet<string>;
+}
+
+/** A search goes through many directories: not with every look. */
+const searchMs = 5_000;
+
+export function hasTranscripts(cli: string): cli is 'claude' | 'codex' {
+  return cli === 'claude' || cli === 'codex';
+}
+
+/** Where the backend itself writes down the conversation of an agent. */
+export async function findTranscript(
+  { places, taken }: Pick<TranscriptParts, 'places' | 'taken'>,
+  { session, handle }: Entry,
+): Promise<{ path: string; id: string } | undefined> {
+  const { id, backend_session_id: own, workdir: cwd } = session;
+  if (handle.cli === 'codex') {
+    return codexTranscript(places, { id: own, cwd, since: handle.startedAt, taken: taken(id) });
+  }
+  if (handle.cli !== 'claude' || own === null) return undefined;
+  const path = await claudeTranscript(places, own, cwd);
+  return path === undefined ? undefined : { path, id: own };
+}
+
+/** Follows the transcript of one agent. */
+export class TranscriptWatch {
+  #found: { path: string; id: string } | undefined;
+  #searchedAt = -Infinity;
+  #size = -1;
+  #tail: TranscriptTail | undefined;
+
+  constructor(private readonly parts: TranscriptParts) {}
+
+  /** What its end tells now; undefined while there is none. */
+  async look(entry: Entry): Promise<(TranscriptTail & { id: string }) | undefined> {
+    const { cli } = entry.handle;
+    if (!hasTranscripts(cli)) return undefined;
+    const own = entry.session.backend_session_id;
+    if (this.#found && own !== null && this.#found.id !== own) this.#found = undefined;
+    this.#found ??= await this.#search(entry);
+    if (!this.#found) return undefined;
+    const { path, id } = this.#found;
+    try {
+      const { tail, size } = await readTail(cli, path, this.#size);
+      if (tail) this.#tail = tail;
+      this.#size = size;
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw error;
+      this.#found = undefined;
+    }
+    return this.#tail && { ...this.#tail, id };
+  }
+
+  async #search(entry: Entry): Promise<{ path: string; id: string } | undefined> {
+    const now = this.parts.clock.monotonic();
+    if (now - this.#searchedAt < searchMs) return undefined;
+    this.#searchedAt = now;
+    return findTranscript(this.parts, entry);
+  }
+}

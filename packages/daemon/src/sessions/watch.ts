@@ -1,0 +1,146 @@
+import type { Clock, Timer } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import { isEnded, judge } from '../core/session.js';
+import { SharedRuns } from '../registry/shared-runs.js';
+import type { SessionBook } from './book.js';
+import type { Driver, Look } from './driver.js';
+import { isTalking, Observation, type EvidenceParts } from './evidence.js';
+import type { Entry } from './handle.js';
+import { sessionDirectory } from './places.js';
+import { endLeftovers } from './processes.js';
+
+export interface WatchParts extends EvidenceParts {
+  book: SessionBook;
+  log: Log;
+  clock: Clock;
+  drivers: readonly Driver[];
+  isStarting: (id: string) => boolean;
+  /** Told of an agent that is ready for its first prompt, which it was not given at its start. */
+  onReady: (id: string) => void;
+  /** Told of a session whose process was seen to end. */
+  onEnd: (id: string) => Promise<void>;
+}
+
+/** How often agents are looked at that have just said something, and those that are quiet. */
+const livelyMs = 300;
+const quietMs = 1_500;
+
+/** Looks at the agents that run, again and again, and writes down what it finds. */
+export class Watch {
+  readonly #parts: WatchParts;
+  readonly #observations = new Map<string, Observation>();
+  readonly #looks: SharedRuns<void>;
+  #timer: Timer | undefined;
+  #latest: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+    this.#looks = new SharedRuns(() => this.#look());
+  }
+
+  /** Looks now, and goes on as long as something runs. */
+  wake(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#timer?.cancel();
+    this.#latest = this.#looks.run().then(
+      () => this.#schedule(),
+      (error: unknown) => {
+        this.#parts.log.error({ err: error }, 'the agents could not be looked at');
+        this.#schedule();
+      },
+    );
+    return this.#latest;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    await this.#latest;
+  }
+
+  #schedule(): void {
+    this.#timer?.cancel();
+    const running = this.#running();
+    if (this.#isClosed || running.length === 0) return;
+    const isLively = running.some(({ session }) => this.#observations.get(session.id)?.isLively);
+    const delay = isLively ? livelyMs : quietMs;
+    this.#timer = this.#parts.clock.after(delay, () => void this.wake());
+  }
+
+  #running(): Entry[] {
+    return this.#parts.book.all().filter(({ session }) => !isEnded(session));
+  }
+
+  async #look(): Promise<void> {
+    const running = this.#running().filter(
+      ({ session, handle }) => handle.startMark !== null && !this.#parts.isStarting(session.id),
+    );
+    for (const driver of this.#parts.drivers) {
+      const own = running.filter(({ session }) => session.driver === driver.name);
+      if (own.length === 0) continue;
+      const looks = await driver.look(own.map((entry) => this.#known(entry)));
+      await Promise.all(own.map((entry) => this.#lookAt(driver, entry, looks)));
+    }
+  }
+
+  #known({ session, handle }: Entry) {
+    const directory = sessionDirectory(this.#parts.dataDir, session.id);
+    const { token, startMark } = handle;
+    return { id: session.id, directory, token, pid: session.pid, startMark };
+  }
+
+  async #lookAt(driver: Driver, entry: Entry, looks: ReadonlyMap<string, Look>): Promise<void> {
+    try {
+      await this.#judge(driver, entry, looks);
+    } catch (error) {
+      // What is wrong with one must not keep the others from being looked at.
+      const { id } = entry.session;
+      this.#parts.log.error({ err: error, session: id }, 'an agent could not be looked at');
+    }
+  }
+
+  async #judge(driver: Driver, entry: Entry, looks: ReadonlyMap<string, Look>): Promise<void> {
+    const { id, pid } = entry.session;
+    const { book, clock } = this.#parts;
+    const look = looks.get(id);
+    if (!look) return;
+    const observation = this.#observe(entry);
+    const evidence = await observation.gather(entry, look, driver);
+    const wasSeen = observation.wasAlive;
+    const after = await book.change(id, (now) => {
+      // It was started anew while this looked at what it was before.
+      if (now.handle.starts !== entry.handle.starts) return now;
+      // Its end may have been asked for while this looked.
+      const exit = evidence.exit && { ...evidence.exit, wasStopped: now.handle.isStopping };
+      // What was seen before it was told something more says nothing of the new turn.
+      const isPast = now.handle.inputAt !== entry.handle.inputAt;
+      const seen = isPast ? { facts: evidence.facts, exit } : { ...evidence, exit };
+      const session = judge(now.session, seen, clock.now());
+      const isNewLimit =
+        session.status === 'rate_limited' && now.handle.limitTurn !== now.handle.inputAt;
+      const limitTurn = now.handle.inputAt;
+      return { session, handle: isNewLimit ? { ...now.handle, limitTurn } : now.handle };
+    });
+    if (!after || after.handle.starts !== entry.handle.starts) return;
+    if (!evidence.exit) {
+      const isPending = after.handle.isPromptPending && isTalking(driver);
+      if (isPending && observation.pane.isReady(after)) this.#parts.onReady(id);
+      return;
+    }
+    this.#observations.delete(id);
+    // What it left behind goes with it, unless its number may long be somebody else's.
+    if (pid !== null && wasSeen) await endLeftovers(pid, clock);
+    await driver.release(id);
+    await this.#parts.onEnd(id);
+  }
+
+  #observe(entry: Entry): Observation {
+    const { id } = entry.session;
+    const known = this.#observations.get(id);
+    if (known?.starts === entry.handle.starts) return known;
+    const fresh = new Observation(this.#parts, entry);
+    this.#observations.set(id, fresh);
+    return fresh;
+  }
+}

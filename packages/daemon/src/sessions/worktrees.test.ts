@@ -1,0 +1,152 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '@millrace/kit/clock';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { addWorktree, removeWorktree, repoFacts, slugOf, type Worktree } from './worktrees.js';
+
+const environment = {
+  PATH: process.env['PATH'],
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  HOME: '/nowhere',
+};
+const parts = { clock: systemClock, environment };
+let home: string;
+let repo: string;
+
+function git(directory: string, ...args: string[]): string {
+  const who = ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org'];
+  const env = { ...environment, GIT_CONFIG_NOSYSTEM: '1' };
+  return execFileSync('git', [...who, ...args], { cwd: directory, env, encoding: 'utf8' }).trim();
+}
+
+beforeEach(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-worktrees-')));
+  repo = join(home, 'mill');
+  mkdirSync(repo);
+  git(repo, 'init', '--quiet', '--initial-branch=main');
+  git(repo, 'commit', '--quiet', '--allow-empty', '--message=first');
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+async function add(branch: string | undefined, more: object = {}) {
+  const wanted = {
+    repo: (await repoFacts(parts, repo))!,
+    branch,
+    name: 'Fix it',
+    suffix: 'abc123',
+    fallback: join(home, 'data', 'worktrees'),
+    ...more,
+  };
+  return addWorktree(parts, wanted);
+}
+
+async function added(branch: string | undefined): Promise<Worktree> {
+  const made = await add(branch);
+  if ('refusal' in made) throw new Error(made.refusal);
+  return made;
+}
+
+const remove = ({ path, mark }: Worktree) => removeWorktree(parts, path, mark);
+
+test('a repository is known from any directory inside, a worktree of it too', async () => {
+  expect(await repoFacts(parts, home)).toBeUndefined();
+  mkdirSync(join(repo, 'deep'));
+  expect(await repoFacts(parts, join(repo, 'deep'))).toEqual({
+    top: repo,
+    root: repo,
+    branch: 'main',
+    hasCommits: true,
+  });
+  const { path } = await added('side');
+  expect(await repoFacts(parts, path)).toMatchObject({ top: path, root: repo, branch: 'side' });
+  git(path, 'checkout', '--quiet', '--detach');
+  expect(await repoFacts(parts, path)).toMatchObject({ branch: null });
+});
+
+test('a branch is made, taken as it is, or taken from the remote', async () => {
+  const fresh = await added('feature/new');
+  expect(fresh.path).toBe(join(home, 'mill-worktrees', 'feature-new'));
+  expect(fresh.mark).toMatchObject({ madeBranch: true, branch: 'feature/new', baseBranch: 'main' });
+  git(repo, 'branch', 'there');
+  expect((await added('there')).mark.madeBranch).toBe(false);
+  const clone = join(home, 'clone');
+  git(home, 'clone', '--quiet', repo, clone);
+  repo = clone;
+  const tracked = await added('there');
+  expect(git(tracked.path, 'rev-parse', '--abbrev-ref', '@{upstream}')).toBe('origin/there');
+});
+
+test('without a branch one is named after the session, and never taken twice', async () => {
+  expect((await added(undefined)).mark.branch).toBe('Fix-it');
+  const second = await added(undefined);
+  expect(second.mark.branch).toBe('Fix-it-abc123');
+  expect(existsSync(second.path)).toBe(true);
+});
+
+test('what cannot be checked out is refused, and leaves nothing behind', async () => {
+  expect(await add('main')).toMatchObject({ field: 'branch' });
+  expect(await add('a..b')).toMatchObject({ field: 'branch' });
+  expect(existsSync(`${repo}-worktrees`)).toBe(false);
+  const empty = join(home, 'empty');
+  mkdirSync(empty);
+  git(empty, 'init', '--quiet');
+  const facts = await repoFacts(parts, empty);
+  expect(await add('x', { repo: facts })).toMatchObject({ field: 'repo' });
+});
+
+test('a clean worktree goes, with its branch when nothing was done on it', async () => {
+  const made = await added('x');
+  expect(await remove(made)).toEqual({ isKept: false });
+  expect(existsSync(`${repo}-worktrees`)).toBe(false);
+  expect(git(repo, 'branch', '--list', 'x')).toBe('');
+});
+
+test('changes, new files and commits are never lost', async () => {
+  const made = await added('x');
+  writeFileSync(join(made.path, 'a.txt'), 'a');
+  expect(await remove(made)).toMatchObject({ isKept: true });
+  git(made.path, 'add', '.');
+  expect(await remove(made)).toMatchObject({ isKept: true });
+  git(made.path, 'commit', '--quiet', '--message=work');
+  expect(await remove(made)).toEqual({ isKept: true, reason: 'the branch x is not merged' });
+  git(repo, 'merge', '--quiet', 'x');
+  expect(await remove(made)).toEqual({ isKept: false });
+  expect(git(repo, 'branch', '--list', 'x')).toContain('x');
+});
+
+test('what is pushed is not lost either', async () => {
+  const origin = join(home, 'origin.git');
+  git(home, 'clone', '--quiet', '--bare', repo, origin);
+  git(repo, 'remote', 'add', 'origin', origin);
+  const made = await added('x');
+  git(made.path, 'commit', '--quiet', '--allow-empty', '--message=work');
+  expect(await remove(made)).toMatchObject({ isKept: true });
+  git(made.path, 'push', '--quiet', 'origin', 'x');
+  expect(await remove(made)).toEqual({ isKept: false });
+});
+
+test('a worktree that somebody removed is gone', async () => {
+  const made = await added('x');
+  rmSync(made.path, { recursive: true });
+  expect(await remove(made)).toEqual({ isKept: false });
+});
+
+test('where no directory can be made beside the repository it goes to the data', async () => {
+  writeFileSync(`${repo}-worktrees`, 'in the way');
+  const made = await added('x');
+  expect(made.path).toBe(join(home, 'data', 'worktrees', 'mill', 'x'));
+  expect(await remove(made)).toEqual({ isKept: false });
+});
+
+test.each([
+  ['retry-upload', 'retry-upload'],
+  ['feature/x y', 'feature-x-y'],
+  ['  ..', 'agent'],
+  ['Füße & more…', 'Fu-e-more'],
+  ['a.lock', 'agent'],
+  ['x'.repeat(80), 'x'.repeat(60)],
+])('%j makes the name %j', (text, slug) => {
+  expect(slugOf(text)).toBe(slug);
+});

@@ -1,0 +1,210 @@
+import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { git, type GitParts } from './git.js';
+import type { WorktreeMark } from './handle.js';
+
+/** A directory that a session is to work in, and what git knows of it. */
+export interface RepoFacts {
+  /** The top of the working tree that the directory is in. */
+  top: string;
+  /** The repository's main working tree, which all its worktrees belong to. */
+  root: string;
+  /** Null when no branch is checked out. */
+  branch: string | null;
+  hasCommits: boolean;
+}
+
+/** Undefined when the directory is in no repository. */
+export async function repoFacts(
+  parts: GitParts,
+  directory: string,
+): Promise<RepoFacts | undefined> {
+  const shown = await git(
+    parts,
+    directory,
+    'rev-parse',
+    '--path-format=absolute',
+    '--show-toplevel',
+    '--git-common-dir',
+  );
+  if (!shown.isOk) return undefined;
+  const [top = directory, common = ''] = shown.stdout.split('\n');
+  const branch = await git(parts, directory, 'symbolic-ref', '--quiet', '--short', 'HEAD');
+  const head = await git(parts, directory, 'rev-parse', '--verify', '--quiet', 'HEAD');
+  return {
+    top,
+    root: basename(common) === '.git' ? dirname(common) : top,
+    branch: branch.isOk ? branch.stdout : null,
+    hasCommits: head.isOk,
+  };
+}
+
+export interface WantedWorktree {
+  repo: RepoFacts;
+  /** Undefined: one is made up from the name. */
+  branch: string | undefined;
+  /** What the worktree is called when no branch is named. */
+  name: string;
+  /** Tells two of the same name apart. */
+  suffix: string;
+  /** Where worktrees go when the directory beside the repository cannot be written. */
+  fallback: string;
+}
+
+export interface Worktree {
+  path: string;
+  mark: WorktreeMark;
+}
+
+/** Makes a worktree in `<repository>-worktrees/`, with its branch where that is not there yet. */
+export async function addWorktree(
+  parts: GitParts,
+  { repo, branch: asked, name, suffix, fallback }: WantedWorktree,
+): Promise<Worktree | { refusal: string; field: 'repo' | 'branch' }> {
+  if (!repo.hasCommits) {
+    return { refusal: 'has no commit yet, so no worktree can be made of it', field: 'repo' };
+  }
+  const { root } = repo;
+  const branch = asked ?? (await freeBranch(parts, root, slugOf(name), suffix));
+  const valid = await git(parts, root, 'check-ref-format', '--branch', branch);
+  if (!valid.isOk) return { refusal: 'is no name that git takes for a branch', field: 'branch' };
+  const base = await git(parts, repo.top, 'rev-parse', 'HEAD');
+  const path = await freePlace(await homeFor(root, fallback), slugOf(branch), suffix);
+  const kind = await kindOfBranch(parts, root, branch);
+  const args =
+    kind === 'local'
+      ? [path, branch]
+      : kind === 'remote'
+        ? ['--track', '-b', branch, path, `origin/${branch}`]
+        : ['-b', branch, path, base.stdout];
+  const added = await git(parts, root, 'worktree', 'add', '--quiet', ...args);
+  if (!added.isOk) {
+    await removeIfEmpty(dirname(path));
+    return { refusal: `cannot be checked out: ${added.trouble}`, field: 'branch' };
+  }
+  const began = await git(parts, path, 'rev-parse', 'HEAD');
+  return {
+    path: await realpath(path),
+    mark: {
+      root,
+      branch,
+      base: kind === 'new' ? base.stdout : began.stdout,
+      baseBranch: repo.branch,
+      madeBranch: kind === 'new',
+    },
+  };
+}
+
+async function kindOfBranch(
+  parts: GitParts,
+  root: string,
+  branch: string,
+): Promise<'local' | 'remote' | 'new'> {
+  if ((await git(parts, root, 'show-ref', '--verify', '--quiet', `refs/heads/${branch}`)).isOk) {
+    return 'local';
+  }
+  const remote = `refs/remotes/origin/${branch}`;
+  return (await git(parts, root, 'show-ref', '--verify', '--quiet', remote)).isOk
+    ? 'remote'
+    : 'new';
+}
+
+async function freeBranch(
+  parts: GitParts,
+  root: string,
+  slug: string,
+  suffix: string,
+): Promise<string> {
+  return (await kindOfBranch(parts, root, slug)) === 'new' ? slug : `${slug}-${suffix}`;
+}
+
+/** Letters, digits and a few signs, so that it is a good name for a branch and for a directory. */
+export function slugOf(text: string): string {
+  const slug = text
+    .normalize('NFKD')
+    .replaceAll(/[^\w.-]+/g, '-')
+    .replaceAll(/\.{2,}/g, '.')
+    .replaceAll(/^[-.]+|[-.]+$/g, '')
+    .slice(0, 60)
+    .replaceAll(/[-.]+$/g, '');
+  return slug === '' || slug.endsWith('.lock') ? 'agent' : slug;
+}
+
+async function homeFor(root: string, fallback: string): Promise<string> {
+  const beside = `${root}-worktrees`;
+  try {
+    await mkdir(beside, { recursive: true });
+    await access(beside, constants.W_OK);
+    return beside;
+  } catch {
+    // Not ours to write: the data directory always is.
+    const home = join(fallback, basename(root));
+    await mkdir(home, { recursive: true, mode: 0o700 });
+    return home;
+  }
+}
+
+async function freePlace(home: string, name: string, suffix: string): Promise<string> {
+  const place = join(home, name);
+  return (await exists(place)) ? join(home, `${name}-${suffix}`) : place;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * Takes a worktree away, unless something would be lost with it: then says why it is kept. The
+ * branch goes too when it was made for the worktree and nothing was committed to it.
+ */
+export async function removeWorktree(
+  parts: GitParts,
+  path: string,
+  mark: WorktreeMark,
+): Promise<{ isKept: false } | { isKept: true; reason: string }> {
+  const kept = (reason: string) => ({ isKept: true as const, reason });
+  if (!(await exists(path))) {
+    await git(parts, mark.root, 'worktree', 'prune');
+    return { isKept: false };
+  }
+  const status = await git(parts, path, 'status', '--porcelain');
+  if (!status.isOk) return kept(`git cannot tell its state: ${status.trouble}`);
+  if (status.stdout !== '') return kept('the worktree has uncommitted changes');
+  const head = await git(parts, path, 'rev-parse', 'HEAD');
+  if (!head.isOk) return kept(`git cannot tell its commit: ${head.trouble}`);
+  if (!(await isMerged(parts, path, head.stdout, mark))) {
+    return kept(`the branch ${mark.branch} is not merged`);
+  }
+  const removed = await git(parts, mark.root, 'worktree', 'remove', path);
+  if (!removed.isOk) return kept(`git does not remove it: ${removed.trouble}`);
+  if (mark.madeBranch && head.stdout === mark.base) {
+    await git(parts, mark.root, 'branch', '--delete', '--force', mark.branch);
+  }
+  await removeIfEmpty(dirname(path));
+  return { isKept: false };
+}
+
+/** The directory that holds the worktrees goes with the last one. */
+async function removeIfEmpty(directory: string): Promise<void> {
+  // It holds others, or is not ours to remove: then it stays.
+  await rmdir(directory).catch(() => undefined);
+}
+
+/** Is every commit of it found elsewhere, where it is meant to go? */
+async function isMerged(
+  parts: GitParts,
+  path: string,
+  head: string,
+  { base, baseBranch, branch }: WorktreeMark,
+): Promise<boolean> {
+  if (head === base) return true;
+  const targets = ['refs/remotes/origin/HEAD', `refs/remotes/origin/${branch}`];
+  if (baseBranch !== null && baseBranch !== branch) targets.push(`refs/heads/${baseBranch}`);
+  for (const target of targets) {
+    if ((await git(parts, path, 'merge-base', '--is-ancestor', head, target)).isOk) return true;
+  }
+  return false;
+}

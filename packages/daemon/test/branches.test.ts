@@ -1,0 +1,108 @@
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { Repository } from '../src/branches/repositories.test-support.js';
+import { expectSchema } from './support/client.js';
+import { startDaemon, type TestDaemon } from './support/daemon.js';
+import { FakeClis } from './support/fake-clis.js';
+
+let daemon: TestDaemon | undefined;
+afterEach(async () => {
+  await daemon?.dispose();
+  daemon = undefined;
+});
+
+const url = 'https://ci.example.org/runs/42';
+const failed = [{ workflowName: 'test', status: 'completed', conclusion: 'failure', url }];
+
+async function start(flags: Record<string, string> = {}) {
+  const home = mkdtempSync(join(tmpdir(), 'mr-branches-'));
+  const clis = new FakeClis(join(home, 'bin'));
+  clis.add('claude', `console.log('done');`);
+  clis.add('gh', `console.log(${JSON.stringify(JSON.stringify(failed))});`);
+  const path = join(home, 'mill');
+  mkdirSync(path);
+  const mill = new Repository(path);
+  mill.git('init', '--quiet', '--initial-branch', 'main');
+  mill.commit('first');
+  daemon = await startDaemon({ home, path: `${clis.path}:/usr/bin:/bin`, flags });
+  const { api } = daemon;
+  const branches = async (query = '') => {
+    const answer = await api.ok('GET', `/api/v1/collab/branches${query}`);
+    expectSchema('BranchStandings', answer);
+    return answer.branches;
+  };
+  const spawn = async () => {
+    const body = {
+      prompt: 'x',
+      backend: 'claude',
+      driver: 'headless',
+      repo: path,
+      branch: 'retry-upload',
+    };
+    const reply = await api.send({ method: 'POST', path: '/api/v1/spawn', body });
+    expect([reply.status, reply.text]).toEqual([201, reply.text]);
+    return reply.json;
+  };
+  return { api, clis, mill, branches, spawn };
+}
+
+test('the branch of a spawned agent is looked at, and its failure is in the inbox once', async () => {
+  const { api, mill, branches, spawn } = await start();
+  expect(await branches('?refresh=true')).toEqual([]);
+  const { id, name } = await spawn();
+  await expect
+    .poll(async () => (await api.ok('GET', `/api/v1/sessions/${id}`)).status, { timeout: 60_000 })
+    .toBe('done');
+  const { worktree } = await api.ok('GET', `/api/v1/sessions/${id}`);
+  new Repository(worktree).commit('mine');
+  mill.commit('theirs');
+  const [standing] = await branches('?refresh=true');
+  expect(standing).toMatchObject({
+    agent_id: id,
+    name,
+    branch: 'retry-upload',
+    base: 'main',
+    ahead: 1,
+    behind: 1,
+    merged: false,
+    ci: { state: 'failure', workflow: 'test', url },
+    checks: [{ name: 'test', state: 'failure', url }],
+    error: null,
+  });
+  expect(await branches()).toEqual([standing]);
+  await branches('?refresh=true');
+  const notes = async () =>
+    (await api.ok('GET', '/api/v1/inbox')).notes.filter(
+      ({ kind }: { kind: string }) => kind === 'ci_failed',
+    );
+  await expect
+    .poll(notes, { timeout: 60_000 })
+    .toMatchObject([
+      { severity: 'critical', title: 'test failed on retry-upload', body: url, agent_id: id },
+    ]);
+  await api.ok('DELETE', `/api/v1/sessions/${id}`);
+  expect(await branches()).toEqual([]);
+  // The worktree has a commit that is nowhere else: it is kept, with its branch.
+  mill.git('worktree', 'remove', '--force', worktree);
+});
+
+test('without gh the rest is told all the same', async () => {
+  const { api, clis, branches, spawn } = await start();
+  clis.remove('gh');
+  const { id } = await spawn();
+  const [standing] = await branches('?refresh=true');
+  expect(standing).toMatchObject({ branch: 'retry-upload', ahead: 0, ci: { state: null } });
+  expect(standing.error).toBe('gh is not installed');
+  await api.ok('DELETE', `/api/v1/sessions/${id}`);
+});
+
+test('with branches off the list is empty', async () => {
+  const { api, branches, spawn } = await start({ 'branches-enabled': 'off' });
+  const { id } = await spawn();
+  expect(await branches()).toEqual([]);
+  expect(await branches('?refresh=true')).toEqual([]);
+  await api.refused({ path: '/api/v1/collab/branches?refresh=maybe' }, 400, 'INVALID_REQUEST');
+  await api.ok('DELETE', `/api/v1/sessions/${id}`);
+});

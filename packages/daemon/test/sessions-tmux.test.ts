@@ -1,0 +1,239 @@
+import { existsSync, mkdtempSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { tmuxSocket } from '@millrace/daemon/config';
+import { afterEach, describe, expect, test } from 'vitest';
+import { listProcesses } from '../src/sessions/processes.js';
+import type { TestOptions } from './support/daemon.js';
+import {
+  noTmux,
+  removeSessions,
+  spawn,
+  startAgentDaemon,
+  until,
+  untilIs,
+  type AgentDaemon,
+} from './support/sessions.js';
+
+const daemons: AgentDaemon[] = [];
+
+afterEach(async () => {
+  for (const daemon of daemons.splice(0)) {
+    await removeSessions(daemon.api);
+    await daemon.dispose();
+    const lines = (await listProcesses()).map(({ args }) => args.join(' '));
+    expect(lines.filter((line) => line.includes(daemon.home))).toEqual([]);
+  }
+});
+
+async function newDaemon(options: TestOptions = {}): Promise<AgentDaemon> {
+  const daemon = await startAgentDaemon(options);
+  daemons.push(daemon);
+  return daemon;
+}
+
+describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
+  test('an agent works, asks, is answered and finishes its turn', async () => {
+    const { api, workdir } = await newDaemon();
+    const { id, driver } = await spawn(api, {
+      prompt: 'sleep 1, then ask, then write notes.txt and say all is well',
+      backend: 'claude',
+      cwd: workdir,
+    });
+    expect(driver).toBe('tmux');
+    await until(api, id, 'working');
+    const asking = await until(api, id, 'waiting_for_input');
+    expect(asking.status_reason).toBe('it asks: Do you want to proceed?');
+    expect(asking.pid).toBeGreaterThan(1);
+    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: '1' });
+    const idle = await until(api, id, 'idle');
+    expect(existsSync(join(workdir, 'notes.txt'))).toBe(true);
+    expect(idle).toMatchObject({ context_state: 'ok', exit_code: null });
+    const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
+    expect(lines).toContain('● all is well');
+
+    const sent = await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'context 450k' });
+    expect(sent.status).toBe('working');
+    await untilIs(api, id, (session) => session.context_state, 'critical');
+    await until(api, id, 'idle');
+    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: '/compact' });
+    await untilIs(api, id, (session) => session.context_state, 'ok');
+    const stopped = await api.ok('POST', `/api/v1/sessions/${id}:stop`);
+    expect(stopped.status).toBe('done');
+  });
+
+  test('an answer may be a text, and a permission may be denied', async () => {
+    const { api, workdir } = await newDaemon();
+    const ask = { prompt: 'ask then write a.txt', backend: 'claude', cwd: workdir };
+    const [yes, no] = await Promise.all([spawn(api, ask), spawn(api, ask)]);
+    for (const { id } of [yes, no]) await until(api, id, 'waiting_for_input');
+    await api.ok('POST', `/api/v1/sessions/${no.id}:send`, { text: '2' });
+    await until(api, no.id, 'idle');
+    await api.ok('POST', `/api/v1/sessions/${yes.id}:send`, { text: 'yes, please' });
+    await until(api, yes.id, 'idle');
+    const { lines } = await api.ok('GET', `/api/v1/sessions/${no.id}/output`);
+    expect(lines).toContain('● Then I leave it.');
+  });
+
+  test('a limit shows on the screen, and says when it ends', async () => {
+    const { api, workdir } = await newDaemon();
+    const before = Date.now();
+    const { id } = await spawn(api, { prompt: 'limit 45', backend: 'claude', cwd: workdir });
+    const limited = await until(api, id, 'rate_limited');
+    const minutes = (Date.parse(limited.limited_until!) - before) / 60_000;
+    expect(minutes).toBeGreaterThan(43);
+    expect(minutes).toBeLessThan(50);
+    expect(limited).toMatchObject({ last_error: 'usage limit reached', exit_code: null });
+    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'say better now' });
+    const idle = await until(api, id, 'idle');
+    expect(idle.limited_until).toBeNull();
+  });
+
+  test('an agent that ends by itself is done or errored, by its code', async () => {
+    const { api, workdir } = await newDaemon();
+    const ask = (prompt: string) => ({ prompt, backend: 'claude', cwd: workdir });
+    const [leaving, crashing] = await Promise.all([
+      spawn(api, ask('say bye')),
+      spawn(api, ask('sleep 0.3 crash 6')),
+    ]);
+    expect(await until(api, crashing.id, 'errored')).toMatchObject({ exit_code: 6, pid: null });
+    await until(api, leaving.id, 'idle');
+    await api.send({
+      method: 'POST',
+      path: `/api/v1/sessions/${leaving.id}:send`,
+      body: { text: '/exit' },
+    });
+    expect(await until(api, leaving.id, 'done')).toMatchObject({ exit_code: 0, pid: null });
+    const send = { method: 'POST', path: `/api/v1/sessions/${leaving.id}:send` };
+    await api.refused({ ...send, body: { text: 'hello?' } }, 409, 'SESSION_STATE');
+  });
+
+  test('a restarted agent goes on with its conversation, at rest if it was', async () => {
+    const { api, workdir } = await newDaemon();
+    const { id } = await spawn(api, { prompt: 'say one', backend: 'claude', cwd: workdir });
+    const idle = await until(api, id, 'idle');
+    await api.ok('POST', `/api/v1/sessions/${id}:restart`);
+    const again = await until(api, id, 'idle');
+    expect(again.backend_session_id).toBe(idle.backend_session_id);
+    expect(again.pid).not.toBe(idle.pid);
+    expect(again.restart_count).toBe(1);
+    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'say two' });
+    await until(api, id, 'idle');
+    const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
+    expect(lines).toContain('● two');
+  });
+
+  test('a busy agent whose context is critical is interrupted, compacted and sent on', async () => {
+    const { api, workdir } = await newDaemon();
+    const { id } = await spawn(api, {
+      prompt: 'context 450k write a.txt wait never.txt',
+      backend: 'claude',
+      cwd: workdir,
+    });
+    await untilIs(api, id, (session) => session.context_state, 'critical');
+    await api.ok('PATCH', `/api/v1/sessions/${id}/force-compact`, { state: 'on' });
+    await untilIs(api, id, (session) => session.context_state, 'ok');
+    const said = async () => {
+      const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
+      return (lines as string[]).filter((line) => /^(?:●| *⎿)/.test(line));
+    };
+    await expect
+      .poll(said, { timeout: 60_000 })
+      .toEqual(['  ⎿  Interrupted by user', '● Compacted the conversation', '● Done: continue']);
+  });
+
+  test('a command line whose screen nobody knows is told its prompt by a paste', async () => {
+    const daemon = await newDaemon();
+    const { api, workdir, home } = daemon;
+    const program = '#!/bin/sh\nprintf "ready? "\nread -r line\necho "got: $line"\nread -r more\n';
+    writeFileSync(join(home, 'bin', 'goose'), program, { mode: 0o755 });
+    await api.ok('POST', '/api/v1/backends/rescan');
+    const { id } = await spawn(api, {
+      prompt: 'a $(long) `story`',
+      backend: 'goose',
+      cwd: workdir,
+    });
+    const working = await until(api, id, 'working');
+    expect(working.context_tokens).toBeNull();
+    const output = async () => (await api.ok('GET', `/api/v1/sessions/${id}/output`)).lines;
+    await expect.poll(output, { timeout: 60_000 }).toContain('got: a $(long) `story`');
+    await untilIs(
+      api,
+      id,
+      (session) => session.status_reason,
+      'it runs; nothing is known of its screen, so it counts as working',
+    );
+  });
+
+  test('an agent that does not take a text is said not to', async () => {
+    const { api, workdir, home } = await newDaemon();
+    const program = '#!/bin/sh\nstty -echo -icanon\necho ready\nexec sleep 600\n';
+    writeFileSync(join(home, 'bin', 'goose'), program, { mode: 0o755 });
+    await api.ok('POST', '/api/v1/backends/rescan');
+    const { id } = await spawn(api, { prompt: 'hello', backend: 'goose', cwd: workdir });
+    const told = await until(api, id, 'working');
+    expect(told.last_error).toBe('its prompt was typed, but nothing shows that it was taken');
+    const send = { method: 'POST', path: `/api/v1/sessions/${id}:send`, body: { text: 'hello?' } };
+    const refusal = await api.refused(send, 409, 'SESSION_STATE');
+    expect(refusal.detail).toContain('did not take the text');
+  });
+
+  test('a data directory with a long path has its socket elsewhere', async () => {
+    const home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-long-')));
+    const data = join(home, 'x'.repeat(60), 'it’s #1; "data"'.padEnd(60, 'y'));
+    const { api, workdir } = await newDaemon({ home, flags: { data } });
+    const socket = tmuxSocket(data);
+    expect(Buffer.byteLength(socket)).toBeLessThan(100);
+    const { id } = await spawn(api, { prompt: 'say hello', backend: 'claude', cwd: workdir });
+    await until(api, id, 'idle');
+    expect(existsSync(socket)).toBe(true);
+    const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
+    expect(lines).toContain('● hello');
+  });
+
+  test('requests that cross each other start and end an agent once at a time', async () => {
+    const { api, workdir } = await newDaemon();
+    const { id } = await spawn(api, { prompt: 'say one', backend: 'claude', cwd: workdir });
+    await until(api, id, 'idle');
+    const post = (what: string) =>
+      api.send({ method: 'POST', path: `/api/v1/sessions/${id}:${what}` });
+    const replies = await Promise.all(['restart', 'restart', 'stop', 'restart'].map(post));
+    for (const { status } of replies) expect([200, 409]).toContain(status);
+    expect((await post('stop')).json.status).toBe('done');
+    expect((await post('restart')).status).toBe(200);
+    await until(api, id, 'idle');
+    const agents = (await listProcesses()).filter(({ args }) => args[1]?.includes(id));
+    expect(agents).toHaveLength(1);
+  });
+
+  test('twenty agents work at once, and nothing of them is left behind', async () => {
+    const daemon = await newDaemon();
+    const { api, workdir, home } = daemon;
+    const names = Array.from({ length: 20 }, (_, n) => `agent-${n}`);
+    const spawned = await Promise.all(
+      names.map((name, n) =>
+        spawn(api, {
+          prompt: `wait go.txt say this is ${name}`,
+          name,
+          backend: 'claude',
+          cwd: workdir,
+          driver: n % 4 === 0 ? 'headless' : 'tmux',
+        }),
+      ),
+    );
+    for (const { id } of spawned) await until(api, id, 'working');
+    writeFileSync(join(workdir, 'go.txt'), '');
+    for (const { id, driver } of spawned) {
+      await until(api, id, driver === 'tmux' ? 'idle' : 'done');
+    }
+    for (const { id, name } of spawned) {
+      const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
+      expect((lines as string[]).join('\n')).toContain(`this is ${name}`);
+    }
+    await removeSessions(api);
+    const left = (await listProcesses()).map(({ args }) => args.join(' '));
+    expect(left.filter((line) => line.includes(home) && line.includes('run.sh'))).toEqual([]);
+    const folders = readdirSync(join(home, 'data', 'sessions'));
+    expect(folders.filter((name) => name.length === 26)).toEqual([]);
+  });
+});

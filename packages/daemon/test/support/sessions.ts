@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { expect } from 'vitest';
+import { expectSchema, type ApiClient } from './client.js';
+import { startDaemon, type TestDaemon, type TestOptions } from './daemon.js';
+import { installFakeAgent } from './fake-agent.js';
+
+export type Session = DaemonSchema<'Session'>;
+
+/** Why tests that need tmux cannot run; undefined where they can. */
+export const noTmux = hasTmux() ? undefined : 'tmux is not installed';
+
+function hasTmux(): boolean {
+  try {
+    execFileSync('tmux', ['-V'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface AgentDaemon extends TestDaemon {
+  /** A directory for agents to work in. */
+  workdir: string;
+}
+
+/** A daemon whose `claude` is the fake agent. */
+export async function startAgentDaemon(options: TestOptions = {}): Promise<AgentDaemon> {
+  const home = options.home ?? realpathSync(mkdtempSync(join(tmpdir(), 'mr-agents-')));
+  const bin = join(home, 'bin');
+  await installFakeAgent(bin, ['claude']);
+  const workdir = join(home, 'work');
+  mkdirSync(workdir, { recursive: true });
+  const daemon = await startDaemon({
+    ...options,
+    home,
+    path: `${bin}:${options.path ?? process.env['PATH']}`,
+    environment: { ...gitIdentity, ...options.environment },
+  });
+  return { ...daemon, workdir };
+}
+
+export const gitIdentity = {
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'Ada',
+  GIT_AUTHOR_EMAIL: 'ada@example.org',
+  GIT_COMMITTER_NAME: 'Ada',
+  GIT_COMMITTER_EMAIL: 'ada@example.org',
+};
+
+/** A repository with one commit. */
+export function newRepo(directory: string): string {
+  mkdirSync(directory, { recursive: true });
+  gitIn(directory, 'init', '--quiet', '--initial-branch=main');
+  gitIn(directory, 'commit', '--quiet', '--allow-empty', '--message=first');
+  return directory;
+}
+
+export function gitIn(directory: string, ...args: string[]): string {
+  const env = { PATH: process.env['PATH'], ...gitIdentity };
+  return execFileSync('git', args, { cwd: directory, env, encoding: 'utf8' }).trim();
+}
+
+export async function spawn(api: ApiClient, body: object): Promise<Session> {
+  const reply = await api.send({ method: 'POST', path: '/api/v1/spawn', body });
+  expect([reply.status, reply.text]).toEqual([201, reply.text]);
+  expectSchema('Session', reply.json);
+  expect(reply.headers['location']).toBe(`/api/v1/sessions/${reply.json.id}`);
+  return reply.json as Session;
+}
+
+/** Waits until the session has this status. */
+export async function until(api: ApiClient, id: string, status: string): Promise<Session> {
+  return untilIs(api, id, (session) => session.status, status);
+}
+
+export async function untilIs(
+  api: ApiClient,
+  id: string,
+  of: (session: Session) => unknown,
+  wanted: unknown,
+): Promise<Session> {
+  let seen: Session | undefined;
+  const look = async () => {
+    seen = await api.ok('GET', `/api/v1/sessions/${id}`);
+    return of(seen!);
+  };
+  try {
+    await expect.poll(look, { timeout: 60_000, interval: 50 }).toEqual(wanted);
+  } catch (error) {
+    const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
+    console.error(seen, lines);
+    throw error;
+  }
+  expectSchema('Session', seen);
+  return seen!;
+}
+
+/** Deletes every session, so that nothing of them is left. */
+export async function removeSessions(api: ApiClient): Promise<void> {
+  const { sessions } = await api.ok('GET', '/api/v1/sessions');
+  await Promise.all(
+    (sessions as Session[]).map(({ id }) => api.ok('DELETE', `/api/v1/sessions/${id}`)),
+  );
+}
