@@ -8,6 +8,7 @@ class FakeProcess extends EventEmitter {
   readonly stderr = new EventEmitter();
   readonly exits: unknown[] = [];
   exitCode?: number;
+  connected?: boolean;
 
   exit(code: number | string): never {
     this.exits.push(code);
@@ -61,4 +62,23 @@ test('a server hears the first signal and is cut short by the second', async () 
     self.deliver(self, 'SIGINT');
     expect(self.exits).toEqual([130]);
   });
+});
+
+test('a server whose supervisor is gone stops as by a first signal', async () => {
+  const self = new FakeProcess();
+  self.connected = true;
+  const { serve } = takeOverProcess(self);
+  await serve(async (stopped) => {
+    self.deliver(self, 'disconnect');
+    await stopped;
+    self.deliver(self, 'SIGTERM');
+    expect(self.exits).toEqual([]);
+  });
+});
+
+test('a supervisor that was gone before the server began stops it too', async () => {
+  const self = new FakeProcess();
+  self.connected = false;
+  await takeOverProcess(self).serve((stopped) => stopped);
+  expect(self.exits).toEqual([]);
 });

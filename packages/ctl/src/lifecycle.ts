@@ -5,6 +5,7 @@ export interface Lifecycle {
   /**
    * Runs the command as a server: the process stays alive while `work` does, the first SIGINT or
    * SIGTERM resolves `stopped`, and a second one ends the process without waiting for the drain.
+   * One that `ctl up` started also stops when `ctl up` is gone, however it ended.
    */
   readonly serve: (work: (stopped: Promise<void>) => Promise<void>) => Promise<void>;
 }
@@ -13,8 +14,10 @@ export interface Lifecycle {
 export interface ProcessLike {
   exitCode?: number | string | null | undefined;
   exit(code: number | string): never;
-  on(event: 'SIGINT' | 'SIGTERM', listener: () => void): unknown;
-  off(event: 'SIGINT' | 'SIGTERM', listener: () => void): unknown;
+  /** Whether whoever started us with a channel still holds its end; undefined without one. */
+  readonly connected?: boolean;
+  on(event: 'SIGINT' | 'SIGTERM' | 'disconnect', listener: () => void): unknown;
+  off(event: 'SIGINT' | 'SIGTERM' | 'disconnect', listener: () => void): unknown;
   readonly stdout: Breakable;
   readonly stderr: Breakable;
 }
@@ -55,20 +58,25 @@ export function takeOverProcess(self: ProcessLike): Lifecycle {
       serving = true;
       self.off('SIGINT', interrupt);
       const alive = setInterval(() => undefined, LONGEST_TIMER_MS);
-      const stopped = new Promise<void>((resolve) => {
-        let asked = false;
-        const stop = (): void => {
-          if (asked) interrupt();
-          asked = true;
-          resolve();
-        };
-        self.on('SIGINT', stop);
-        self.on('SIGTERM', stop);
-      });
+      let stopNow = (): void => undefined;
+      const stopped = new Promise<void>((resolve) => (stopNow = resolve));
+      let asked = false;
+      const stop = (): void => {
+        if (asked) interrupt();
+        asked = true;
+        stopNow();
+      };
+      self.on('SIGINT', stop);
+      self.on('SIGTERM', stop);
+      // The system closes the channel even of a process that was killed.
+      if (self.connected !== undefined) self.on('disconnect', stopNow);
+      if (self.connected === false) stopNow();
       try {
         await work(stopped);
       } finally {
         clearInterval(alive);
+        // A listener keeps the channel open, and that the process.
+        self.off('disconnect', stopNow);
       }
     },
   };

@@ -42,6 +42,11 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/up.js'),
   },
   {
+    name: 'status',
+    summary: 'Show at a glance what runs and what it has to do',
+    load: () => import('./commands/status.js'),
+  },
+  {
     name: 'db',
     summary: 'Run the database, and read and write what is in it',
     load: () => import('./commands/db.js'),
@@ -55,6 +60,21 @@ export const registry: readonly GroupEntry[] = [
     name: 'daemon',
     summary: 'Run the agent daemon and manage its token',
     load: () => import('./commands/daemon.js'),
+  },
+  {
+    name: 'agent',
+    summary: 'Start coding agents, look after them and talk to them',
+    load: () => import('./commands/agent.js'),
+  },
+  {
+    name: 'pipeline',
+    summary: 'Run agents one after another',
+    load: () => import('./commands/pipeline.js'),
+  },
+  {
+    name: 'inbox',
+    summary: 'Show what the daemon has for you',
+    load: () => import('./commands/inbox.js'),
   },
   {
     name: 'backend',
@@ -82,6 +102,16 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/cost.js'),
   },
   {
+    name: 'inspect',
+    summary: 'Show what the machine and the agents use',
+    load: () => import('./commands/inspect.js'),
+  },
+  {
+    name: 'workspace',
+    summary: "Show how the agents' branches stand",
+    load: () => import('./commands/workspace.js'),
+  },
+  {
     name: 'config',
     summary: 'Show the settings of the daemon and where they come from',
     load: () => import('./commands/config.js'),
@@ -95,6 +125,11 @@ export const registry: readonly GroupEntry[] = [
     name: 'doctor',
     summary: 'Check that this machine is ready for Millrace',
     load: () => import('./commands/doctor.js'),
+  },
+  {
+    name: 'demo',
+    summary: 'Watch a task go its way, with a made-up agent',
+    load: () => import('./commands/demo.js'),
   },
   {
     name: 'completion',

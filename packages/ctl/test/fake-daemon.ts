@@ -12,6 +12,8 @@ export interface FakeReply {
 export class FakeDaemon {
   readonly asked: { line: string; authorization: string | undefined; body: string }[] = [];
   reply: FakeReply = { body: {} };
+  /** Answers of their own, by `GET /path`; a function makes one from what was sent. */
+  readonly routes = new Map<string, FakeReply | ((body: string, url: URL) => FakeReply)>();
   readonly #server: Server;
 
   private constructor(server: Server) {
@@ -22,7 +24,10 @@ export class FakeDaemon {
       request.on('end', () => {
         const { authorization } = request.headers;
         this.asked.push({ line: `${request.method} ${request.url}`, authorization, body });
-        const { status = 200, body: answer } = this.reply;
+        const url = new URL(request.url ?? '/', 'http://fake');
+        const route = this.routes.get(`${request.method} ${url.pathname}`) ?? this.reply;
+        const { status = 200, body: answer } =
+          typeof route === 'function' ? route(body, url) : route;
         const type = status < 400 ? 'application/json' : 'application/problem+json';
         response.writeHead(status, { 'content-type': type });
         response.end(typeof answer === 'string' ? answer : JSON.stringify(answer));

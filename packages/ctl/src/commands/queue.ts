@@ -2,6 +2,7 @@ import type { CtlCommand } from '../command.js';
 import { addAudit } from '../queue/audit-commands.js';
 import { addConfig } from '../queue/config-commands.js';
 import { addDlq, addPurge, addRedrive } from '../queue/dlq-commands.js';
+import { addMigrate } from '../queue/migrate-command.js';
 import {
   addDelete,
   addList,
@@ -42,4 +43,5 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addResume(queue, tools);
   addDelete(queue, tools);
   addAudit(queue, tools);
+  addMigrate(queue, tools);
 }

@@ -1,48 +1,28 @@
-import { mkdir } from 'node:fs/promises';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../registry.js';
+import type { UpFlags } from '../up/run-up.js';
 
-export function build(up: CtlCommand, { terminal, lifecycle }: Tools): void {
+export function build(up: CtlCommand, tools: Tools): void {
   up.description(
-    'Starts the database, the queue and the daemon on this machine, prints where they listen and ' +
-      'runs until Ctrl-C, which lets them finish what they are doing and stops them.',
+    'Starts the database, the queue and the daemon on this machine, each a process of its own, ' +
+      'prints where they listen and runs until Ctrl-C, which lets them finish what they are ' +
+      'doing and stops them; a second Ctrl-C ends them at once. A part that dies is started ' +
+      'again. The first run makes the tokens by which they know one another, and the queue ' +
+      '"agents", whose tasks the daemon runs.',
   )
     .option('--data <dir>', 'Keep the data in this directory (default: your data directory)')
+    .option('--listen <address>', 'Where the daemon listens (default: 127.0.0.1:8765)')
+    .option('--queue-listen <address>', 'Where the queue listens (default: 127.0.0.1:8081)')
+    .option('--metrics-listen <address>', 'Where its metrics are (default: 127.0.0.1:9464)')
+    .option('--db-grpc <address>', 'Where the database serves gRPC (default: 127.0.0.1:5433)')
+    .option('--db-http <address>', 'Where the database serves REST (default: 127.0.0.1:8080)')
     .example('ctl up', 'start everything; Ctrl-C stops it')
     .example('ctl up --data ./data', 'keep the data in a directory of your choice')
     .example('ctl up --json', 'one line of JSON per event, for scripts')
     .exitCode(0, 'stopped cleanly by Ctrl-C or SIGTERM')
-    .exitCode(1, 'a part failed')
-    .action(async (options: { data?: string }) => {
-      const [{ parts }, { startParts }, { bannerFor, eventsFor }, { dataDirectory }] =
-        await Promise.all([
-          import('../up/parts.js'),
-          import('../up/supervisor.js'),
-          import('../up/banner.js'),
-          import('../data-directory.js'),
-        ]);
-      const { out, json } = terminal;
-      const dataDir = dataDirectory(options.data, terminal.env);
-      await makeDataDirectory(dataDir);
-
-      await lifecycle.serve(async (stopped) => {
-        const supervised = await startParts(parts, { dataDir });
-        out.write(json ? eventsFor(supervised) : bannerFor(supervised, dataDir, out));
-        await supervised.runUntil(stopped);
-        out.write(json ? `${JSON.stringify({ event: 'stopped' })}\n` : '\nStopped.\n');
-      });
+    .exitCode(1, 'a part could not start, or died too often')
+    .action(async (flags: UpFlags) => {
+      const { runUp } = await import('../up/run-up.js');
+      await runUp(flags, tools);
     });
-}
-
-async function makeDataDirectory(path: string): Promise<void> {
-  try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const { Refusal, messageOf } = await import('@millrace/kit/errors');
-    throw new Refusal(
-      'DATA_DIRECTORY_UNUSABLE',
-      `cannot keep data in ${path}: ${messageOf(error)}. Choose another with --data DIR.`,
-      { cause: error },
-    );
-  }
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '@millrace/kit/errors';
+import { Refusal, type RefusalExtra } from '@millrace/kit/errors';
 import type { CtlCommand } from '../command.js';
 import { exchange, harmless, isAbort, jsonOf, reasonOf } from '../http/exchange.js';
 import type { Tools } from '../registry.js';
@@ -72,13 +72,22 @@ async function ask(
 function refusalOf({ url, token }: DaemonPlace, status: number, answer: unknown): Refusal {
   const { code, detail } = (answer ?? {}) as { code?: unknown; detail?: unknown };
   if (typeof code !== 'string' || typeof detail !== 'string') return stranger(url, status);
-  if (code !== 'UNAUTHENTICATED') return new Refusal(code, harmless(detail));
+  if (code !== 'UNAUTHENTICATED') return new Refusal(code, harmless(detail), extraOf(answer));
   const how = token === undefined ? 'asks for a token' : 'does not know this token';
   return new Refusal(
     code,
     `the daemon at ${url} ${how}. Set MILLRACE_TOKEN to the one that ` +
       '`ctl daemon token show` prints on its machine.',
   );
+}
+
+/** What a problem tells beside its words: where in the request it is, and figures to ask by. */
+function extraOf(answer: unknown): RefusalExtra {
+  const { errors, verdict } = answer as { errors?: RefusalExtra['errors']; verdict?: unknown };
+  return {
+    ...(Array.isArray(errors) ? { errors } : {}),
+    ...(verdict === undefined ? {} : { members: { verdict } }),
+  };
 }
 
 function stranger(url: string, status: number): Refusal {

@@ -3,10 +3,19 @@ import { openApiDocument } from '@millrace/contract/documents';
 
 type Shown =
   | 'BackendRow'
+  | 'BranchStandings'
   | 'ConfigView'
+  | 'Inbox'
+  | 'InboxNote'
   | 'Insights'
+  | 'Metrics'
+  | 'MetricsHistory'
+  | 'Pipeline'
+  | 'PipelineList'
   | 'Registry'
   | 'SavingsReport'
+  | 'Session'
+  | 'SessionList'
   | 'SpendRollup'
   | 'UsageDocument';
 

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { serverPart } from '../up/parts.js';
+import type { Part } from '../up/parts.js';
 import { examine } from './check.js';
 import { dataCheck } from './data.js';
 import { portChecks } from './ports.js';
@@ -93,7 +93,12 @@ describe('ports', () => {
     const server = createServer();
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const { port } = server.address() as AddressInfo;
-    const part = serverPart('mill', 'mill', 'none', [{ listener: 'http', port, url: '' }]);
+    const part: Part = {
+      name: 'queue',
+      title: 'mill',
+      addresses: [{ listener: 'http', port, url: '' }],
+      listeners: [],
+    };
     const [taken] = await examine(portChecks([part], signal));
     await new Promise((done) => server.close(done));
     const [free] = await examine(portChecks([part], signal));

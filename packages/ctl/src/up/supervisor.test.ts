@@ -1,82 +1,83 @@
 import { expect, test } from 'vitest';
-import type { Part } from './parts.js';
-import { startParts } from './supervisor.js';
+import { FakePart } from './fake-part.test-support.js';
+import { runParts, startParts } from './supervisor.js';
 
-const options = { dataDir: '/nowhere' };
 const never = new Promise<void>(() => undefined);
 
-/** Parts that write down what happens to them. */
-function makePart(name: string, diary: string[], over: Partial<Part> & FakeRun = {}): Part {
-  return {
-    name,
-    title: name,
-    addresses: [],
-    available: () => Promise.resolve(true),
-    async start() {
-      diary.push(`start ${name}`);
-      return {
-        listeners: [{ listener: 'http', url: `http://127.0.0.1/${name}` }],
-        ended: over.ended ?? never,
-        async stop() {
-          diary.push(`stop ${name}`);
-          if (over.stopError) throw over.stopError;
-        },
-      };
-    },
-    ...over,
-  };
+function three() {
+  const diary: string[] = [];
+  const [db, queue, daemon] = (['db', 'queue', 'daemon'] as const).map(
+    (name) => new FakePart(name, diary),
+  ) as [FakePart, FakePart, FakePart];
+  const stages = [[db.kept, queue.kept], [daemon.kept]];
+  return { diary, db, queue, daemon, stages, kept: stages.flat() };
 }
 
-interface FakeRun {
-  ended?: Promise<void>;
-  stopError?: Error;
-}
-
-test('parts start in order and stop in the opposite one', async () => {
-  const diary: string[] = [];
-  const parts = ['db', 'queue'].map((name) => makePart(name, diary));
-  const supervised = await startParts(parts, options);
-  await supervised.runUntil(Promise.resolve());
-  expect(diary).toEqual(['start db', 'start queue', 'stop queue', 'stop db']);
+test('parts start stage by stage, and those who hand out work stop first', async () => {
+  const { diary, stages, kept } = three();
+  expect(await startParts(stages, never)).toBe(true);
+  await runParts(kept, Promise.resolve());
+  expect(diary).toEqual([
+    'start db',
+    'start queue',
+    'start daemon',
+    'SIGTERM queue',
+    'SIGTERM daemon',
+    'SIGTERM db',
+  ]);
 });
 
-test('a part that is not there is named and the others run', async () => {
-  const diary: string[] = [];
-  const absent = makePart('queue', diary, { available: () => Promise.resolve(false) });
-  const supervised = await startParts([makePart('db', diary), absent], options);
-  expect(supervised.missing).toEqual([absent]);
-  expect([...supervised.running.keys()].map(({ name }) => name)).toEqual(['db']);
-});
-
-test('when one part cannot start, those before it are stopped again', async () => {
-  const diary: string[] = [];
-  const bad = makePart('queue', diary, { start: () => Promise.reject(new Error('port taken')) });
-  await expect(startParts([makePart('db', diary), bad], options)).rejects.toMatchObject({
+test('when one cannot start, the others are stopped again and its reason is told', async () => {
+  const { diary, daemon, stages } = three();
+  daemon.announces = false;
+  const started = startParts(stages, never);
+  await expect.poll(() => daemon.children.length).toBe(1);
+  daemon.last.die('port taken');
+  await expect(started).rejects.toMatchObject({
     code: 'PART_FAILED',
-    detail: 'the queue did not start: port taken',
+    detail: 'the daemon did not start: port taken (exit code 1)',
   });
-  expect(diary).toEqual(['start db', 'stop db']);
+  expect(diary.slice(-2)).toEqual(['SIGTERM queue', 'SIGTERM db']);
 });
 
-test('a part that fails while running takes the others down in order', async () => {
-  const diary: string[] = [];
-  const bad = makePart('db', diary, { ended: Promise.reject(new Error('disk full')) });
-  const supervised = await startParts([bad, makePart('queue', diary)], options);
-  await expect(supervised.runUntil(never)).rejects.toThrow('the db failed: disk full');
-  expect(diary.slice(2)).toEqual(['stop queue', 'stop db']);
+test('whoever stops it during the start does not wait for the rest of it', async () => {
+  const { diary, daemon, stages, kept } = three();
+  daemon.announces = false;
+  let stop: () => void = () => undefined;
+  const stopped = new Promise<void>((resolve) => (stop = resolve));
+  const started = startParts(stages, stopped);
+  await expect.poll(() => daemon.children.length).toBe(1);
+  stop();
+  expect(await started).toBe(false);
+  await runParts(kept, stopped);
+  expect(diary.at(-1)).toBe('SIGTERM db');
 });
 
-test('a part that ends by itself is a failure too', async () => {
-  const supervised = await startParts([makePart('db', [], { ended: Promise.resolve() })], options);
-  await expect(supervised.runUntil(never)).rejects.toThrow('the db ended without being asked to');
+test('a part that is given up takes the others down in order', async () => {
+  const { diary, queue, stages, kept } = three();
+  await startParts(stages, never);
+  const running = runParts(kept, never);
+  running.catch(() => undefined);
+  for (let death = 1; death <= 5; death++) {
+    const before = queue.children.length;
+    queue.last.die('disk full');
+    if (death === 5) break;
+    await expect.poll(() => queue.clock.isAwaited).toBe(true);
+    queue.clock.advance(10_000);
+    await expect.poll(() => queue.children.length).toBe(before + 1);
+  }
+  await expect(running).rejects.toThrow('the queue died 5 times');
+  expect(diary.slice(-2)).toEqual(['SIGTERM daemon', 'SIGTERM db']);
 });
 
 test('one that does not stop does not keep the others from stopping', async () => {
-  const diary: string[] = [];
-  const stuck = makePart('queue', diary, { stopError: new Error('still draining') });
-  const supervised = await startParts([makePart('db', diary), stuck], options);
-  await expect(supervised.runUntil(Promise.resolve())).rejects.toThrow(
-    'the queue did not stop cleanly: still draining',
-  );
-  expect(diary.at(-1)).toBe('stop db');
+  const { diary, queue, stages, kept } = three();
+  queue.drains = false;
+  await startParts(stages, never);
+  const running = runParts(kept, Promise.resolve());
+  running.catch(() => undefined);
+  await expect.poll(() => queue.clock.isAwaited).toBe(true);
+  queue.clock.advance(60_000);
+  await expect(running).rejects.toThrow('the queue did not stop cleanly: SIGKILL');
+  expect(diary.at(-1)).toBe('SIGTERM db');
 });

@@ -1,72 +1,63 @@
 import { messageOf, Refusal } from '@millrace/kit/errors';
-import type { Part, RunningPart, StartOptions } from './parts.js';
+import type { KeptPart } from './kept-part.js';
 
-export interface Supervised {
-  readonly running: ReadonlyMap<Part, RunningPart>;
-  readonly missing: readonly Part[];
-  /**
-   * Waits until `stopped` resolves or a part ends by itself, then stops all parts, the last
-   * started first. Throws when a part failed, or did not stop.
-   */
-  runUntil(stopped: Promise<void>): Promise<void>;
-}
+/**
+ * Those who hand out work stop before those who take it: a task that the queue hands out while the
+ * daemon is going down would cost an attempt.
+ */
+const stopOrder = ['queue', 'daemon', 'db'];
 
-/** Starts the parts that are there, in order. When one cannot start, none is left running. */
+/**
+ * Starts the parts, stage by stage: those of one stage need not know one another. False when it was
+ * told to stop before all of them ran. When one cannot start, none is left running and the reason
+ * is thrown.
+ */
 export async function startParts(
-  parts: readonly Part[],
-  options: StartOptions,
-): Promise<Supervised> {
-  const running = new Map<Part, RunningPart>();
-  const missing: Part[] = [];
-  for (const part of parts) {
-    if (!(await part.available())) {
-      missing.push(part);
-      continue;
-    }
+  stages: readonly (readonly KeptPart[])[],
+  stopped: Promise<void>,
+): Promise<boolean> {
+  const isStopped = stopped.then(() => true);
+  for (const stage of stages) {
+    const started = Promise.all(stage.map((part) => part.start())).then(() => false);
+    // It fails when it is stopped on its way, which is then no news.
+    started.catch(() => undefined);
     try {
-      running.set(part, await part.start(options));
+      if (await Promise.race([started, isStopped])) return false;
     } catch (error) {
-      throw failed([trouble(part, 'did not start', error), ...(await stopAll(running))]);
+      throw failed([error, ...(await stopParts(stages.flat()))]);
     }
   }
-  const endings = [...running].map(([part, { ended }]) => unasked(part, ended));
-  return {
-    running,
-    missing,
-    async runUntil(stopped) {
-      const ending = await Promise.race([stopped, ...endings]);
-      const troubles = [...(ending ? [ending] : []), ...(await stopAll(running))];
-      if (troubles.length > 0) throw failed(troubles);
-    },
-  };
+  return true;
 }
 
-function unasked(part: Part, ended: Promise<void>): Promise<Error> {
-  return ended.then(
-    () => new Error(`the ${part.title} ended without being asked to`),
-    (error: unknown) => trouble(part, 'failed', error),
-  );
+/**
+ * Waits until `stopped` resolves or a part is given up, then stops all parts. Throws when a part
+ * was given up, or did not stop.
+ */
+export async function runParts(kept: readonly KeptPart[], stopped: Promise<void>): Promise<void> {
+  const ending = await Promise.race([stopped, ...kept.map(({ givenUp }) => givenUp)]);
+  const troubles = [...(ending ? [ending] : []), ...(await stopParts(kept))];
+  if (troubles.length > 0) throw failed(troubles);
 }
 
 /** Goes on to the next when one fails to stop; answers with what went wrong. */
-async function stopAll(running: ReadonlyMap<Part, RunningPart>): Promise<Error[]> {
+async function stopParts(kept: readonly KeptPart[]): Promise<Error[]> {
+  const inOrder = kept.toSorted(
+    (a, b) => stopOrder.indexOf(a.part.name) - stopOrder.indexOf(b.part.name),
+  );
   const troubles: Error[] = [];
-  for (const [part, live] of [...running].toReversed()) {
-    try {
-      await live.stop();
-    } catch (error) {
-      troubles.push(trouble(part, 'did not stop cleanly', error));
-    }
+  for (const part of inOrder) {
+    const trouble = await part.stop();
+    if (trouble) troubles.push(trouble);
   }
   return troubles;
 }
 
-function trouble(part: Part, what: string, cause: unknown): Error {
-  return new Error(`the ${part.title} ${what}: ${messageOf(cause)}`, { cause });
-}
-
-function failed(troubles: readonly Error[]): Refusal {
-  return new Refusal('PART_FAILED', troubles.map(messageOf).join('; '), {
+function failed(troubles: readonly unknown[]): Refusal {
+  const words = troubles.map((trouble) =>
+    trouble instanceof Refusal ? trouble.detail : messageOf(trouble),
+  );
+  return new Refusal('PART_FAILED', words.join('; '), {
     cause: troubles.length === 1 ? troubles[0] : new AggregateError(troubles),
   });
 }

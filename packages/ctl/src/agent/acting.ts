@@ -1,0 +1,102 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
+import { confirmed } from '../queue/confirming.js';
+import type { Tools } from '../registry.js';
+import { printable } from '../render/text.js';
+import { findSession, sessionPath } from './finding.js';
+import { promptOf } from './prompt.js';
+import { hasEnded } from './session-words.js';
+
+type Session = DaemonSchema<'Session'>;
+
+export async function sendToAgent(
+  words: string,
+  given: string | undefined,
+  flags: DaemonFlags,
+  tools: Tools,
+): Promise<void> {
+  const text = await promptOf(given, 'text', tools.terminal);
+  const { api, session } = await found(words, flags, tools);
+  const after = (await api.call('POST', sessionPath(session, ':send'), { text })) as Session;
+  show(tools, after, `${nameOf(after)} has it and is ${after.status}.\n`);
+}
+
+export async function stopAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
+  const { api, session } = await found(words, flags, tools);
+  const after = (await api.call('POST', sessionPath(session, ':stop'))) as Session;
+  const said = hasEnded(session) ? 'had ended before' : 'is stopped';
+  show(tools, after, `${nameOf(after)} ${said} and is ${after.status}.\n`);
+}
+
+export async function restartAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
+  const { api, session } = await found(words, flags, tools);
+  const after = (await api.call('POST', sessionPath(session, ':restart'))) as Session;
+  const times = after.restart_count === 1 ? 'once' : `${after.restart_count} times`;
+  show(
+    tools,
+    after,
+    `${nameOf(after)} runs again and is ${after.status}; it was restarted ${times}.\n`,
+  );
+}
+
+export async function removeAgent(
+  words: string,
+  flags: DaemonFlags & { yes?: boolean },
+  tools: Tools,
+): Promise<void> {
+  const { api, session } = await found(words, flags, tools);
+  if (!hasEnded(session) && flags.yes !== true) await askFirst(session, tools);
+  const gone = (await api.call('DELETE', sessionPath(session))) as DaemonSchema<'SessionDeletion'>;
+  show(tools, gone, `${nameOf(session)} is gone${worktreeText(gone)}.\n`);
+}
+
+async function askFirst(session: Session, { terminal }: Tools): Promise<void> {
+  const state = `${nameOf(session)} is ${session.status}`;
+  if (!terminal.in.isScreen) {
+    throw new UsageError(`${state}, and there is nobody to ask whether to end it: add --yes.`);
+  }
+  if (await confirmed(`${state}. End it and forget it? [y/N] `, terminal)) return;
+  throw new Refusal('CANCELLED', 'Nothing was done.');
+}
+
+function worktreeText({
+  worktree,
+  worktree_kept: isKept,
+  reason,
+}: DaemonSchema<'SessionDeletion'>) {
+  if (worktree === null) return '';
+  const place = printable(worktree);
+  if (!isKept) return `, and its worktree ${place}`;
+  return `; its worktree ${place} is kept${reason === null ? '' : `: ${printable(reason)}`}`;
+}
+
+export async function setCompact(
+  words: string,
+  state: string,
+  flags: DaemonFlags,
+  tools: Tools,
+): Promise<void> {
+  const { api, session } = await found(words, flags, tools);
+  const path = sessionPath(session, '/force-compact');
+  const now = (await api.call('PATCH', path, { state })) as DaemonSchema<'ForceCompactState'>;
+  const comes = `forced compaction is ${now.effective ? 'on' : 'off'} for it`;
+  show(tools, now, `The override of ${nameOf(session)} is ${now.state}: ${comes}.\n`);
+}
+
+async function found(
+  words: string,
+  flags: DaemonFlags,
+  tools: Tools,
+): Promise<{ api: DaemonApi; session: Session }> {
+  const api = await daemonApi(flags, tools);
+  return { api, session: await findSession(api, words) };
+}
+
+function nameOf({ name }: Session): string {
+  return printable(name);
+}
+
+function show({ terminal: { out, json } }: Tools, answer: object, text: string): void {
+  out.write(json ? `${JSON.stringify(answer, null, 2)}\n` : text);
+}

@@ -1,0 +1,120 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { humanAge, humanDuration } from '@millrace/kit/units';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { contextText, sinceText, statusCell } from './session-words.js';
+
+type Session = DaemonSchema<'Session'>;
+
+/** What an agent is doing, how that is known, and what a person can do about it. */
+export interface Explanation {
+  readonly id: string;
+  readonly name: string;
+  readonly status: Session['status'];
+  readonly meaning: string;
+  readonly since: string;
+  readonly evidence: string | null;
+  readonly context_tokens: number | null;
+  readonly context_state: Session['context_state'];
+  readonly limited_until: string | null;
+  readonly last_error: string | null;
+  readonly exit_code: number | null;
+  /** Each is a sentence that names the command. */
+  readonly advice: readonly string[];
+}
+
+const meanings: Readonly<Record<Session['status'], string>> = {
+  spawning: 'its command line is being started',
+  working: 'it is in the middle of a turn',
+  waiting_for_input: 'it asks something and waits for an answer',
+  idle: 'its turn is over and its prompt is empty',
+  done: 'it has ended well, or was stopped',
+  errored: 'it has ended badly',
+  orphaned: 'it was lost while the daemon was away',
+  rate_limited: 'its provider refuses more work for now',
+};
+
+export function explain(session: Session, now: number): Explanation {
+  return {
+    id: session.id,
+    name: session.name,
+    status: session.status,
+    meaning: meanings[session.status],
+    since: session.status_since,
+    evidence: session.status_reason,
+    context_tokens: session.context_tokens,
+    context_state: session.context_state,
+    limited_until: session.limited_until,
+    last_error: session.last_error,
+    exit_code: session.exit_code,
+    advice: [...statusAdvice(session, now), ...contextAdvice(session)],
+  };
+}
+
+function statusAdvice(session: Session, now: number): string[] {
+  const { id, status, driver } = session;
+  const logs = `See what it said: ctl agent logs ${id}`;
+  const again = `Run it again where it stopped: ctl agent restart ${id}`;
+  switch (status) {
+    case 'spawning':
+      return [`It should be working in a moment; if not: ctl agent logs ${id}`];
+    case 'working':
+      return [`Follow it: ctl agent logs -f ${id}`, `End it: ctl agent stop ${id}`];
+    case 'waiting_for_input':
+      if (driver === 'headless') {
+        return ['A headless run takes no answer; end it and spawn one with --driver tmux.', logs];
+      }
+      return [
+        `Answer it: ctl agent send ${id} "TEXT"`,
+        `Or sit down at its terminal: ctl agent attach ${id}`,
+      ];
+    case 'idle':
+      return [`Give it more to do: ctl agent send ${id} "TEXT"`, `Or end it: ctl agent stop ${id}`];
+    case 'done':
+      return [logs, `Forget it, with its worktree if that is clean: ctl agent remove ${id}`];
+    case 'errored':
+      return [logs, again];
+    case 'orphaned':
+      return [again, `Or forget it: ctl agent remove ${id}`];
+    case 'rate_limited':
+      return [limitAdvice(session, now), `Or go on with another backend: ctl backend list`];
+  }
+}
+
+function limitAdvice({ limited_until: until, backend }: Session, now: number): string {
+  if (until === null) return `Wait; when the limit of ${backend} ends is not known.`;
+  const left = Date.parse(until) - now;
+  if (left <= 0) return `The limit of ${backend} is over: it may be restarted or told to go on.`;
+  return `Wait ${humanDuration(left)}, when the limit of ${backend} ends.`;
+}
+
+function contextAdvice({ id, context_state: state, force_compact: choice }: Session): string[] {
+  if (state !== 'critical') return [];
+  const forced = choice === 'on' ? [] : [`or let it be forced: ctl agent compact set ${id} on`];
+  return [
+    ['Its context is critically full. It is compacted when it is next idle', ...forced].join('; '),
+  ];
+}
+
+export function explanationSheet(session: Session, now: number, sheet: Sheet): string {
+  const { meaning, advice } = explain(session, now);
+  const { text, tone } = statusCell(session) as { text: string; tone: 'ok' };
+  const rows: Cell[][] = [
+    ['agent', `${session.name} (${session.id})`],
+    ['status', { text: `${text}: ${meaning}`, tone }],
+    ['since', `${session.status_since} (for ${sinceText(session.status_since, now)})`],
+    ['evidence', session.status_reason ?? 'none yet'],
+    ['context', contextText(session)],
+    ['limits', limitsText(session, now)],
+    ['last error', session.last_error ?? 'none'],
+  ];
+  if (session.exit_code !== null) rows.push(['exit code', String(session.exit_code)]);
+  for (const [at, line] of advice.entries()) rows.push([at === 0 ? 'what to do' : '', line]);
+  const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
+  return renderTable(columns, rows, sheet);
+}
+
+function limitsText({ limited_until: until }: Session, now: number): string {
+  if (until === null) return 'none';
+  const at = Date.parse(until);
+  return at <= now ? `ended ${humanAge(at, now)}` : `until ${until} (${humanAge(at, now)})`;
+}

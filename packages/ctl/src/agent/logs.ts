@@ -1,0 +1,95 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
+import { wholeNumber } from '../db/arguments.js';
+import { rest } from '../queue/waiting.js';
+import type { Tools } from '../registry.js';
+import type { Terminal } from '../terminal.js';
+import { findSession, sessionPath } from './finding.js';
+import { hasEnded } from './session-words.js';
+
+type Session = DaemonSchema<'Session'>;
+type Output = DaemonSchema<'SessionOutput'>;
+
+export interface LogsFlags extends DaemonFlags {
+  follow?: boolean;
+  lines?: string;
+}
+
+const usualLines = 100;
+const mostLines = 5_000;
+const pollMs = 400;
+
+/** The end of what an agent has written; with --follow, what it writes from then on too. */
+export async function showLogs(words: string, flags: LogsFlags, tools: Tools): Promise<void> {
+  const limit = wholeNumber(flags.lines, '--lines') ?? usualLines;
+  if (limit < 1 || limit > mostLines) {
+    throw new UsageError(`--lines must be 1 to ${mostLines}, not ${limit}.`);
+  }
+  const api = await daemonApi(flags, tools);
+  const session = await findSession(api, words);
+  const tail = await readOutput(api, session, { limit });
+  const { terminal } = tools;
+  if (!flags.follow) {
+    if (terminal.json) terminal.out.write(`${JSON.stringify(tail, null, 2)}\n`);
+    else writeLines(tail.lines, terminal);
+    return;
+  }
+  writePiece(tail, terminal);
+  await follow(api, session, tail.next, tools);
+}
+
+/** Until the agent has ended and all it wrote is shown, or until Ctrl-C. */
+async function follow(api: DaemonApi, session: Session, from: number, tools: Tools): Promise<void> {
+  let next = from;
+  for (;;) {
+    // Asked before the output: what was written before the end is then read after it.
+    const isOver = await endedOrGone(api, session);
+    if (isOver === 'gone') return;
+    for (let isMore = true; isMore;) {
+      const piece = await readOutput(api, session, { limit: mostLines, after: next });
+      writePiece(piece, tools.terminal);
+      await tools.terminal.out.drained();
+      isMore = piece.lines.length > 0 && piece.next > next;
+      next = piece.next;
+    }
+    if (isOver === 'ended') return;
+    await rest(pollMs, tools.lifecycle.interrupted);
+  }
+}
+
+async function endedOrGone(
+  api: DaemonApi,
+  session: Session,
+): Promise<'running' | 'ended' | 'gone'> {
+  try {
+    const now = (await api.call('GET', sessionPath(session))) as Session;
+    return hasEnded(now) ? 'ended' : 'running';
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'SESSION_NOT_FOUND') return 'gone';
+    throw error;
+  }
+}
+
+export async function readOutput(
+  api: DaemonApi,
+  session: Pick<Session, 'id'>,
+  { limit, after }: { limit: number; after?: number },
+): Promise<Output> {
+  const from = after === undefined ? '' : `&after=${after}`;
+  return (await api.call('GET', sessionPath(session, `/output?limit=${limit}${from}`))) as Output;
+}
+
+function writePiece(piece: Output, terminal: Terminal): void {
+  if (!terminal.json) writeLines(piece.lines, terminal);
+  else if (piece.lines.length > 0) terminal.out.write(`${JSON.stringify(piece)}\n`);
+}
+
+function writeLines(lines: readonly string[], { out }: Terminal): void {
+  if (lines.length > 0) out.write(lines.map((line) => `${shown(line)}\n`).join(''));
+}
+
+/** What an agent wrote must not move the cursor; tabs may. */
+function shown(line: string): string {
+  return line.replaceAll(/[^\P{Cc}\t]/gu, '');
+}

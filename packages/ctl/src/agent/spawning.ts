@@ -1,0 +1,137 @@
+import { resolve } from 'node:path';
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { Refusal } from '@millrace/kit/errors';
+import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
+import { confirmed } from '../queue/confirming.js';
+import type { Tools } from '../registry.js';
+import { dollars } from '../render/figures.js';
+import { renderTable, type Cell } from '../render/table.js';
+import { printable } from '../render/text.js';
+import type { Outlet, Terminal } from '../terminal.js';
+import { findSession } from './finding.js';
+import { promptOf } from './prompt.js';
+
+type SpawnRequest = DaemonSchema<'SpawnRequest'>;
+type Session = DaemonSchema<'Session'>;
+
+/** What an agent is to be and where, as flags say it. */
+export interface WorkFlags {
+  backend?: string;
+  model?: string;
+  repo?: string;
+  cwd?: string;
+  branch?: string;
+  worktree?: boolean;
+  name?: string;
+  tag?: string[];
+  autoRestart?: boolean;
+  driver?: SpawnRequest['driver'];
+  force?: boolean;
+}
+
+export interface SpawnFlags extends WorkFlags, DaemonFlags {
+  parent?: string;
+}
+
+/**
+ * The request that the flags stand for. Paths are made whole here, as the daemon runs elsewhere;
+ * without any, the agent works where the command was typed.
+ */
+export function spawnRequest(prompt: string, flags: WorkFlags): SpawnRequest {
+  const { backend, model, repo, cwd, branch, worktree, name, tag, autoRestart, driver } = flags;
+  const wantsRepository = branch !== undefined || worktree === true;
+  const place =
+    repo === undefined && cwd === undefined
+      ? { [wantsRepository ? 'repo' : 'cwd']: resolve('.') }
+      : {
+          ...(repo === undefined ? {} : { repo: resolve(repo) }),
+          ...(cwd === undefined ? {} : { cwd: resolve(cwd) }),
+        };
+  return {
+    prompt,
+    ...place,
+    ...(backend === undefined ? {} : { backend }),
+    ...(model === undefined ? {} : { model }),
+    ...(branch === undefined ? {} : { branch }),
+    ...(worktree === undefined ? {} : { worktree }),
+    ...(name === undefined ? {} : { name }),
+    ...(tag === undefined ? {} : { tags: [...new Set(tag)] }),
+    ...(autoRestart === undefined ? {} : { auto_restart: autoRestart }),
+    ...(driver === undefined ? {} : { driver }),
+    ...(flags.force === undefined ? {} : { force: flags.force }),
+  };
+}
+
+export async function spawnAgent(
+  given: string | undefined,
+  flags: SpawnFlags,
+  tools: Tools,
+): Promise<void> {
+  const prompt = await promptOf(given, 'prompt', tools.terminal);
+  const api = await daemonApi(flags, tools);
+  const parent = flags.parent === undefined ? undefined : await findSession(api, flags.parent);
+  const request = {
+    ...spawnRequest(prompt, flags),
+    ...(parent === undefined ? {} : { parent_id: parent.id }),
+  };
+  const session = await spawnOrAsk(api, request, tools.terminal);
+  const { out, json } = tools.terminal;
+  out.write(json ? `${JSON.stringify(session, null, 2)}\n` : startedText(session, out));
+}
+
+async function spawnOrAsk(
+  api: DaemonApi,
+  request: SpawnRequest,
+  terminal: Terminal,
+): Promise<Session> {
+  const send = (body: SpawnRequest) => api.call('POST', '/api/v1/spawn', body) as Promise<Session>;
+  try {
+    return await send(request);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'BUDGET_CONFIRMATION_REQUIRED') throw error;
+    await askAboutBudget(error, terminal);
+    return send({ ...request, force: true });
+  }
+}
+
+/** Returns when a person agreed to go on. */
+async function askAboutBudget(refusal: Refusal, terminal: Terminal): Promise<void> {
+  const verdict = refusal.extra.members?.['verdict'] as DaemonSchema<'BudgetVerdict'>;
+  const figures =
+    `${dollars(verdict.daily_usd)} today${capText(verdict.cap_daily)}, ` +
+    `${dollars(verdict.weekly_usd)} in 7 days${capText(verdict.cap_weekly)}`;
+  if (!terminal.in.isScreen || terminal.json) {
+    throw new Refusal(
+      refusal.code,
+      `a spend cap is reached: ${figures}. Nothing was started; go on with --force.`,
+      refusal.extra,
+    );
+  }
+  const { err } = terminal;
+  const rows: Cell[][] = [
+    ['spent today', dollars(verdict.daily_usd), capText(verdict.cap_daily).trim()],
+    ['spent in 7 days', dollars(verdict.weekly_usd), capText(verdict.cap_weekly).trim()],
+  ];
+  err.write(`${err.paint('warn', 'A spend cap is reached.')}\n`);
+  err.write(renderTable([{ title: '' }, { title: '' }, { title: '' }], rows, err));
+  if (await confirmed('Spawn all the same? [y/N] ', terminal)) return;
+  throw new Refusal('CANCELLED', 'Nothing was started.');
+}
+
+function capText(cap: number): string {
+  return cap === 0 ? '' : ` of ${dollars(cap)}`;
+}
+
+function startedText(session: Session, out: Outlet): string {
+  const { id, backend, workdir, status, driver } = session;
+  const rows: Cell[][] = [
+    [`  ctl agent logs -f ${id}`, 'follow what it says'],
+    [`  ctl agent attach ${id}`, 'sit down at its terminal'],
+    [`  ctl agent explain ${id}`, 'what it does, and what to do'],
+  ];
+  const shown = driver === 'tmux' ? rows : rows.filter((_, at) => at !== 1);
+  return (
+    `Started ${printable(session.name)} on ${backend} in ${printable(workdir)}; it is ${status}.\n` +
+    renderTable([{ title: '' }, { title: '' }], shown, { ...out, columns: Infinity })
+  );
+}

@@ -1,0 +1,54 @@
+import { systemClock } from '@millrace/kit/clock';
+import { humanDuration } from '@millrace/kit/units';
+import { printable, wrap } from '../render/text.js';
+import type { Terminal } from '../terminal.js';
+
+const indent = '   ';
+
+/** Tells what happens as it happens: to a person in steps, to a program in lines of JSON. */
+export class Story {
+  readonly #startedAt = systemClock.monotonic();
+  #steps = 0;
+
+  constructor(private readonly terminal: Terminal) {}
+
+  get elapsed(): string {
+    return humanDuration(systemClock.monotonic() - this.#startedAt);
+  }
+
+  /** What is done next, and by which command a person would do it. */
+  step(title: string, command?: string): void {
+    this.#steps++;
+    const { out, json } = this.terminal;
+    if (json) this.#line({ event: 'step', number: this.#steps, title, command: command ?? null });
+    else {
+      out.write(`\n${out.paint('strong', `${this.#steps}. ${title}`)}\n`);
+      if (command !== undefined) out.write(`${indent}${out.paint('dim', `$ ${command}`)}\n`);
+    }
+  }
+
+  /** What was seen. */
+  saw(text: string, facts: object): void {
+    if (this.terminal.json) this.#line({ event: 'saw', ...facts });
+    else this.say(text);
+  }
+
+  /** For people alone. */
+  say(text: string): void {
+    const { out, json } = this.terminal;
+    if (json) return;
+    const width = Math.min(out.columns, 100) - indent.length;
+    for (const line of text.split('\n')) {
+      for (const piece of wrap(printable(line), width)) out.write(`${indent}${piece}\n`);
+    }
+  }
+
+  /** The end, for programs. */
+  end(facts: object): void {
+    if (this.terminal.json) this.#line({ event: 'end', ...facts });
+  }
+
+  #line(event: object): void {
+    this.terminal.out.write(`${JSON.stringify(event)}\n`);
+  }
+}

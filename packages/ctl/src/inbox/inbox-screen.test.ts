@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { contractExample } from '../daemon/contract-examples.test-support.js';
+import { plain } from '../render/paint.js';
+import { inboxScreen } from './inbox-screen.js';
+
+const now = Date.parse('2026-01-15T09:30:00.000Z');
+const notes = [
+  contractExample('Inbox').notes[0]!,
+  { ...contractExample('InboxNote'), id: '01K9ZS0M5N7P9Q1R2S4T6V8W0X' },
+];
+
+test('at 80 columns a star marks what is unread', () => {
+  expect(inboxScreen(notes, now, { columns: 80, paint: plain })).toBe(
+    `
+   ID        WHEN    SEVERITY  NOTE
+*  01K9ZS3M  2m ago  critical  test failed on retry-upload:
+                               https://ci.example.org/runs/42
+   01K9ZS0M  2m ago  warning   docs waits for an answer: It asks whether it may
+                               run a command.
+* 1 unread. \`ctl inbox read ID\` marks one, --all every one.
+`.slice(1),
+  );
+});
+
+test('at 140 columns the agents are named', () => {
+  expect(inboxScreen(notes, now, { columns: 140, paint: plain })).toBe(
+    `
+   ID        WHEN    SEVERITY  AGENT                       NOTE
+*  01K9ZS3M  2m ago  critical  01K9ZQ4M7T3V8X2B6C0D5E1F9G  test failed on retry-upload: https://ci.example.org/runs/42
+   01K9ZS0M  2m ago  warning   01K9ZQ5A2N4P6R8S0T1V3W5X7Y  docs waits for an answer: It asks whether it may run a command.
+* 1 unread. \`ctl inbox read ID\` marks one, --all every one.
+`.slice(1),
+  );
+});
+
+test('when all is read there is no hint', () => {
+  const read = notes.map((note) => ({ ...note, read: true }));
+  expect(inboxScreen(read, now, { columns: 80, paint: plain })).not.toContain('*');
+});

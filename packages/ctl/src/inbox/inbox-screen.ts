@@ -1,0 +1,44 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { humanAge } from '@millrace/kit/units';
+import { tellingIds } from '../agent/choosing.js';
+import type { Tone } from '../render/paint.js';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
+
+type Note = DaemonSchema<'InboxNote'>;
+
+const tones: Readonly<Record<Note['severity'], Tone>> = {
+  info: 'dim',
+  warning: 'warn',
+  critical: 'bad',
+};
+
+const wideColumns = 120;
+
+/** The notes for people, newest first. */
+export function inboxScreen(notes: readonly Note[], now: number, sheet: Sheet): string {
+  const isWide = sheet.columns >= wideColumns;
+  const shortIds = tellingIds(
+    notes.map(({ id }) => id),
+    sheet,
+  );
+  const columns = [
+    { title: '' },
+    { title: 'ID' },
+    { title: 'WHEN' },
+    { title: 'SEVERITY' },
+    ...(isWide ? [{ title: 'AGENT' }] : []),
+    { title: 'NOTE', overflow: 'wrap' as const },
+  ];
+  const rows = notes.map((note): Cell[] => [
+    note.read ? '' : { text: '*', tone: 'strong' },
+    shortIds.get(note.id)!,
+    humanAge(Date.parse(note.ts), now),
+    { text: note.severity, tone: tones[note.severity] },
+    ...(isWide ? [note.agent_id ?? '-'] : []),
+    note.body === '' ? note.title : `${note.title}: ${note.body}`,
+  ]);
+  const unread = notes.filter(({ read }) => !read).length;
+  const hint =
+    unread === 0 ? '' : `* ${unread} unread. \`ctl inbox read ID\` marks one, --all every one.\n`;
+  return renderTable(columns, rows, sheet) + hint;
+}

@@ -1,0 +1,67 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { systemClock } from '@millrace/kit/clock';
+import { UsageError } from '@millrace/kit/errors';
+import { chosen } from '../agent/choosing.js';
+import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
+import { wholeNumber } from '../db/arguments.js';
+import type { Tools } from '../registry.js';
+import { inboxScreen } from './inbox-screen.js';
+
+type Note = DaemonSchema<'InboxNote'>;
+
+export interface InboxFlags extends DaemonFlags {
+  unread?: boolean;
+  limit?: string;
+}
+
+const mostNotes = 1_000;
+
+export async function showInbox(flags: InboxFlags, tools: Tools): Promise<void> {
+  const limit = wholeNumber(flags.limit, '--limit');
+  if (limit !== undefined && (limit < 1 || limit > mostNotes)) {
+    throw new UsageError(`--limit must be 1 to ${mostNotes}, not ${limit}.`);
+  }
+  const api = await daemonApi(flags, tools);
+  const isUnread = flags.unread ?? false;
+  const notes = await readNotes(api, { isUnread, limit });
+  const { out, json } = tools.terminal;
+  if (json) out.write(`${JSON.stringify({ notes }, null, 2)}\n`);
+  else if (notes.length === 0) out.write(isUnread ? 'Nothing unread.\n' : 'The inbox is empty.\n');
+  else out.write(inboxScreen(notes, systemClock.now(), out));
+}
+
+export async function readNotesAway(
+  ids: readonly string[],
+  flags: DaemonFlags & { all?: boolean },
+  tools: Tools,
+): Promise<void> {
+  const isAll = flags.all ?? false;
+  if (isAll === ids.length > 0) throw new UsageError('Name the notes, or all of them with --all.');
+  const api = await daemonApi(flags, tools);
+  const known = await readNotes(api, { isUnread: isAll, limit: mostNotes });
+  const wanted = isAll ? known : ids.map((id) => theNote(known, id));
+  const read: Note[] = [];
+  for (const { id } of wanted) {
+    read.push((await api.call('POST', `/api/v1/inbox/${encodeURIComponent(id)}:read`)) as Note);
+  }
+  const { out, json } = tools.terminal;
+  if (json) out.write(`${JSON.stringify({ notes: read }, null, 2)}\n`);
+  else
+    out.write(read.length === 1 ? '1 note is read now.\n' : `${read.length} notes are read now.\n`);
+}
+
+function theNote(notes: readonly Note[], words: string): Note {
+  const named = notes.map((note) => ({ ...note, name: note.title }));
+  return chosen(named, words, { kind: 'note', code: 'NOTE_NOT_FOUND', list: 'ctl inbox' });
+}
+
+async function readNotes(
+  api: DaemonApi,
+  { isUnread, limit }: { isUnread: boolean; limit: number | undefined },
+): Promise<Note[]> {
+  const query = new URLSearchParams();
+  if (isUnread) query.set('unread', 'true');
+  if (limit !== undefined) query.set('limit', String(limit));
+  const search = query.size === 0 ? '' : `?${query.toString()}`;
+  return ((await api.call('GET', `/api/v1/inbox${search}`)) as DaemonSchema<'Inbox'>).notes;
+}

@@ -1,0 +1,124 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { systemClock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
+import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
+import { rest } from '../queue/waiting.js';
+import type { Tools } from '../registry.js';
+import { Frame } from '../render/frame.js';
+import { parseSince } from '../savings/since.js';
+import { chartCells, historyScreen } from './history-screen.js';
+import { resourcesScreen } from './resources-screen.js';
+
+export interface ResourcesFlags extends DaemonFlags {
+  watch?: boolean;
+  history?: boolean;
+  since: string;
+}
+
+const everyMs = 3_000;
+
+export async function showResources(flags: ResourcesFlags, tools: Tools): Promise<void> {
+  const api = await daemonApi(flags, tools);
+  const { terminal, lifecycle } = tools;
+  const { out, json } = terminal;
+  const look = () => (flags.history ? history(api, flags.since, tools) : now(api, tools));
+  if (!flags.watch) {
+    const { document, screen } = await look();
+    out.write(json ? `${JSON.stringify(document, null, 2)}\n` : screen);
+    return;
+  }
+  const frame = new Frame(out);
+  for (let isFirst = true; ; isFirst = false) {
+    const startedAt = systemClock.monotonic();
+    try {
+      const { document, screen } = await look();
+      if (json) out.write(`${JSON.stringify(document)}\n`);
+      else frame.draw(fitting(screen, frame.rows));
+    } catch (error) {
+      // A daemon that is started again while somebody watches will be back.
+      if (isFirst || !(error instanceof Refusal) || error.code !== 'UNAVAILABLE') throw error;
+      const { code, detail } = error;
+      if (json) terminal.err.write(`${JSON.stringify({ error: { code, message: detail } })}\n`);
+      else frame.draw(`${out.paint('bad', 'No answer:')} ${detail}\n`);
+    }
+    const tookMs = systemClock.monotonic() - startedAt;
+    await rest(Math.max(0, everyMs - tookMs), lifecycle.interrupted);
+  }
+}
+
+interface Seen {
+  document: object;
+  screen: string;
+}
+
+async function now(api: DaemonApi, { terminal: { out, json } }: Tools): Promise<Seen> {
+  const [metrics, names] = await Promise.all([
+    api.call('GET', '/api/v1/metrics'),
+    json ? new Map<string, string>() : namesOf(api),
+  ]);
+  if (!isMetrics(metrics)) throw stranger(api, 'metrics');
+  return { document: metrics, screen: json ? '' : resourcesScreen(metrics, names, out) };
+}
+
+async function history(api: DaemonApi, since: string, tools: Tools): Promise<Seen> {
+  const { out, json } = tools.terminal;
+  const { text } = parseSince(since, systemClock.now());
+  const query = new URLSearchParams({ since: text });
+  if (!json) query.set('step', stepFor(text, chartCells(out.columns)));
+  const [found, names] = await Promise.all([
+    api.call('GET', `/api/v1/metrics/history?${query}`),
+    json ? new Map<string, string>() : namesOf(api),
+  ]);
+  if (!isHistory(found)) throw stranger(api, 'metrics history');
+  return { document: found, screen: json ? '' : historyScreen(found, names, out) };
+}
+
+const unitsS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400, w: 604_800 };
+const finestS = 15;
+
+/** As wide that the whole span fits into a chart of so many cells. */
+function stepFor(since: string, cells: number): string {
+  const [, count, unit] = /^(\d+)([mhdw])$/.exec(since) ?? [];
+  const seconds = count
+    ? Number(count) * unitsS[unit!]!
+    : (systemClock.now() - Date.parse(since)) / 1000;
+  return String(Math.max(1, Math.ceil(seconds / cells / finestS)) * finestS);
+}
+
+/** For people names say more than ids; without them, ids have to do. */
+async function namesOf(api: DaemonApi): Promise<Map<string, string>> {
+  try {
+    const { sessions } = (await api.call('GET', '/api/v1/sessions')) as {
+      sessions?: DaemonSchema<'Session'>[];
+    };
+    return new Map(sessions?.map(({ id, name }) => [id, name]));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return new Map();
+  }
+}
+
+/** What moves must fit on the screen, or it could not be drawn over. */
+function fitting(screen: string, rows: number): string {
+  const lines = screen.split('\n');
+  if (lines.length - 1 <= rows) return screen;
+  const hidden = lines.length - rows;
+  return `${lines.slice(0, rows - 1).join('\n')}\nand ${hidden} more lines: make the window taller\n`;
+}
+
+function isMetrics(value: unknown): value is DaemonSchema<'Metrics'> {
+  const { system, daemon, agents } = (value ?? {}) as Partial<DaemonSchema<'Metrics'>>;
+  return system !== undefined && daemon !== undefined && Array.isArray(agents);
+}
+
+function isHistory(value: unknown): value is DaemonSchema<'MetricsHistory'> {
+  const { samples, step_s } = (value ?? {}) as Partial<DaemonSchema<'MetricsHistory'>>;
+  return Array.isArray(samples) && samples.every(isMetrics) && typeof step_s === 'number';
+}
+
+function stranger({ url }: DaemonApi, what: string): Refusal {
+  return new Refusal(
+    'UNAVAILABLE',
+    `${url} answers with no ${what}. Is it another version of Millrace?`,
+  );
+}

@@ -1,0 +1,123 @@
+import { dirname, resolve } from 'node:path';
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { systemClock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
+import { chosen } from '../agent/choosing.js';
+import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
+import { harmless } from '../http/exchange.js';
+import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
+import { rest } from '../queue/waiting.js';
+import type { Tools } from '../registry.js';
+import { pipelineScreen, pipelinesScreen } from './pipeline-screen.js';
+
+type Pipeline = DaemonSchema<'Pipeline'>;
+
+export interface RunFlags extends DaemonFlags {
+  start?: boolean;
+  wait?: boolean;
+}
+
+export async function runPipeline(file: string, flags: RunFlags, tools: Tools): Promise<void> {
+  const source = await readConfigFile(file, tools.terminal, 'name: ... and jobs: [...]');
+  const api = await daemonApi(flags, tools);
+  const made = await api
+    .call('POST', '/api/v1/pipelines', definitionOf(source, file, flags))
+    .catch((error: unknown) => {
+      throw error instanceof Refusal ? explained(error, source) : error;
+    });
+  const pipeline = made as Pipeline;
+  const ended = flags.wait === true ? await waitForEnd(api, pipeline, tools) : pipeline;
+  show(ended, tools);
+  if (flags.wait === true && ended.status !== 'done') tools.exitWith(1);
+}
+
+/** A relative repository is meant from where the file lies: the daemon runs elsewhere. */
+function definitionOf({ config }: ConfigFile, file: string, { start }: RunFlags): object {
+  const { repo } = config;
+  const from = file === '-' ? '.' : dirname(file);
+  return {
+    ...config,
+    ...(typeof repo === 'string' && repo !== '' ? { repo: resolve(from, repo) } : {}),
+    ...(start === false ? { start: false } : {}),
+  };
+}
+
+/** The daemon points at places in the document; people want lines of their file. */
+function explained(refusal: Refusal, source: ConfigFile): Refusal {
+  const { errors = [] } = refusal.extra;
+  if (errors.length === 0) return refusal;
+  const faults = errors.map(
+    ({ pointer, message }) =>
+      `${source.name}:${source.lineOf(pointer)}: ${harmless(pointer)} ${harmless(message)}`,
+  );
+  return new Refusal(refusal.code, `${faults.join('; ')}.`, refusal.extra);
+}
+
+const pollMs = 500;
+
+/** Until it can go no further by itself. */
+async function waitForEnd(api: DaemonApi, from: Pipeline, tools: Tools): Promise<Pipeline> {
+  for (let pipeline = from; ;) {
+    if (pipeline.status !== 'running') return pipeline;
+    await rest(pollMs, tools.lifecycle.interrupted);
+    pipeline = (await api.call('GET', pathOf(from))) as Pipeline;
+  }
+}
+
+export async function listPipelines(flags: DaemonFlags, tools: Tools): Promise<void> {
+  const pipelines = await readPipelines(await daemonApi(flags, tools));
+  const { out, json } = tools.terminal;
+  out.write(
+    json
+      ? `${JSON.stringify({ pipelines }, null, 2)}\n`
+      : pipelinesScreen(pipelines, systemClock.now(), out),
+  );
+}
+
+export async function showPipeline(
+  words: string,
+  flags: DaemonFlags & { output?: boolean },
+  tools: Tools,
+): Promise<void> {
+  const { pipeline } = await found(words, flags, tools);
+  show(pipeline, tools);
+  if (flags.output !== true || tools.terminal.json) return;
+  for (const { id, output } of pipeline.jobs) {
+    if (output === null) continue;
+    const { out } = tools.terminal;
+    out.write(`\n${out.paint('strong', id)}\n${output.replaceAll(/[^\P{Cc}\t\n]/gu, '')}\n`);
+  }
+}
+
+export async function changePipeline(
+  words: string,
+  act: 'start' | 'cancel',
+  flags: DaemonFlags,
+  tools: Tools,
+): Promise<void> {
+  const { api, pipeline } = await found(words, flags, tools);
+  show((await api.call('POST', pathOf(pipeline, `:${act}`))) as Pipeline, tools);
+}
+
+async function found(words: string, flags: DaemonFlags, tools: Tools) {
+  const api = await daemonApi(flags, tools);
+  const wording = { kind: 'pipeline', code: 'PIPELINE_NOT_FOUND', list: 'ctl pipeline list' };
+  return { api, pipeline: chosen(await readPipelines(api), words, wording) };
+}
+
+async function readPipelines(api: DaemonApi): Promise<Pipeline[]> {
+  const answer = await api.call('GET', '/api/v1/pipelines');
+  return (answer as DaemonSchema<'PipelineList'>).pipelines;
+}
+
+function pathOf({ id }: Pipeline, rest = ''): string {
+  return `/api/v1/pipelines/${encodeURIComponent(id)}${rest}`;
+}
+
+function show(pipeline: Pipeline, { terminal: { out, json } }: Tools): void {
+  out.write(
+    json
+      ? `${JSON.stringify(pipeline, null, 2)}\n`
+      : pipelineScreen(pipeline, systemClock.now(), out),
+  );
+}

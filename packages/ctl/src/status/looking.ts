@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { systemClock } from '@millrace/kit/clock';
+import { messageOf, Refusal } from '@millrace/kit/errors';
+import { daemonApi } from '../daemon/api.js';
+import { readSessions } from '../agent/finding.js';
+import { dataDirectory } from '../data-directory.js';
+import { withDatabase } from '../db/connection.js';
+import { queueApi } from '../queue/api.js';
+import type { Tools } from '../registry.js';
+import { queueTotals, type Overview, type PartState } from './overview.js';
+
+export interface StatusFlags {
+  data?: string;
+}
+
+const patienceMs = 5_000;
+
+/** Looks at all three at once. That one does not run is an answer, not an error. */
+export async function lookAround(flags: StatusFlags, tools: Tools): Promise<Overview> {
+  const [db, queue, daemon] = await Promise.all([
+    lookAtDatabase(flags, tools),
+    lookAtQueue(flags, tools),
+    lookAtDaemon(flags, tools),
+  ]);
+  return { ok: db.up && queue.up && daemon.up, db, queue, daemon };
+}
+
+async function lookAtDatabase({ data }: StatusFlags, tools: Tools): Promise<Overview['db']> {
+  const nothing = { role: null, collections: null, records: null, seq: null, followers: null };
+  const place = data === undefined ? {} : { data: join(dataDirectory(data, {}), 'db') };
+  const flags = { ...place, timeout: `${patienceMs}ms` };
+  let address: string | null = null;
+  try {
+    return await withDatabase(tools, flags, async (database) => {
+      address = database.url;
+      const status = await database.status({ includeCollections: true });
+      return {
+        up: true,
+        address,
+        version: status.version,
+        reason: null,
+        role: status.role,
+        collections: status.collections.length,
+        records: status.collections.reduce((sum, { records }) => sum + records, 0),
+        seq: status.seq,
+        followers: status.followers.filter(({ connectedAt }) => connectedAt).length,
+      };
+    });
+  } catch (error) {
+    // It answered, and does not let us in.
+    if (address !== null && error instanceof Refusal && !isAbsence(error)) {
+      return { up: true, address, version: null, reason: error.detail, ...nothing };
+    }
+    return { ...down(address, error), ...nothing };
+  }
+}
+
+async function lookAtQueue(flags: StatusFlags, tools: Tools): Promise<Overview['queue']> {
+  const { terminal } = tools;
+  // A data directory that is named is looked into, whatever the variables say.
+  const env =
+    flags.data === undefined
+      ? terminal.env
+      : { ...terminal.env, MILLRACE_QUEUE_URL: '', MILLRACE_DATA_DIR: flags.data };
+  const nothing = { queues: null, totals: null };
+  let address: string | null = null;
+  try {
+    return await inTime(tools, async (lifecycle) => {
+      const api = queueApi({}, { terminal: { ...terminal, env }, lifecycle });
+      address = api.url;
+      await api.call('getLiveness');
+      const alive = { up: true, address, version: null };
+      try {
+        const { body: queues } = await api.call('listQueues');
+        return { ...alive, reason: null, queues: queues.length, totals: queueTotals(queues) };
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        return { ...alive, reason: error.detail, ...nothing };
+      }
+    });
+  } catch (error) {
+    return { ...down(address, error), ...nothing };
+  }
+}
+
+async function lookAtDaemon(flags: StatusFlags, tools: Tools): Promise<Overview['daemon']> {
+  let address: string | null = null;
+  try {
+    return await inTime(tools, async (lifecycle) => {
+      const api = await daemonApi(flags, { terminal: tools.terminal, lifecycle });
+      address = api.url;
+      const { version = null } = (await api.call('GET', '/healthz')) as DaemonSchema<'Health'>;
+      const alive = { up: true, address, version };
+      try {
+        const agents: Partial<Record<string, number>> = {};
+        for (const { status } of await readSessions(api)) {
+          agents[status] = (agents[status] ?? 0) + 1;
+        }
+        return { ...alive, reason: null, agents };
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        return { ...alive, reason: error.detail, agents: null };
+      }
+    });
+  } catch (error) {
+    return { ...down(address, error), agents: null };
+  }
+}
+
+const absences = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED']);
+
+function isAbsence({ code }: Refusal): boolean {
+  return absences.has(code);
+}
+
+function down(address: string | null, error: unknown): PartState {
+  if (error instanceof Refusal) return { up: false, address, version: null, reason: error.detail };
+  const isLate = error instanceof Error && error.name === 'AbortError';
+  if (!isLate) throw error;
+  const reason = `no answer within ${patienceMs / 1000} seconds`;
+  return { up: false, address, version: null, reason: `${reason} (${messageOf(error)})` };
+}
+
+/** A glance is short: whoever does not answer soon is as good as not there. */
+async function inTime<Result>(
+  { lifecycle }: Tools,
+  look: (lifecycle: Tools['lifecycle']) => Promise<Result>,
+): Promise<Result> {
+  const late = new AbortController();
+  const timer = systemClock.after(patienceMs, () => late.abort());
+  const interrupted = AbortSignal.any([lifecycle.interrupted, late.signal]);
+  try {
+    return await look({ ...lifecycle, interrupted });
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,73 @@
+import { humanCount, humanDuration } from '@millrace/kit/units';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { printable, wrap } from '../render/text.js';
+import type { Overview, PartState } from './overview.js';
+
+/** All three for people: a row each, then why something is not as it should be. */
+export function statusScreen(overview: Overview, sheet: Sheet): string {
+  const { db, queue, daemon } = overview;
+  const parts: [title: string, state: PartState, tells: string][] = [
+    ['database', db, databaseText(db)],
+    ['queue', queue, queueText(queue)],
+    ['daemon', daemon, daemonText(daemon)],
+  ];
+  const columns = [
+    { title: 'PART' },
+    { title: 'STATE' },
+    { title: 'ADDRESS' },
+    { title: 'VERSION' },
+    { title: 'WHAT IT HAS', overflow: 'wrap' as const },
+  ];
+  const rows = parts.map(([title, state, tells]): Cell[] => [
+    title,
+    state.up ? { text: 'up', tone: 'ok' } : { text: 'down', tone: 'bad' },
+    state.address ?? '-',
+    state.version ?? '-',
+    tells,
+  ]);
+  const width = Math.min(sheet.columns, 100);
+  const reasons = parts
+    .flatMap(([title, { reason }]) => (reason === null ? [] : [`${title}: ${reason}`]))
+    .flatMap((line) => wrap(printable(line), width));
+  const isAllDown = parts.every(([, { up }]) => !up);
+  const advice = isAllDown ? ['Start everything with `ctl up`.'] : [];
+  return (
+    renderTable(columns, rows, sheet) + [...reasons, ...advice].map((line) => `${line}\n`).join('')
+  );
+}
+
+function databaseText({ up, seq, collections, records, followers, role }: Overview['db']): string {
+  if (!up || seq === null) return '';
+  const told = [
+    `${counted(collections ?? 0, 'collection')} with ${counted(records ?? 0, 'record')}`,
+    `commit ${seq}`,
+    ...(role === 'leader' ? [] : [role ?? '']),
+    counted(followers ?? 0, 'follower'),
+  ];
+  return told.join(', ');
+}
+
+function queueText({ queues, totals }: Overview['queue']): string {
+  if (queues === null || totals === null) return '';
+  const { pending, in_flight: running, dlq_depth: dead, oldest_pending_age_ms: oldest } = totals;
+  const told = [
+    counted(queues, 'queue'),
+    `${humanCount(pending)} pending`,
+    `${humanCount(running)} in flight`,
+    `${humanCount(dead)} dead`,
+    ...(oldest > 0 ? [`oldest waits ${humanDuration(oldest)}`] : []),
+    ...(totals.paused > 0 ? [`${totals.paused} paused`] : []),
+  ];
+  return told.join(', ');
+}
+
+function daemonText({ agents }: Overview['daemon']): string {
+  if (agents === null) return '';
+  const told = Object.entries(agents).map(([status, count]) => `${count} ${status}`);
+  const all = Object.values(agents).reduce<number>((sum, count) => sum + (count ?? 0), 0);
+  return told.length === 0 ? 'no agents' : `${counted(all, 'agent')}: ${told.join(', ')}`;
+}
+
+function counted(count: number, what: string): string {
+  return `${humanCount(count)} ${what}${count === 1 ? '' : 's'}`;
+}

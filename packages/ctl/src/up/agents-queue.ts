@@ -1,0 +1,79 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { Refusal } from '@millrace/kit/errors';
+import { agentsQueue } from '../agent/submitting.js';
+import type { QueueApi } from '../queue/api.js';
+import { daemonTokenSecret, signingSecret } from './own-files.js';
+
+type ConfigInput = QueueSchema<'QueueConfigInput'>;
+type Config = QueueSchema<'QueueConfig'>;
+
+export interface AgentsCallback {
+  readonly url: string;
+  /** Whether the daemon asks for its token. */
+  readonly needsToken: boolean;
+}
+
+/**
+ * Makes the queue whose tasks become agents, or brings the address of the daemon up to date in it.
+ * What its owner has changed otherwise stays, and so does a queue that calls somebody else.
+ */
+export async function setUpAgentsQueue(
+  api: QueueApi,
+  callback: AgentsCallback,
+): Promise<'made' | 'mended' | 'unchanged' | 'foreign'> {
+  const before = await readConfig(api);
+  if (!before) {
+    await api.call('putQueueConfig', { queue: agentsQueue, body: freshConfig(callback) });
+    return 'made';
+  }
+  if (!isOurs(before)) return 'foreign';
+  const wanted = { ...before.callback, ...ownFields(callback) };
+  if (JSON.stringify(wanted) === JSON.stringify(before.callback)) return 'unchanged';
+  const { name: _n, paused: _p, version, created_at: _c, updated_at: _u, ...kept } = before;
+  await api.call('putQueueConfig', {
+    queue: agentsQueue,
+    body: { ...kept, callback: wanted },
+    headers: { 'if-match': `"${version}"` },
+  });
+  return 'mended';
+}
+
+async function readConfig(api: QueueApi): Promise<Config | undefined> {
+  try {
+    return (await api.call('getQueueConfig', { queue: agentsQueue })).body;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'QUEUE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** An address of ours may have changed; one that somebody else chose is theirs. */
+function isOurs({ callback: { url, signing } }: Config): boolean {
+  return (
+    new URL(url).pathname === '/api/v1/queue/callback' &&
+    (signing?.secret_refs.includes(signingSecret) ?? false)
+  );
+}
+
+function ownFields({ url, needsToken }: AgentsCallback): ConfigInput['callback'] {
+  return {
+    url,
+    auth: needsToken ? { type: 'bearer', secret_ref: daemonTokenSecret } : { type: 'none' },
+    signing: { scheme: 'standard_webhooks', secret_refs: [signingSecret] },
+  };
+}
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+
+/** An agent works for minutes and costs money: few at once, few tries, and long pauses. */
+function freshConfig(callback: AgentsCallback): ConfigInput {
+  return {
+    description: 'Work for coding agents: each task becomes a session of the daemon.',
+    callback: { ...ownFields(callback), timeout_ms: minuteMs, async_timeout_ms: 60 * minuteMs },
+    retry: { max_attempts: 3, initial_backoff_ms: 30_000, max_backoff_ms: 30 * minuteMs },
+    limits: { max_in_flight: 4 },
+    ordering: { mode: 'group' },
+    retention: { succeeded_ms: 7 * dayMs },
+  };
+}

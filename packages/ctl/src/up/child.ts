@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { Refusal } from '@millrace/kit/errors';
+import type { Listener } from './parts.js';
+
+/** How to start a part: the words after `ctl`, and what its environment has. */
+export interface Command {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** The last thing it said for people. */
+  readonly lastWords: string;
+}
+
+/** A part as a process. */
+export interface Child {
+  readonly pid: number | undefined;
+  /** Resolves when every listener is announced; rejects when it ends before that. */
+  readonly ready: Promise<readonly Listener[]>;
+  readonly ended: Promise<Exit>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+export interface ChildOptions {
+  /** The listeners it announces when it is ready. */
+  readonly listeners: readonly string[];
+  /** Hears every line that it logs. */
+  readonly onLog: (line: string) => void;
+}
+
+/** Starts another `ctl` of this very build. */
+export function startCtl(command: Command, options: ChildOptions): Child {
+  const script = process.argv[1];
+  if (script === undefined) throw new Error('ctl does not know its own path');
+  return startChild([...process.execArgv, script, ...command.args], command.env, options);
+}
+
+/**
+ * The process is in a group of its own, so that Ctrl-C reaches it through us alone, in our order.
+ * The channel is how it learns that we are gone: the system closes it even when we are killed.
+ */
+export function startChild(
+  args: readonly string[],
+  env: Command['env'],
+  { listeners, onLog }: ChildOptions,
+): Child {
+  const child = spawn(process.execPath, args, {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    detached: true,
+  });
+  let lastWords = '';
+  const logs = createInterface({ input: child.stderr! });
+  logs.on('line', (line) => {
+    lastWords = wordsOf(line) ?? lastWords;
+    onLog(line);
+  });
+  const ended = new Promise<Exit>((resolve) => {
+    let failure: string | undefined;
+    child.on('error', (error) => (failure = error.message));
+    // Unlike `exit` it comes when all that was said has been heard.
+    child.on('close', (code, signal) => {
+      resolve({ code, signal, lastWords: failure ?? lastWords });
+    });
+  });
+  const announced = new Map<string, Listener>();
+  const ready = new Promise<readonly Listener[]>((resolve, reject) => {
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const found = listenerOf(line);
+      if (found) announced.set(found.listener, found);
+      else onLog(line);
+      if (listeners.every((name) => announced.has(name))) resolve([...announced.values()]);
+    });
+    void ended.then((exit) => reject(new Refusal('PART_FAILED', exitText(exit))));
+  });
+  // Whoever waits for the end alone is not to be told twice.
+  ready.catch(() => undefined);
+  return {
+    pid: child.pid,
+    ready,
+    ended,
+    kill: (signal) => void child.kill(signal),
+  };
+}
+
+/** `exit code 1: the port is taken` */
+export function exitText({ code, signal, lastWords }: Exit): string {
+  const how = signal === null ? `exit code ${code}` : signal;
+  return lastWords === '' ? how : `${lastWords} (${how})`;
+}
+
+function listenerOf(line: string): Listener | undefined {
+  const { event, listener, url } = jsonOf(line);
+  if (event !== 'listening' || typeof listener !== 'string' || typeof url !== 'string') {
+    return undefined;
+  }
+  return { listener, url };
+}
+
+/** What a line says to people: an error of ctl as it is, a line of the log when it is bad news. */
+function wordsOf(line: string): string | undefined {
+  const { level, msg, err } = jsonOf(line);
+  if (typeof msg !== 'string') return line.trim().replace(/^ctl: /, '') || undefined;
+  if (level !== 'error' && level !== 'fatal') return undefined;
+  const { message } = (err ?? {}) as { message?: unknown };
+  return typeof message === 'string' ? `${msg}: ${message}` : msg;
+}
+
+export function jsonOf(line: string): Record<string, unknown> {
+  if (!line.startsWith('{')) return {};
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,140 @@
+import type { Clock } from '@millrace/kit/clock';
+import { messageOf, Refusal } from '@millrace/kit/errors';
+import { humanDuration } from '@millrace/kit/units';
+import { exitText, type Child, type Exit } from './child.js';
+import type { Listener, Part } from './parts.js';
+
+export interface KeepOptions {
+  readonly clock: Clock;
+  /** Starts the process; `before` is where it listened last, and must again. */
+  launch(before: readonly Listener[]): Child;
+  onEvent(event: PartEvent): void;
+}
+
+/** What befalls a part after it has started. */
+export type PartEvent =
+  | { readonly kind: 'died'; readonly part: Part; readonly exit: Exit; readonly againMs: number }
+  | { readonly kind: 'back'; readonly part: Part; readonly listeners: readonly Listener[] };
+
+/** So often in a row may it die young before it is given up. */
+export const mostQuickDeaths = 5;
+/** Whoever lived this long did not die young. */
+export const steadyMs = 20_000;
+const firstPauseMs = 250;
+const longestPauseMs = 10_000;
+/** The servers end their own drain sooner: 30 seconds and what comes after. */
+export const drainMs = 60_000;
+
+/** A part that is started again when it dies, until it is stopped or dies too often. */
+export class KeptPart {
+  /** Settles when it is given up; never when it is stopped. */
+  readonly givenUp: Promise<Error>;
+  listeners: readonly Listener[] = [];
+  #child: Child | undefined;
+  #isStopping = false;
+  /** Of the process: it may be about to be started again. */
+  #hasEnded = false;
+  readonly #stopped = new AbortController();
+  #watch: Promise<void> = Promise.resolve();
+  #giveUp: (error: Error) => void = () => undefined;
+
+  constructor(
+    readonly part: Part,
+    private readonly options: KeepOptions,
+  ) {
+    this.givenUp = new Promise((resolve) => (this.#giveUp = resolve));
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** A part that cannot start at all is not tried again: its reason is thrown. */
+  async start(): Promise<void> {
+    const { clock } = this.options;
+    const startedAt = clock.monotonic();
+    const child = this.#launch();
+    try {
+      this.listeners = await child.ready;
+    } catch (error) {
+      throw new Refusal('PART_FAILED', `the ${this.part.title} did not start: ${wordsOf(error)}`, {
+        cause: error,
+      });
+    }
+    this.#watch = this.#keep(child, startedAt);
+  }
+
+  /** Drains it; says whether it ended well. Safe to call at any time. */
+  async stop(): Promise<Error | undefined> {
+    this.#isStopping = true;
+    this.#stopped.abort();
+    const child = this.#child;
+    // Whoever had ended before was told of then.
+    if (!child || this.#hasEnded) return undefined;
+    child.kill('SIGTERM');
+    const deadline = this.options.clock.after(drainMs, () => child.kill('SIGKILL'));
+    const exit = await child.ended;
+    deadline.cancel();
+    await this.#watch;
+    if (exit.code === 0 || (exit.code === null && exit.signal === 'SIGTERM')) return undefined;
+    return new Error(`the ${this.part.title} did not stop cleanly: ${exitText(exit)}`);
+  }
+
+  /** At once, without a drain. */
+  kill(): void {
+    this.#isStopping = true;
+    this.#stopped.abort();
+    this.#child?.kill('SIGKILL');
+  }
+
+  #launch(): Child {
+    const child = this.options.launch(this.listeners);
+    this.#child = child;
+    this.#hasEnded = false;
+    void child.ended.then(() => (this.#hasEnded = true));
+    return child;
+  }
+
+  async #keep(first: Child, firstStartedAt: number): Promise<void> {
+    const { clock, onEvent } = this.options;
+    let [child, startedAt] = [first, firstStartedAt];
+    for (let quickDeaths = 0; ;) {
+      const exit = await child.ended;
+      if (this.#isStopping) return;
+      quickDeaths = clock.monotonic() - startedAt >= steadyMs ? 1 : quickDeaths + 1;
+      if (quickDeaths >= mostQuickDeaths) {
+        const when = `${quickDeaths} times in a row within ${humanDuration(steadyMs)} of its start`;
+        this.#giveUp(new Error(`the ${this.part.title} died ${when}: ${exitText(exit)}`));
+        return;
+      }
+      const againMs = Math.min(longestPauseMs, firstPauseMs * 4 ** (quickDeaths - 1));
+      onEvent({ kind: 'died', part: this.part, exit, againMs });
+      if (!(await this.#pause(againMs))) return;
+      startedAt = clock.monotonic();
+      child = this.#launch();
+      void child.ready.then(
+        (listeners) => {
+          this.listeners = listeners;
+          onEvent({ kind: 'back', part: this.part, listeners });
+        },
+        // Its end says it as well.
+        () => undefined,
+      );
+    }
+  }
+
+  /** False when it is to be stopped in the meantime. */
+  async #pause(delayMs: number): Promise<boolean> {
+    try {
+      await this.options.clock.sleep(delayMs, this.#stopped.signal);
+    } catch (error) {
+      if (this.#isStopping) return false;
+      throw error;
+    }
+    return !this.#isStopping;
+  }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Refusal ? error.detail : messageOf(error);
+}

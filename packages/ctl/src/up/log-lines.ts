@@ -1,0 +1,36 @@
+import type { Tone } from '../render/paint.js';
+import { printable } from '../render/text.js';
+import type { Terminal } from '../terminal.js';
+import { jsonOf } from './child.js';
+import type { Part } from './parts.js';
+
+const tones: Readonly<Record<string, Tone>> = { warn: 'warn', error: 'bad', fatal: 'bad' };
+const nameWidth = 'daemon'.length;
+
+/**
+ * Passes on what the parts log, each line with the name of its part before it. A person at a
+ * terminal gets it readable; a file gets the line as it was, and a program that asked for JSON the
+ * line alone, which has the name in it.
+ */
+export function logWriter({ err, json }: Terminal): (part: Part, line: string) => void {
+  return ({ name }, line) => {
+    if (json) {
+      err.write(`${line}\n`);
+      return;
+    }
+    const head = err.paint('dim', name.padEnd(nameWidth));
+    err.write(`${head} ${err.isScreen ? readable(line, err.paint) : line}\n`);
+  };
+}
+
+/** `09:30:01 warn  the words  key=value` */
+function readable(line: string, paint: Terminal['err']['paint']): string {
+  const { level, time, msg, component: _component, pid: _pid, ...rest } = jsonOf(line);
+  if (typeof level !== 'string' || typeof msg !== 'string') return printable(line);
+  const at = typeof time === 'string' ? new Date(time).toTimeString().slice(0, 8) : '';
+  const tone = tones[level];
+  const word = tone === undefined ? level.padEnd(5) : paint(tone, level.padEnd(5));
+  const fields = Object.entries(rest).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  const tail = fields.length === 0 ? '' : `  ${paint('dim', printable(fields.join(' ')))}`;
+  return `${at} ${word} ${printable(msg)}${tail}`;
+}

@@ -1,0 +1,154 @@
+import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { addressText, type Address } from '@millrace/kit/config';
+import { lineOf } from '../daemon/places.js';
+import type { Command } from './child.js';
+import type { Introductions } from './introductions.js';
+import { databaseKeyFile, secretsFile, tokensFile } from './own-files.js';
+import { addressOfUrl, type Listener, type Part } from './parts.js';
+import type { Addresses, Settings } from './settings.js';
+
+/** Where each part that runs listens, or listened before it died. */
+export type Places = (part: Part['name']) => readonly Listener[];
+
+export interface PlanParts {
+  readonly dataDir: string;
+  readonly env: Command['env'];
+  readonly addresses: Addresses;
+  readonly settings: Settings;
+  readonly introductions: Introductions;
+  /** Where the daemon is to listen, its port settled. */
+  readonly daemonAddress: Address;
+}
+
+const callbackPath = '/api/v1/queue/callback';
+
+/** How each part is started so that it knows the others. */
+export class Plan {
+  constructor(private readonly given: PlanParts) {}
+
+  /** Where the queue sends the tasks that are for agents. */
+  get callbackUrl(): string {
+    return `http://${addressText(nearby(this.given.daemonAddress))}${callbackPath}`;
+  }
+
+  commandFor(name: Part['name'], places: Places): Command {
+    if (name === 'db') return this.#database(places);
+    return name === 'queue' ? this.#queue(places) : this.#daemon(places);
+  }
+
+  #database(places: Places): Command {
+    const { dataDir, env, addresses, settings } = this.given;
+    return {
+      args: [
+        'db',
+        'serve',
+        ...flag('--data', join(dataDir, 'db')),
+        ...flag('--config', ifThere(settings.files.db)),
+        ...flag('--grpc', listenerOf(places('db'), 'grpc') ?? addresses.dbGrpc),
+        ...flag('--http', listenerOf(places('db'), 'http') ?? addresses.dbHttp),
+      ],
+      env,
+    };
+  }
+
+  #queue(places: Places): Command {
+    const { dataDir, env, addresses, settings } = this.given;
+    const {
+      tokens_file: tokens,
+      secrets_file: secrets,
+      callback_allowlist: allowed,
+    } = settings.queue;
+    return {
+      args: [
+        'queue',
+        'serve',
+        ...flag('--data', dataDir),
+        ...flag('--config', ifThere(settings.files.queue)),
+        ...flag('--listen', listenerOf(places('queue'), 'http') ?? addresses.queueListen),
+        ...flag(
+          '--metrics-listen',
+          listenerOf(places('queue'), 'metrics') ?? addresses.metricsListen,
+        ),
+        ...flag('--tokens-file', tokens === undefined ? tokensFile(dataDir) : undefined),
+        ...flag('--secrets-file', secrets === undefined ? secretsFile(dataDir) : undefined),
+        ...[...allowed, allowlistEntry(this.callbackUrl)].flatMap((entry) =>
+          flag('--callback-allowlist', JSON.stringify(entry)),
+        ),
+      ],
+      env,
+    };
+  }
+
+  #daemon(places: Places): Command {
+    const { dataDir, settings, introductions, daemonAddress } = this.given;
+    const { daemonToken: queueToken, signingSecret } = introductions;
+    const dbKey = lineOf(databaseKeyFile(dataDir));
+    const isOurs = (key: string) => settings.daemon.sourceOf(key).kind === 'default';
+    return {
+      args: [
+        'daemon',
+        'serve',
+        ...flag('--data', dataDir),
+        ...flag('--listen', addressText(daemonAddress)),
+        ...flag('--queue-url', isOurs('queue.url') ? urlOf(places('queue')) : undefined),
+        ...flag('--database-url', isOurs('database.url') ? urlOf(places('db')) : undefined),
+      ],
+      // Secrets do not belong where `ps` shows them.
+      env: {
+        ...settings.daemonEnv,
+        ...(isOurs('queue.token') && queueToken ? { MILLRACE_QUEUE_TOKEN: queueToken } : {}),
+        ...(isOurs('queue.callback_secret') && signingSecret
+          ? { MILLRACE_QUEUE_CALLBACK_SECRET: signingSecret }
+          : {}),
+        ...(isOurs('database.api_key') && dbKey ? { MILLRACE_DATABASE_API_KEY: dbKey } : {}),
+      },
+    };
+  }
+}
+
+function flag(name: string, value: string | undefined): string[] {
+  return value === undefined ? [] : [name, value];
+}
+
+function ifThere(file: string): string | undefined {
+  return existsSync(file) ? file : undefined;
+}
+
+function listenerOf(listeners: readonly Listener[], name: string): string | undefined {
+  const found = listeners.find(({ listener }) => listener === name);
+  return found && addressOfUrl(found.url);
+}
+
+function urlOf(listeners: readonly Listener[]): string | undefined {
+  const found = listeners.find(({ listener }) => listener === 'http');
+  if (!found) return undefined;
+  const url = new URL(found.url);
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const near = nearby({ host, port: Number(url.port) });
+  return `${url.protocol}//${addressText(near)}`;
+}
+
+/** Whoever listens everywhere listens here as well. */
+function nearby({ host, port }: Address): Address {
+  if (host === '0.0.0.0') return { host: '127.0.0.1', port };
+  return { host: host === '::' ? '::1' : host, port };
+}
+
+/** Opens this one URL to the queue, which calls nothing on this machine otherwise. */
+function allowlistEntry(callbackUrl: string): object {
+  const { hostname, port, pathname } = new URL(callbackUrl);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const networks = { 4: [`${host}/32`], 6: [`${host}/128`] }[isIP(host)] ?? [
+    '127.0.0.0/8',
+    '::1/128',
+  ];
+  return {
+    scheme: 'http',
+    host: hostname,
+    port: Number(port || 80),
+    path_prefix: pathname,
+    networks,
+  };
+}

@@ -1,0 +1,83 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { humanAge } from '@millrace/kit/units';
+import type { Tone } from '../render/paint.js';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { printable, wrap } from '../render/text.js';
+
+type Standing = DaemonSchema<'BranchStanding'>;
+
+/** More commits behind the base than this is far behind. */
+const farBehind = 10;
+/** Where there is room for ids and checks. */
+const wideColumns = 120;
+
+const tones: Readonly<Record<string, Tone>> = {
+  success: 'ok',
+  failure: 'bad',
+  pending: 'warn',
+  none: 'dim',
+};
+
+/** The branches for people: a row for each agent, then what is wrong. */
+export function branchesScreen(branches: readonly Standing[], now: number, sheet: Sheet): string {
+  if (branches.length === 0) {
+    return 'No agent works on a branch. `ctl config branches` tells whether branches are looked at.\n';
+  }
+  const isWide = sheet.columns >= wideColumns;
+  const titles = ['AGENT', 'BRANCH', 'BASE', 'AHEAD', 'BEHIND', 'MERGED', 'CI', 'SEEN'];
+  const rows = branches.map((standing) => [
+    ...rowOf(standing, now),
+    ...(isWide ? [checksOf(standing), standing.agent_id] : []),
+  ]);
+  const table = renderTable(
+    [...titles, ...(isWide ? ['RUNS', 'ID'] : [])].map((title) => ({ title })),
+    rows,
+    sheet,
+  );
+  return table + branches.flatMap((standing) => notesOf(standing, sheet)).join('');
+}
+
+function rowOf(standing: Standing, now: number): Cell[] {
+  const { name, branch, base, ahead, behind, merged, ci, observed_at: seen } = standing;
+  return [
+    name,
+    branch ?? '-',
+    base ?? '-',
+    countCell(ahead),
+    behind !== null && behind > farBehind
+      ? { text: String(behind), tone: 'warn' }
+      : countCell(behind),
+    mergedCell(merged),
+    ci.state === null ? '-' : { text: ci.state, tone: tones[ci.state] ?? 'dim' },
+    seen === null ? 'not yet' : humanAge(Date.parse(seen), now),
+  ];
+}
+
+function countCell(count: number | null): Cell {
+  return count === null ? '-' : String(count);
+}
+
+function mergedCell(merged: boolean | null): Cell {
+  if (merged === null) return '-';
+  return merged ? { text: 'yes', tone: 'ok' } : 'no';
+}
+
+/** `1 of 2 failed`, or how many there are. */
+function checksOf({ checks, ci }: Standing): string {
+  if (checks.length === 0 && ci.state === null) return '-';
+  const failed = checks.filter(({ state }) => state === 'failure').length;
+  return failed > 0 ? `${failed} of ${checks.length} failed` : String(checks.length);
+}
+
+function notesOf({ name, checks, error }: Standing, sheet: Sheet): string[] {
+  const failed = checks.filter(({ state }) => state === 'failure');
+  return [
+    ...failed.map((check) => `${name}: ${check.name} failed${check.url ? `, ${check.url}` : ''}`),
+    ...(error === null ? [] : [`${name}: ${error}.`]),
+  ].flatMap((note) =>
+    // An address that is broken in two cannot be followed.
+    (note.includes('://') ? [printable(note)] : wrap(printable(note), sheet.columns)).map(
+      (line) => `${sheet.paint('dim', line)}\n`,
+    ),
+  );
+}

@@ -1,0 +1,290 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { contractExample } from '../src/daemon/contract-examples.test-support.js';
+import { faultsOf } from './daemon-server.js';
+import { FakeDaemon } from './fake-daemon.js';
+import { runCtl, type Ran, type RunOptions } from './queue-server.js';
+
+type Session = DaemonSchema<'Session'>;
+
+const working = contractExample('Session');
+const waiting = contractExample('SessionList').sessions[0]!;
+let daemon: FakeDaemon;
+let home = '';
+beforeAll(async () => {
+  daemon = await FakeDaemon.start();
+  home = mkdtempSync(join(tmpdir(), 'ctl-agent-'));
+});
+afterAll(async () => {
+  await daemon.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+beforeEach(() => {
+  daemon.asked.length = 0;
+  daemon.routes.clear();
+  daemon.reply = { status: 404, body: problem(404, 'NOT_FOUND', 'no such path') };
+  daemon.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting, working] } });
+});
+
+function problem(status: number, code: string, detail: string, more: object = {}) {
+  return { type: 'about:blank', title: 'x', status, code, detail, error: detail, ...more };
+}
+
+function ctl(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const env = { HOME: home, MILLRACE_URL: daemon.url };
+  return runCtl(['agent', ...args], { ...options, env: { ...env, ...options.env } });
+}
+
+const pathOf = ({ id }: Session) => `/api/v1/sessions/${id}`;
+
+/** What was sent last, with its body as JSON. */
+function lastAsked(): { line: string; body: unknown } {
+  const { line, body } = daemon.asked.at(-1)!;
+  return { line, body: body === '' ? undefined : JSON.parse(body) };
+}
+
+describe('list, show and explain', () => {
+  test('a status picks some of them', async () => {
+    const { out } = await ctl(['list', '--status', 'working', '--json']);
+    const answer = JSON.parse(out);
+    expect(faultsOf('SessionList', answer)).toEqual([]);
+    expect(answer.sessions.map(({ name }: Session) => name)).toEqual(['retry-upload']);
+    expect((await ctl(['ls', '--status', 'orphaned'])).out).toBe('No agent is orphaned.\n');
+  });
+
+  test('an agent is found by its name, its id and the beginning of its id', async () => {
+    for (const words of ['docs', waiting.id, '01k9zq5']) {
+      const { code, out } = await ctl(['show', words, '--json']);
+      expect([code, JSON.parse(out)]).toEqual([0, waiting]);
+    }
+    expect(await ctl(['show', '01K9ZQ'])).toMatchObject({ code: 1, out: '' });
+    expect((await ctl(['show', 'doks'])).err).toBe(
+      'ctl: no agent is called "doks"; did you mean "docs"?\n',
+    );
+  });
+
+  test('explain tells what to do, also as data', async () => {
+    const { out } = await ctl(['explain', 'docs', '--json']);
+    expect(JSON.parse(out)).toMatchObject({
+      status: 'waiting_for_input',
+      evidence: 'asks whether it may run a command',
+      advice: [expect.stringContaining(`ctl agent send ${waiting.id}`), expect.anything()],
+    });
+    expect((await ctl(['explain', 'docs'])).out).toMatch(/^what to do {2}Answer it/m);
+  });
+});
+
+describe('spawn', () => {
+  test('sends what the flags say, with whole paths, and tells how to look', async () => {
+    daemon.routes.set('POST /api/v1/spawn', { status: 201, body: working });
+    const flags = '--backend claude --model opus --repo . --branch b --name n --tag x --tag y';
+    const { code, out } = await ctl(['spawn', 'Fix it', ...flags.split(' '), '--driver', 'tmux']);
+    expect(code).toBe(0);
+    expect(lastAsked().body).toEqual({
+      prompt: 'Fix it',
+      backend: 'claude',
+      model: 'opus',
+      repo: resolve('.'),
+      branch: 'b',
+      name: 'n',
+      tags: ['x', 'y'],
+      driver: 'tmux',
+    });
+    expect(faultsOf('SpawnRequest', lastAsked().body)).toEqual([]);
+    expect(out).toBe(
+      `Started retry-upload on claude in ${working.workdir}; it is working.\n` +
+        `  ctl agent logs -f ${working.id}  follow what it says\n` +
+        `  ctl agent attach ${working.id}   sit down at its terminal\n` +
+        `  ctl agent explain ${working.id}  what it does, and what to do\n`,
+    );
+  });
+
+  test('without a place it works where the command was typed', async () => {
+    daemon.routes.set('POST /api/v1/spawn', { status: 201, body: working });
+    await ctl(['spawn', 'Fix it']);
+    expect(lastAsked().body).toEqual({ prompt: 'Fix it', cwd: resolve('.') });
+    await ctl(['spawn', '-', '--worktree', '--parent', 'docs'], { input: 'From\nstdin\n' });
+    expect(lastAsked().body).toEqual({
+      prompt: 'From\nstdin',
+      repo: resolve('.'),
+      worktree: true,
+      parent_id: waiting.id,
+    });
+    expect(await ctl(['spawn', ' '])).toMatchObject({
+      code: 2,
+      err: 'ctl: The prompt is empty.\n',
+    });
+  });
+
+  const verdict = {
+    over: true,
+    daily_usd: 12.5,
+    weekly_usd: 40,
+    cap_daily: 10,
+    cap_weekly: 0,
+    reason: 'daily',
+  };
+  const gate = (body: string) =>
+    (JSON.parse(body) as { force?: boolean }).force
+      ? { status: 201, body: working }
+      : {
+          status: 428,
+          body: problem(428, 'BUDGET_CONFIRMATION_REQUIRED', 'over', {
+            confirmation_required: true,
+            gate: 'budget',
+            verdict,
+          }),
+        };
+
+  test('over a spend cap, a person is shown the figures and asked', async () => {
+    daemon.routes.set('POST /api/v1/spawn', gate);
+    const yes = await ctl(['spawn', 'Fix it'], { typed: 'y\n' });
+    expect(yes).toMatchObject({ code: 0, out: expect.stringContaining('Started') });
+    // Whoever closes the input after the answer leaves the cursor on a new line.
+    expect(yes.err.trimEnd()).toBe(
+      'A spend cap is reached.\n' +
+        'spent today      $12.50  of $10.00\n' +
+        'spent in 7 days  $40.00\n' +
+        'Spawn all the same? [y/N]',
+    );
+    expect(lastAsked().body).toMatchObject({ force: true });
+    const no = await ctl(['spawn', 'Fix it'], { typed: 'n\n' });
+    expect(no).toMatchObject({ code: 1, out: '' });
+    expect(no.err).toMatch(/ctl: Nothing was started\.\n$/);
+  });
+
+  test('where nobody can be asked, it names the figures and --force', async () => {
+    daemon.routes.set('POST /api/v1/spawn', gate);
+    const { code, out, err } = await ctl(['spawn', 'Fix it']);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toBe(
+      'ctl: a spend cap is reached: $12.50 today of $10.00, $40.00 in 7 days. ' +
+        'Nothing was started; go on with --force.\n',
+    );
+    expect(await ctl(['spawn', 'Fix it', '--force'])).toMatchObject({ code: 0, err: '' });
+  });
+
+  test('what the daemon refuses is told in its words', async () => {
+    daemon.routes.set('POST /api/v1/spawn', {
+      status: 404,
+      body: problem(404, 'BACKEND_NOT_FOUND', 'No backend is called nope.'),
+    });
+    expect(await ctl(['spawn', 'x', '--backend', 'nope'])).toMatchObject({
+      code: 1,
+      err: 'ctl: No backend is called nope.\n',
+    });
+  });
+});
+
+describe('acting', () => {
+  test('send pastes the text, or what comes by stdin', async () => {
+    daemon.routes.set(`POST ${pathOf(waiting)}:send`, { body: { ...waiting, status: 'working' } });
+    const { out } = await ctl(['send', 'docs', 'Yes, go on.']);
+    expect(out).toBe('docs has it and is working.\n');
+    expect(lastAsked()).toEqual({
+      line: `POST ${pathOf(waiting)}:send`,
+      body: { text: 'Yes, go on.' },
+    });
+    await ctl(['send', 'docs'], { input: 'a\nb\n' });
+    expect(lastAsked().body).toEqual({ text: 'a\nb' });
+    expect((await ctl(['send', 'docs'], { typed: '' })).err).toMatch(/The text is missing/);
+  });
+
+  test('stop and restart say what became of it', async () => {
+    daemon.routes.set(`POST ${pathOf(working)}:stop`, { body: { ...working, status: 'done' } });
+    expect((await ctl(['stop', 'retry-upload'])).out).toBe(
+      'retry-upload is stopped and is done.\n',
+    );
+    const again = { ...working, status: 'spawning', restart_count: 2 };
+    daemon.routes.set(`POST ${pathOf(working)}:restart`, { body: again });
+    expect((await ctl(['restart', 'retry-upload'])).out).toBe(
+      'retry-upload runs again and is spawning; it was restarted 2 times.\n',
+    );
+    expect(JSON.parse((await ctl(['restart', 'retry-upload', '--json'])).out)).toEqual(again);
+  });
+
+  test('remove asks before it ends one that runs, and says why a worktree is kept', async () => {
+    daemon.routes.set(`DELETE ${pathOf(working)}`, {
+      body: {
+        id: working.id,
+        deleted: true,
+        worktree: working.worktree,
+        worktree_kept: true,
+        reason: 'the worktree has uncommitted changes',
+      },
+    });
+    const silent = await ctl(['rm', 'retry-upload']);
+    expect(silent).toMatchObject({ code: 2, out: '' });
+    expect(silent.err).toMatch(/retry-upload is working, and there is nobody to ask.*--yes/);
+    expect((await ctl(['rm', 'retry-upload'], { typed: 'no\n' })).code).toBe(1);
+    const asked = daemon.asked.filter(({ line }) => line.startsWith('DELETE'));
+    expect(asked).toEqual([]);
+    const kept = `its worktree ${working.worktree} is kept: the worktree has uncommitted changes`;
+    expect((await ctl(['rm', 'retry-upload', '--yes'])).out).toBe(
+      `retry-upload is gone; ${kept}.\n`,
+    );
+  });
+
+  test('compact set tells what the override comes to', async () => {
+    const answer = { id: waiting.id, state: 'inherit', effective: false };
+    daemon.routes.set(`PATCH ${pathOf(waiting)}/force-compact`, { body: answer });
+    expect((await ctl(['compact', 'set', 'docs', 'inherit'])).out).toBe(
+      'The override of docs is inherit: forced compaction is off for it.\n',
+    );
+    expect(lastAsked().body).toEqual({ state: 'inherit' });
+    expect(await ctl(['compact', 'set', 'docs', 'maybe'])).toMatchObject({ code: 2 });
+  });
+
+  test('attach tells the command as data, and refuses what has no terminal', async () => {
+    const headless = { ...working, id: '01K9ZQ9', name: 'run', driver: 'headless' };
+    const ended = { ...working, id: '01K9ZQ8', name: 'over', status: 'done' };
+    daemon.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting, headless, ended] } });
+    expect((await ctl(['attach', 'run'])).err).toMatch(/without a terminal.*ctl agent logs -f/);
+    expect((await ctl(['attach', 'over'])).err).toMatch(/has ended \(done\)/);
+    daemon.routes.set('GET /api/v1/config', { body: { ...contractExample('ConfigView') } });
+    expect((await ctl(['attach', 'docs'])).err).toMatch(/attach where the daemon runs/);
+  });
+});
+
+describe('logs', () => {
+  const output = `GET ${pathOf(working)}/output`;
+
+  test('shows the last lines, without what would move the cursor', async () => {
+    daemon.routes.set(output, { body: { lines: ['a\tb', 'red\u001B[31m', ''], next: 20 } });
+    const { out } = await ctl(['logs', 'retry-upload', '--lines', '3']);
+    expect(out).toBe('a\tb\nred[31m\n\n');
+    expect(daemon.asked.at(-1)?.line).toBe(`${output}?limit=3`);
+    const { out: json } = await ctl(['logs', 'retry-upload', '--json']);
+    expect(JSON.parse(json)).toMatchObject({ next: 20 });
+    expect((await ctl(['logs', 'retry-upload', '--lines', '0'])).code).toBe(2);
+  });
+
+  test('-f goes on from where it was until the agent has ended and all is shown', async () => {
+    const pieces = [['one'], [], ['two', 'three'], [], ['four']];
+    const positions: (string | null)[] = [];
+    daemon.routes.set(output, (_, { searchParams }) => {
+      positions.push(searchParams.get('after'));
+      const lines = pieces.shift() ?? [];
+      return { body: { lines, next: Number(searchParams.get('after') ?? 0) + lines.length } };
+    });
+    daemon.routes.set(`GET ${pathOf(working)}`, () => ({
+      body: { ...working, status: pieces.length > 1 ? 'working' : 'done' },
+    }));
+    const { code, out } = await ctl(['logs', '-f', 'retry-upload']);
+    expect([code, out]).toEqual([0, 'one\ntwo\nthree\nfour\n']);
+    expect(positions).toEqual([null, '1', '1', '3', '3', '4']);
+  });
+
+  test('-f ends when the agent is removed, and with --json writes a line for each piece', async () => {
+    daemon.routes.set(output, { body: { lines: ['one'], next: 1 } });
+    daemon.routes.set(`GET ${pathOf(working)}`, {
+      status: 404,
+      body: problem(404, 'SESSION_NOT_FOUND', 'gone'),
+    });
+    const { code, out } = await ctl(['logs', '--follow', 'retry-upload', '--json']);
+    expect([code, out]).toEqual([0, '{"lines":["one"],"next":1}\n']);
+  });
+});
