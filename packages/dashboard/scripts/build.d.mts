@@ -1,0 +1,3 @@
+export function buildDashboard(options?: {
+  force?: boolean;
+}): Promise<{ built: boolean; site: string }>;

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { EventParser } from './event-stream.js';
+
+const stream =
+  'retry: 2000\n\nid: 7\nevent: session.changed\ndata: {"a":1}\n\n: still here\n\n' +
+  'id: 8\nevent: note.changed\ndata: one\ndata: two\n\n';
+
+const events = [
+  { id: '7', type: 'session.changed', data: '{"a":1}' },
+  { id: '8', type: 'note.changed', data: 'one\ntwo' },
+];
+
+test('events come out whole, comments and retries do not', () => {
+  expect(new EventParser().push(stream)).toEqual(events);
+});
+
+test('it does not matter where the bytes are cut', () => {
+  for (let at = 0; at <= stream.length; at++) {
+    const parser = new EventParser();
+    expect([...parser.push(stream.slice(0, at)), ...parser.push(stream.slice(at))]).toEqual(events);
+  }
+});
+
+test('an event that is not finished is not told', () => {
+  expect(new EventParser().push('id: 1\nevent: x\ndata: y\n')).toEqual([]);
+});

@@ -1,0 +1,79 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { QueryClient } from '@tanstack/react-query';
+import { expect, test } from 'vitest';
+import { applyEvents } from './live-cache.js';
+
+type Event = DaemonSchema<'Event'>;
+
+let lastId = 0;
+const event = (type: string, key: string | null, data: unknown = null) =>
+  ({ id: String(++lastId), ts: '2026-01-15T09:30:00.000Z', type, key, data }) as unknown as Event;
+
+function clientWith(data: Readonly<Record<string, unknown>>): QueryClient {
+  const client = new QueryClient();
+  for (const [key, value] of Object.entries(data)) client.setQueryData([key], value);
+  return client;
+}
+
+const isStale = (client: QueryClient, key: string) =>
+  client.getQueryState([key])?.isInvalidated ?? false;
+
+test('a change is put in its place, and what is new comes first', () => {
+  const client = clientWith({ sessions: [{ id: 'b', status: 'working' }, { id: 'a' }] });
+  applyEvents(client, [
+    event('session.changed', 'b', { id: 'b', status: 'idle' }),
+    event('session.changed', 'c', { id: 'c' }),
+    event('session.changed', 'd', { id: 'd' }),
+    event('session.removed', 'a'),
+  ]);
+  expect(client.getQueryData(['sessions'])).toEqual([
+    { id: 'd' },
+    { id: 'c' },
+    { id: 'b', status: 'idle' },
+  ]);
+  expect(client.getQueryData(['session', 'b'])).toEqual({ id: 'b', status: 'idle' });
+  expect(client.getQueryData(['session', 'a'])).toBe(null);
+});
+
+test('of several changes in a batch the last one counts', () => {
+  const client = clientWith({ inbox: [{ id: 'n' }] });
+  applyEvents(client, [
+    event('note.changed', 'm', { id: 'm', read: false }),
+    event('note.removed', 'n'),
+    event('note.changed', 'm', { id: 'm', read: true }),
+    event('note.changed', 'n', { id: 'n', read: true }),
+  ]);
+  expect(client.getQueryData(['inbox'])).toEqual([
+    { id: 'm', read: true },
+    { id: 'n', read: true },
+  ]);
+});
+
+test('branches are known by their agent', () => {
+  const client = clientWith({ branches: [{ agent_id: 'a', ahead: 1 }] });
+  applyEvents(client, [event('branch.changed', 'a', { agent_id: 'a', ahead: 2 })]);
+  expect(client.getQueryData(['branches'])).toEqual([{ agent_id: 'a', ahead: 2 }]);
+});
+
+test('a list that was never read is not made up from a change', () => {
+  const client = clientWith({});
+  applyEvents(client, [event('pipeline.changed', 'p', { id: 'p' })]);
+  expect(client.getQueryData(['pipelines'])).toBe(undefined);
+});
+
+test('reports are read again, and nothing else is', () => {
+  const client = clientWith({ spend: {}, savings: {}, usage: {}, registry: {}, sessions: [] });
+  applyEvents(client, [event('spend.changed', null), event('settings.changed', 'settings', {})]);
+  expect(isStale(client, 'spend')).toBe(true);
+  expect(isStale(client, 'registry')).toBe(true);
+  expect(isStale(client, 'savings')).toBe(false);
+  expect(isStale(client, 'sessions')).toBe(false);
+});
+
+test('a stream that starts over makes everything be read again', () => {
+  const client = clientWith({ spend: {}, sessions: [{ id: 'a' }] });
+  applyEvents(client, [event('stream.reset', null), event('session.changed', 'b', { id: 'b' })]);
+  expect(isStale(client, 'spend')).toBe(true);
+  expect(isStale(client, 'sessions')).toBe(true);
+  expect(client.getQueryData(['sessions'])).toEqual([{ id: 'a' }]);
+});

@@ -1,0 +1,152 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { QueryClient } from '@tanstack/react-query';
+import { authorizedFetch } from './client.js';
+import { EventParser } from './event-stream.js';
+import { applyEvents } from './live-cache.js';
+import { tokenStore } from './token.js';
+
+export type LiveState = 'connecting' | 'live' | 'lost';
+
+/** A daemon that is well sends at least a comment every 15 seconds. */
+const silenceMs = 40_000;
+/** Events are shown together at this pace, so that a burst costs one redraw. */
+const batchMs = 80;
+
+let state: LiveState = 'connecting';
+const listeners = new Set<() => void>();
+
+export const liveStore = {
+  current: (): LiveState => state,
+  subscribe(listener: () => void): () => void {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  },
+};
+
+function become(next: LiveState): void {
+  if (state === next) return;
+  state = next;
+  for (const listener of listeners) listener();
+}
+
+/** Follows the daemon's events for as long as the page is open. */
+export function followEvents(client: QueryClient): () => void {
+  const stop = new AbortController();
+  const batch = batcher(client);
+  void (async () => {
+    let lastId: string | undefined;
+    for (let failures = 0; !stop.signal.aborted;) {
+      try {
+        await readStream(stop.signal, lastId, {
+          onOpen: () => {
+            failures = 0;
+            const wasLost = state === 'lost';
+            become('live');
+            // Without an id the stream starts now; and what failed meanwhile is read again.
+            if (wasLost) void client.invalidateQueries();
+          },
+          onEvent: (id, event) => {
+            lastId = id ?? lastId;
+            batch.add(event);
+          },
+        });
+      } catch {
+        // Whatever broke the stream: it is opened again, and the page says that it is not live.
+      }
+      if (stop.signal.aborted) return;
+      // From here on the pages ask by themselves; reading once more starts that.
+      if (state === 'live') {
+        become('lost');
+        void client.invalidateQueries();
+      }
+      become('lost');
+      failures++;
+      await pause(Math.min(1000 * 2 ** Math.min(failures - 1, 4), 10_000), stop.signal);
+    }
+  })();
+  return () => {
+    stop.abort();
+    batch.clear();
+  };
+}
+
+interface StreamListener {
+  onOpen(): void;
+  onEvent(id: string | undefined, event: DaemonSchema<'Event'>): void;
+}
+
+async function readStream(
+  stop: AbortSignal,
+  lastId: string | undefined,
+  { onOpen, onEvent }: StreamListener,
+): Promise<void> {
+  const broken = new AbortController();
+  const signal = AbortSignal.any([stop, broken.signal]);
+  const headers: Record<string, string> = { accept: 'text/event-stream' };
+  if (lastId !== undefined) headers['last-event-id'] = lastId;
+  let timer = setTimeout(() => broken.abort(), silenceMs);
+  try {
+    const response = await authorizedFetch(new Request('/api/v1/events', { headers, signal }));
+    if (!response.ok || !response.body) return;
+    onOpen();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const parser = new EventParser();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => broken.abort(), silenceMs);
+      for (const { id, data } of parser.push(value)) {
+        onEvent(id, JSON.parse(data) as DaemonSchema<'Event'>);
+      }
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function batcher(client: QueryClient) {
+  let events: DaemonSchema<'Event'>[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const flush = () => {
+    timer = undefined;
+    const now = events;
+    events = [];
+    applyEvents(client, now);
+  };
+  return {
+    add(event: DaemonSchema<'Event'>): void {
+      events.push(event);
+      timer ??= setTimeout(flush, batchMs);
+    },
+    clear(): void {
+      clearTimeout(timer);
+    },
+  };
+}
+
+/**
+ * Waits, but no longer when the page comes back into view or a token was given. As long as a token
+ * is asked for there is no use in trying, and the daemon counts the tries.
+ */
+function pause(ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      if (tokenStore.isWanted() && !stop.aborted) return;
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', onVisible);
+      window.removeEventListener('online', end);
+      stop.removeEventListener('abort', end);
+      unsubscribe();
+      resolve();
+    };
+    const onVisible = () => {
+      if (document.visibilityState === 'visible') end();
+    };
+    const timer = setTimeout(end, ms);
+    const unsubscribe = tokenStore.subscribe(end);
+    document.addEventListener('visibilitychange', onVisible);
+    window.addEventListener('online', end);
+    stop.addEventListener('abort', end);
+  });
+}

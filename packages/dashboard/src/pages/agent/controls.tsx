@@ -1,0 +1,96 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import { useAction } from '../../parts/action.js';
+import { Confirm } from '../../parts/dialog.js';
+import { useShortcut } from '../../parts/shortcuts.js';
+import { sessionActions } from '../../sessions/actions.js';
+import { isOver } from '../../sessions/status.js';
+
+type Session = DaemonSchema<'Session'>;
+
+const refresh = ['sessions', 'session'];
+
+/** Stop, restart, delete. */
+export function Controls({ session }: { session: Session }) {
+  const [asks, setAsks] = useState<'stop' | 'delete'>();
+  const [, navigate] = useLocation();
+  const actions = sessionActions(session.id);
+  const close = () => setAsks(undefined);
+  const stop = useAction({ run: actions.stop, done: () => 'Stopped.', refresh, onDone: close });
+  const restart = useAction({ run: actions.restart, done: () => 'Restarted.', refresh });
+  const remove = useAction({
+    run: actions.remove,
+    done: ({ worktree, worktree_kept, reason }) =>
+      worktree_kept ? `Deleted. The worktree ${worktree} was kept: ${reason}.` : 'Deleted.',
+    refresh: ['sessions'],
+    onDone: () => navigate('/'),
+  });
+  const canStop = !isOver(session.status);
+  useShortcut('x', 'Stop the agent', () => canStop && setAsks('stop'));
+  return (
+    <>
+      <button type="button" disabled={!canStop || stop.isPending} onClick={() => setAsks('stop')}>
+        Stop
+      </button>
+      <button
+        type="button"
+        disabled={session.status === 'spawning' || restart.isPending}
+        onClick={() => restart.mutate()}
+      >
+        Restart
+      </button>
+      <button type="button" className="danger" onClick={() => setAsks('delete')}>
+        Delete
+      </button>
+      {asks === 'stop' && (
+        <Confirm
+          title={`Stop ${session.name}?`}
+          deed="Stop agent"
+          busy={stop.isPending}
+          onConfirm={() => stop.mutate()}
+          onClose={close}
+        >
+          <p>The turn under way is lost. The session and its worktree are kept.</p>
+        </Confirm>
+      )}
+      {asks === 'delete' && (
+        <Confirm
+          title={`Delete ${session.name}?`}
+          deed="Delete session"
+          dangerous
+          busy={remove.isPending}
+          onConfirm={() => remove.mutate()}
+          onClose={close}
+        >
+          <p>
+            {canStop && 'The agent is stopped first. '}The session and its output are forgotten.
+            {session.worktree &&
+              ' Its worktree is removed, unless it is dirty or its branch is not merged.'}
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** The override of forced compaction. */
+export function CompactChoice({ session }: { session: Session }) {
+  const set = useAction({
+    run: (state: Session['force_compact']) => sessionActions(session.id).setForceCompact(state),
+    done: ({ effective }) => `Forced compaction is ${effective ? 'on' : 'off'} for this agent.`,
+    refresh,
+  });
+  return (
+    <select
+      aria-label="Forced compaction"
+      value={set.isPending ? set.variables : session.force_compact}
+      disabled={set.isPending}
+      onChange={(event) => set.mutate(event.target.value as Session['force_compact'])}
+    >
+      <option value="inherit">Follow the setting</option>
+      <option value="on">On for this agent</option>
+      <option value="off">Off for this agent</option>
+    </select>
+  );
+}

@@ -1,0 +1,100 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { count, unknown } from '../../parts/format.js';
+import { Panel } from '../../parts/page.js';
+import { Time } from '../../parts/time.js';
+import { ContextBar } from '../../sessions/context-bar.js';
+import { costText, useCosts } from '../../sessions/cost.js';
+import { useGuardSettings } from '../../sessions/settings.js';
+import { CompactChoice } from './controls.js';
+
+type Session = DaemonSchema<'Session'>;
+
+/** What is on record about the agent. */
+export function Facts({ session }: { session: Session }) {
+  const costOf = useCosts();
+  const { critical } = useGuardSettings();
+  const cost = costOf(session);
+  return (
+    <Panel title="Facts">
+      <dl className="facts">
+        <Fact name="Context">
+          <ContextBar session={session} critical={critical} />
+        </Fact>
+        <Fact name="Compaction">
+          <CompactChoice session={session} />
+        </Fact>
+        <Fact name="Cost">
+          {costText(cost)}
+          {cost && (
+            <span className="muted">
+              {' '}
+              {count(cost.input_tokens)} in, {count(cost.output_tokens)} out
+            </span>
+          )}
+        </Fact>
+        <Fact name="Backend">
+          {session.backend}
+          {session.model && <span className="muted"> {session.model}</span>}
+        </Fact>
+        <Fact name="Driver">
+          {session.driver}
+          {session.pid !== null && <span className="muted"> pid {session.pid}</span>}
+        </Fact>
+        <Fact name="Branch">{session.branch ?? unknown}</Fact>
+        <Fact name="Directory">
+          <span className="mono">{session.workdir}</span>
+        </Fact>
+        {session.pipeline_id && (
+          <Fact name="Pipeline">
+            <Link href={`/pipelines/${session.pipeline_id}`}>job {session.job_id}</Link>
+          </Fact>
+        )}
+        {session.parent_id && (
+          <Fact name="Parent">
+            <Link href={`/agents/${session.parent_id}`}>{session.parent_id}</Link>
+          </Fact>
+        )}
+        {session.tags.length > 0 && (
+          <Fact name="Tags">
+            <span className="row">
+              {session.tags.map((tag) => (
+                <span key={tag} className="tag">
+                  {tag}
+                </span>
+              ))}
+            </span>
+          </Fact>
+        )}
+        <Fact name="Restarts">
+          {session.restart_count}
+          {session.auto_restart && <span className="muted"> restarts by itself</span>}
+        </Fact>
+        <Fact name="Spawned">
+          <Time at={session.created_at} />
+        </Fact>
+        <Fact name="Session">
+          <span className="mono">{session.id}</span>
+        </Fact>
+        <Fact name="Prompt">
+          <span className="agent-prompt">{session.prompt}</span>
+        </Fact>
+      </dl>
+      {session.driver === 'tmux' && session.pid !== null && (
+        <p className="panel-body muted">
+          In a terminal: <code>ctl agent attach {session.id}</code>
+        </p>
+      )}
+    </Panel>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}

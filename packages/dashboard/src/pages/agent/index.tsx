@@ -1,0 +1,74 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import { ApiProblem } from '../../api/problem.js';
+import { queries } from '../../api/queries.js';
+import { Page, Panel } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Status } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import { isOver, sessionTones } from '../../sessions/status.js';
+import { Controls } from './controls.js';
+import { ExplainPanel } from './explain-panel.js';
+import { Facts } from './facts.js';
+import { useOutput } from './output.js';
+import { OutputView } from './output-view.js';
+import { SendForm } from './send-form.js';
+import './agent.css';
+
+type Session = DaemonSchema<'Session'>;
+
+export default function AgentPage({ params }: { params: Readonly<Record<string, string>> }) {
+  const id = params['id']!;
+  const client = useQueryClient();
+  const session = useQuery({
+    ...queries.session(id),
+    // The fleet has it already; it shows at once.
+    placeholderData: () =>
+      client.getQueryData(queries.sessions().queryKey)?.find((one) => one.id === id),
+  });
+  const isUnknown = session.error instanceof ApiProblem && session.error.status === 404;
+  if (isUnknown || session.data === null) {
+    return (
+      <Page title="Agent">
+        <Empty title="There is no such agent.">
+          It may have been deleted. <Link href="/">Go to the fleet</Link>
+        </Empty>
+      </Page>
+    );
+  }
+  return <Loaded query={session}>{(data) => data && <Agent session={data} />}</Loaded>;
+}
+
+function Agent({ session }: { session: Session }) {
+  const output = useOutput(session.id, !isOver(session.status));
+  return (
+    <Page
+      title={session.name}
+      above={
+        <nav aria-label="Back">
+          <Link href="/">Fleet</Link>
+        </nav>
+      }
+      actions={<Controls session={session} />}
+    >
+      <div className="agent-status">
+        <Status tone={sessionTones[session.status]}>{session.status}</Status>
+        <span className="muted">
+          since <Time at={session.status_since} />
+        </span>
+        {session.last_error && <span className="status-bad">{session.last_error}</span>}
+      </div>
+      <div className="agent">
+        <Panel title="Output" className="agent-output">
+          <OutputView output={output} />
+          <SendForm session={session} />
+        </Panel>
+        <div className="stack">
+          <Facts session={session} />
+          <ExplainPanel session={session} lines={output.lines} />
+        </div>
+      </div>
+    </Page>
+  );
+}

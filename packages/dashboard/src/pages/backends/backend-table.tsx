@@ -1,0 +1,142 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useState } from 'react';
+import { call, daemon } from '../../api/client.js';
+import { useAction } from '../../parts/action.js';
+import { words } from '../../parts/format.js';
+import { Panel } from '../../parts/page.js';
+import { Status } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+
+type Backend = DaemonSchema<'BackendRow'>;
+type Tier = DaemonSchema<'AssignableTier'>;
+
+const tiers: readonly Tier[] = ['free', 'subscription', 'pay_per_use', 'unclassified'];
+
+export function BackendTable({ backends }: { backends: readonly Backend[] }) {
+  const [showsAll, setShowsAll] = useState(false);
+  const installed = backends.filter((row) => row.installed);
+  const missing = backends.length - installed.length;
+  const shown = showsAll ? backends : installed;
+  return (
+    <Panel
+      title="Backends"
+      actions={
+        missing > 0 && (
+          <button type="button" className="small" onClick={() => setShowsAll(!showsAll)}>
+            {showsAll ? 'Installed only' : `Show ${missing} not installed`}
+          </button>
+        )
+      }
+    >
+      <div className="scroll-x" tabIndex={0} role="group" aria-label="Backends">
+        <table role="table" className="table cards backends">
+          <thead role="rowgroup">
+            <tr role="row">
+              <th role="columnheader" scope="col">
+                Backend
+              </th>
+              <th role="columnheader" scope="col">
+                Standing
+              </th>
+              <th role="columnheader" scope="col">
+                Tier
+              </th>
+              <th role="columnheader" scope="col">
+                Enabled
+              </th>
+              <th role="columnheader" scope="col">
+                Default
+              </th>
+            </tr>
+          </thead>
+          <tbody role="rowgroup">
+            {shown.map((row) => (
+              <BackendRow key={row.id} row={row} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  );
+}
+
+function BackendRow({ row }: { row: Backend }) {
+  const update = useAction({
+    run: (body: DaemonSchema<'UpdateBackendRequest'>) =>
+      call(daemon.PATCH('/api/v1/backends/{id}', { params: { path: { id: row.id } }, body })),
+    done: ({ id, tier, enabled }) =>
+      `${id} is ${words(tier)} and ${enabled ? 'enabled' : 'disabled'}.`,
+    refresh: ['registry', 'usage'],
+  });
+  const makeDefault = useAction({
+    run: () => call(daemon.PUT('/api/v1/backends/default', { body: { id: row.id } })),
+    done: () => `${row.id} is the default.`,
+    refresh: ['registry'],
+  });
+  return (
+    <tr role="row">
+      <th role="rowheader" scope="row" title={row.binary_path || undefined}>
+        {row.id}
+      </th>
+      <td role="cell" data-label="Standing">
+        <Standing row={row} />
+      </td>
+      <td role="cell" data-label="Tier">
+        {row.is_local ? (
+          <span className="muted">local</span>
+        ) : (
+          <select
+            aria-label={`Tier of ${row.id}`}
+            value={(update.isPending ? update.variables.tier : undefined) ?? row.tier}
+            disabled={update.isPending}
+            onChange={(event) => update.mutate({ tier: event.target.value as Tier })}
+          >
+            {tiers.map((tier) => (
+              <option key={tier} value={tier}>
+                {words(tier)}
+              </option>
+            ))}
+          </select>
+        )}
+      </td>
+      <td role="cell" data-label="Enabled">
+        <input
+          type="checkbox"
+          className="check-box"
+          aria-label={`${row.id} may be used`}
+          checked={(update.isPending ? update.variables.enabled : undefined) ?? row.enabled}
+          disabled={update.isPending}
+          onChange={(event) => update.mutate({ enabled: event.target.checked })}
+        />
+      </td>
+      <td role="cell" data-label="Default">
+        {row.default ? (
+          <Status tone="good">default</Status>
+        ) : (
+          <button
+            type="button"
+            className="small"
+            disabled={!row.installed || !row.enabled || row.is_local || makeDefault.isPending}
+            aria-label={`Make default: ${row.id}`}
+            onClick={() => makeDefault.mutate()}
+          >
+            Make default
+          </button>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function Standing({ row }: { row: Backend }) {
+  if (!row.installed) return <Status tone="off">not installed</Status>;
+  if (!row.enabled) return <Status tone="off">disabled</Status>;
+  if (row.limited_until) {
+    return (
+      <span>
+        <Status tone="warn">limited</Status> <Time at={row.limited_until} />
+      </span>
+    );
+  }
+  return <Status tone="good">ready</Status>;
+}

@@ -1,0 +1,47 @@
+import { useQuery } from '@tanstack/react-query';
+import { call, daemon } from '../../api/client.js';
+import { queries } from '../../api/queries.js';
+import { useAction } from '../../parts/action.js';
+import { Page } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { BackendTable } from './backend-table.js';
+import { Thinking } from './thinking.js';
+import { UsagePanel } from './usage-panel.js';
+import './backends.css';
+
+/** Which agent command lines there are, how they are billed and how much of them is used up. */
+export default function BackendsPage() {
+  const registry = useQuery(queries.registry());
+  const rescan = useAction({
+    run: () => call(daemon.POST('/api/v1/backends/rescan')),
+    done: ({ backends }) =>
+      `Found ${backends.filter(({ installed }) => installed).length} installed backends.`,
+    refresh: ['registry', 'usage'],
+  });
+  return (
+    <Page
+      title="Backends & usage"
+      actions={
+        <button type="button" disabled={rescan.isPending} onClick={() => rescan.mutate()}>
+          {rescan.isPending ? 'Looking' : 'Rescan'}
+        </button>
+      }
+    >
+      <UsagePanel />
+      <Loaded query={registry} rows={8}>
+        {({ backends, settings }) => (
+          <>
+            {!backends.some(({ installed }) => installed) && (
+              <Empty title="No backend is installed.">
+                Install a coding-agent command line such as <code>claude</code> or{' '}
+                <code>codex</code>, or start a local model, then rescan.
+              </Empty>
+            )}
+            <BackendTable backends={backends} />
+            <Thinking settings={settings} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}

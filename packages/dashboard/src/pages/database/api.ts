@@ -1,0 +1,161 @@
+import { queryOptions } from '@tanstack/react-query';
+import { authorizedFetch } from '../../api/client.js';
+import { ApiProblem } from '../../api/problem.js';
+import type { Condition, FindBody } from './query.js';
+
+export interface DbRecord {
+  id: string;
+  key: string;
+  rev: number;
+  data: Record<string, unknown>;
+  created_at: string;
+  updated_at: string;
+  seq: number;
+  expires_at?: string;
+}
+
+export interface Plan {
+  index: string;
+  rows_scanned: number;
+  rows_returned: number;
+  full_scan: boolean;
+  sorted_in_memory: boolean;
+  elapsed_ms: number;
+}
+
+export interface FindPage {
+  records: DbRecord[];
+  next_cursor: string;
+  plan?: Plan;
+  count?: number;
+}
+
+export interface CollectionStatus {
+  name: string;
+  records: number;
+  indexes: { name: string; unique: boolean; sparse: boolean; state: 'building' | 'ready' }[];
+  default_ttl?: string;
+}
+
+export interface NodeStatus {
+  role: 'leader' | 'follower' | 'fenced';
+  state: string;
+  seq: number;
+  durability: 'full' | 'relaxed';
+  version: string;
+  lag: number;
+  followers: unknown[];
+  collections: CollectionStatus[];
+}
+
+const base = `${location.origin}/api/v1/proxy/db`;
+const pathOf = (collection: string, rest: string) =>
+  `/v1/${encodeURIComponent(collection)}/${rest}`;
+
+/** Asks the database behind the daemon, which puts in the key. */
+async function ask<T>(method: string, path: string, body?: object): Promise<T> {
+  const response = await authorizedFetch(requestOf(method, path, body));
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw problemOf(response.status, answer);
+  return answer as T;
+}
+
+function requestOf(method: string, path: string, body?: object, signal?: AbortSignal): Request {
+  return new Request(base + path, {
+    method,
+    ...(signal && { signal }),
+    ...(body && {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  });
+}
+
+interface RpcStatus {
+  message?: string;
+  details?: readonly { reason?: string; metadata?: Readonly<Record<string, string>> }[];
+}
+
+/** A refusal of the database, which is a google.rpc.Status, or one of the daemon. */
+export function problemOf(status: number, answer: unknown): ApiProblem {
+  const body = (answer ?? {}) as RpcStatus & Readonly<Record<string, unknown>>;
+  if (typeof body.message !== 'string') return new ApiProblem(status, body);
+  const info = body.details?.find(({ reason }) => reason !== undefined);
+  return new ApiProblem(status, { detail: body.message, code: info?.reason, ...info?.metadata });
+}
+
+export const databaseQueries = {
+  status: () =>
+    queryOptions({
+      queryKey: ['db-status'],
+      queryFn: () => ask<NodeStatus>('GET', '/v1/admin/replication?include_collections=true'),
+      refetchInterval: 5_000,
+    }),
+};
+
+export const find = (collection: string, body: FindBody): Promise<FindPage> =>
+  ask('POST', pathOf(collection, 'records:find'), body);
+
+const recordPath = (collection: string, id: string) =>
+  pathOf(collection, `records/${encodeURIComponent(id)}`);
+
+interface OneRecord {
+  record: DbRecord;
+}
+
+export const readRecord = async (collection: string, id: string): Promise<DbRecord> =>
+  (await ask<OneRecord>('GET', recordPath(collection, id))).record;
+
+/** Writes only when the record still has the revision that was read. */
+export const updateIfRev = async (
+  collection: string,
+  { id, rev }: { id: string; rev: number },
+  data: object,
+): Promise<DbRecord> => {
+  const path = `${recordPath(collection, id)}:updateIfRev`;
+  return (await ask<OneRecord>('POST', path, { expected_rev: rev, data })).record;
+};
+
+export const insert = async (collection: string, key: string, data: object): Promise<DbRecord> => {
+  const answer =
+    key === ''
+      ? ask<OneRecord>('POST', pathOf(collection, 'records'), { data })
+      : ask<OneRecord>('POST', pathOf(collection, 'keys'), { key, data });
+  return (await answer).record;
+};
+
+export const remove = (collection: string, id: string): Promise<unknown> =>
+  ask('DELETE', recordPath(collection, id));
+
+export interface Change {
+  op: 'CHANGE_OP_INSERT' | 'CHANGE_OP_UPDATE' | 'CHANGE_OP_DELETE' | 'CHANGE_OP_EXPIRE';
+  record: DbRecord;
+  entered: boolean;
+  left: boolean;
+}
+
+export interface WatchMessage {
+  kind: string;
+  seq: number;
+  committed_at?: string;
+  changes: Change[];
+  resume_token: string;
+  error?: RpcStatus;
+}
+
+interface WatchAsk {
+  filter?: Condition;
+  resume_token?: string;
+}
+
+/** The answer to a watch: lines of JSON without end. */
+export async function openWatch(
+  collection: string,
+  asked: WatchAsk,
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const path = pathOf(collection, 'records:watch');
+  const response = await authorizedFetch(requestOf('POST', path, asked, signal));
+  if (!response.ok) throw problemOf(response.status, await response.json().catch(() => undefined));
+  return response.body!;
+}

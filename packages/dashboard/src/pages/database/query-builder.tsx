@@ -1,0 +1,157 @@
+import { useId, useRef } from 'react';
+import { ops, placeholderOf, type Draft, type DraftError, type Row } from './query.js';
+
+interface QueryBuilderProps {
+  draft: Draft;
+  /** What is wrong with it, since it was last run. */
+  error: DraftError | undefined;
+  fields: readonly string[];
+  onDraft: (draft: Draft) => void;
+  onRun: () => void;
+}
+
+const ownFields = ['$id', '$key', '$rev', '$created_at', '$updated_at'];
+
+/** A query as rows of field, comparison and value. */
+export function QueryBuilder({ draft, error, fields, onDraft, onRun }: QueryBuilderProps) {
+  const names = useId();
+  const lastId = useRef(0);
+  const { rows } = draft;
+  const addRow = () => {
+    const row = { id: ++lastId.current, field: '', op: 'eq', value: '' };
+    onDraft({ ...draft, rows: [...rows, row] });
+  };
+  const changeRow = (next: Row) =>
+    onDraft({ ...draft, rows: rows.map((row) => (row.id === next.id ? next : row)) });
+  const removeRow = (id: number) =>
+    onDraft({ ...draft, rows: rows.filter((row) => row.id !== id) });
+  return (
+    <form
+      className="panel panel-body stack"
+      aria-label="Query"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onRun();
+      }}
+    >
+      <datalist id={names}>
+        {[...fields, ...ownFields].map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      {rows.map((row, index) => (
+        <RowEditor
+          key={row.id}
+          row={row}
+          names={names}
+          number={index + 1}
+          error={error?.rowId === row.id ? error.message : undefined}
+          onChange={changeRow}
+          onRemove={() => removeRow(row.id)}
+        />
+      ))}
+      <div className="db-query-end">
+        <button type="button" onClick={addRow}>
+          Add a condition
+        </button>
+        {rows.length > 1 && (
+          <label className="field">
+            Match
+            <select
+              value={draft.match}
+              onChange={(event) =>
+                onDraft({ ...draft, match: event.target.value as Draft['match'] })
+              }
+            >
+              <option value="all">all of them</option>
+              <option value="any">any of them</option>
+            </select>
+          </label>
+        )}
+        <label className="field">
+          Sort by
+          <input
+            list={names}
+            placeholder="id"
+            value={draft.sortBy}
+            onChange={(event) => onDraft({ ...draft, sortBy: event.target.value })}
+          />
+        </label>
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={draft.descending}
+            onChange={(event) => onDraft({ ...draft, descending: event.target.checked })}
+          />
+          High to low
+        </label>
+        <label className="field">
+          Limit
+          <input
+            type="number"
+            min={1}
+            max={100_000}
+            required
+            value={draft.limit}
+            onChange={(event) => onDraft({ ...draft, limit: event.target.value })}
+          />
+        </label>
+        <button type="submit" className="primary">
+          Run
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface RowEditorProps {
+  row: Row;
+  names: string;
+  number: number;
+  error: string | undefined;
+  onChange: (row: Row) => void;
+  onRemove: () => void;
+}
+
+function RowEditor({ row, names, number, error, onChange, onRemove }: RowEditorProps) {
+  const errorId = useId();
+  return (
+    <div className="db-row" role="group" aria-label={`Condition ${number}`}>
+      <input
+        aria-label="Field"
+        placeholder="field"
+        list={names}
+        value={row.field}
+        onChange={(event) => onChange({ ...row, field: event.target.value })}
+      />
+      <select
+        aria-label="Comparison"
+        value={row.op}
+        onChange={(event) => onChange({ ...row, op: event.target.value })}
+      >
+        {ops.map(({ op, words }) => (
+          <option key={op} value={op}>
+            {words}
+          </option>
+        ))}
+      </select>
+      <input
+        aria-label="Value"
+        className="mono"
+        placeholder={placeholderOf(row.op)}
+        value={row.value}
+        aria-invalid={error !== undefined}
+        aria-describedby={error === undefined ? undefined : errorId}
+        onChange={(event) => onChange({ ...row, value: event.target.value })}
+      />
+      <button type="button" className="plain" aria-label="Remove the condition" onClick={onRemove}>
+        ✕
+      </button>
+      {error !== undefined && (
+        <p id={errorId} className="field-error db-row-error">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,124 @@
+export interface Condition {
+  field?: string;
+  op?: string;
+  value?: unknown;
+  and?: readonly Condition[];
+  or?: readonly Condition[];
+}
+
+export interface FindBody {
+  filter?: Condition;
+  order_by?: readonly { field: string; desc: boolean }[];
+  limit?: number;
+  cursor?: string;
+  explain?: boolean;
+  count_only?: boolean;
+}
+
+/** One row of the query builder, as it was typed. */
+export interface Row {
+  id: number;
+  field: string;
+  op: string;
+  value: string;
+}
+
+export interface Draft {
+  rows: readonly Row[];
+  match: 'all' | 'any';
+  sortBy: string;
+  descending: boolean;
+  limit: string;
+}
+
+export const emptyDraft: Draft = {
+  rows: [],
+  match: 'all',
+  sortBy: '',
+  descending: false,
+  limit: '1000',
+};
+
+export const ops: readonly { op: string; words: string }[] = [
+  { op: 'eq', words: 'is' },
+  { op: 'ne', words: 'is not' },
+  { op: 'gt', words: 'is more than' },
+  { op: 'gte', words: 'is at least' },
+  { op: 'lt', words: 'is less than' },
+  { op: 'lte', words: 'is at most' },
+  { op: 'between', words: 'is between' },
+  { op: 'in', words: 'is one of' },
+  { op: 'nin', words: 'is none of' },
+  { op: 'contains', words: 'contains' },
+  { op: 'prefix', words: 'begins with' },
+  { op: 'regex', words: 'matches' },
+  { op: 'exists', words: 'is there' },
+];
+
+const lists = new Set(['in', 'nin', 'between']);
+const texts = new Set(['prefix', 'regex']);
+
+/** What an op wants to have typed, for the empty field. */
+export function placeholderOf(op: string): string {
+  if (op === 'between') return '10, 20';
+  if (lists.has(op)) return 'red, blue';
+  if (op === 'exists') return 'true';
+  if (texts.has(op)) return 'text';
+  return '18, true, "18", text';
+}
+
+export class DraftError extends Error {
+  constructor(
+    readonly rowId: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The query that a draft stands for. Throws a DraftError that names the row. */
+export function queryOf({ rows, match, sortBy, descending }: Draft): FindBody {
+  const conditions = rows.map(conditionOf);
+  const [first, ...more] = conditions;
+  const filter: Condition | undefined =
+    more.length === 0 ? first : { [match === 'all' ? 'and' : 'or']: conditions };
+  return {
+    ...(filter && { filter }),
+    ...(sortBy.trim() !== '' && { order_by: [{ field: sortBy.trim(), desc: descending }] }),
+  };
+}
+
+function conditionOf({ id, field, op, value }: Row): Condition {
+  if (field.trim() === '') throw new DraftError(id, 'Name a field, or remove the row.');
+  return { field: field.trim(), op, value: valueOf(id, op, value) };
+}
+
+function valueOf(id: number, op: string, text: string): unknown {
+  if (texts.has(op)) return text;
+  if (op === 'exists') {
+    if (text.trim() === 'true' || text.trim() === '') return true;
+    if (text.trim() === 'false') return false;
+    throw new DraftError(id, 'Say true or false.');
+  }
+  if (!lists.has(op)) return readValue(text);
+  const list = listOf(text);
+  if (op === 'between' && list.length !== 2) {
+    throw new DraftError(id, 'Give two values with a comma between them.');
+  }
+  return list;
+}
+
+function listOf(text: string): unknown[] {
+  const whole = readValue(text);
+  if (Array.isArray(whole)) return whole;
+  return text.trim() === '' ? [] : text.split(',').map((part) => readValue(part));
+}
+
+/** JSON where it is JSON, so that 18 is a number and "18" a text; anything else is a text. */
+export function readValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text.trim();
+  }
+}

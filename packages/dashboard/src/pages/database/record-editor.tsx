@@ -1,0 +1,171 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ApiProblem } from '../../api/problem.js';
+import { useAction } from '../../parts/action.js';
+import { Confirm, Dialog } from '../../parts/dialog.js';
+import { Loaded } from '../../parts/states.js';
+import { Time } from '../../parts/time.js';
+import { readRecord, remove, updateIfRev, type DbRecord } from './api.js';
+import { nameOf } from './columns.js';
+import { Conflict } from './conflict.js';
+import { DataField } from './data-field.js';
+import { dataText, readData } from './data.js';
+
+interface RecordEditorProps {
+  collection: string;
+  id: string;
+  onClose: () => void;
+  onChanged: () => void;
+}
+
+/** One record, read anew and written back only if nobody else has written it since. */
+export function RecordEditor({ collection, id, onClose, onChanged }: RecordEditorProps) {
+  const record = useQuery({
+    queryKey: ['db-record', collection, id],
+    queryFn: () => readRecord(collection, id),
+    // Read once: what is being edited must not change under one's hands.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    refetchInterval: false,
+    refetchOnWindowFocus: false,
+  });
+  if (record.data) {
+    return <Editor {...{ collection, onClose, onChanged }} read={record.data} />;
+  }
+  return (
+    <Dialog wide title="Record" onClose={onClose}>
+      <Loaded query={record}>{() => null}</Loaded>
+    </Dialog>
+  );
+}
+
+type EditorProps = Omit<RecordEditorProps, 'id'> & { read: DbRecord };
+
+function Editor({ collection, read, onClose, onChanged }: EditorProps) {
+  const [mine, setMine] = useState(read);
+  const [theirs, setTheirs] = useState<DbRecord>();
+  const [text, setText] = useState(() => dataText(read.data));
+  const [error, setError] = useState<string>();
+  const [deletes, setDeletes] = useState(false);
+  const save = useAction({
+    run: (data: object) => updateIfRev(collection, mine, data),
+    done: ({ rev }) => `Saved as revision ${rev}.`,
+    refresh: ['db-status'],
+    onDone: () => {
+      onClose();
+      onChanged();
+    },
+    onRefused: (refusal) => {
+      if (!(refusal instanceof ApiProblem) || refusal.code !== 'REV_MISMATCH') return false;
+      compare.mutate();
+      return true;
+    },
+  });
+  const compare = useAction({ run: () => readRecord(collection, mine.id), onDone: setTheirs });
+  const onSave = () => {
+    const result = readData(text);
+    if ('error' in result) setError(result.error);
+    else save.mutate(result.data);
+  };
+  if (deletes) {
+    return <Delete {...{ collection, onChanged, onClose }} record={mine} />;
+  }
+  return (
+    <Dialog
+      wide
+      title={nameOf(mine)}
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" className="danger" onClick={() => setDeletes(true)}>
+            Delete
+          </button>
+          <button
+            type="button"
+            className="primary"
+            disabled={save.isPending || compare.isPending || theirs !== undefined}
+            onClick={onSave}
+          >
+            Save
+          </button>
+        </>
+      }
+    >
+      <Facts record={mine} />
+      {theirs && (
+        <Conflict
+          theirs={theirs}
+          mine={text}
+          onTakeTheirs={() => {
+            setText(dataText(theirs.data));
+            setMine(theirs);
+            setTheirs(undefined);
+          }}
+          onKeepMine={() => {
+            setMine(theirs);
+            setTheirs(undefined);
+          }}
+        />
+      )}
+      <DataField
+        text={text}
+        error={error}
+        onText={(next) => {
+          setText(next);
+          setError(undefined);
+        }}
+      />
+    </Dialog>
+  );
+}
+
+function Facts({ record }: { record: DbRecord }) {
+  return (
+    <div className="row muted">
+      <span className="mono">{record.id}</span>
+      <span>revision {record.rev}</span>
+      <span>
+        made <Time at={record.created_at} />
+      </span>
+      <span>
+        changed <Time at={record.updated_at} />
+      </span>
+      {record.expires_at && (
+        <span>
+          expires <Time at={record.expires_at} />
+        </span>
+      )}
+    </div>
+  );
+}
+
+interface DeleteProps {
+  collection: string;
+  record: DbRecord;
+  onClose: () => void;
+  onChanged: () => void;
+}
+
+function Delete({ collection, record, onClose, onChanged }: DeleteProps) {
+  const act = useAction({
+    run: () => remove(collection, record.id),
+    done: () => `Deleted ${nameOf(record)}.`,
+    refresh: ['db-status'],
+    onDone: () => {
+      onClose();
+      onChanged();
+    },
+  });
+  return (
+    <Confirm
+      title={`Delete ${nameOf(record)}?`}
+      deed="Delete"
+      dangerous
+      busy={act.isPending}
+      onClose={onClose}
+      onConfirm={() => act.mutate()}
+    >
+      <p>The record is deleted whatever its revision is by now. This cannot be undone.</p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,69 @@
+import { useInfiniteQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query';
+import { useCallback, useMemo } from 'react';
+import { find, type DbRecord, type FindPage } from './api.js';
+import type { FindBody } from './query.js';
+import type { SeenChange } from './use-watch.js';
+
+const pageSize = 200;
+
+export interface AskedQuery {
+  body: FindBody;
+  limit: number;
+  /** Counts the runs, so that the same query can be run anew. */
+  run: number;
+}
+
+/** The records that a query finds, read on as one scrolls. */
+export function useFind(collection: string, { body, limit, run }: AskedQuery) {
+  const client = useQueryClient();
+  const queryKey = useMemo(
+    () => ['db-find', collection, body, limit, run],
+    [collection, body, limit, run],
+  );
+  const query = useInfiniteQuery({
+    queryKey,
+    queryFn: ({ pageParam: { cursor, got } }) =>
+      find(collection, {
+        ...body,
+        limit: Math.min(pageSize, limit - got),
+        ...(cursor === '' ? { explain: true } : { cursor }),
+      }),
+    initialPageParam: { cursor: '', got: 0 },
+    getNextPageParam: ({ next_cursor: cursor, records }, _pages, { got }) => {
+      const total = got + records.length;
+      return cursor === '' || total >= limit ? undefined : { cursor, got: total };
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchInterval: false,
+    refetchOnWindowFocus: false,
+    gcTime: 0,
+  });
+  const { data, hasNextPage, isFetching, isError, fetchNextPage } = query;
+  const records = useMemo<readonly DbRecord[]>(
+    () => data?.pages.flatMap((page) => page.records) ?? [],
+    [data],
+  );
+  const readOn = useCallback(() => {
+    if (hasNextPage && !isFetching && !isError) void fetchNextPage();
+  }, [hasNextPage, isFetching, isError, fetchNextPage]);
+  const apply = useCallback(
+    (changes: readonly SeenChange[]) =>
+      client.setQueryData<InfiniteData<FindPage>>(queryKey, (before) =>
+        before ? { ...before, pages: before.pages.map((page) => applied(page, changes)) } : before,
+      ),
+    [client, queryKey],
+  );
+  return { query, records, plan: data?.pages[0]?.plan, readOn, apply };
+}
+
+/** A page with what is known to have changed. New records are left to the next run, which sorts. */
+function applied(page: FindPage, changes: readonly SeenChange[]): FindPage {
+  let { records } = page;
+  for (const { op, record, left } of changes) {
+    const isGone = left || op === 'CHANGE_OP_DELETE' || op === 'CHANGE_OP_EXPIRE';
+    records = isGone
+      ? records.filter(({ id }) => id !== record.id)
+      : records.map((old) => (old.id === record.id && old.rev < record.rev ? record : old));
+  }
+  return { ...page, records };
+}

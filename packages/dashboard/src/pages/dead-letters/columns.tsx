@@ -1,0 +1,87 @@
+import { count } from '../../parts/format.js';
+import { Time } from '../../parts/time.js';
+import type { Column } from '../../parts/virtual-table.js';
+import type { DeadRow } from '../queues/api.js';
+
+interface ColumnParts {
+  selected: ReadonlySet<string>;
+  toggle: (id: string) => void;
+  onOpen: (id: string) => void;
+  isNarrow: boolean;
+}
+
+export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts): Column<DeadRow>[] {
+  return [
+    {
+      id: 'select',
+      header: '',
+      width: '1.5rem',
+      cell: ({ id }) => (
+        <input
+          type="checkbox"
+          className="over-link dead-select"
+          aria-label={`Select ${id}`}
+          checked={selected.has(id)}
+          onChange={() => toggle(id)}
+        />
+      ),
+    },
+    {
+      id: 'handler',
+      header: 'Handler',
+      width: 'minmax(0, 1fr)',
+      cell: (row) => (
+        <>
+          <button type="button" className="row-link dead-open" onClick={() => onOpen(row.id)}>
+            {row.handler_ref}
+          </button>
+          {isNarrow && <div className="ellipsis">{failureOf(row)}</div>}
+        </>
+      ),
+    },
+    {
+      id: 'error',
+      header: 'Error',
+      width: 'minmax(0, 2fr)',
+      wideOnly: true,
+      cell: (row) => (
+        <span title={row.message}>
+          {failureOf(row)} <span className="muted">{row.message}</span>
+        </span>
+      ),
+    },
+    {
+      id: 'attempts',
+      header: 'Attempts',
+      width: '5rem',
+      numeric: true,
+      wideOnly: true,
+      cell: ({ total_attempts }) => count(total_attempts),
+    },
+    {
+      id: 'redrives',
+      header: 'Redrives',
+      width: '5rem',
+      numeric: true,
+      wideOnly: true,
+      cell: ({ redrive_count }) => count(redrive_count),
+    },
+    {
+      id: 'id',
+      header: 'Id',
+      width: '15rem',
+      wideOnly: true,
+      cell: ({ id }) => <span className="mono muted">{id}</span>,
+    },
+    {
+      id: 'died',
+      header: 'Died',
+      width: '6rem',
+      cell: ({ dead_at }) => <Time at={dead_at} />,
+    },
+  ];
+}
+
+function failureOf({ errorType, httpStatus }: DeadRow): string {
+  return httpStatus === null ? errorType : `${errorType} ${httpStatus}`;
+}

@@ -1,0 +1,86 @@
+import type { Filter } from '../queues/api.js';
+import { localOf, timestampOf, withField } from './filter.js';
+
+interface FilterBarProps {
+  filter: Filter;
+  errorTypes: readonly string[];
+  handlers: readonly string[];
+  onFilter: (filter: Filter) => void;
+}
+
+/** What the list shows, and what redrive and purge act on. */
+export function FilterBar({ filter, errorTypes, handlers, onFilter }: FilterBarProps) {
+  const set = (name: keyof Filter, text: string) => onFilter(withField(filter, name, text));
+  return (
+    <div className="dead-filter" role="group" aria-label="Filter">
+      <Choice
+        label="Error"
+        value={filter.error_type}
+        choices={errorTypes}
+        onChoose={(text) => set('error_type', text)}
+      />
+      <Choice
+        label="Handler"
+        value={filter.handler_ref}
+        choices={handlers}
+        onChoose={(text) => set('handler_ref', text)}
+      />
+      <label className="field">
+        HTTP status
+        <input
+          type="number"
+          min={100}
+          max={599}
+          placeholder="any"
+          value={filter.http_status ?? ''}
+          onChange={(event) => set('http_status', event.target.value)}
+        />
+      </label>
+      <label className="field">
+        Died since
+        <input
+          type="datetime-local"
+          value={localOf(filter.from)}
+          onChange={(event) => set('from', timestampOf(event.target.value))}
+        />
+      </label>
+      <label className="field">
+        Died before
+        <input
+          type="datetime-local"
+          value={localOf(filter.to)}
+          onChange={(event) => set('to', timestampOf(event.target.value))}
+        />
+      </label>
+      <button
+        type="button"
+        disabled={Object.keys(filter).length === 0}
+        onClick={() => onFilter({})}
+      >
+        Clear
+      </button>
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  value: string | undefined;
+  choices: readonly string[];
+  onChoose: (text: string) => void;
+}
+
+function Choice({ label, value, choices, onChoose }: ChoiceProps) {
+  const all = value === undefined || choices.includes(value) ? choices : [value, ...choices];
+  return (
+    <label className="field">
+      {label}
+      <select value={value ?? ''} onChange={(event) => onChoose(event.target.value)}>
+        <option value="">any</option>
+        {all.map((choice) => (
+          <option key={choice}>{choice}</option>
+        ))}
+      </select>
+    </label>
+  );
+}

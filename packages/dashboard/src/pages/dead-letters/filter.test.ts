@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { filterOf, filterText, isOf, localOf, timestampOf, withField } from './filter.js';
+
+const group = {
+  error_type: 'HTTP_5XX',
+  handler_ref: 'mail.send',
+  http_status: 500,
+  count: 3,
+  first_seen: '2026-03-02T09:20:11.204Z',
+  last_seen: '2026-03-02T10:02:54.871Z',
+  sample_id: '01JD3Z8Q4M7X2N5V9RTBKWCH6E',
+};
+
+test('a group is the filter of its three keys, without a status where it has none', () => {
+  const filter = { error_type: 'HTTP_5XX', handler_ref: 'mail.send', http_status: 500 };
+  expect(filterOf(group)).toEqual(filter);
+  expect(isOf(filter, group)).toBe(true);
+  expect(isOf({ ...filter, from: '2026-03-02T00:00:00.000Z' }, group)).toBe(false);
+  const silent = { ...group, http_status: null };
+  expect(filterOf(silent)).toEqual({ error_type: 'HTTP_5XX', handler_ref: 'mail.send' });
+  expect(isOf(filter, silent)).toBe(false);
+});
+
+test('an emptied field is gone, for an empty text would match nothing', () => {
+  expect(withField({ error_type: 'TIMEOUT' }, 'error_type', '')).toEqual({});
+  expect(withField({}, 'http_status', '404')).toEqual({ http_status: 404 });
+});
+
+test('a local time goes to the server in UTC and comes back', () => {
+  const sent = timestampOf('2026-03-02T10:15');
+  expect(new Date(sent).toISOString()).toBe(sent);
+  expect(localOf(sent)).toBe('2026-03-02T10:15');
+  expect(timestampOf('never')).toBe('');
+});
+
+test('the words name every part', () => {
+  expect(filterText({})).toBe('every dead task of the queue');
+  expect(filterText(filterOf(group))).toBe(
+    'dead tasks of error HTTP_5XX, of handler mail.send, answered with HTTP 500',
+  );
+});

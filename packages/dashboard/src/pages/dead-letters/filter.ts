@@ -1,0 +1,56 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+
+type Filter = QueueSchema<'SelectorFilter'>;
+type Group = QueueSchema<'DlqGroup'>;
+
+/** The filter that a group stands for. */
+export function filterOf({ error_type, handler_ref, http_status }: Group): Filter {
+  return { error_type, handler_ref, ...(http_status !== null && { http_status }) };
+}
+
+/** Whether the filter is the one of this group and nothing more. */
+export function isOf(filter: Filter, group: Group): boolean {
+  const { error_type, handler_ref, http_status } = group;
+  return (
+    filter.error_type === error_type &&
+    filter.handler_ref === handler_ref &&
+    (filter.http_status ?? null) === http_status &&
+    filter.from === undefined &&
+    filter.to === undefined
+  );
+}
+
+/** The filter with one field set, or without it when the text is empty. */
+export function withField(filter: Filter, name: keyof Filter, text: string): Filter {
+  const { [name]: _, ...rest } = filter;
+  if (text === '') return rest;
+  return { ...rest, [name]: name === 'http_status' ? Number(text) : text };
+}
+
+/** `2026-03-02T10:15` of an input, which is local time, as the servers take it. */
+export function timestampOf(local: string): string {
+  const at = new Date(local);
+  return Number.isNaN(at.getTime()) ? '' : at.toISOString();
+}
+
+/** A timestamp as an input for date and time shows it. */
+export function localOf(timestamp: string | undefined): string {
+  if (timestamp === undefined) return '';
+  const at = new Date(timestamp);
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day}T${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
+/** The filter in words, for a question that must not be misunderstood. */
+export function filterText(filter: Filter): string {
+  const { error_type, handler_ref, http_status, from, to } = filter;
+  const parts = [
+    error_type && `of error ${error_type}`,
+    handler_ref && `of handler ${handler_ref}`,
+    http_status !== undefined && `answered with HTTP ${http_status}`,
+    from && `dead since ${localOf(from).replace('T', ' ')}`,
+    to && `dead before ${localOf(to).replace('T', ' ')}`,
+  ].filter(Boolean);
+  return parts.length === 0 ? 'every dead task of the queue' : `dead tasks ${parts.join(', ')}`;
+}

@@ -1,0 +1,64 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import { count } from '../../parts/format.js';
+import { Page } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { queueQueries, type QueueItem } from '../queues/api.js';
+
+const columns: readonly Column<QueueItem>[] = [
+  {
+    id: 'name',
+    header: 'Queue',
+    width: 'minmax(0, 2fr)',
+    cell: ({ name }) => (
+      <Link href={`/dead-letters/${name}`} className="row-link">
+        {name}
+      </Link>
+    ),
+  },
+  {
+    id: 'dead',
+    header: 'Dead letters',
+    width: '7rem',
+    numeric: true,
+    cell: ({ summary }) => count(summary.dlq_depth),
+  },
+  {
+    id: 'callback',
+    header: 'Callback',
+    width: 'minmax(0, 3fr)',
+    wideOnly: true,
+    cell: ({ summary }) => <span className="muted">{summary.callback_url}</span>,
+  },
+];
+
+/** The queues in which tasks died, the fullest first. */
+export function DeadOverview() {
+  const queues = useQuery(queueQueries.all());
+  return (
+    <Page title="Dead letters">
+      <Loaded query={queues}>
+        {(list) => {
+          const dead = list
+            .filter(({ summary }) => summary.dlq_depth > 0)
+            .toSorted((a, b) => b.summary.dlq_depth - a.summary.dlq_depth);
+          return dead.length === 0 ? (
+            <Empty title="No task has died.">
+              Tasks whose attempts are used up, or whose callback refuses them for good, wait here
+              to be redriven or purged.
+            </Empty>
+          ) : (
+            <VirtualTable
+              label="Queues with dead letters"
+              columns={columns}
+              rows={dead}
+              rowKey={({ name }) => name}
+              narrowRowHeight={48}
+            />
+          );
+        }}
+      </Loaded>
+    </Page>
+  );
+}

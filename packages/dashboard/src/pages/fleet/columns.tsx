@@ -1,0 +1,86 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { Link } from 'wouter';
+import { baseName } from '../../parts/format.js';
+import { Status } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import type { Column } from '../../parts/virtual-table.js';
+import { ContextBar } from '../../sessions/context-bar.js';
+import { costText } from '../../sessions/cost.js';
+import { sessionTones } from '../../sessions/status.js';
+
+type Session = DaemonSchema<'Session'>;
+
+export function fleetColumns(
+  costOf: (session: Session) => DaemonSchema<'SpendRow'> | undefined,
+  critical: number,
+): readonly Column<Session>[] {
+  return [
+    {
+      id: 'name',
+      header: 'Agent',
+      width: 'minmax(0, 2.2fr)',
+      cell: (session) => (
+        <>
+          <Link href={`/agents/${session.id}`} className="row-link fleet-name">
+            {session.name}
+          </Link>
+          <span className="fleet-second">
+            <Status tone={sessionTones[session.status]}>{session.status}</Status>
+            <span className="muted"> · {session.backend}</span>
+          </span>
+        </>
+      ),
+    },
+    {
+      id: 'status',
+      header: 'Status',
+      width: '9.5rem',
+      wideOnly: true,
+      cell: ({ status, status_reason }) => (
+        <span title={status_reason ?? undefined}>
+          <Status tone={sessionTones[status]}>{status}</Status>
+        </span>
+      ),
+    },
+    {
+      id: 'since',
+      header: 'Since',
+      width: '6.5rem',
+      wideOnly: true,
+      cell: ({ status_since }) => <Time at={status_since} />,
+    },
+    {
+      id: 'backend',
+      header: 'Backend',
+      width: '6.5rem',
+      wideOnly: true,
+      cell: ({ backend, model }) => <span title={model ?? undefined}>{backend}</span>,
+    },
+    {
+      id: 'where',
+      header: 'Branch',
+      width: 'minmax(0, 1.4fr)',
+      wideOnly: true,
+      cell: ({ branch, repo, workdir }) => (
+        <span className="muted" title={workdir}>
+          {branch ?? baseName(repo ?? workdir)}
+        </span>
+      ),
+    },
+    {
+      id: 'context',
+      header: 'Context',
+      width: 'minmax(5.5rem, 10rem)',
+      narrowWidth: '4rem',
+      cell: (session) => <ContextBar session={session} critical={critical} />,
+    },
+    {
+      id: 'cost',
+      header: 'Cost',
+      width: '5rem',
+      narrowWidth: '4rem',
+      numeric: true,
+      cell: (session) => costText(costOf(session)),
+    },
+  ];
+}

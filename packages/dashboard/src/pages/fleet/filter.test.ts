@@ -1,0 +1,46 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { expect, test } from 'vitest';
+import { filterSessions, statusGroups } from './filter.js';
+
+type Session = DaemonSchema<'Session'>;
+
+const session = (name: string, status: Session['status'], part: Partial<Session> = {}): Session =>
+  ({ id: name, name, status, backend: 'claude', tags: [], ...part }) as Session;
+
+const all = [
+  session('Retry upload', 'working', { branch: 'retry-upload', tags: ['web'] }),
+  session('Docs', 'waiting_for_input', { repo: '/src/Mill' }),
+  session('Bench', 'rate_limited', { model: 'opus' }),
+  session('Old', 'done'),
+];
+const names = (text: string, group: Parameters<typeof filterSessions>[2] = 'all') =>
+  filterSessions(all, text, group).map(({ name }) => name);
+
+test('every word must occur somewhere, in any case', () => {
+  expect(names('UPLOAD web')).toEqual(['Retry upload']);
+  expect(names('mill')).toEqual(['Docs']);
+  expect(names('upload mill')).toEqual([]);
+  expect(names('  ')).toHaveLength(4);
+});
+
+test('what needs attention is what waits for a person or went wrong', () => {
+  expect(names('', 'attention')).toEqual(['Docs', 'Bench']);
+  expect(names('opus', 'attention')).toEqual(['Bench']);
+});
+
+test('every status is in exactly one group beside all', () => {
+  const statuses: Session['status'][] = [
+    'spawning',
+    'working',
+    'waiting_for_input',
+    'idle',
+    'done',
+    'errored',
+    'orphaned',
+    'rate_limited',
+  ];
+  for (const status of statuses) {
+    const groups = statusGroups.filter(({ id, includes }) => id !== 'all' && includes(status));
+    expect([status, groups.length]).toEqual([status, 1]);
+  }
+});

@@ -1,0 +1,42 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+
+type Session = DaemonSchema<'Session'>;
+type Status = Session['status'];
+
+export type StatusGroup = 'all' | 'attention' | 'working' | 'idle' | 'done';
+
+const members: Readonly<Record<Exclude<StatusGroup, 'all'>, readonly Status[]>> = {
+  attention: ['waiting_for_input', 'errored', 'orphaned', 'rate_limited'],
+  working: ['spawning', 'working'],
+  idle: ['idle'],
+  done: ['done'],
+};
+
+export const statusGroups: readonly {
+  id: StatusGroup;
+  title: string;
+  includes: (status: Status) => boolean;
+}[] = [
+  { id: 'all', title: 'All', includes: () => true },
+  { id: 'attention', title: 'Needs attention', includes: (s) => members.attention.includes(s) },
+  { id: 'working', title: 'Working', includes: (s) => members.working.includes(s) },
+  { id: 'idle', title: 'Idle', includes: (s) => members.idle.includes(s) },
+  { id: 'done', title: 'Done', includes: (s) => members.done.includes(s) },
+];
+
+/** The sessions of a group in which every word of the text occurs somewhere. */
+export function filterSessions(
+  sessions: readonly Session[],
+  text: string,
+  group: StatusGroup,
+): readonly Session[] {
+  const { includes } = statusGroups.find(({ id }) => id === group)!;
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return sessions.filter((session) => {
+    if (!includes(session.status)) return false;
+    if (wanted.length === 0) return true;
+    const { id, name, backend, model, repo, branch, tags, status } = session;
+    const hay = [id, name, backend, model, repo, branch, status, ...tags].join(' ').toLowerCase();
+    return wanted.every((word) => hay.includes(word));
+  });
+}

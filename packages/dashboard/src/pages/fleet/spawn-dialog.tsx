@@ -1,0 +1,161 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import { ApiProblem } from '../../api/problem.js';
+import { queries } from '../../api/queries.js';
+import { useAction } from '../../parts/action.js';
+import { Dialog } from '../../parts/dialog.js';
+import { dollars } from '../../parts/format.js';
+import { newKey } from '../../parts/random.js';
+import { explain } from '../../parts/states.js';
+import { spawn } from '../../sessions/actions.js';
+
+type SpawnRequest = DaemonSchema<'SpawnRequest'>;
+type Verdict = DaemonSchema<'BudgetVerdict'>;
+
+/** Starts an agent; asks again when the budget is used up. */
+export function SpawnDialog({ onClose }: { onClose: () => void }) {
+  const [, navigate] = useLocation();
+  const [key] = useState(() => newKey());
+  const [verdict, setVerdict] = useState<Verdict>();
+  const [problem, setProblem] = useState<string>();
+  const start = useAction({
+    run: (request: SpawnRequest) => spawn(request, key),
+    done: ({ name }) => `Started ${name}.`,
+    refresh: ['sessions'],
+    onDone: ({ id }) => {
+      onClose();
+      navigate(`/agents/${id}`);
+    },
+    onRefused: (error) => {
+      const isOverBudget = error instanceof ApiProblem && error.status === 428;
+      if (isOverBudget) setVerdict(error.body['verdict'] as Verdict);
+      else setProblem(explain(error).title);
+      return true;
+    },
+  });
+  return (
+    <Dialog title="New agent" onClose={onClose} wide>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setProblem(undefined);
+          start.mutate(requestOf(new FormData(event.currentTarget), verdict !== undefined));
+        }}
+      >
+        <SpawnFields />
+        {verdict && <OverBudget verdict={verdict} />}
+        {problem && (
+          <p role="alert" className="field-error">
+            {problem}
+          </p>
+        )}
+        <div className="row">
+          <button
+            type="submit"
+            className={verdict ? 'danger' : 'primary'}
+            disabled={start.isPending}
+          >
+            {verdict ? 'Start over the budget' : 'Start agent'}
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function OverBudget({ verdict }: { verdict: Verdict }) {
+  return (
+    <div role="alert" className="state state-failure">
+      <p className="state-title">{verdict.reason}</p>
+      <p className="state-hint">
+        Today {dollars(verdict.daily_usd)} of {capText(verdict.cap_daily)}, last 7 days{' '}
+        {dollars(verdict.weekly_usd)} of {capText(verdict.cap_weekly)}.
+      </p>
+    </div>
+  );
+}
+
+function capText(cap: number | null): string {
+  return cap ? dollars(cap) : 'no cap';
+}
+
+function SpawnFields() {
+  const { data: registry } = useQuery(queries.registry());
+  const usable = registry?.backends.filter(
+    ({ installed, enabled, is_local }) => installed && enabled && !is_local,
+  );
+  const standard = usable?.find((row) => row.default);
+  return (
+    <>
+      <label className="field">
+        Prompt
+        <textarea name="prompt" rows={5} required autoFocus />
+      </label>
+      {usable?.length === 0 && (
+        <p className="field-error">
+          No backend is installed and enabled. Install one, then rescan under Backends &amp; usage.
+        </p>
+      )}
+      <div className="fields">
+        <label className="field">
+          Backend
+          <select name="backend" defaultValue="">
+            <option value="">
+              {standard ? `Default (${standard.id})` : 'Default (none is set)'}
+            </option>
+            {usable?.map(({ id }) => (
+              <option key={id} value={id}>
+                {id}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className="field">
+          Name
+          <input name="name" maxLength={128} placeholder="Made from the prompt" />
+        </label>
+        <label className="field">
+          Repository
+          <input name="repo" placeholder="/path/to/repository" />
+        </label>
+        <label className="field">
+          Branch
+          <input name="branch" placeholder="Naming one makes a worktree" />
+        </label>
+        <label className="field">
+          Model
+          <input name="model" placeholder="The backend's own choice" />
+        </label>
+        <label className="field">
+          Driver
+          <select name="driver" defaultValue="">
+            <option value="">tmux where it is installed</option>
+            <option value="tmux">tmux: interactive</option>
+            <option value="headless">headless: one run</option>
+          </select>
+        </label>
+      </div>
+      <label className="check">
+        <input type="checkbox" name="auto_restart" />
+        Restart it when its process ends with an error
+      </label>
+    </>
+  );
+}
+
+function requestOf(form: FormData, force: boolean): SpawnRequest {
+  const text = (name: string) => String(form.get(name) ?? '').trim();
+  const request: Record<string, unknown> = { prompt: text('prompt') };
+  for (const name of ['backend', 'name', 'repo', 'branch', 'model', 'driver']) {
+    if (text(name) !== '') request[name] = text(name);
+  }
+  if (form.get('auto_restart')) request['auto_restart'] = true;
+  if (force) request['force'] = true;
+  return request as SpawnRequest;
+}

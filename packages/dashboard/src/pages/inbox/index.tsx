@@ -1,0 +1,133 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { call, daemon } from '../../api/client.js';
+import { queries } from '../../api/queries.js';
+import { useAction } from '../../parts/action.js';
+import { Choice } from '../../parts/choice.js';
+import { words } from '../../parts/format.js';
+import { Page, Panel } from '../../parts/page.js';
+import { useShortcut } from '../../parts/shortcuts.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Status, type Tone } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import './inbox.css';
+
+type Note = DaemonSchema<'InboxNote'>;
+
+const tones: Readonly<Record<Note['severity'], Tone>> = {
+  info: 'calm',
+  warning: 'warn',
+  critical: 'bad',
+};
+
+const pageSize = 100;
+
+const markRead = (id: string) =>
+  call(daemon.POST('/api/v1/inbox/{id}:read', { params: { path: { id } } }));
+
+/** What wants to be seen. */
+export default function InboxPage() {
+  const inbox = useQuery(queries.inbox());
+  const [which, setWhich] = useState<'unread' | 'all'>('unread');
+  const unread = inbox.data?.filter(({ read }) => !read) ?? [];
+  const readAll = useAction({
+    run: async () => {
+      for (const { id } of unread) await markRead(id);
+    },
+    done: () => 'All notes are read.',
+    refresh: ['inbox'],
+  });
+  useShortcut('e', 'Mark all notes as read', () => unread.length > 0 && readAll.mutate());
+  return (
+    <Page
+      title="Inbox"
+      actions={
+        <>
+          <Choice
+            label="Notes"
+            value={which}
+            options={[
+              { value: 'unread', text: `Unread ${unread.length}` },
+              { value: 'all', text: 'All' },
+            ]}
+            onChange={setWhich}
+          />
+          <button
+            type="button"
+            disabled={unread.length === 0 || readAll.isPending}
+            onClick={() => readAll.mutate()}
+          >
+            Mark all read
+          </button>
+        </>
+      }
+    >
+      <Loaded query={inbox}>
+        {(notes) => <Notes notes={which === 'all' ? notes : unread} which={which} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Notes({ notes, which }: { notes: readonly Note[]; which: 'unread' | 'all' }) {
+  const [shown, setShown] = useState(pageSize);
+  if (notes.length === 0) {
+    return (
+      <Empty title={which === 'unread' ? 'Nothing unread.' : 'No notes yet.'}>
+        Notes come when an agent waits, fails or fills its context, and when its branch needs a
+        look.
+      </Empty>
+    );
+  }
+  return (
+    <Panel>
+      <ul className="notes">
+        {notes.slice(0, shown).map((note) => (
+          <NoteRow key={note.id} note={note} />
+        ))}
+      </ul>
+      {notes.length > shown && (
+        <div className="panel-body">
+          <button type="button" onClick={() => setShown(shown + pageSize)}>
+            Show {Math.min(pageSize, notes.length - shown)} more of {notes.length - shown}
+          </button>
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function NoteRow({ note }: { note: Note }) {
+  const read = useAction({ run: () => markRead(note.id), refresh: ['inbox'] });
+  return (
+    <li className={note.read ? 'note note-read' : 'note'}>
+      <Status tone={tones[note.severity]}>{note.severity}</Status>
+      <div className="note-text">
+        <p className="note-title">{note.title}</p>
+        {note.body && <p className="note-body">{note.body}</p>}
+        <p className="muted">
+          {words(note.kind)} · <Time at={note.ts} />
+        </p>
+      </div>
+      <div className="note-actions">
+        {note.agent_id && (
+          <Link className="button small" href={`/agents/${note.agent_id}`}>
+            Open agent
+          </Link>
+        )}
+        {!note.read && (
+          <button
+            type="button"
+            className="small"
+            disabled={read.isPending}
+            onClick={() => read.mutate()}
+          >
+            Mark read
+          </button>
+        )}
+      </div>
+    </li>
+  );
+}

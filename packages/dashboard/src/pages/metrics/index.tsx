@@ -1,0 +1,166 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import { queries } from '../../api/queries.js';
+import { Chart } from '../../parts/chart.js';
+import { Choice } from '../../parts/choice.js';
+import { bytes, duration, percent, tokens } from '../../parts/format.js';
+import { Figure, Page, Panel } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { agentSeries, spaced, type AgentField } from './history.js';
+
+type History = DaemonSchema<'MetricsHistory'>;
+type Window = '1h' | '6h' | '24h' | '7d';
+
+const windows: readonly { value: Window; text: string }[] = [
+  { value: '1h', text: '1 hour' },
+  { value: '6h', text: '6 hours' },
+  { value: '24h', text: '24 hours' },
+  { value: '7d', text: '7 days' },
+];
+
+/** What machine, agents and daemon use, now and over time. */
+export default function MetricsPage() {
+  const [window, setWindow] = useState<Window>('1h');
+  const history = useQuery({
+    ...queries.metricsHistory(window),
+    refetchInterval: 15_000,
+    placeholderData: (before) => before,
+  });
+  return (
+    <Page
+      title="Metrics"
+      actions={<Choice label="Window" value={window} options={windows} onChange={setWindow} />}
+    >
+      <Now />
+      <Loaded query={history} rows={8}>
+        {(data) =>
+          data.samples.length === 0 ? (
+            <Empty title="No history in this window.">
+              The recorder writes every 15 seconds while the setting <code>metrics</code> is on.
+            </Empty>
+          ) : (
+            <Charts history={data} />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function Now() {
+  const metrics = useQuery(queries.metrics());
+  return (
+    <Loaded query={metrics} rows={1}>
+      {({ system, daemon, agents }) => (
+        <div className="figures">
+          <Figure
+            name="CPU"
+            value={percent(system.cpu_pct)}
+            note={system.load === null ? 'of all cores' : `load ${system.load.toFixed(2)}`}
+          />
+          <Figure
+            name="Memory"
+            value={bytes(system.mem_used)}
+            note={`of ${bytes(system.mem_total)}`}
+          />
+          <Figure name="Live agents" value={agents.length} />
+          <Figure
+            name="Daemon"
+            value={bytes(daemon.rss)}
+            note={`up ${duration(daemon.uptime_s * 1000)}`}
+          />
+          <Figure
+            name="Event loop p99"
+            value={daemon.event_loop_p99_ms === null ? '–' : duration(daemon.event_loop_p99_ms)}
+          />
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+const agentCharts: readonly { title: string; field: AgentField; format: typeof tokens }[] = [
+  { title: 'Context by agent', field: 'context_tokens', format: tokens },
+  { title: 'CPU by agent, of one core', field: 'cpu_pct', format: percent },
+  { title: 'Memory by agent', field: 'rss', format: bytes },
+];
+
+/** Below these figures differences mean nothing. */
+const leastOf: Readonly<Record<AgentField, number>> = {
+  context_tokens: 1000,
+  cpu_pct: 5,
+  rss: 2 ** 20,
+};
+
+function Charts({ history }: { history: History }) {
+  const { data: sessions } = useQuery(queries.sessions());
+  const names = useMemo(() => new Map(sessions?.map(({ id, name }) => [id, name])), [sessions]);
+  const samples = useMemo(() => spaced(history), [history]);
+  const times = samples.map(({ time }) => time);
+  return (
+    <div className="columns">
+      <Panel title="CPU of the machine">
+        <Chart
+          label="CPU of the machine"
+          times={times}
+          max={100}
+          series={[
+            {
+              label: 'CPU',
+              kind: 'area',
+              values: samples.map(({ sample }) => sample?.system.cpu_pct ?? null),
+            },
+          ]}
+          format={percent}
+        />
+      </Panel>
+      <Panel title="Memory of the machine">
+        <Chart
+          label="Memory of the machine"
+          times={times}
+          max={history.samples.at(-1)!.system.mem_total}
+          series={[
+            {
+              label: 'Used',
+              kind: 'area',
+              values: samples.map(({ sample }) => sample?.system.mem_used ?? null),
+            },
+          ]}
+          format={bytes}
+          binary
+        />
+      </Panel>
+      {agentCharts.map(({ title, field, format }) => {
+        const series = agentSeries(samples, field, names);
+        return (
+          <Panel key={field} title={title}>
+            {series.length === 0 ? (
+              <Empty title="Nothing is known of any agent in this window." />
+            ) : (
+              <Chart
+                label={title}
+                times={times}
+                series={series}
+                format={format}
+                binary={field === 'rss'}
+                least={leastOf[field]}
+              />
+            )}
+          </Panel>
+        );
+      })}
+      <Panel title="Daemon">
+        <Chart
+          label="Memory of the daemon"
+          times={times}
+          series={[
+            { label: 'Memory', values: samples.map(({ sample }) => sample?.daemon.rss ?? null) },
+          ]}
+          format={bytes}
+          binary
+        />
+      </Panel>
+    </div>
+  );
+}

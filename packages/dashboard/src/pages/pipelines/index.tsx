@@ -1,0 +1,108 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { queries } from '../../api/queries.js';
+import { Page } from '../../parts/page.js';
+import { useShortcut } from '../../parts/shortcuts.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Status } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { CreateDialog } from './create-dialog.js';
+import { PipelineView } from './pipeline-view.js';
+import { pipelineTones } from './tones.js';
+import './pipelines.css';
+
+type Pipeline = DaemonSchema<'Pipeline'>;
+
+export default function PipelinesPage({ params }: { params: Readonly<Record<string, string>> }) {
+  const pipelines = useQuery(queries.pipelines());
+  const [creates, setCreates] = useState(false);
+  useShortcut('n', 'New pipeline', () => setCreates(true));
+  return (
+    <Page
+      title="Pipelines"
+      actions={
+        <button type="button" className="primary" onClick={() => setCreates(true)}>
+          New pipeline
+        </button>
+      }
+    >
+      <Loaded query={pipelines}>
+        {(list) =>
+          list.length === 0 ? (
+            <Empty title="No pipelines yet.">
+              A pipeline is a set of jobs that wait for one another. Make one here, or with{' '}
+              <code>ctl pipeline create pipeline.yaml</code>.
+            </Empty>
+          ) : (
+            <Pipelines pipelines={list} id={params['id']} />
+          )
+        }
+      </Loaded>
+      {creates && <CreateDialog onClose={() => setCreates(false)} />}
+    </Page>
+  );
+}
+
+const columns: readonly Column<Pipeline>[] = [
+  {
+    id: 'name',
+    header: 'Pipeline',
+    width: 'minmax(0, 1fr)',
+    cell: ({ id, name }) => (
+      <Link href={`/pipelines/${id}`} className="row-link">
+        {name}
+      </Link>
+    ),
+  },
+  {
+    id: 'status',
+    header: 'Status',
+    width: '6rem',
+    cell: ({ status }) => <Status tone={pipelineTones[status]}>{status}</Status>,
+  },
+  {
+    id: 'jobs',
+    header: 'Jobs',
+    width: '4rem',
+    numeric: true,
+    cell: ({ jobs }) => `${jobs.filter(({ status }) => isEnded(status)).length}/${jobs.length}`,
+  },
+  {
+    id: 'changed',
+    header: 'Changed',
+    width: '6.5rem',
+    wideOnly: true,
+    cell: ({ updated_at }) => <Time at={updated_at} />,
+  },
+];
+
+const isEnded = (status: DaemonSchema<'JobStatus'>) => status === 'done' || status === 'skipped';
+
+function Pipelines({ pipelines, id }: { pipelines: readonly Pipeline[]; id: string | undefined }) {
+  const chosen = id === undefined ? pipelines[0] : pipelines.find((one) => one.id === id);
+  return (
+    <>
+      <div className="pipelines-list">
+        <VirtualTable
+          label="Pipelines"
+          columns={columns}
+          rows={pipelines}
+          rowKey={(pipeline) => pipeline.id}
+          rowHeight={36}
+          narrowRowHeight={44}
+          selectedKey={chosen?.id}
+        />
+      </div>
+      {chosen ? (
+        <PipelineView key={chosen.id} pipeline={chosen} />
+      ) : (
+        <Empty title="There is no such pipeline.">
+          <Link href="/pipelines">Show the newest</Link>
+        </Empty>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,119 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { call, daemon } from '../../api/client.js';
+import { useAction } from '../../parts/action.js';
+import { Confirm } from '../../parts/dialog.js';
+import { baseName } from '../../parts/format.js';
+import { Panel } from '../../parts/page.js';
+import { Status } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import { Dag } from './dag.js';
+import { jobTones, pipelineTones } from './tones.js';
+
+type Pipeline = DaemonSchema<'Pipeline'>;
+type Job = DaemonSchema<'Job'>;
+
+/** One pipeline: how it stands, its graph, and the job that is looked at. */
+export function PipelineView({ pipeline }: { pipeline: Pipeline }) {
+  const [selected, setSelected] = useState<string>();
+  const job = pipeline.jobs.find(({ id }) => id === selected);
+  return (
+    <Panel title={pipeline.name} actions={<PipelineControls pipeline={pipeline} />}>
+      <div className="pipeline-facts">
+        <Status tone={pipelineTones[pipeline.status]}>{pipeline.status}</Status>
+        {pipeline.repo && <span title={pipeline.repo}>{baseName(pipeline.repo)}</span>}
+        <span className="muted">
+          created <Time at={pipeline.created_at} />, changed <Time at={pipeline.updated_at} />
+        </span>
+      </div>
+      <Dag jobs={pipeline.jobs} selected={selected} onSelect={setSelected} />
+      {job ? (
+        <JobDetails job={job} />
+      ) : (
+        <p className="muted panel-body">Choose a job to see its prompt and output.</p>
+      )}
+    </Panel>
+  );
+}
+
+function PipelineControls({ pipeline: { id, name, status } }: { pipeline: Pipeline }) {
+  const [asks, setAsks] = useState(false);
+  const params = { path: { id } };
+  const start = useAction({
+    run: () => call(daemon.POST('/api/v1/pipelines/{id}:start', { params })),
+    done: () => `${name} goes on.`,
+    refresh: ['pipelines'],
+  });
+  const cancel = useAction({
+    run: () => call(daemon.POST('/api/v1/pipelines/{id}:cancel', { params })),
+    done: () => `${name} is canceled.`,
+    refresh: ['pipelines'],
+    onDone: () => setAsks(false),
+  });
+  const isOver = status === 'done' || status === 'canceled';
+  return (
+    <>
+      {!isOver && status !== 'running' && (
+        <button
+          type="button"
+          className="primary small"
+          disabled={start.isPending}
+          onClick={() => start.mutate()}
+        >
+          {startTexts[status] ?? 'Start'}
+        </button>
+      )}
+      {!isOver && (
+        <button type="button" className="danger small" onClick={() => setAsks(true)}>
+          Cancel pipeline
+        </button>
+      )}
+      {asks && (
+        <Confirm
+          title={`Cancel ${name}?`}
+          deed="Cancel pipeline"
+          dangerous
+          busy={cancel.isPending}
+          onConfirm={() => cancel.mutate()}
+          onClose={() => setAsks(false)}
+        >
+          <p>Running jobs are stopped and pending ones are skipped. It cannot be started again.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+const startTexts: Partial<Record<Pipeline['status'], string>> = {
+  paused: 'Go on over the budget',
+  stalled: 'Run failed jobs again',
+};
+
+function JobDetails({ job }: { job: Job }) {
+  return (
+    <section className="job" aria-label={`Job ${job.id}`}>
+      <div className="row">
+        <h3>{job.id}</h3>
+        <Status tone={jobTones[job.status]}>{job.status}</Status>
+        <span className="muted">{job.backend ?? 'default backend'}</span>
+        {job.depends_on.length > 0 && (
+          <span className="muted">
+            on {job.run_if} of {job.depends_on.join(', ')}
+          </span>
+        )}
+        {job.session_id && <Link href={`/agents/${job.session_id}`}>Open its agent</Link>}
+      </div>
+      <h4>Prompt</h4>
+      <pre className="job-text">{job.prompt}</pre>
+      {job.output !== null && (
+        <>
+          <h4>Output</h4>
+          <pre className="job-text" tabIndex={0}>
+            {job.output || 'Nothing was said.'}
+          </pre>
+        </>
+      )}
+    </section>
+  );
+}

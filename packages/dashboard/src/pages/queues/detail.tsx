@@ -1,0 +1,136 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import { useAction } from '../../parts/action.js';
+import { count, duration } from '../../parts/format.js';
+import { Figure, Page, Panel } from '../../parts/page.js';
+import { useShortcut } from '../../parts/shortcuts.js';
+import { Failure, Loaded, Loading } from '../../parts/states.js';
+import { Status } from '../../parts/status.js';
+import { toast } from '../../parts/toast.js';
+import { probeCallback, queueQueries, setPaused, type QueueConfig, type QueueItem } from './api.js';
+import { ConfigView } from './config-view.js';
+import { ageText } from './list.js';
+import { rateText } from './rates.js';
+import { Standing } from './standing.js';
+import { Depth } from './depth.js';
+import { SubmitDialog } from './submit-dialog.js';
+import { TaskLookup } from './task-lookup.js';
+import { useHistory } from './use-history.js';
+
+/** One queue: its figures, what can be done with it, its config. */
+export function QueueDetail({ queue }: { queue: string }) {
+  const queues = useQuery(queueQueries.all());
+  const config = useQuery(queueQueries.config(queue));
+  const history = useHistory(queues.data, queues.dataUpdatedAt);
+  const [submits, setSubmits] = useState(false);
+  const [taskId, setTaskId] = useState('');
+  const item = queues.data?.find(({ name }) => name === queue);
+  return (
+    <Page
+      title={queue}
+      above={<Link href="/queues">Queues</Link>}
+      actions={item && <Actions item={item} onSubmit={() => setSubmits(true)} />}
+    >
+      {queues.data && !item && !config.isError && <Loading rows={1} />}
+      {queues.isError && <Failure error={queues.error} onRetry={queues.refetch} />}
+      {item && (
+        <Figures item={item} rate={rateText(history.rateOf(queue))}>
+          <BreakerFigure config={config.data} phase={item.summary.breaker} />
+        </Figures>
+      )}
+      {item && <Depth samples={history.of(queue)} />}
+      <TaskLookup id={taskId} onLook={setTaskId} />
+      <Panel title="Config">
+        <Loaded query={config}>{(found) => <ConfigView config={found} />}</Loaded>
+      </Panel>
+      {submits && (
+        <SubmitDialog
+          queue={queue}
+          onClose={() => setSubmits(false)}
+          onSubmitted={(id) => {
+            setSubmits(false);
+            setTaskId(id);
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+function Actions({ item: { name, summary }, onSubmit }: { item: QueueItem; onSubmit: () => void }) {
+  const pause = useAction({
+    run: (paused: boolean) => setPaused(name, paused),
+    done: (_, paused) => (paused ? `${name} is paused.` : `${name} runs again.`),
+    refresh: ['queues', 'queue-config'],
+  });
+  useShortcut('n', 'Submit a test task', onSubmit);
+  useShortcut('p', 'Pause or resume the queue', () => pause.mutate(!summary.paused));
+  const probe = useAction({
+    run: () => probeCallback(name),
+    onDone: ({ delivered, http_status, duration_ms, error_type, message }) => {
+      if (delivered) {
+        toast('good', `The callback answered ${http_status} in ${duration(duration_ms)}.`);
+      } else {
+        toast('bad', `The callback failed: ${error_type}. ${message ?? ''}`);
+      }
+    },
+  });
+  return (
+    <>
+      <button
+        type="button"
+        disabled={pause.isPending}
+        onClick={() => pause.mutate(!summary.paused)}
+      >
+        {summary.paused ? 'Resume' : 'Pause'}
+      </button>
+      <button type="button" disabled={probe.isPending} onClick={() => probe.mutate()}>
+        Test the callback
+      </button>
+      <button type="button" className="primary" onClick={onSubmit}>
+        Submit a test task
+      </button>
+    </>
+  );
+}
+
+interface FiguresProps {
+  item: QueueItem;
+  rate: string;
+  children: ReactNode;
+}
+
+function Figures({ item: { name, summary }, rate, children }: FiguresProps) {
+  const { pending, in_flight, dlq_depth } = summary;
+  return (
+    <div className="figures">
+      <Figure name="State" value={<Standing summary={summary} />} />
+      <Figure name="Pending" value={count(pending)} note={rate !== '–' && `${rate} net`} />
+      <Figure name="In flight" value={count(in_flight)} />
+      <Figure name="Oldest waits" value={ageText(summary)} />
+      {children}
+      <Figure
+        name="Dead letters"
+        value={count(dlq_depth)}
+        note={dlq_depth > 0 && <Link href={`/dead-letters/${name}`}>Look at them</Link>}
+      />
+    </div>
+  );
+}
+
+interface BreakerFigureProps {
+  config: QueueConfig | undefined;
+  phase: 'closed' | 'half_open' | 'open' | undefined;
+}
+
+function BreakerFigure({ config, phase }: BreakerFigureProps) {
+  if (!config) return <Figure name="Breaker" value="–" />;
+  const { enabled, failure_ratio: ratio, min_requests: least } = config.circuit_breaker;
+  if (!enabled) return <Figure name="Breaker" value="off" />;
+  if (phase === 'open') return <Figure name="Breaker" value={<Status tone="bad">open</Status>} />;
+  if (phase === 'half_open')
+    return <Figure name="Breaker" value={<Status tone="warn">trying</Status>} />;
+  const note = `opens at ${Math.round(ratio * 100)}% of ${least} failing`;
+  return <Figure name="Breaker" value="closed" note={note} />;
+}

@@ -1,0 +1,185 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useRef, useState } from 'react';
+import { Link } from 'wouter';
+import { count, duration } from '../../parts/format.js';
+import { useNarrow } from '../../parts/narrow.js';
+import { Figure, Page } from '../../parts/page.js';
+import { useShortcut } from '../../parts/shortcuts.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { queueQueries, type QueueItem } from './api.js';
+import { rateText, type QueueHistory } from './rates.js';
+import { Standing } from './standing.js';
+import { useHistory } from './use-history.js';
+
+export function QueueList() {
+  const queues = useQuery(queueQueries.all());
+  const history = useHistory(queues.data, queues.dataUpdatedAt);
+  const search = useRef<HTMLInputElement>(null);
+  useShortcut('/', 'Find a queue', () => search.current?.focus());
+  const [sought, setSought] = useState('');
+  return (
+    <Page
+      title="Queues"
+      actions={
+        <input
+          ref={search}
+          type="search"
+          aria-label="Find a queue"
+          placeholder="Find a queue"
+          value={sought}
+          onChange={(event) => setSought(event.target.value)}
+        />
+      }
+    >
+      <Loaded query={queues}>
+        {(list) => (list.length === 0 ? <NoQueues /> : <Table {...{ list, history, sought }} />)}
+      </Loaded>
+    </Page>
+  );
+}
+
+function NoQueues() {
+  return (
+    <Empty title="There are no queues yet.">
+      Make one from a config file: <code>ctl queue config set mail mail.json</code>
+    </Empty>
+  );
+}
+
+interface TableProps {
+  list: readonly QueueItem[];
+  history: QueueHistory;
+  sought: string;
+}
+
+function Table({ list, history, sought }: TableProps) {
+  const shown = useMemo(() => list.filter(({ name }) => name.includes(sought)), [list, sought]);
+  const columns = columnsFor(history, useNarrow());
+  return (
+    <>
+      <Totals list={list} />
+      {shown.length === 0 ? (
+        <Empty title={`No queue has “${sought}” in its name.`} />
+      ) : (
+        <VirtualTable label="Queues" columns={columns} rows={shown} rowKey={({ name }) => name} />
+      )}
+    </>
+  );
+}
+
+function Totals({ list }: { list: readonly QueueItem[] }) {
+  const sum = (field: 'pending' | 'in_flight' | 'dlq_depth') =>
+    list.reduce((total, { summary }) => total + summary[field], 0);
+  const paused = list.filter(({ summary }) => summary.paused).length;
+  const oldest = Math.max(...list.map(({ summary }) => summary.oldest_pending_age_ms));
+  return (
+    <div className="figures">
+      <Figure name="Queues" value={count(list.length)} />
+      <Figure name="Paused" value={count(paused)} />
+      <Figure name="Pending" value={count(sum('pending'))} />
+      <Figure name="In flight" value={count(sum('in_flight'))} />
+      <Figure name="Oldest waits" value={oldest === 0 ? '–' : duration(oldest)} />
+      <Figure name="Dead letters" value={count(sum('dlq_depth'))} />
+    </div>
+  );
+}
+
+function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>[] {
+  return [
+    {
+      id: 'name',
+      header: 'Queue',
+      width: 'minmax(0, 2fr)',
+      cell: ({ name, summary }) => (
+        <>
+          <Link href={`/queues/${name}`} className="row-link">
+            {name}
+          </Link>
+          {isNarrow && (
+            <div>
+              <Standing summary={summary} />
+            </div>
+          )}
+        </>
+      ),
+    },
+    {
+      id: 'state',
+      header: 'State',
+      width: '6.5rem',
+      wideOnly: true,
+      cell: ({ summary }) => <Standing summary={summary} />,
+    },
+    {
+      id: 'pending',
+      header: 'Pending',
+      width: '5rem',
+      numeric: true,
+      cell: ({ summary }) => count(summary.pending),
+    },
+    {
+      id: 'rate',
+      header: 'Net rate',
+      width: '5.5rem',
+      numeric: true,
+      wideOnly: true,
+      cell: ({ name }) => (
+        <span title="Pending tasks a second, more or fewer, while this page is open">
+          {rateText(history.rateOf(name))}
+        </span>
+      ),
+    },
+    {
+      id: 'in-flight',
+      header: 'In flight',
+      width: '5rem',
+      numeric: true,
+      wideOnly: true,
+      cell: ({ summary }) => count(summary.in_flight),
+    },
+    {
+      id: 'oldest',
+      header: 'Oldest waits',
+      width: '6rem',
+      numeric: true,
+      wideOnly: true,
+      cell: ({ summary }) => ageText(summary),
+    },
+    {
+      id: 'dead',
+      header: 'Dead',
+      width: isNarrow ? '3.5rem' : '4.5rem',
+      numeric: true,
+      cell: ({ name, summary }) => <DeadCount name={name} depth={summary.dlq_depth} />,
+    },
+    {
+      id: 'callback',
+      header: 'Callback',
+      width: 'minmax(0, 2fr)',
+      wideOnly: true,
+      cell: ({ summary }) => (
+        <span className="muted" title={summary.callback_url}>
+          {summary.callback_url}
+        </span>
+      ),
+    },
+  ];
+}
+
+function DeadCount({ name, depth }: { name: string; depth: number }) {
+  if (depth === 0) return <span className="muted">0</span>;
+  return (
+    <Link
+      href={`/dead-letters/${name}`}
+      className="over-link queue-dead"
+      aria-label={`${depth} dead letters of ${name}`}
+    >
+      {count(depth)}
+    </Link>
+  );
+}
+
+export function ageText({ pending, oldest_pending_age_ms: age }: QueueItem['summary']): string {
+  return pending === 0 ? '–' : duration(age);
+}

@@ -1,0 +1,115 @@
+import { useId, useState } from 'react';
+import { useAction } from '../../parts/action.js';
+import { Dialog } from '../../parts/dialog.js';
+import { submitTask } from './api.js';
+import { toBase64 } from './payload.js';
+
+interface SubmitDialogProps {
+  queue: string;
+  onClose: () => void;
+  onSubmitted: (id: string) => void;
+}
+
+const types = ['application/json', 'text/plain; charset=utf-8', 'application/octet-stream'];
+
+/** Submits one task by hand, to see what becomes of it. */
+export function SubmitDialog({ queue, onClose, onSubmitted }: SubmitDialogProps) {
+  const form = useId();
+  const [handler, setHandler] = useState('test');
+  const [payload, setPayload] = useState('{}');
+  const [type, setType] = useState(types[0]!);
+  const [delay, setDelay] = useState('0');
+  const [priority, setPriority] = useState('4');
+  const submit = useAction({
+    run: () =>
+      submitTask(queue, {
+        handler_ref: handler,
+        payload: toBase64(payload),
+        payload_content_type: type,
+        headers: {},
+        priority: Number(priority),
+        ...(Number(delay) > 0 && { delay_ms: Number(delay) * 1000 }),
+      }),
+    done: ({ id }) => `Submitted ${id}.`,
+    refresh: ['queues'],
+    onDone: ({ id }) => onSubmitted(id),
+  });
+  return (
+    <Dialog
+      title={`Submit a test task to ${queue}`}
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" form={form} className="primary" disabled={submit.isPending}>
+            Submit
+          </button>
+        </>
+      }
+    >
+      <form
+        id={form}
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit.mutate();
+        }}
+      >
+        <label className="field">
+          Handler
+          <input
+            required
+            maxLength={256}
+            pattern="[A-Za-z0-9][A-Za-z0-9._:\/@\-]*"
+            value={handler}
+            onChange={(event) => setHandler(event.target.value)}
+          />
+          <span className="field-hint">The name that the callback decides by.</span>
+        </label>
+        <label className="field">
+          Payload
+          <textarea
+            className="mono"
+            rows={5}
+            spellCheck={false}
+            value={payload}
+            onChange={(event) => setPayload(event.target.value)}
+          />
+        </label>
+        <label className="field">
+          Payload type
+          <select value={type} onChange={(event) => setType(event.target.value)}>
+            {types.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+        <div className="fields">
+          <label className="field">
+            Delay in seconds
+            <input
+              type="number"
+              min={0}
+              max={2_592_000}
+              value={delay}
+              onChange={(event) => setDelay(event.target.value)}
+            />
+          </label>
+          <label className="field">
+            Priority
+            <input
+              type="number"
+              min={0}
+              max={9}
+              required
+              value={priority}
+              onChange={(event) => setPriority(event.target.value)}
+            />
+          </label>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,167 @@
+import { bytes, duration } from '../../parts/format.js';
+import { Status, type Tone } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import type { Task } from './api.js';
+import { shownPayload } from './payload.js';
+
+type Attempt = Task['attempts'][number];
+
+const tones: Readonly<Record<Task['status'], Tone>> = {
+  PENDING: 'calm',
+  IN_FLIGHT: 'busy',
+  SUCCEEDED: 'good',
+  DEAD: 'bad',
+};
+
+const waits: Readonly<Record<NonNullable<Task['waiting_for']>, string>> = {
+  time: 'It is not due yet.',
+  paused: 'Its queue is paused, or held because its callback left the allowlist.',
+  concurrency: 'As many tasks as the queue allows are running.',
+  rate_limit: 'The queue starts only so many tasks a second.',
+  circuit_open: 'The circuit breaker is open: the callback keeps failing, so the queue rests.',
+  group: 'An earlier task of its group goes first.',
+  dispatch: 'It is next in turn.',
+};
+
+/** A task with everything that is known of it. */
+export function TaskView({ task }: { task: Task }) {
+  const { status, waiting_for: waiting, headers } = task;
+  return (
+    <div className="stack">
+      <dl className="facts task-facts">
+        <dt>Status</dt>
+        <dd>
+          <Status tone={tones[status]}>{status.toLowerCase()}</Status>{' '}
+          {waiting && <span className="muted">{waits[waiting]}</span>}
+        </dd>
+        <dt>Id</dt>
+        <dd className="mono">{task.id}</dd>
+        <dt>Handler</dt>
+        <dd>{task.handler_ref}</dd>
+        <dt>Attempts</dt>
+        <dd>{attemptsText(task)}</dd>
+        <dt>Submitted</dt>
+        <dd>
+          <Time at={task.created_at} /> by {task.submitted_by}
+        </dd>
+        {task.next_attempt_at && (
+          <>
+            <dt>Next attempt</dt>
+            <dd>
+              <Time at={task.next_attempt_at} />
+            </dd>
+          </>
+        )}
+        {task.dead_at && (
+          <>
+            <dt>Died</dt>
+            <dd>
+              <Time at={task.dead_at} />
+              {task.dead_reason && `, ${reasons[task.dead_reason]}`}
+            </dd>
+          </>
+        )}
+        {Object.keys(headers).length > 0 && (
+          <>
+            <dt>Headers</dt>
+            <dd className="mono">
+              {Object.entries(headers).map(([name, value]) => (
+                <div key={name}>
+                  {name}: {value}
+                </div>
+              ))}
+            </dd>
+          </>
+        )}
+      </dl>
+      <Payload task={task} />
+      <History attempts={task.attempts} />
+    </div>
+  );
+}
+
+const reasons = {
+  ATTEMPTS_EXHAUSTED: 'after its last attempt',
+  PERMANENT: 'because the answer forbids another attempt',
+  EXPIRED: 'because its time was up',
+} as const;
+
+function attemptsText({ attempt, max_attempts, total_attempts, redrive_count }: Task): string {
+  const text = `${attempt} of ${max_attempts}`;
+  return redrive_count === 0
+    ? text
+    : `${text} since redrive ${redrive_count}, ${total_attempts} in all`;
+}
+
+function Payload({ task: { payload, payload_content_type: type } }: { task: Task }) {
+  if (payload === '') return <p className="muted">It has no payload.</p>;
+  const { text, bytes: size, isCut } = shownPayload(payload);
+  return (
+    <section aria-label="Payload" className="stack">
+      <h3>
+        Payload <span className="muted">{`${bytes(size)}, ${type}`}</span>
+      </h3>
+      {text === undefined ? (
+        <p className="muted">These bytes are no text.</p>
+      ) : (
+        <pre className="task-payload" tabIndex={0}>
+          {text}
+        </pre>
+      )}
+      {isCut && <p className="muted">Only the beginning is shown.</p>}
+    </section>
+  );
+}
+
+function History({ attempts }: { attempts: readonly Attempt[] }) {
+  if (attempts.length === 0) return <p className="muted">No attempt has ended yet.</p>;
+  return (
+    <section aria-label="Attempts">
+      <h3>Attempts</h3>
+      <ol className="task-attempts">
+        {attempts.toReversed().map((attempt) => (
+          <AttemptItem key={`${attempt.redrive}.${attempt.attempt}`} attempt={attempt} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+const outcomeTones: Readonly<Record<Attempt['outcome'], Tone>> = {
+  SUCCEEDED: 'good',
+  FAILED: 'bad',
+  LEASE_EXPIRED: 'warn',
+  INTERRUPTED: 'off',
+};
+
+function AttemptItem({ attempt }: { attempt: Attempt }) {
+  const { outcome, error_type, http_status, message, response_snippet: snippet } = attempt;
+  return (
+    <li className="task-attempt">
+      <div className="row">
+        <strong>
+          {attempt.attempt}
+          {attempt.redrive > 0 && ` (redrive ${attempt.redrive})`}
+        </strong>
+        <Status tone={outcomeTones[outcome]}>{outcome.toLowerCase()}</Status>
+        {error_type && <span>{error_type}</span>}
+        {http_status !== null && <span>HTTP {http_status}</span>}
+        <span className="muted">
+          <Time at={attempt.started_at} />, {duration(attempt.duration_ms)}
+        </span>
+      </div>
+      {message && <p>{message}</p>}
+      {snippet && (
+        <pre className="task-payload" tabIndex={0}>
+          {snippet}
+        </pre>
+      )}
+      {attempt.url && (
+        <p className="muted">
+          {attempt.url}
+          {attempt.remote_ip && ` at ${attempt.remote_ip}`}
+        </p>
+      )}
+    </li>
+  );
+}

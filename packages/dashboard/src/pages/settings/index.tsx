@@ -1,0 +1,158 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useQuery } from '@tanstack/react-query';
+import { useState, useSyncExternalStore } from 'react';
+import { queries } from '../../api/queries.js';
+import { tokenStore } from '../../api/token.js';
+import { unknown } from '../../parts/format.js';
+import { Page, Panel } from '../../parts/page.js';
+import { useShortcutsOn } from '../../parts/shortcuts.js';
+import { Loaded } from '../../parts/states.js';
+import { Status } from '../../parts/status.js';
+import { toast } from '../../parts/toast.js';
+import { setTheme, useTheme, type Theme } from '../../shell/theme.js';
+import './settings.css';
+
+type Entry = DaemonSchema<'ConfigEntry'>;
+
+/** What the daemon is told to do and where that was said; and what this browser keeps. */
+export default function SettingsPage() {
+  const config = useQuery(queries.config());
+  return (
+    <Page title="Settings">
+      <BrowserSettings />
+      <Loaded query={config} rows={8}>
+        {(view) => <DaemonSettings view={view} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function BrowserSettings() {
+  const theme = useTheme();
+  const [areOn, setOn] = useShortcutsOn();
+  const token = useSyncExternalStore(tokenStore.subscribe, tokenStore.current);
+  return (
+    <Panel title="This browser">
+      <div className="panel-body stack">
+        <label className="settings-line">
+          Theme
+          <select value={theme} onChange={(event) => setTheme(event.target.value as Theme)}>
+            <option value="auto">As the system</option>
+            <option value="light">Light</option>
+            <option value="dark">Dark</option>
+          </select>
+        </label>
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={areOn}
+            onChange={(event) => setOn(event.target.checked)}
+          />
+          Keyboard shortcuts
+        </label>
+        <div className="row">
+          {token === undefined ? (
+            <span className="muted">No token is kept here.</span>
+          ) : (
+            <button
+              type="button"
+              onClick={() => {
+                tokenStore.clear();
+                toast('good', 'The token is forgotten.');
+              }}
+            >
+              Forget the token
+            </button>
+          )}
+        </div>
+      </div>
+    </Panel>
+  );
+}
+
+function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
+  const { data: health } = useQuery(queries.health());
+  const [text, setText] = useState('');
+  const wanted = text.toLowerCase();
+  const shown = view.entries.filter(({ key }) => key.toLowerCase().includes(wanted));
+  return (
+    <Panel
+      title="The daemon"
+      actions={
+        <input
+          type="search"
+          aria-label="Search settings"
+          placeholder="Search settings"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      }
+    >
+      <dl className="facts">
+        <dt>Version</dt>
+        <dd>{health?.version ?? unknown}</dd>
+        <dt>Config file</dt>
+        <dd className="mono">{view.config_file ?? 'none was read'}</dd>
+        <dt>Data</dt>
+        <dd className="mono">{view.data_dir}</dd>
+      </dl>
+      {view.warnings.length > 0 && (
+        <ul className="settings-warnings">
+          {view.warnings.map((warning) => (
+            <li key={warning}>
+              <Status tone="warn">warning</Status> {warning}
+            </li>
+          ))}
+        </ul>
+      )}
+      <p className="panel-body muted">
+        Settings are changed in the config file, by a flag or by a <code>MILLRACE_…</code> variable,
+        and take effect when the daemon starts. Tiers, the default backend and the thinking mode are
+        changed under Backends &amp; usage.
+      </p>
+      <div className="scroll-x" tabIndex={0} role="group" aria-label="Settings of the daemon">
+        <table role="table" className="table cards">
+          <thead role="rowgroup">
+            <tr role="row">
+              <th role="columnheader" scope="col">
+                Setting
+              </th>
+              <th role="columnheader" scope="col">
+                Value
+              </th>
+              <th role="columnheader" scope="col">
+                From
+              </th>
+            </tr>
+          </thead>
+          <tbody role="rowgroup">
+            {shown.map((entry) => (
+              <tr role="row" key={entry.key}>
+                <th role="rowheader" scope="row" className="mono">
+                  {entry.key}
+                </th>
+                <td role="cell" data-label="Value" className="settings-value mono">
+                  {valueText(entry)}
+                </td>
+                <td
+                  role="cell"
+                  data-label="From"
+                  className={entry.source === 'default' ? 'muted' : undefined}
+                >
+                  <span title={entry.origin ?? undefined}>{entry.source}</span>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  );
+}
+
+function valueText({ value, secret }: Entry): string {
+  if (value === null || value === undefined) return secret ? 'not set' : unknown;
+  if (value === true) return 'on';
+  if (value === false) return 'off';
+  return typeof value === 'string' ? value || '""' : JSON.stringify(value);
+}

@@ -1,0 +1,156 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { queries } from '../../api/queries.js';
+import { Chart } from '../../parts/chart.js';
+import { Choice } from '../../parts/choice.js';
+import { count, dollars, percent, tokens, words } from '../../parts/format.js';
+import { Figure, Panel } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+
+type Report = DaemonSchema<'SavingsReport'>;
+type Window = '24h' | '48h' | '7d' | '30d' | '90d';
+
+const windows: readonly { value: Window; text: string }[] = [
+  { value: '24h', text: '24 hours' },
+  { value: '48h', text: '48 hours' },
+  { value: '7d', text: '7 days' },
+  { value: '30d', text: '30 days' },
+  { value: '90d', text: '90 days' },
+];
+
+/** Two axes that are never added up: context kept small, and work moved to the local model. */
+export function Savings() {
+  const [window, setWindow] = useState<Window>('7d');
+  const bucket = window === '24h' || window === '48h' ? 'hour' : 'day';
+  const savings = useQuery({
+    ...queries.savings(window, bucket),
+    placeholderData: (before) => before,
+  });
+  return (
+    <>
+      <div className="row savings-head">
+        <h2>Savings</h2>
+        <Choice label="Window" value={window} options={windows} onChange={setWindow} />
+      </div>
+      <Loaded query={savings} rows={6}>
+        {(report) =>
+          report.events === 0 ? (
+            <Empty title="Nothing saved in this window.">
+              Run builds and tests by <code>ctl check -- npm test</code> and git by{' '}
+              <code>ctl git</code>: agents then read the short form.
+            </Empty>
+          ) : (
+            <SavingsReport report={report} />
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+function SavingsReport({ report }: { report: Report }) {
+  const { axes, buckets = [], bucket_granularity: width = 'day' } = report;
+  const times = buckets.map(({ ts }) => ts);
+  return (
+    <div className="columns">
+      <Panel title="Context: tokens kept out of the model" actions={<Basis report={report} />}>
+        <div className="savings-figures">
+          <Figure name="Saved" value={tokens(axes.context.saved_tokens)} note="tokens" />
+          <Figure name="Reduction" value={percent(axes.context.reduction_pct)} />
+          <Figure name="Worth" value={dollars(axes.context.saved_dollars)} note="at the top rate" />
+          <Figure
+            name="Raw and kept"
+            value={tokens(axes.context.raw_tokens)}
+            note={`${tokens(axes.context.kept_tokens)} entered`}
+          />
+        </div>
+        <Chart
+          label={`Tokens saved by ${width}`}
+          times={times}
+          series={[
+            { label: 'Saved', kind: 'bars', values: buckets.map((one) => one.saved_tokens) },
+          ]}
+          format={tokens}
+        />
+        <Chart
+          label="Tokens saved, running total"
+          times={times}
+          height={110}
+          series={[
+            { label: 'Running total', kind: 'area', values: buckets.map((one) => one.cumulative) },
+          ]}
+          format={tokens}
+        />
+        <Features report={report} />
+      </Panel>
+      <Panel title="Offload: work done by the local model">
+        <div className="savings-figures">
+          <Figure name="Worth" value={dollars(axes.offload.dollars)} note="at the top rates" />
+          <Figure name="Handled" value={tokens(axes.offload.tokens)} note="tokens" />
+          <Figure name="Answers" value={count(axes.offload.events)} />
+        </div>
+        <Chart
+          label={`Tokens offloaded by ${width}`}
+          times={times}
+          series={[
+            {
+              label: 'Offloaded',
+              kind: 'bars',
+              values: buckets.map(({ by_feature }) => by_feature['llm_offload'] ?? 0),
+            },
+          ]}
+          format={tokens}
+        />
+        <p className="panel-body muted">
+          Counted apart: these tokens never stood before a cloud model, so they are in none of the
+          context figures.
+        </p>
+      </Panel>
+    </div>
+  );
+}
+
+function Basis({ report }: { report: Report }) {
+  const ratio = report.calibrated_bytes_per_token;
+  const text =
+    report.basis === 'CALIBRATED' && ratio !== null
+      ? `calibrated: ${ratio.toFixed(2)} bytes per token`
+      : 'heuristic: 4 bytes per token';
+  return <span className="muted">{text}</span>;
+}
+
+function Features({ report }: { report: Report }) {
+  const rows = report.features.filter(({ feature }) => feature !== 'llm_offload');
+  if (rows.length === 0) return null;
+  return (
+    <div className="scroll-x" tabIndex={0} role="group" aria-label="Savings by feature">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">Feature</th>
+            <th scope="col" className="numeric">
+              Events
+            </th>
+            <th scope="col" className="numeric">
+              Raw
+            </th>
+            <th scope="col" className="numeric">
+              Saved
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ feature, events, raw_tokens, saved_tokens }) => (
+            <tr key={feature}>
+              <th scope="row">{words(feature)}</th>
+              <td className="numeric">{count(events)}</td>
+              <td className="numeric">{tokens(raw_tokens)}</td>
+              <td className="numeric">{tokens(saved_tokens)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,85 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { queries } from '../../api/queries.js';
+import { Chart } from '../../parts/chart.js';
+import { Choice } from '../../parts/choice.js';
+import { dollars, tokens } from '../../parts/format.js';
+import { Figure, Panel } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { localMidnight } from './days.js';
+import { SpendTable } from './spend-table.js';
+
+type Rollup = DaemonSchema<'SpendRollup'>;
+type By = 'agent' | 'repo' | 'day' | 'model' | 'backend';
+
+const groupings: readonly { value: By; text: string }[] = [
+  { value: 'agent', text: 'Agent' },
+  { value: 'repo', text: 'Repository' },
+  { value: 'day', text: 'Day' },
+  { value: 'model', text: 'Model' },
+  { value: 'backend', text: 'Backend' },
+];
+
+export function Spend() {
+  const spend = useQuery(queries.spend());
+  return (
+    <Loaded query={spend} rows={6}>
+      {(rollup) => <SpendReport rollup={rollup} />}
+    </Loaded>
+  );
+}
+
+function SpendReport({ rollup }: { rollup: Rollup }) {
+  const [by, setBy] = useState<By>('agent');
+  const rows = rollup[`by_${by}`];
+  return (
+    <>
+      <div className="figures">
+        <Figure name="Today" value={dollars(rollup.daily_usd)} note="local day" />
+        <Figure name="Last 7 days" value={dollars(rollup.weekly_usd)} />
+        <Figure name="This week" value={dollars(rollup.week_usd)} note="from Monday" />
+        <Figure name="All time" value={dollars(rollup.total_usd)} />
+        <Figure
+          name="Tokens"
+          value={tokens(rollup.input_tokens + rollup.output_tokens)}
+          note={`${tokens(rollup.input_tokens)} in, ${tokens(rollup.output_tokens)} out`}
+        />
+        <Figure
+          name="Cache, apart"
+          value={dollars(rollup.cache_usd)}
+          note={`${tokens(rollup.cache_read_tokens)} read, ${tokens(rollup.cache_write_tokens)} written`}
+        />
+      </div>
+      {rollup.by_day.length === 0 ? (
+        <Empty title="Nothing spent yet.">
+          Spend is read from the agents&apos; own transcripts, as soon as they write one.
+        </Empty>
+      ) : (
+        <div className="columns spend-columns">
+          <Panel title="Spend by day">
+            <DayChart days={rollup.by_day} />
+          </Panel>
+          <Panel
+            title="Spend by"
+            actions={<Choice label="Group by" value={by} options={groupings} onChange={setBy} />}
+          >
+            <SpendTable rows={by === 'day' ? rows.toReversed() : rows} by={by} />
+          </Panel>
+        </div>
+      )}
+    </>
+  );
+}
+
+function DayChart({ days }: { days: Rollup['by_day'] }) {
+  const shown = days.slice(-60);
+  return (
+    <Chart
+      label="Dollars by day"
+      times={shown.map(({ key }) => localMidnight(key))}
+      series={[{ label: 'Dollars', kind: 'bars', values: shown.map(({ usd }) => usd) }]}
+      format={dollars}
+    />
+  );
+}

@@ -1,0 +1,235 @@
+import { useEffect, useRef } from 'react';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { useIsDark } from '../shell/theme.js';
+import './chart.css';
+
+export interface Series {
+  label: string;
+  /** One per moment; null leaves a gap: what is unknown is not drawn as 0. */
+  values: readonly (number | null)[];
+  /** Bars stand for sums over an interval, lines for a reading. */
+  kind?: 'line' | 'bars' | 'area';
+}
+
+interface ChartProps {
+  /** What the chart shows, for whoever cannot see it. */
+  label: string;
+  /** Moments in unix seconds, ascending. */
+  times: readonly number[];
+  series: readonly Series[];
+  format: (value: number | null) => string;
+  height?: number;
+  /** The top of the axis, when it is known beforehand. */
+  max?: number;
+  /** The axis reaches at least so far, so that next to nothing does not look like much. */
+  least?: number;
+  /** Sizes in bytes: round steps are powers of two. */
+  binary?: boolean;
+}
+
+/** A time series, drawn by uPlot in the colours of the theme. */
+export function Chart({
+  label,
+  times,
+  series,
+  format,
+  height = 200,
+  max,
+  least,
+  binary,
+}: ChartProps) {
+  const holder = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | undefined>(undefined);
+  const isDark = useIsDark();
+  // A chart is built anew only when its shape changes; new values are put into it.
+  const shape = JSON.stringify([
+    series.map(({ label, kind }) => [label, kind]),
+    isDark,
+    height,
+    max,
+    least,
+    binary,
+  ]);
+  const data = [times, ...series.map(({ values }) => values)] as unknown as uPlot.AlignedData;
+  const latest = useRef({ data, format });
+  useEffect(() => {
+    latest.current = { data, format };
+    plot.current?.setData(data);
+  });
+  useEffect(() => {
+    const element = holder.current!;
+    const draw = () => {
+      plot.current?.destroy();
+      const size = { width: Math.max(element.clientWidth, 200), height };
+      const text = (value: number | null) => latest.current.format(value);
+      const options = optionsFor(element, series, { ...size, max, least, binary, text });
+      plot.current = new uPlot(options, latest.current.data, element);
+    };
+    draw();
+    const observer = new ResizeObserver(() => {
+      plot.current?.setSize({ width: Math.max(element.clientWidth, 200), height });
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.current?.destroy();
+      plot.current = undefined;
+    };
+  }, [shape]);
+  return (
+    <div className="chart">
+      <div ref={holder} role="img" aria-label={summary(label, series, format)} />
+      <ul className="chart-legend">
+        {series.map((one, index) => (
+          <li key={one.label}>
+            <span className={`chart-key chart-key-${(index % 6) + 1}`} aria-hidden="true" />
+            {one.label} <span className="muted">latest {format(one.values.at(-1) ?? null)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+interface Drawing {
+  width: number;
+  height: number;
+  max: number | undefined;
+  least: number | undefined;
+  binary: boolean | undefined;
+  text: (value: number | null) => string;
+}
+
+function optionsFor(
+  element: HTMLElement,
+  series: readonly Series[],
+  { width, height, max, least = 1e-6, binary, text }: Drawing,
+): uPlot.Options {
+  const colour = colours(element);
+  const axis = { stroke: colour('--muted'), grid: { stroke: colour('--line'), width: 1 } };
+  return {
+    width,
+    height,
+    padding: [8, 28, 0, 0],
+    legend: { show: false },
+    cursor: { y: false },
+    plugins: [tooltip(series, text)],
+    scales: {
+      ...(series.some(({ kind }) => kind === 'bars') && { x: { range: halfStepMore } }),
+      y: {
+        range: (_plot, low, high) => [
+          Math.min(low ?? 0, 0),
+          max ?? Math.max((high ?? 0) * 1.04, least),
+        ],
+      },
+    },
+    axes: [
+      { ...axis, ticks: { show: false }, space: 68, size: 40, values: timeTexts },
+      {
+        ...axis,
+        ticks: { show: false },
+        size: 60,
+        values: (_plot, ticks) => ticks.map(text),
+        ...(binary && { incrs: Array.from({ length: 50 }, (_, power) => 2 ** power) }),
+      },
+    ],
+    series: [
+      {},
+      ...series.map(({ label, kind = 'line' }, index) => {
+        const stroke = colour(`--series-${(index % 6) + 1}`);
+        return {
+          label,
+          stroke,
+          width: kind === 'bars' ? 0 : 1.75,
+          points: { show: false },
+          ...(kind === 'bars' && { fill: stroke, paths: uPlot.paths.bars!({ size: [0.7, 40] }) }),
+          ...(kind === 'area' && { fill: `color-mix(in srgb, ${stroke} 18%, transparent)` }),
+        };
+      }),
+    ],
+  };
+}
+
+/** Room for the first and the last bar, which stand around their moments. */
+const halfStepMore: uPlot.Scale.Range = (plot, low, high) => {
+  const times = plot.data[0];
+  const step = times.length > 1 ? times[1]! - times[0]! : 86_400;
+  return [(low ?? 0) - step / 2, (high ?? 1) + step / 2];
+};
+
+/** `14:05`, and the day below it where a new one starts. */
+const timeTexts: uPlot.Axis.Values = (_plot, ticks, _axis, _space, step) => {
+  const two = (value: number) => String(value).padStart(2, '0');
+  let lastDay = '';
+  return ticks.map((tick) => {
+    const date = new Date(tick * 1000);
+    const day = `${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+    if (step >= 86_400) return day;
+    const minute = `${two(date.getHours())}:${two(date.getMinutes())}`;
+    const time = step < 60 ? `${minute}:${two(date.getSeconds())}` : minute;
+    const isNew = day !== lastDay;
+    lastDay = day;
+    return isNew ? `${time}\n${day}` : time;
+  });
+};
+
+/** Shows the values under the pointer. */
+function tooltip(series: readonly Series[], text: Drawing['text']): uPlot.Plugin {
+  let box: HTMLElement;
+  return {
+    hooks: {
+      init: (plot) => {
+        box = document.createElement('div');
+        box.className = 'chart-tip';
+        box.hidden = true;
+        plot.over.append(box);
+      },
+      setCursor: (plot) => {
+        const { idx, left = -1 } = plot.cursor;
+        box.hidden = idx === null || idx === undefined || left < 0;
+        if (box.hidden) return;
+        const at = new Date(plot.data[0][idx!]! * 1000).toLocaleString(undefined, {
+          dateStyle: 'medium',
+          timeStyle: 'short',
+        });
+        const lines = series.map(
+          ({ label }, index) => `${label} ${text(plot.data[index + 1]![idx!] ?? null)}`,
+        );
+        box.replaceChildren(...[at, ...lines].map(line));
+        const isRight = left > plot.over.clientWidth / 2;
+        box.style.left = isRight ? '' : `${left + 12}px`;
+        box.style.right = isRight ? `${plot.over.clientWidth - left + 12}px` : '';
+      },
+    },
+  };
+}
+
+function line(content: string): HTMLElement {
+  const element = document.createElement('div');
+  element.textContent = content;
+  return element;
+}
+
+/** Colours of the theme as a canvas understands them. */
+function colours(element: HTMLElement): (name: string) => string {
+  const probe = document.createElement('span');
+  element.append(probe);
+  const found = new Map<string, string>();
+  for (const name of ['--muted', '--line', ...[1, 2, 3, 4, 5, 6].map((n) => `--series-${n}`)]) {
+    probe.style.color = `var(${name})`;
+    found.set(name, getComputedStyle(probe).color);
+  }
+  probe.remove();
+  return (name) => found.get(name)!;
+}
+
+function summary(label: string, series: readonly Series[], format: ChartProps['format']): string {
+  const parts = series.map(({ label, values }) => {
+    const known = values.filter((value) => value !== null);
+    if (known.length === 0) return `${label}: nothing known`;
+    const most = known.reduce((high, value) => Math.max(high, value), -Infinity);
+    return `${label}: now ${format(values.at(-1) ?? null)}, at most ${format(most)}`;
+  });
+  return `${label}. ${parts.join('. ')}`;
+}

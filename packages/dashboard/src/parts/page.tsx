@@ -1,0 +1,73 @@
+import { useEffect, type ReactNode } from 'react';
+
+interface PageProps {
+  title: string;
+  /** Buttons and filters at the right of the title. */
+  actions?: ReactNode;
+  /** Where this page belongs, as links above the title. */
+  above?: ReactNode;
+  children: ReactNode;
+}
+
+/** The frame of every page: a title, what can be done, and the content. */
+export function Page({ title, actions, above, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} – Millrace`;
+  }, [title]);
+  return (
+    <>
+      <header className="page-head">
+        <div className="page-title">
+          {above}
+          <h1>{title}</h1>
+        </div>
+        {actions && <div className="page-actions">{actions}</div>}
+      </header>
+      {children}
+    </>
+  );
+}
+
+/** A titled box. */
+export function Panel({
+  title,
+  actions,
+  children,
+  className = '',
+}: {
+  title?: string;
+  actions?: ReactNode;
+  children: ReactNode;
+  className?: string;
+}) {
+  return (
+    <section className={`panel ${className}`} aria-label={title}>
+      {(title || actions) && (
+        <div className="panel-head">
+          {title && <h2>{title}</h2>}
+          {actions && <div className="panel-actions">{actions}</div>}
+        </div>
+      )}
+      {children}
+    </section>
+  );
+}
+
+/** A figure with its name. */
+export function Figure({
+  name,
+  value,
+  note,
+}: {
+  name: string;
+  value: ReactNode;
+  note?: ReactNode;
+}) {
+  return (
+    <div className="figure">
+      <span className="figure-name">{name}</span>
+      <span className="figure-value">{value}</span>
+      {note && <span className="figure-note">{note}</span>}
+    </div>
+  );
+}

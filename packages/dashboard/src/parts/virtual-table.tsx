@@ -1,0 +1,106 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useRef, type CSSProperties, type ReactNode } from 'react';
+import { useNarrow } from './narrow.js';
+import { useRowKeys } from './row-keys.js';
+
+export interface Column<Row> {
+  id: string;
+  header: string;
+  /** A track of the grid: `8rem`, `minmax(0, 2fr)`. */
+  width: string;
+  /** Another track where the page is narrow. */
+  narrowWidth?: string;
+  cell: (row: Row) => ReactNode;
+  /** Numbers stand at the right, so that they can be compared. */
+  numeric?: boolean;
+  /** Left out where the page is narrow. */
+  wideOnly?: boolean;
+}
+
+interface VirtualTableProps<Row> {
+  /** Names the table for a screen reader. */
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  rowKey: (row: Row) => string;
+  rowHeight?: number;
+  narrowRowHeight?: number;
+  /** Called when the end comes near, to read the next page. */
+  onNearEnd?: (() => void) | undefined;
+  selectedKey?: string | undefined;
+}
+
+/**
+ * A table that draws only the rows in view, so that ten thousand are as quick as ten. Rows have a
+ * fixed height. The first link or button of a row is what j, k and Enter act on.
+ */
+export function VirtualTable<Row>({
+  label,
+  columns,
+  rows,
+  rowKey,
+  rowHeight = 40,
+  narrowRowHeight = 64,
+  onNearEnd,
+  selectedKey,
+}: VirtualTableProps<Row>) {
+  const isNarrow = useNarrow();
+  const shown = isNarrow ? columns.filter(({ wideOnly }) => !wideOnly) : columns;
+  const height = isNarrow ? narrowRowHeight : rowHeight;
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => height,
+    overscan: 12,
+    getItemKey: (index) => rowKey(rows[index]!),
+  });
+  useEffect(() => virtualizer.measure(), [virtualizer, height]);
+  useRowKeys(scroller, rows.length, (index) => virtualizer.scrollToIndex(index));
+  const items = virtualizer.getVirtualItems();
+  const lastShown = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (rows.length > 0 && lastShown >= rows.length - 20) onNearEnd?.();
+  }, [lastShown, rows.length, onNearEnd]);
+  const grid: CSSProperties = {
+    gridTemplateColumns: shown
+      .map(({ width, narrowWidth = width }) => (isNarrow ? narrowWidth : width))
+      .join(' '),
+  };
+  return (
+    <div className="vtable" role="table" aria-label={label} aria-rowcount={rows.length + 1}>
+      <div role="rowgroup" className="vtable-head">
+        <div role="row" aria-rowindex={1} className="vtable-row" style={grid}>
+          {shown.map(({ id, header, numeric }) => (
+            <div key={id} role="columnheader" className={numeric ? 'numeric' : undefined}>
+              {header}
+            </div>
+          ))}
+        </div>
+      </div>
+      <div ref={scroller} role="rowgroup" className="vtable-scroll" tabIndex={0}>
+        <div role="presentation" style={{ height: virtualizer.getTotalSize() }}>
+          {items.map((item) => {
+            const row = rows[item.index]!;
+            return (
+              <div
+                key={item.key}
+                role="row"
+                aria-rowindex={item.index + 2}
+                data-index={item.index}
+                className={item.key === selectedKey ? 'vtable-row vtable-selected' : 'vtable-row'}
+                style={{ ...grid, height: item.size, transform: `translateY(${item.start}px)` }}
+              >
+                {shown.map(({ id, cell, numeric }) => (
+                  <div key={id} role="cell" className={numeric ? 'numeric' : undefined}>
+                    {cell(row)}
+                  </div>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}

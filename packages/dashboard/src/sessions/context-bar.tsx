@@ -1,0 +1,23 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { Bar } from '../parts/bar.js';
+import { tokens } from '../parts/format.js';
+
+type Session = DaemonSchema<'Session'>;
+
+/** How full an agent's context is, against the size the guard calls critical. */
+export function ContextBar({ session, critical }: { session: Session; critical: number }) {
+  const { context_tokens: used, context_state: state } = session;
+  const tone = state === 'critical' ? 'bad' : state === 'warning' ? 'warn' : undefined;
+  const share = used === null ? null : (100 * used) / critical;
+  const size = used === null ? 'unknown' : tokens(used);
+  const label = tone ? `Context ${size}, ${state}` : `Context ${size}`;
+  return (
+    <span className="context" title={label}>
+      <Bar label={label} percent={share} tone={tone} />
+      <span className={tone ? `context-text status-${tone}` : 'context-text muted'}>
+        {tone && <span aria-hidden="true">{tone === 'bad' ? '✕ ' : '▲ '}</span>}
+        {size}
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,35 @@
+import { Dialog } from '../parts/dialog.js';
+import { useShortcutList, useShortcutsOn } from '../parts/shortcuts.js';
+
+/** Every key that does something now. */
+export function HelpSheet({ onClose }: { onClose: () => void }) {
+  const shortcuts = useShortcutList();
+  const [areOn, setOn] = useShortcutsOn();
+  const unique = new Map(shortcuts.map((one) => [one.keys, one]));
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
+      <label className="check">
+        <input type="checkbox" checked={areOn} onChange={(event) => setOn(event.target.checked)} />
+        Use keyboard shortcuts
+      </label>
+      <dl className="keys">
+        {[...unique.values()].map(({ keys, label }) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(' ').map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{label}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>
+            <kbd>Esc</kbd>
+          </dt>
+          <dd>Close a dialog</dd>
+        </div>
+      </dl>
+    </Dialog>
+  );
+}

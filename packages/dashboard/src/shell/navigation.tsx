@@ -1,0 +1,136 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState, useSyncExternalStore } from 'react';
+import { Link } from 'wouter';
+import { useHashLocation } from 'wouter/use-hash-location';
+import { liveStore, type LiveState } from '../api/live.js';
+import { queries } from '../api/queries.js';
+import { tokenStore } from '../api/token.js';
+import { useShortcut } from '../parts/shortcuts.js';
+import icon from '../style/icon.svg';
+import { pages } from './pages.js';
+import { setTheme, useTheme, type Theme } from './theme.js';
+
+const groups = ['Agents', 'Accounts', 'Stores', 'Millrace'] as const;
+
+export function Navigation({ onHelp }: { onHelp: () => void }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const unread = useUnread();
+  useShortcut('?', 'Show this help', onHelp);
+  return (
+    <nav className={isOpen ? 'nav nav-open' : 'nav'} aria-label="Pages">
+      <div className="nav-top">
+        <Link href="/" className="brand" onClick={() => setIsOpen(false)}>
+          <img src={icon} alt="" width={24} height={24} />
+          Millrace
+        </Link>
+        <LiveSign />
+        <button
+          type="button"
+          className="nav-toggle"
+          aria-expanded={isOpen}
+          aria-controls="nav-list"
+          onClick={() => setIsOpen(!isOpen)}
+        >
+          Menu
+        </button>
+      </div>
+      <div id="nav-list" className="nav-list">
+        {groups.map((group) => (
+          <div key={group} className="nav-group">
+            <div className="nav-group-title">{group}</div>
+            <ul>
+              {pages.map(
+                ({ path, navigation }) =>
+                  navigation?.group === group && (
+                    <NavItem
+                      key={path}
+                      path={path}
+                      title={navigation.title}
+                      shortcut={`g ${navigation.key}`}
+                      count={path === '/inbox' ? unread : 0}
+                      onFollow={() => setIsOpen(false)}
+                    />
+                  ),
+              )}
+            </ul>
+          </div>
+        ))}
+        <div className="nav-foot">
+          <ThemeChoice />
+          <button type="button" className="plain" onClick={onHelp}>
+            Shortcuts <kbd>?</kbd>
+          </button>
+        </div>
+      </div>
+    </nav>
+  );
+}
+
+interface NavItemProps {
+  path: string;
+  title: string;
+  shortcut: string;
+  count: number;
+  onFollow: () => void;
+}
+
+function NavItem({ path, title, shortcut, count, onFollow }: NavItemProps) {
+  const [location, navigate] = useHashLocation();
+  useShortcut(shortcut, `Go to ${title}`, () => navigate(path));
+  const isHere = path === '/' ? isFleet(location) : location.startsWith(path);
+  return (
+    <li>
+      <Link href={path} aria-current={isHere ? 'page' : undefined} onClick={onFollow}>
+        {title}
+        {count > 0 && (
+          <span className="badge" aria-label={`${count} unread`}>
+            {count}
+          </span>
+        )}
+      </Link>
+    </li>
+  );
+}
+
+const isFleet = (location: string) => location === '/' || location.startsWith('/agents');
+
+function useUnread(): number {
+  const needsToken = useSyncExternalStore(tokenStore.subscribe, tokenStore.isWanted);
+  const { data = [] } = useQuery({ ...queries.inbox(), enabled: !needsToken });
+  return data.filter(({ read }) => !read).length;
+}
+
+const liveTexts: Readonly<Record<LiveState, string>> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  lost: 'Not live',
+};
+
+function LiveSign() {
+  const live = useSyncExternalStore(liveStore.subscribe, liveStore.current);
+  const hint =
+    live === 'live'
+      ? 'Changes show as they happen.'
+      : 'The event stream is not connected; figures are read every few seconds instead.';
+  return (
+    <span className={`live live-${live}`} role="status" title={hint}>
+      <span className="live-dot" aria-hidden="true" />
+      {liveTexts[live]}
+    </span>
+  );
+}
+
+function ThemeChoice() {
+  const theme = useTheme();
+  useShortcut('t', 'Light or dark', () => setTheme(theme === 'dark' ? 'light' : 'dark'));
+  return (
+    <label className="theme">
+      Theme
+      <select value={theme} onChange={(event) => setTheme(event.target.value as Theme)}>
+        <option value="auto">System</option>
+        <option value="light">Light</option>
+        <option value="dark">Dark</option>
+      </select>
+    </label>
+  );
+}

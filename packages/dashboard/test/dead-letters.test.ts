@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { looks, missingBrowser } from './browser.js';
+import { eventually, Rig, scrollToEnd } from './support/rig.js';
+
+let rig: Rig;
+
+beforeAll(async () => {
+  rig = await Rig.start();
+  const { stores } = rig;
+  for (const queue of ['mail.send', 'mail.mass', 'mail.fine']) await stores.makeQueue(queue);
+  await stores.submit('mail.send', 'refuse.welcome', 40);
+  await stores.submit('mail.send', 'break.receipt', 12);
+  // They die of their age, which is quicker than ten thousand refusals.
+  await stores.queue('POST', '/v1/admin/queues/mail.mass:pause');
+  await stores.submit('mail.mass', 'flyer', 10_000, 5_000);
+  await dead('mail.send', 52);
+  await dead('mail.mass', 10_000);
+});
+afterAll(() => rig.stop());
+
+const dead = (queue: string, depth: number) =>
+  eventually(async () => expect((await rig.stores.stats(queue)).dlq_depth).toBe(depth));
+
+describe('the dead letters', () => {
+  beforeEach(({ skip }) => skip(!rig.browser, missingBrowser));
+
+  test('the queues that have some are listed, the fullest first', () =>
+    rig.on('/dead-letters', async (page) => {
+      const table = page.getByRole('table', { name: 'Queues with dead letters' });
+      await table.getByRole('link', { name: 'mail.send' }).waitFor();
+      expect(await table.getByRole('link').allInnerTexts()).toEqual(['mail.mass', 'mail.send']);
+    }));
+
+  test('a queue without any says so', () =>
+    rig.on('/dead-letters/mail.fine', async (page) => {
+      await page.getByText('No task of this queue is dead.').waitFor();
+      expect(await page.getByRole('button', { name: 'Redrive all…' }).isDisabled()).toBe(true);
+    }));
+
+  test('a group is a filter, and so is each field', () =>
+    rig.on('/dead-letters/mail.send', async (page) => {
+      await page.getByText('52 shown').waitFor();
+      await page.getByRole('button', { name: 'HTTP_5XX' }).click();
+      await page.getByText('12 shown').waitFor();
+      expect(await page.getByLabel('Handler').inputValue()).toBe('break.receipt');
+      await page.getByRole('button', { name: 'Clear' }).click();
+      await page.getByLabel('HTTP status').fill('404');
+      await page.getByText('40 shown').waitFor();
+      await page.getByLabel('HTTP status').fill('418');
+      await page.getByText('No dead task matches.').waitFor();
+      await page.getByRole('button', { name: 'Clear' }).click();
+      await page.getByLabel('Died before').fill('2020-01-01T00:00');
+      await page.getByText('No dead task matches.').waitFor();
+    }));
+
+  test('a task shows its payload and every attempt', () =>
+    rig.on('/dead-letters/mail.send', async (page) => {
+      await page.getByRole('button', { name: 'break.receipt' }).first().click();
+      const dialog = page.getByRole('dialog', { name: 'Dead task' });
+      await dialog.getByText('"letter":').waitFor();
+      await dialog.getByText('after its last attempt').waitFor();
+      const attempts = dialog.getByRole('listitem');
+      expect(await attempts.count()).toBe(2);
+      expect(await attempts.first().innerText()).toMatch(/HTTP 500[^]*out of paper/);
+    }));
+
+  test('what is not confirmed is not done', () =>
+    rig.on('/dead-letters/mail.send', async (page) => {
+      await page.getByRole('button', { name: 'Purge all…' }).click();
+      await page.getByText('52 tasks (every dead task of the queue) will be deleted').waitFor();
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect((await rig.stores.stats('mail.send')).dlq_depth).toBe(52);
+    }));
+
+  test('the selected ones are purged, and no other', () =>
+    rig.on('/dead-letters/mail.send', async (page) => {
+      await page.getByRole('button', { name: 'HTTP_4XX' }).click();
+      await page.getByText('40 shown').waitFor();
+      const boxes = page.getByRole('checkbox');
+      const names: string[] = [];
+      for (const index of [0, 2]) {
+        const box = boxes.nth(index);
+        await box.check();
+        names.push((await box.getAttribute('aria-label'))!.replace('Select ', ''));
+      }
+      await page.getByRole('button', { name: 'Purge 2 selected…' }).click();
+      await page.getByText('2 tasks (the selected tasks) will be deleted').waitFor();
+      await page.getByRole('button', { name: 'Purge 2', exact: true }).click();
+      await page.getByText('2 tasks purged.').waitFor();
+      await page.getByText('38 shown').waitFor();
+      for (const id of names) {
+        const gone = rig.stores.queue('GET', `/v1/tasks/${id}`);
+        await expect(gone).rejects.toThrow('TASK_NOT_FOUND');
+      }
+      expect((await rig.stores.stats('mail.send')).dlq_depth).toBe(50);
+    }));
+
+  test('a group is redriven once its handler is well, and runs', async () => {
+    const { stores } = rig;
+    stores.healed.add('break.receipt');
+    const { tasks } = await stores.queue('GET', '/v1/queues/mail.send/dlq?error_type=HTTP_5XX');
+    expect(tasks).toHaveLength(12);
+    await rig.on('/dead-letters/mail.send', async (page) => {
+      await page.getByRole('button', { name: 'HTTP_5XX' }).click();
+      await page.getByRole('button', { name: 'Redrive what matches…' }).click();
+      await page.getByText(/12 tasks \(dead tasks of error HTTP_5XX/).waitFor();
+      await page.getByLabel('Starts a second').fill('0');
+      await page.getByRole('button', { name: 'Redrive 12', exact: true }).click();
+      await page.getByText('12 tasks redriven.').waitFor();
+      await page.getByRole('button', { name: 'HTTP_5XX' }).waitFor({ state: 'detached' });
+    });
+    await dead('mail.send', 38);
+    await eventually(async () => {
+      const task = await stores.queue('GET', `/v1/tasks/${tasks[0].id}`);
+      expect(task).toMatchObject({ status: 'SUCCEEDED', redrive_count: 1 });
+    });
+  });
+
+  test('one task is redriven from its own sheet', () =>
+    rig.on('/dead-letters/mail.send', async (page) => {
+      rig.stores.healed.add('refuse.welcome');
+      await page.getByRole('button', { name: 'refuse.welcome' }).first().click();
+      const dialog = page.getByRole('dialog', { name: 'Dead task' });
+      await dialog.getByText('"letter":').waitFor();
+      await dialog.getByRole('button', { name: 'Redrive' }).click();
+      await page.getByRole('button', { name: 'Redrive 1', exact: true }).click();
+      await page.getByText('1 task redriven.').waitFor();
+      rig.stores.healed.delete('refuse.welcome');
+      await dead('mail.send', 37);
+    }));
+
+  test('ten thousand stay a few dozen rows, however far one scrolls', () =>
+    rig.on('/dead-letters/mail.mass', async (page) => {
+      await page.getByText('200 shown').waitFor();
+      const scroller = page.locator('.dead-list .vtable-scroll');
+      const rows = scroller.getByRole('row');
+      await expect
+        .poll(
+          async () => {
+            await scrollToEnd(page, '.dead-list .vtable-scroll');
+            return page.getByText('10,000 shown').count();
+          },
+          { timeout: 120_000, interval: 50 },
+        )
+        .toBe(1);
+      expect(await rows.count()).toBeLessThan(60);
+      await scrollToEnd(page, '.dead-list .vtable-scroll');
+      const last = scroller.locator('[aria-rowindex="10001"]');
+      await last.waitFor();
+      // From one end to the other in steps, each drawn before the next.
+      const longestMs = await page.evaluate<number>(`(async () => {
+        const element = document.querySelector('.dead-list .vtable-scroll');
+        let longest = 0;
+        for (let step = 0; step <= 60; step++) {
+          const from = performance.now();
+          element.scrollTo(0, (element.scrollHeight * step) / 60);
+          await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+          longest = Math.max(longest, performance.now() - from);
+        }
+        return longest;
+      })()`);
+      // Smooth is a fiftieth of this; a busy machine alone takes some of it.
+      expect(longestMs).toBeLessThan(1_000);
+    }));
+
+  test.each(looks)('they can be used at $width px in the $theme', async (look) => {
+    await rig.on(
+      '/dead-letters/mail.send',
+      async (page, watched) => {
+        await page.getByText('37 shown').waitFor();
+        await watched.expectAccessible();
+        await watched.screenshot('dead-letters');
+        await page.getByRole('button', { name: 'refuse.welcome' }).first().click();
+        await page.getByText('no such mailbox').waitFor();
+        await watched.expectAccessible();
+        await watched.screenshot('dead-task');
+      },
+      look,
+    );
+  });
+});

@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startDaemon, type TestDaemon } from '../../daemon/test/support/daemon.js';
+import { looks, missingBrowser, type TestBrowser, widths } from './browser.js';
+import { eventually, Fleet } from './support/fleet.js';
+
+const token = 'full-token-of-the-shell-test';
+const readOnlyToken = 'reading-token-of-the-shell-test';
+
+let fleet: Fleet;
+let guarded: TestDaemon;
+
+beforeAll(async () => {
+  fleet = await Fleet.start();
+  guarded = await startDaemon({ flags: { token, 'read-only-token': readOnlyToken } });
+}, 240_000);
+afterAll(async () => {
+  await fleet?.stop();
+  await guarded?.dispose();
+});
+beforeEach(({ skip }) => skip(fleet.browser === undefined, missingBrowser));
+
+const open = (options: Parameters<TestBrowser['open']>[1] = {}) =>
+  fleet.browser!.open(`${guarded.url}/#/settings`, {
+    allowedErrors: /status of 40[13]/,
+    ...options,
+  });
+
+describe('a daemon with a token', () => {
+  test('is asked for nothing until the token is given, and never has it in its address', async () => {
+    const watched = await open();
+    const { page } = watched;
+    const urls: string[] = [];
+    page.on('request', (request) => urls.push(request.url()));
+    await page.getByRole('heading', { name: 'This daemon asks for a token' }).waitFor();
+    await watched.expectAccessible();
+    await page.getByLabel('Token', { exact: true }).fill('a-wrong-token-of-some-length');
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByText('The daemon does not know that token.').waitFor();
+    await page.getByLabel('Token', { exact: true }).fill(token);
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('table').getByText('tokens.warn').first().waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    expect([page.url(), ...urls].join('\n')).not.toContain(token);
+    // Another page of this tab still has it; another tab does not.
+    await page.reload();
+    await page.getByRole('table').getByText('tokens.warn').first().waitFor();
+    const other = await open();
+    await other.page.getByRole('heading', { name: 'This daemon asks for a token' }).waitFor();
+    await other.close();
+    await page.getByRole('button', { name: 'Forget the token' }).click();
+    await page.getByText('No token is kept here.').waitFor();
+    expect(
+      await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])'),
+    ).not.toContain(token);
+    await watched.close();
+  });
+
+  test('keeps the token on this computer only when that is asked for', async () => {
+    const watched = await open();
+    await watched.page.getByLabel('Token', { exact: true }).fill(token);
+    await watched.page.getByLabel(/Keep it on this computer/).check();
+    await watched.page.getByRole('button', { name: 'Go on' }).click();
+    await watched.page.getByRole('table').getByText('tokens.warn').first().waitFor();
+    const other = await open();
+    await other.page.getByRole('table').getByText('tokens.warn').first().waitFor();
+    await other.page.getByRole('button', { name: 'Forget the token' }).click();
+    await other.close();
+    await watched.close();
+  });
+
+  test('tells whoever may only look why a change is refused', async () => {
+    const watched = await open();
+    const { page } = watched;
+    await page.getByLabel('Token', { exact: true }).fill(readOnlyToken);
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('link', { name: 'Backends & usage' }).click();
+    await page.getByRole('button', { name: 'Rescan' }).click();
+    await page.getByText(/A read-only token can look but not change anything/).waitFor();
+    await watched.close();
+  });
+});
+
+describe('the shell', () => {
+  test('goes to every page by its key, and lists the keys', async () => {
+    await fleet.on('/', async (page, watched) => {
+      await page.getByText('No agents yet.').waitFor();
+      for (const [key, title] of [
+        ['p', 'Pipelines'],
+        ['b', 'Branches'],
+        ['i', 'Inbox'],
+        ['u', 'Backends & usage'],
+        ['s', 'Spend & savings'],
+        ['m', 'Metrics'],
+        [',', 'Settings'],
+        ['f', 'Fleet'],
+      ] as const) {
+        await page.keyboard.press('g');
+        await page.keyboard.press(key);
+        await page.getByRole('heading', { name: title, level: 1 }).waitFor();
+        expect(await page.title()).toBe(`${title} – Millrace`);
+      }
+      await page.keyboard.press('?');
+      const sheet = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+      await sheet.getByText('Go to Spend & savings').waitFor();
+      await watched.expectAccessible();
+      await sheet.getByLabel('Use keyboard shortcuts').uncheck();
+      await page.keyboard.press('Escape');
+      await sheet.waitFor({ state: 'detached' });
+      await page.keyboard.press('g');
+      await page.keyboard.press('p');
+      await page.keyboard.press('?');
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Fleet');
+      await page.getByRole('button', { name: /^Shortcuts/ }).click();
+      await sheet.getByLabel('Use keyboard shortcuts').check();
+    });
+  });
+
+  test('is reached by the keyboard from the first Tab on', async () => {
+    await fleet.on('/', async (page) => {
+      await page.getByText('No agents yet.').waitFor();
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await eventually(async () =>
+        expect(await page.evaluate('document.activeElement.id')).toBe('content'),
+      );
+      expect(page.url()).toBe(`${fleet.daemon.url}/#/`);
+    });
+  });
+
+  test('follows the theme of the system, unless told otherwise', async () => {
+    const ground = 'getComputedStyle(document.body).backgroundColor';
+    await fleet.on(
+      '/',
+      async (page) => {
+        await page.getByText('No agents yet.').waitFor();
+        const dark = await page.evaluate(ground);
+        await page.getByLabel('Theme').selectOption('light');
+        await eventually(async () => expect(await page.evaluate(ground)).not.toBe(dark));
+        await page.reload();
+        await page.getByText('No agents yet.').waitFor();
+        expect(await page.evaluate(ground)).not.toBe(dark);
+        await page.getByLabel('Theme').selectOption('auto');
+        await eventually(async () => expect(await page.evaluate(ground)).toBe(dark));
+      },
+      { theme: 'dark' },
+    );
+  });
+
+  test('has a menu on a phone', async () => {
+    await fleet.on(
+      '/',
+      async (page, watched) => {
+        const link = page.getByRole('link', { name: 'Settings' });
+        await page.getByText('No agents yet.').waitFor();
+        expect(await link.isVisible()).toBe(false);
+        await page.getByRole('button', { name: 'Menu' }).click();
+        await watched.expectAccessible();
+        await link.click();
+        await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
+        expect(await link.isVisible()).toBe(false);
+      },
+      { width: widths.phone },
+    );
+  });
+
+  test('every page says what to do when there is nothing to show', async () => {
+    for (const [path, text] of [
+      ['/', 'No agents yet.'],
+      ['/pipelines', 'No pipelines yet.'],
+      ['/branches', 'No agent works on a branch.'],
+      ['/inbox', 'Nothing unread.'],
+      ['/backends', 'No backend has the tier subscription.'],
+      ['/spend', 'Nothing spent yet.'],
+      ['/nowhere', 'There is no such page.'],
+    ] as const) {
+      await fleet.on(path, async (page, watched) => {
+        await page.getByText(text).waitFor();
+        await watched.expectAccessible();
+      });
+    }
+  });
+
+  test('a daemon that goes away is told, and found again when it is back', async () => {
+    const first = await startDaemon();
+    const { home } = first;
+    const { port } = new URL(first.url);
+    const watched = await fleet.browser!.open(`${first.url}/#/inbox`, {
+      allowedErrors: /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET/,
+    });
+    const { page } = watched;
+    await page.getByText('Live', { exact: true }).waitFor();
+    await first.stop();
+    await page.getByText('Not live', { exact: true }).waitFor();
+    await page.getByText('The daemon does not answer.').waitFor();
+    const second = await startDaemon({ home, flags: { listen: `127.0.0.1:${port}` } });
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByText('The daemon does not answer.').waitFor({ state: 'detached' });
+    await watched.close();
+    await second.dispose();
+  });
+});
+
+test('settings show every value and where it came from, and can be searched', async () => {
+  await fleet.on('/settings', async (page) => {
+    const row = page.getByRole('row').filter({ hasText: 'data_dir' });
+    await row.getByText('flag').waitFor();
+    await page.getByLabel('Search settings').fill('tokens.');
+    await page.getByRole('rowheader', { name: 'tokens.critical' }).waitFor();
+    expect(await page.getByRole('rowheader', { name: 'listen' }).count()).toBe(0);
+  });
+});
+
+test.each(looks)('settings look right at $width in $theme', async (look) => {
+  await fleet.on(
+    '/settings',
+    async (page, watched) => {
+      await page.getByRole('rowheader').first().waitFor();
+      await watched.expectAccessible();
+      await watched.screenshot('settings');
+    },
+    look,
+  );
+});

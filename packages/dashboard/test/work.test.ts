@@ -1,0 +1,180 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { spawn } from '../../daemon/test/support/sessions.js';
+import { looks, missingBrowser } from './browser.js';
+import { eventually, Fleet } from './support/fleet.js';
+
+type Pipeline = DaemonSchema<'Pipeline'>;
+
+let fleet: Fleet;
+
+const definition = {
+  name: 'Release 2.4',
+  start: false,
+  jobs: [
+    { id: 'plan', prompt: 'say The plan stands.' },
+    { id: 'backend', prompt: 'say Built.', depends_on: ['plan'] },
+    { id: 'frontend', prompt: 'say Drawn.', depends_on: ['plan'] },
+    { id: 'ship', prompt: 'sleep 900', depends_on: ['backend', 'frontend'] },
+    { id: 'tell', prompt: 'say Failed.', depends_on: ['ship'], run_if: 'failure' },
+  ],
+};
+
+beforeAll(async () => {
+  fleet = await Fleet.start({ flags: { 'notify-enabled': 'off' } });
+  const { api } = fleet.daemon;
+  await api.ok('PUT', '/api/v1/backends/default', { id: 'claude' });
+  for (const [name, branch] of [
+    ['retry the upload', 'retry-upload'],
+    ['write the guide', 'guide'],
+  ]) {
+    const { id } = await spawn(api, {
+      prompt: 'write notes.txt, then commit',
+      name,
+      backend: 'claude',
+      driver: 'headless',
+      repo: fleet.repo,
+      branch,
+    });
+    await fleet.until(id, 'done');
+  }
+  const failing = { prompt: 'crash 3', name: 'port the parser', backend: 'claude' };
+  const { id } = await spawn(api, { ...failing, driver: 'headless', cwd: fleet.workdir });
+  await fleet.until(id, 'errored');
+  await api.ok('GET', '/api/v1/collab/branches?refresh=true');
+}, 240_000);
+afterAll(() => fleet?.stop());
+beforeEach(({ skip }) => skip(fleet.browser === undefined, missingBrowser));
+
+const pipelines = async (): Promise<Pipeline[]> =>
+  (await fleet.daemon.api.ok('GET', '/api/v1/pipelines')).pipelines;
+
+describe('pipelines', () => {
+  test('one that cannot run is refused with the reason, one that can is drawn', async () => {
+    await fleet.on(
+      '/pipelines',
+      async (page) => {
+        await page.getByText('No pipelines yet.').waitFor();
+        await page.getByRole('button', { name: 'New pipeline' }).click();
+        const text = page.getByLabel('Definition');
+        await text.fill('name: x\njobs:\n  - {id: a, prompt: p, depends_on: [b]}\n');
+        await page.getByRole('button', { name: 'Create pipeline' }).click();
+        await page.getByRole('dialog').getByRole('alert').waitFor();
+        await text.fill(JSON.stringify({ ...definition, repo: fleet.repo }));
+        await page.getByRole('button', { name: 'Create pipeline' }).click();
+        await page.getByRole('heading', { name: 'Release 2.4' }).waitFor();
+        const graph = page.getByRole('group', { name: 'Jobs and what they wait for' });
+        expect(await graph.getByRole('button').count()).toBe(5);
+        expect(await graph.locator('path').count()).toBe(5);
+        const place = async (name: string) =>
+          (await graph.getByRole('button', { name: new RegExp(`^${name}`) }).boundingBox())!;
+        expect((await place('backend')).x).toBeGreaterThan((await place('plan')).x);
+        expect((await place('frontend')).x).toBe((await place('backend')).x);
+        expect((await place('ship')).x).toBeGreaterThan((await place('frontend')).x);
+      },
+      { allowedErrors: /status of 400/ },
+    );
+    expect(await pipelines()).toMatchObject([{ name: 'Release 2.4', status: 'pending' }]);
+  });
+
+  test('it is started, followed as its jobs end, and canceled', async () => {
+    const [{ id }] = (await pipelines()) as [Pipeline];
+    await fleet.on(`/pipelines/${id}`, async (page) => {
+      await page.getByRole('button', { name: 'Start', exact: true }).click();
+      await page.getByText('Release 2.4 goes on.').waitFor();
+      await page.getByRole('button', { name: /^ship\W*running/ }).waitFor();
+      await page.getByRole('button', { name: /^plan\W*done/ }).click();
+      const job = page.getByRole('region', { name: 'Job plan' });
+      await job.getByText('The plan stands.').last().waitFor();
+      await job.getByRole('link', { name: 'Open its agent' }).click();
+      await page.getByRole('link', { name: 'job plan' }).click();
+      await page.getByRole('button', { name: 'Cancel pipeline' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel pipeline' }).click();
+      await page.getByText('Release 2.4 is canceled.').waitFor();
+      expect(await pipelines()).toMatchObject([{ id, status: 'canceled' }]);
+      await page.getByRole('button', { name: /^ship/ }).waitFor();
+    });
+  });
+});
+
+describe('branches', () => {
+  test('each agent is shown with what CI says and where its branch stands', async () => {
+    await fleet.on('/branches', async (page) => {
+      const row = page.getByRole('row').filter({ hasText: 'retry the upload' });
+      await row.getByText('retry-upload').waitFor();
+      await row.getByText('failure').waitFor();
+      expect(await row.getByRole('cell').nth(2).textContent()).toBe('1');
+      await page.getByRole('button', { name: 'Look again' }).click();
+      await page.getByText('Looked again.').waitFor();
+      await row.getByRole('link', { name: 'retry the upload' }).click();
+      await page.getByRole('heading', { name: 'retry the upload', level: 1 }).waitFor();
+    });
+  });
+});
+
+const unread = async (): Promise<DaemonSchema<'InboxNote'>[]> =>
+  (await fleet.daemon.api.ok('GET', '/api/v1/inbox?unread=true')).notes;
+
+describe('the inbox', () => {
+  const open = async (name: 'first' | 'rest') => {
+    await eventually(async () => expect((await unread()).length).toBeGreaterThan(1));
+    const before = await unread();
+    await fleet.on('/inbox', async (page) => {
+      const notes = page.getByRole('listitem').filter({ has: page.locator('.note-title') });
+      await notes.first().waitFor();
+      if (name === 'first') {
+        const title = (await notes.first().locator('.note-title').textContent())!;
+        await notes.first().getByRole('button', { name: 'Mark read' }).click();
+        await eventually(async () => expect(await unread()).toHaveLength(before.length - 1));
+        expect(before.map((note) => note.title)).toContain(title);
+      } else {
+        await page.getByRole('button', { name: 'Mark all read' }).click();
+        await page.getByText('Nothing unread.').waitFor();
+        expect(await unread()).toEqual([]);
+        await page.getByRole('button', { name: 'All', exact: true }).click();
+        await notes.first().waitFor();
+      }
+    });
+  };
+
+  test('shows the failed agent, and takes one note off the pile', async () => {
+    await eventually(async () =>
+      expect((await unread()).map(({ kind }) => kind)).toContain('errored'),
+    );
+    await fleet.on('/inbox', async (page) => {
+      await page.getByText('port the parser').first().waitFor();
+    });
+    await open('first');
+  });
+
+  test('looks right in every look', async () => {
+    for (const look of looks) {
+      for (const [path, name] of [
+        ['/inbox', 'inbox'],
+        ['/branches', 'branches'],
+        ['/pipelines', 'pipelines'],
+      ] as const) {
+        await fleet.on(
+          path,
+          async (page, watched) => {
+            await page.locator('.note, .branches, .dag').first().waitFor();
+            await watched.expectAccessible();
+            await watched.screenshot(name);
+          },
+          look,
+        );
+      }
+    }
+  });
+
+  test('all that is left is marked as read at once', async () => {
+    await spawnFailing();
+    await open('rest');
+  });
+});
+
+async function spawnFailing(): Promise<void> {
+  const body = { prompt: 'crash 3', name: 'one more', backend: 'claude', driver: 'headless' };
+  const { id } = await spawn(fleet.daemon.api, { ...body, cwd: fleet.workdir });
+  await fleet.until(id, 'errored');
+}
