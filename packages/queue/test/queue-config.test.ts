@@ -207,6 +207,7 @@ test('the list has the granted queues by name, with their state', async () => {
     paused: false,
     oldest_pending_age_ms: 0,
     callback_url: 'https://a.example.org/hooks',
+    breaker: 'closed',
   });
 });
 

@@ -2,6 +2,7 @@ import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
+import type { BreakerPhase } from '../core/breaker.js';
 import type { Queue } from '../core/queue.js';
 import type { Task } from '../core/task.js';
 import type { TaskStore } from '../storage/task-store.js';
@@ -113,6 +114,11 @@ export class Delivery {
 
   workArrived(name: string): void {
     this.#dispatcher.wake(this.#dispatcher.lane(name));
+  }
+
+  /** How the circuit breaker of a queue stands on this server. */
+  breakerOf(name: string): BreakerPhase {
+    return this.#dispatcher.lanes.get(name)?.breaker?.phase ?? 'closed';
   }
 
   /** Why a PENDING task is not running. */

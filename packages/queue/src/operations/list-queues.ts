@@ -6,7 +6,7 @@ import type { Principal } from './principal.js';
 
 /** The queues on which the caller is admin, by name. */
 export async function listQueues(
-  { store, clock }: QueueContext,
+  { store, clock, delivery }: QueueContext,
   caller: Principal,
 ): Promise<QueueSchema<'QueueList'>> {
   const queues = await store.listQueues();
@@ -22,6 +22,7 @@ export async function listQueues(
         paused,
         ...toStats(await store.counts(name), now),
         callback_url: config.callback.url,
+        breaker: delivery.breakerOf(name),
         version,
         updated_at: timeText(updatedAt),
       },

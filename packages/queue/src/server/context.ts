@@ -29,5 +29,5 @@ export interface QueueContext {
 /** What operations ask of the delivery. */
 export type DeliveryDesk = Pick<
   Delivery,
-  'queueChanged' | 'waitingFor' | 'complete' | 'fail' | 'extend' | 'probe'
+  'breakerOf' | 'queueChanged' | 'waitingFor' | 'complete' | 'fail' | 'extend' | 'probe'
 >;

@@ -44,6 +44,7 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
     start: () => Promise.resolve(),
     stop: () => Promise.resolve(),
     queueChanged: () => undefined,
+    breakerOf: () => 'closed',
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
     complete: (id, token) => settle(id, token, { kind: 'succeeded' }),
     fail: (id, token, { retry = true }) =>
