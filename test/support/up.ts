@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startCtl, type Ended, type Started } from '../../packages/ctl/test/run-ctl.js';
+import { processes } from './processes.js';
+
+export { processes } from './processes.js';
+
+export const anyPorts = ['listen', 'queue-listen', 'metrics-listen', 'db-grpc', 'db-http'].flatMap(
+  (name) => [`--${name}`, '127.0.0.1:0'],
+);
+
+interface UpEvent {
+  event: string;
+  component?: string;
+  listener?: string;
+  url?: string;
+}
+
+/** A `ctl up` under `--json`, and what it has told so far. */
+export class Up {
+  readonly events: UpEvent[] = [];
+  readonly #started: Started;
+
+  constructor(
+    private readonly data: string,
+    flags: readonly string[],
+    isTold: boolean,
+    more: Record<string, string> = {},
+  ) {
+    // At `info` the parts tell of their drain.
+    const env = { HOME: data, MILLRACE_LOG: isTold ? 'info' : 'warn', ...more };
+    this.#started = startCtl(['up', '--json', '--data', data, ...flags], env);
+    let rest = '';
+    this.#started.child.stdout.on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      this.events.push(...lines.map((line) => JSON.parse(line) as UpEvent));
+    });
+  }
+
+  get pid(): number {
+    return this.#started.child.pid!;
+  }
+
+  get ended(): Promise<Ended> {
+    return this.#started.ended;
+  }
+
+  async ready(): Promise<this> {
+    await this.#started.says('"ready"');
+    return this;
+  }
+
+  says(text: string): Promise<void> {
+    return this.#started.says(text);
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#started.child.kill(signal);
+  }
+
+  async stop(): Promise<Ended> {
+    this.kill('SIGTERM');
+    return this.ended;
+  }
+
+  url(component: string, listener = 'http'): string {
+    const told = this.events.findLast(
+      (event) => event.component === component && event.listener === listener,
+    );
+    if (told?.url === undefined) throw new Error(`${component} ${listener} is not announced`);
+    return told.url;
+  }
+
+  /** The processes of the parts, by their names. */
+  parts(): Map<string, number> {
+    return new Map(
+      processes().flatMap(({ pid, parent, line }): [string, number][] => {
+        const name = / (db|queue|daemon) serve /.exec(line)?.[1];
+        return parent === this.pid && name !== undefined ? [[name, pid]] : [];
+      }),
+    );
+  }
+
+  queue(path: string, method = 'GET', body?: object): Promise<Response> {
+    const token = readFileSync(join(this.data, 'queue.token'), 'utf8').trim();
+    return fetch(`${this.url('queue')}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  }
+
+  async agentsConfig(): Promise<any> {
+    return (await this.queue('/v1/admin/queues/agents/config')).json();
+  }
+}
+
+export function areAlive(pids: Iterable<number>): number[] {
+  const living = new Set(processes().map(({ pid }) => pid));
+  return [...pids].filter((pid) => living.has(pid));
+}
+
+export const patient = { timeout: 90_000, interval: 100 };
