@@ -26,15 +26,20 @@ const homes: string[] = [];
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
   for (const home of homes.splice(0)) {
-    expect(await processesOf(home)).toEqual([]);
+    const left = await processesOf(home);
+    // A test that failed must not leave agents behind, whatever it is to be blamed for.
+    for (const { pid } of left) process.kill(pid, 'SIGKILL');
     rmSync(home, { recursive: true, force: true });
+    expect(left.map(({ line }) => line)).toEqual([]);
   }
 });
 
 /** What still runs out of this directory. */
-async function processesOf(home: string): Promise<string[]> {
+async function processesOf(home: string): Promise<{ pid: number; line: string }[]> {
   const rows = await listProcesses();
-  return rows.map(({ args }) => args.join(' ')).filter((line) => line.includes(home));
+  return rows
+    .map(({ pid, args }) => ({ pid, line: args.join(' ') }))
+    .filter(({ line }) => line.includes(home));
 }
 
 async function newHome(): Promise<string> {
@@ -81,7 +86,7 @@ async function kill({ child, ended }: Running): Promise<void> {
 }
 
 async function goneFrom(home: string, text: string): Promise<void> {
-  const left = async () => (await processesOf(home)).filter((line) => line.includes(text));
+  const left = async () => (await processesOf(home)).filter(({ line }) => line.includes(text));
   await expect.poll(left, { timeout: 60_000 }).toEqual([]);
 }
 

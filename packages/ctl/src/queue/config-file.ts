@@ -13,12 +13,21 @@ export interface ConfigFile {
 }
 
 /** Reads a config as YAML, which JSON is too. */
-export async function readConfigFile(file: string, terminal: Terminal): Promise<ConfigFile> {
+export async function readConfigFile(
+  file: string,
+  terminal: Terminal,
+  needs?: string,
+): Promise<ConfigFile> {
   const name = file === '-' ? 'stdin' : file;
-  return parseConfigText(await textOf(bytesOf(file, terminal)), name);
+  return parseConfigText(await textOf(bytesOf(file, terminal)), name, needs);
 }
 
-export function parseConfigText(text: string, name: string): ConfigFile {
+/** `needs` is what must be in it at least, as messages say it. */
+export function parseConfigText(
+  text: string,
+  name: string,
+  needs = 'callback: {url: https://...}',
+): ConfigFile {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const [fault] = document.errors;
@@ -29,7 +38,7 @@ export function parseConfigText(text: string, name: string): ConfigFile {
   const config: unknown = plainOf(document, name);
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     const what = config === null ? 'is empty' : 'is no map of settings';
-    throw new UsageError(`${name} ${what}: it needs at least callback: {url: https://...}.`);
+    throw new UsageError(`${name} ${what}: it needs at least ${needs}.`);
   }
   return {
     name,

@@ -27,6 +27,18 @@ test('a flag comes before a variable, and that before where servers usually are'
   });
 });
 
+test('the address that a running `ctl up` left is used, and that of a dead one is not', () => {
+  const left = join(home, '.local', 'share', 'millrace', 'queue.url');
+  writeFileSync(left, `http://127.0.0.1:4711\n${process.pid}\n`);
+  expect(locateQueue({}, env).url).toBe('http://127.0.0.1:4711');
+  expect(locateQueue({ url: 'http://a' }, env).url).toBe('http://a');
+  for (const pid of [2 ** 30, 'x', '']) {
+    writeFileSync(left, `http://127.0.0.1:4711\n${pid}\n`);
+    expect(locateQueue({}, env).url).toBe('http://127.0.0.1:8081');
+  }
+  rmSync(left);
+});
+
 test("the owner's token is found for a server of this machine, and sent to no other", () => {
   expect(locateQueue({}, env).token).toBe('mr_owner');
   expect(locateQueue({ url: 'http://localhost:1' }, env).token).toBe('mr_owner');

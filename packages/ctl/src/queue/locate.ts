@@ -23,14 +23,15 @@ export const usualUrl = 'http://127.0.0.1:8081';
 export const usualMetricsUrl = 'http://127.0.0.1:9464';
 
 /**
- * Where the server is: `--url`, else MILLRACE_QUEUE_URL, else where it usually listens. The token
+ * Where the server is: `--url`, else MILLRACE_QUEUE_URL, else where that of a running `ctl up`
+ * listens, else where one usually does. The token
  * is that of `--token-file`, else MILLRACE_QUEUE_TOKEN, else the one that `ctl up` made for the
  * owner of this machine's queue, which is not sent to another machine.
  */
 export function locateQueue(flags: QueueFlags, env: Environment): QueuePlace {
   const url =
     flags.url === undefined
-      ? checkedUrl(env['MILLRACE_QUEUE_URL'] || usualUrl, '$MILLRACE_QUEUE_URL')
+      ? checkedUrl(env['MILLRACE_QUEUE_URL'] || runningUrl(env) || usualUrl, '$MILLRACE_QUEUE_URL')
       : checkedUrl(flags.url, '--url');
   if (flags.tokenFile !== undefined) return { url, token: tokenIn(flags.tokenFile) };
   const given = env['MILLRACE_QUEUE_TOKEN'];
@@ -55,10 +56,31 @@ function tokenIn(file: string): string {
   }
 }
 
+/** `ctl up` leaves it in the data directory, with the process that would take it away again. */
+function runningUrl(env: Environment): string | undefined {
+  const [url, pid] = (fileInData('queue.url', env) ?? '').split('\n');
+  return url && isAlive(Number(pid)) ? url : undefined;
+}
+
+function isAlive(pid: number): boolean {
+  // Anything but a number from 1 on stands for a group of processes, such as our own.
+  if (!Number.isInteger(pid) || pid < 1) return false;
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Somebody else's process is alive too.
+    return systemCode(error) === 'EPERM';
+  }
+}
+
 /** `ctl up` leaves it in the data directory. */
 function ownersToken(env: Environment): string | undefined {
+  return fileInData('queue.token', env)?.trim();
+}
+
+function fileInData(name: string, env: Environment): string | undefined {
   try {
-    return readFileSync(join(dataDirectory(undefined, env), 'queue.token'), 'utf8').trim();
+    return readFileSync(join(dataDirectory(undefined, env), name), 'utf8');
   } catch (error) {
     // Whoever may not read it is not its owner.
     if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(systemCode(error))) return undefined;

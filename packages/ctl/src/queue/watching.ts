@@ -2,8 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { durationOf, wholeNumber } from '../db/arguments.js';
 import type { Tools } from '../registry.js';
-import { widthOf } from '../render/text.js';
-import type { Outlet } from '../terminal.js';
+import { Frame } from '../render/frame.js';
 import type { QueueApi } from './api.js';
 import { callbackCounter, type CallbackCounter } from './callback-counter.js';
 import { rest } from './waiting.js';
@@ -156,32 +155,4 @@ function lineOf(watched: readonly Watched[]) {
       backlog_growth_per_second: queue.callbacks === undefined ? (queue.rate ?? null) : null,
     })),
   };
-}
-
-const usualRows = 24;
-
-/** Draws over what it drew before. */
-class Frame {
-  #lines = 0;
-
-  constructor(private readonly out: Outlet) {}
-
-  /** How many rows of a table there is room for, beside its heading. */
-  get rows(): number {
-    if (!this.out.isScreen) return Infinity;
-    const { rows = usualRows } = this.out.stream as { rows?: number };
-    return Math.max(1, rows - 3);
-  }
-
-  draw(text: string): void {
-    const { out } = this;
-    const back = out.isScreen && this.#lines > 0 ? `\u001B[${this.#lines}A\u001B[J` : '';
-    out.write(`${back}${text}`);
-    // A line that is too long for the screen takes more of its rows.
-    const rowsOf = (line: string) => Math.max(1, Math.ceil(widthOf(line) / out.columns));
-    this.#lines = text
-      .split('\n')
-      .slice(0, -1)
-      .reduce((sum, line) => sum + rowsOf(line), 0);
-  }
 }

@@ -1,0 +1,135 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Daemon } from './daemon/server.mjs';
+import { wrk } from './db-server/load-tools.mjs';
+import { hasCommand } from './shared/processes.mjs';
+import { atLeast, below, markdown, Results } from './shared/results.mjs';
+
+export const summary = 'the daemon: start, idle memory, reads per second, what ctl costs';
+
+const ours = 'millrace';
+const measures = {
+  node: 'node -e 0, ms',
+  cold: 'first start to /healthz over node, ms',
+  coldCpu: 'CPU of the first start, ms',
+  warm: 'next start to /healthz over node, ms',
+  list: 'ctl backend list over node, ms',
+  memory: 'memory when idle, MB',
+  wakeUps: 'wake-ups a second when idle',
+  cpu: 'CPU a second when idle, ms',
+  reads: 'GET /api/v1/backends by 64 clients, calls/s',
+  callCpu: 'CPU of the daemon for one of them, ms',
+  loadedMemory: 'memory after that, MB',
+};
+
+/** In rounds, each on an empty home, so that a busy moment of the machine falls on one alone. */
+export async function run({ args, root, machine, report, note }) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '4' },
+      idle: { type: 'string', default: '10' },
+    },
+  });
+  const hasWrk = hasCommand('wrk');
+  if (!hasWrk) note('Without reads per second: wrk is missing (apt-get install wrk)');
+  const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
+  const results = new Results();
+  const options = { seconds: Number(values.seconds), idleSeconds: Number(values.idle), hasWrk };
+  try {
+    for (let round = 1; round <= Number(values.rounds); round++) {
+      await measure(root, join(home, String(round)), options, results);
+      note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
+    }
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+  const rows = results.table([ours]);
+  report('The median of the rounds', rows);
+  const verdicts = judge(results);
+  report('Targets', verdicts);
+  if (!hasWrk || Number(values.rounds) < 5) return;
+  mkdirSync(join(root, 'bench', 'results'), { recursive: true });
+  const file = join(root, 'bench', 'results', 'daemon.md');
+  writeFileSync(file, describe({ args, machine, rows, verdicts }));
+  note('Written to bench/results/daemon.md');
+}
+
+async function measure(root, home, { seconds, idleSeconds, hasWrk }, results) {
+  const add = (name, value) => value !== undefined && results.add(measures[name], ours, value);
+  const bare = median([0, 1, 2, 3, 4].map(() => timeOf(['-e', '0'], process.env)));
+  add('node', bare);
+  const first = await Daemon.start(root, home);
+  add('cold', first.readyMs - bare);
+  add('coldCpu', first.cpuMs);
+  await first.stop();
+  const daemon = await Daemon.start(root, home);
+  try {
+    add('warm', daemon.readyMs - bare);
+    const { wakeUps, cpuMs } = await daemon.idle(idleSeconds);
+    add('memory', daemon.residentMb);
+    add('wakeUps', wakeUps);
+    add('cpu', cpuMs);
+    const list = [join(root, 'bin', 'ctl'), 'backend', 'list'];
+    const lists = [0, 1, 2, 3, 4].map(() => timeOf(list, daemon.environment));
+    add('list', median(lists) - bare);
+    if (!hasWrk) return;
+    const call = { path: '/api/v1/backends' };
+    const before = daemon.cpuMs;
+    const { perSecond } = await wrk(home, daemon.url, call, { clients: 64, seconds });
+    add('reads', perSecond);
+    if (before !== undefined) add('callCpu', (daemon.cpuMs - before) / (perSecond * seconds));
+    add('loadedMemory', daemon.residentMb);
+  } finally {
+    await daemon.stop();
+  }
+}
+
+function timeOf(args, env) {
+  const startedAt = performance.now();
+  const { status, stderr } = spawnSync(process.execPath, args, { env });
+  const tookMs = performance.now() - startedAt;
+  if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`);
+  return tookMs;
+}
+
+function median(values) {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+}
+
+function judge(results) {
+  const of = (name) => results.of(measures[name], ours);
+  return [
+    below('memory when idle, MB', 90, of('memory')),
+    below('first start to /healthz over node, ms', 400, of('cold')),
+    below('ctl backend list over node, ms', 150, of('list')),
+    atLeast('GET /api/v1/backends, calls/s', 8_000, of('reads')),
+  ];
+}
+
+function describe({ args, machine, rows, verdicts }) {
+  const lines = [
+    '# The daemon alone',
+    '',
+    'Written by the benchmark itself.',
+    '',
+    `- Command: \`${['npm run bench -- daemon', ...args].join(' ')}\``,
+    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
+    `- Machine: ${machine}`,
+    '',
+    'Each round starts `ctl daemon serve` with its defaults on an empty home, stops it, starts it',
+    'again, leaves it alone for a while and then reads the registry with wrk, which shares the',
+    'machine. A wake-up is a voluntary context switch of any of its threads.',
+    '',
+    markdown(rows),
+    '',
+    '## Targets',
+    '',
+    markdown(verdicts),
+  ];
+  return `${lines.join('\n')}\n`;
+}
