@@ -50,7 +50,7 @@ async function serve(): Promise<{
   child.stderr.on('data', (bytes: Buffer) => (err += bytes.toString()));
   const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
   await expect
-    .poll(() => (out.includes('\n') ? '' : `no line yet: ${err.slice(-500)}`), { timeout: 90_000 })
+    .poll(() => (out.includes('\n') ? '' : `no line yet: ${err.slice(-500)}`), { timeout: 150_000 })
     .toBe('');
   const end = async (signal: NodeJS.Signals) => {
     child.kill(signal);
@@ -76,29 +76,23 @@ test('however often the daemon is killed, no job is started twice and the pipeli
   const body = { name: 'crash', jobs };
   const created = await daemon.api.send({ method: 'POST', path: '/api/v1/pipelines', body });
   const path = `/api/v1/pipelines/${created.json.id}`;
+  const read = () => daemon.api.ok('GET', path) as Promise<Pipeline>;
+  let restarted = 0;
+  // A session may be lost with the daemon, which then says so: it is run again.
+  const goOn = async () => {
+    const { status } = await read();
+    if (status !== 'stalled') return status;
+    restarted++;
+    return (await daemon.api.ok('POST', `${path}:start`)).status as Pipeline['status'];
+  };
+  const patience = { timeout: 120_000, interval: 20 };
   for (const count of [1, 4]) {
-    await expect
-      .poll(() => marks().length, { timeout: 60_000, interval: 5 })
-      .toBeGreaterThanOrEqual(count);
+    const begun = async () => (await goOn(), new Set(marks()).size);
+    await expect.poll(begun, patience).toBeGreaterThanOrEqual(count);
     await daemon.end('SIGKILL');
     daemon = await serve();
   }
-  const read = () => daemon.api.ok('GET', path) as Promise<Pipeline>;
-  let restarted = 0;
-  await expect
-    .poll(
-      async () => {
-        const { status } = await read();
-        // A session may have been lost with the daemon, which then says so: it is run again.
-        if (status === 'stalled') {
-          restarted++;
-          await daemon.api.ok('POST', `${path}:start`);
-        }
-        return status;
-      },
-      { timeout: 120_000, interval: 50 },
-    )
-    .toBe('done');
+  await expect.poll(goOn, patience).toBe('done');
   const { jobs: ended } = await read();
   expect(ended.map(({ output }) => output)).toEqual(jobs.map(({ id }) => `${id} is done`));
   const { sessions } = (await daemon.api.ok('GET', '/api/v1/sessions')) as { sessions: Session[] };
@@ -108,4 +102,4 @@ test('however often the daemon is killed, no job is started twice and the pipeli
   expect(marks().length).toBeLessThanOrEqual(jobs.length + restarted);
   await removeSessions(daemon.api);
   await daemon.end('SIGTERM');
-}, 400_000);
+}, 600_000);

@@ -1,8 +1,6 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { start } from '../src/server/serve.js';
-import { asker } from './support/ask.js';
 import { startHandler } from './support/handler.js';
 import { caller, listening, newHome, run, soon } from './support/process.js';
 import { newDirectory } from './support/server.js';
@@ -127,23 +125,4 @@ test('settings come from the file, variables and flags, in this order of weight'
   await expect.poll(server.stderr, soon).toContain('"operation":"submitBatch"');
   server.child.kill('SIGTERM');
   await server.ended;
-});
-
-test('as a part of `ctl up` it makes a token for its owner on the first run', async () => {
-  const dataDir = newDirectory();
-  process.env['MILLRACE_QUEUE_LISTEN'] = '127.0.0.1:0';
-  process.env['MILLRACE_QUEUE_METRICS_LISTEN'] = '127.0.0.1:0';
-  process.env['MILLRACE_LOG'] = 'silent';
-  const first = await start({ dataDir });
-  const file = join(dataDir, 'queue.token');
-  const token = readFileSync(file, 'utf8').trim();
-  expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(readFileSync(join(dataDir, 'queue-tokens.yaml'), 'utf8')).not.toContain(token);
-  const list = { path: '/v1/admin/queues', token };
-  expect((await asker(first.listeners[0]!.url)(list)).status).toBe(200);
-  await first.stop();
-  await first.stop();
-  const second = await start({ dataDir });
-  expect((await asker(second.listeners[0]!.url)(list)).status).toBe(200);
-  await second.stop();
 });

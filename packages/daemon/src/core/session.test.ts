@@ -27,7 +27,7 @@ const fresh: Session = {
   repo: null,
   worktree: null,
   branch: null,
-  workdir: '/work',
+  workdir: '/src/mill',
   prompt: 'x',
   tags: [],
   parent_id: null,

@@ -30,7 +30,7 @@ async function serve(listener: RequestListener): Promise<string> {
 }
 
 function upstreamAt(url: string, clock: Clock): Upstream {
-  return upstreamsOf({ queue: { url }, db: { url } }, clock).queue;
+  return upstreamsOf({ queue: { url }, database: { url } }, clock).queue;
 }
 
 const ask = { method: 'GET', target: '/', headers: {}, body: undefined };

@@ -108,11 +108,11 @@ describe('a transcript is found', () => {
   };
 
   test('of claude by its id, wherever it lies', async () => {
-    expect(await claudeTranscript(places(), 's1', '/work/mill')).toBeUndefined();
-    const usual = put('.claude/projects/-work-mill/s1.jsonl');
+    expect(await claudeTranscript(places(), 's1', '/src/mill')).toBeUndefined();
+    const usual = put('.claude/projects/-src-mill/s1.jsonl');
     const other = put('.claude/projects/elsewhere/s2.jsonl');
-    expect(await claudeTranscript(places(), 's1', '/work/mill')).toBe(usual);
-    expect(await claudeTranscript(places(), 's2', '/work/mill')).toBe(other);
+    expect(await claudeTranscript(places(), 's1', '/src/mill')).toBe(usual);
+    expect(await claudeTranscript(places(), 's2', '/src/mill')).toBe(other);
   });
 
   test('of codex by its id, or as the first of its directory that nobody has', async () => {
@@ -125,9 +125,9 @@ describe('a transcript is found', () => {
         payload: { id, cwd, timestamp: `2026-01-15T09:0${minute}:00Z` },
       });
     write(first, '/elsewhere', 1);
-    const two = write(second, '/work', 2);
-    const three = write(third, '/work', 3);
-    const wish = { id: null, cwd: '/work', since, taken: new Set<string>() };
+    const two = write(second, '/src/mill', 2);
+    const three = write(third, '/src/mill', 3);
+    const wish = { id: null, cwd: '/src/mill', since, taken: new Set<string>() };
     expect(await codexTranscript(places(), wish)).toEqual({ path: two, id: second });
     const taken = new Set([second]);
     expect(await codexTranscript(places(), { ...wish, taken })).toEqual({ path: three, id: third });
