@@ -174,7 +174,10 @@ test('what was answered is there after kill -9', async () => {
       if (!isKilled) throw error;
     };
     const working = [...ids.map(tierWriter), defaultWriter()].map((work) => work.catch(gone));
-    await new Promise((resolve) => setTimeout(resolve, random.integer(200, 800)));
+    const wanted = ledger.answered + random.integer(15, 60);
+    await expect
+      .poll(() => ledger.answered, { timeout: 60_000, interval: 5 })
+      .toBeGreaterThan(wanted);
     isKilled = true;
     daemon.child.kill('SIGKILL');
     expect(await daemon.ended).toBe('SIGKILL');

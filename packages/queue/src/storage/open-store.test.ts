@@ -19,10 +19,15 @@ test('the embedded store lies in the data directory', async () => {
   expect(existsSync(join(dataDirectory, 'queue'))).toBe(true);
 });
 
-test.each(['postgres://queue@db.example/queue', 'postgresql://queue@db.example/queue'])(
-  '%s is refused until that store exists',
-  async (url) => {
-    await expect(openStore(url, options)).rejects.toThrow(/PostgreSQL is not supported yet/);
+test.each(['postgres', 'postgresql'])(
+  'a database under %s:// that does not answer is told in a sentence, without the password',
+  async (scheme) => {
+    const refusal = await openStore(`${scheme}://queue:secret@127.0.0.1:1/queue`, options).catch(
+      (error: unknown) => error,
+    );
+    expect(refusal).toBeInstanceOf(UsageError);
+    expect(String(refusal)).toMatch(/storage: PostgreSQL does not answer: .*ECONNREFUSED/);
+    expect(String(refusal)).not.toContain('secret');
   },
 );
 

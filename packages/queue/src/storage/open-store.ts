@@ -5,16 +5,20 @@ import type { TaskStore } from './task-store.js';
 export interface OpenStoreOptions extends EmbeddedStoreOptions {
   /** Where the embedded store has its directory. */
   dataDirectory: string;
+  /** PostgreSQL alone: to move tasks in or out, see `transfer` of its store. */
+  forTransfer?: boolean | undefined;
 }
 
 /** Opens the store that the setting `storage` names: `embedded`, or the URL of a PostgreSQL. */
 export async function openStore(setting: string, options: OpenStoreOptions): Promise<TaskStore> {
+  const { clock, random, log, dataDirectory, forTransfer } = options;
   if (setting === 'embedded') {
-    const { clock, random, log, dataDirectory } = options;
     return openEmbeddedStore(embeddedStoreIn(dataDirectory), { clock, random, log });
   }
   if (/^postgres(ql)?:\/\//.test(setting)) {
-    throw new UsageError('storage: PostgreSQL is not supported yet. Use "embedded".');
+    // Those who do not use it need not load the driver.
+    const { openPostgresStore } = await import('./postgres/index.js');
+    return openPostgresStore(setting, { clock, random, log, forTransfer });
   }
   // Not shown: it may be a mistyped URL with a password in it.
   throw new UsageError('storage: expected "embedded" or a URL that begins with postgres://.');
