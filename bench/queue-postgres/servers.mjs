@@ -1,0 +1,94 @@
+/** The processes of a contestant on a database of its own, and what they and it cost. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { startServer } from '../engine/engines/postgres-server.mjs';
+
+const worker = fileURLToPath(new URL('worker.mjs', import.meta.url));
+const batch = 500;
+
+export async function startDatabase(directory) {
+  const { connection, stop } = await startServer(directory, {
+    // Queues on PostgreSQL live by vacuum.
+    autovacuum: 'on',
+    autovacuum_naptime: '5s',
+    checkpoint_timeout: '5min',
+  });
+  const pid = Number(
+    readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n')[0],
+  );
+  const { host, user, database } = connection;
+  const url = `postgres://${user}@localhost/${database}?host=${encodeURIComponent(host)}`;
+  return { url, stop, cpuUs: () => treeCpuUs(pid) };
+}
+
+/** What the process and its children have used, also those that are gone. */
+function treeCpuUs(root) {
+  let ticks = 0;
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    let text;
+    try {
+      text = readFileSync(`/proc/${name}/stat`, 'utf8');
+    } catch {
+      // It ended since the list was read; its parent has its figures.
+      continue;
+    }
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const [parent, user, system, childUser, childSystem] = [1, 11, 12, 13, 14].map((i) =>
+      Number(fields[i]),
+    );
+    if (Number(name) === root) ticks += user + system + childUser + childSystem;
+    else if (parent === root) ticks += user + system;
+  }
+  return ticks * 10_000;
+}
+
+export async function startWorkers(kind, url, count) {
+  const children = [];
+  for (let i = 0; i < count; i++) {
+    const child = fork(worker, [kind, url]);
+    await Promise.race([
+      once(child, 'message'),
+      once(child, 'exit').then(() => {
+        throw new Error(`a server of ${kind} ended before it was ready`);
+      }),
+    ]);
+    children.push(child);
+  }
+  const ask = async (child, message) => {
+    child.send(message);
+    const [answer] = await once(child, 'message');
+    return answer;
+  };
+  const askAll = (message) => Promise.all(children.map((child) => ask(child, message)));
+  return {
+    fill: (total) => askAll({ act: 'fill', count: Math.ceil(total / count), batch }),
+    /** Works off `total` tasks: seconds, and the microseconds of CPU for each task on either side. */
+    workOff: async (database, total) => {
+      const cpu = database.cpuUs();
+      const start = performance.now();
+      await askAll({ act: 'work' });
+      let answers = await askAll({ act: 'count' });
+      const done = () => answers.reduce((sum, answer) => sum + answer.done, 0);
+      while (done() < total) {
+        await sleep(20);
+        answers = await askAll({ act: 'count' });
+      }
+      const seconds = (performance.now() - start) / 1_000;
+      const own = answers.reduce((sum, answer) => sum + answer.cpuUs, 0);
+      const theirs = database.cpuUs() - cpu;
+      const finished = done();
+      await askAll({ act: 'rest' });
+      return { rate: finished / seconds, ownUs: own / finished, databaseUs: theirs / finished };
+    },
+    stop: async () => {
+      const ended = children.map((child) => once(child, 'exit'));
+      for (const child of children) child.send({ act: 'close' });
+      await Promise.all(ended);
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/**
+ * One server of a contestant, as a process: `fill` stores tasks in batches of 500, `work` works until
+ * so many are done by all of them together, or `end` comes. The work itself is nothing at all: what
+ * is measured is the queue.
+ */
+import { contestants } from './contestants.mjs';
+
+const [kind, url] = process.argv.slice(2);
+const contestant = await contestants[kind](url);
+let before;
+
+async function take({ act, count, batch }) {
+  const acts = {
+    fill: async () => {
+      for (let left = count; left > 0; left -= batch) {
+        await contestant.submit(Math.min(left, batch));
+      }
+    },
+    work: async () => {
+      before = { cpu: process.cpuUsage(), done: contestant.done };
+      await contestant.work();
+    },
+    count: async () => undefined,
+    rest: () => contestant.rest(),
+    close: () => contestant.close(),
+  };
+  await acts[act]();
+  const { user, system } = process.cpuUsage(before?.cpu);
+  process.send({ act, done: contestant.done - (before?.done ?? 0), cpuUs: user + system });
+  if (act === 'close') process.exit(0);
+}
+
+// A failure ends the process, which whoever started it notices.
+process.on('message', (message) => void take(message));
+process.send({ act: 'ready' });

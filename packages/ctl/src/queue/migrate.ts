@@ -1,0 +1,99 @@
+import { resolve } from 'node:path';
+import { systemClock } from '@millrace/kit/clock';
+import { UsageError } from '@millrace/kit/errors';
+import { silentLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
+import { humanCount, humanDuration } from '@millrace/kit/units';
+import type { TaskStore } from '@millrace/queue';
+import { Progress } from '../db/progress.js';
+import type { Tools } from '../registry.js';
+
+export interface MigrateFlags {
+  from: string;
+  to: string;
+  data?: string;
+}
+
+interface Plan {
+  url: string;
+  direction: 'in' | 'out';
+  dataDirectory: string;
+}
+
+interface Tally {
+  queues: number;
+  tasks: number;
+  audit_records: number;
+  resumed: boolean;
+}
+
+/** What a store on PostgreSQL can do beyond others. */
+interface Transferring {
+  transfer(
+    ask: Omit<Plan, 'url'> & {
+      signal: AbortSignal;
+      progress: (step: 'move' | 'compare', done: number, total: number) => void;
+    },
+  ): Promise<Tally>;
+}
+
+export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> {
+  const { url, direction, dataDirectory } = planOf(flags);
+  const { terminal, lifecycle } = tools;
+  const { openStore } = await import('@millrace/queue');
+  const world = { clock: systemClock, random: systemRandom, log: silentLog };
+  const store = await openStore(url, { ...world, dataDirectory, forTransfer: true });
+  const progress = new Progress(terminal, 'moving');
+  try {
+    if (!canTransfer(store)) throw new Error('The store cannot move its tasks');
+    const tally = await store.transfer({
+      direction,
+      dataDirectory,
+      signal: lifecycle.interrupted,
+      progress: (step, records, of) =>
+        progress.show({ records, of }, step === 'move' ? 'moving' : 'comparing'),
+    });
+    progress.end();
+    const text = `${wordsOf(tally)} in ${humanDuration(progress.elapsedMs)}; both are the same.\n`;
+    terminal.out.write(terminal.json ? `${JSON.stringify(tally, null, 2)}\n` : text);
+  } finally {
+    progress.end();
+    await store.close();
+  }
+}
+
+export function planOf({ from, to, data = './data' }: MigrateFlags): Plan {
+  const [isFromUrl, isToUrl] = [isPostgres('--from', from), isPostgres('--to', to)];
+  if (isFromUrl === isToUrl) {
+    throw new UsageError('Name one of --from and --to as embedded, the other as postgres://...');
+  }
+  const dataDirectory = resolve(data);
+  return isToUrl
+    ? { url: to, direction: 'in', dataDirectory }
+    : { url: from, direction: 'out', dataDirectory };
+}
+
+function isPostgres(flag: string, value: string): boolean {
+  if (value === 'embedded') return false;
+  if (/^postgres(?:ql)?:\/\//.test(value)) return true;
+  // Not shown: it may be a mistyped URL with a password in it.
+  throw new UsageError(`${flag} must be embedded, or a URL such as postgres://user@host/db.`);
+}
+
+function canTransfer(store: TaskStore): store is TaskStore & Transferring {
+  return 'transfer' in store;
+}
+
+function wordsOf({ queues, tasks, audit_records: records, resumed }: Tally): string {
+  const counts = [
+    counted(queues, 'queue'),
+    counted(tasks, 'task'),
+    counted(records, 'audit record'),
+  ];
+  const before = resumed ? ', some of them by a run before,' : '';
+  return `Moved ${counts.slice(0, 2).join(', ')} and ${counts[2]}${before}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${humanCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,66 @@
+import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
+import type { AuditAsk } from '../task-store.js';
+import type { Asking, Transaction } from './connections.js';
+import { withoutZeros } from './rows.js';
+import { addAudit, auditPage, lockAuditHead } from './statements/audit.sql.js';
+
+export interface AuditColumns {
+  seq: number;
+  at: number;
+  principal: string;
+  action: AuditRecord['action'];
+  queue: string;
+  selector: string | null;
+  count: number | null;
+  prev_hash: string;
+  hash: string;
+}
+
+/**
+ * Adds to the chain, as the last thing of a transaction: the chain is one over all servers, and who
+ * holds its head keeps the others waiting.
+ */
+export async function recordAct(transaction: Transaction, act: AuditAct): Promise<void> {
+  const [head] = await transaction.ask<{ seq: number; hash: string | null }>(lockAuditHead);
+  const last = head!.hash === null ? undefined : { seq: head!.seq, hash: head!.hash };
+  const record = chainAct(last, { ...act, principal: withoutZeros(act.principal) });
+  await transaction.askLast(addAudit, auditValues(record));
+}
+
+export function auditValues(record: AuditRecord): unknown[] {
+  const { seq, at, principal, action, queue, selector, count, prevHash, hash } = record;
+  const text = selector === null ? null : JSON.stringify(selector);
+  return [seq, at, principal, action, queue, text, count, prevHash, hash];
+}
+
+const leastRead = 500;
+
+export async function readAudit(asking: Asking, ask: AuditAsk): Promise<AuditRecord[]> {
+  const records: AuditRecord[] = [];
+  let beforeSeq = ask.beforeSeq;
+  for (;;) {
+    const wanted = ask.allowed ? Math.max(ask.limit, leastRead) : ask.limit;
+    const { statement, values } = auditPage({ ...ask, beforeSeq }, wanted);
+    const rows = await asking.ask<AuditColumns>(statement, values);
+    for (const row of rows) {
+      if (records.length >= ask.limit) return records;
+      if (!ask.allowed || ask.allowed(row.queue)) records.push(toRecord(row));
+    }
+    if (rows.length < wanted || records.length >= ask.limit) return records;
+    beforeSeq = rows.at(-1)!.seq;
+  }
+}
+
+export function toRecord(row: AuditColumns): AuditRecord {
+  return {
+    seq: row.seq,
+    at: row.at,
+    principal: row.principal,
+    action: row.action,
+    queue: row.queue,
+    selector: row.selector === null ? null : (JSON.parse(row.selector) as Record<string, unknown>),
+    count: row.count,
+    prevHash: row.prev_hash,
+    hash: row.hash,
+  };
+}

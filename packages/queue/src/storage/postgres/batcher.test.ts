@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { StorageUnavailable } from '../task-store.js';
+import { Batcher, partsWithoutRepeats } from './batcher.js';
+
+/** Answers in capitals; each run waits until it is let go. */
+function batcher(over: {
+  mostItems?: number;
+  mostBytes?: number;
+  fail?: (list: string[]) => void;
+}) {
+  const runs: string[][] = [];
+  const gates: (() => void)[] = [];
+  const made = new Batcher<string, string>({
+    mostItems: over.mostItems ?? 100,
+    mostAtOnce: 1,
+    mostBytes: over.mostBytes ?? Infinity,
+    bytesOf: (item) => item.length,
+    run: async (items) => {
+      runs.push([...items]);
+      await new Promise<void>((resolve) => gates.push(resolve));
+      over.fail?.([...items]);
+      return items.map((item) => item.toUpperCase());
+    },
+  });
+  const letAllGo = async (all: Promise<unknown>) => {
+    let isOver = false;
+    const end = () => (isOver = true);
+    void all.then(end, end);
+    while (!isOver) {
+      gates.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return all;
+  };
+  return { made, runs, letAllGo };
+}
+
+test('calls that come while one is under way share the next run, and each gets its answers', async () => {
+  const { made, runs, letAllGo } = batcher({});
+  const first = made.add(['a']);
+  await expect.poll(() => runs.length).toBe(1);
+  const all = Promise.all([first, made.add(['b', 'c']), made.add([]), made.add(['d'])]);
+  expect(await letAllGo(all)).toEqual([['A'], ['B', 'C'], [], ['D']]);
+  expect(runs).toEqual([['a'], ['b', 'c', 'd']]);
+});
+
+test('a call stays whole, and a run takes no more than it may', async () => {
+  const { made, runs, letAllGo } = batcher({ mostItems: 3, mostBytes: 6 });
+  const calls = [['a', 'b'], ['c', 'd'], ['e'], ['large', 'x'], ['y']];
+  await letAllGo(Promise.all(calls.map((call) => made.add(call))));
+  expect(runs).toEqual([['a', 'b'], ['c', 'd', 'e'], ['large', 'x'], ['y']]);
+});
+
+test('one that is wrong does not take the others with it', async () => {
+  const fail = (list: string[]) => {
+    if (list.includes('bad')) throw new Error('no');
+  };
+  const { made, letAllGo } = batcher({ fail });
+  const results = Promise.allSettled([made.add(['a']), made.add(['bad']), made.add(['b'])]);
+  expect(await letAllGo(results)).toMatchObject([
+    { value: ['A'] },
+    { reason: { message: 'no' } },
+    { value: ['B'] },
+  ]);
+});
+
+test('a database that is away is not asked again for each', async () => {
+  const fail = () => {
+    throw new StorageUnavailable('away');
+  };
+  const { made, runs, letAllGo } = batcher({ fail });
+  const results = Promise.allSettled([made.add(['a']), made.add(['b'])]);
+  expect(await letAllGo(results)).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }]);
+  expect(runs).toEqual([['a', 'b']]);
+});
+
+test('a list is split where a key comes again', () => {
+  const parts = partsWithoutRepeats(['a', 'b', 'a', 'c', 'c', 'b'], (item) => item);
+  expect(parts).toEqual([
+    ['a', 'b'],
+    ['a', 'c'],
+    ['c', 'b'],
+  ]);
+  expect(partsWithoutRepeats([], String)).toEqual([]);
+});

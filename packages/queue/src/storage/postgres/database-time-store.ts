@@ -1,0 +1,214 @@
+import type { AuditRecord } from '../../core/audit.js';
+import type { Queue, QueueCounts } from '../../core/queue.js';
+import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
+import type {
+  AuditAsk,
+  ClaimAsk,
+  DeadAsk,
+  DeadGroup,
+  DeadPage,
+  InsertResult,
+  NewTask,
+  PurgeChange,
+  QueuePut,
+  QueuePutResult,
+  RedriveChange,
+  Settlement,
+  SettleResult,
+  TaskStore,
+  Verdict,
+} from '../task-store.js';
+import type { ClockShift } from './clock-shift.js';
+import type { PostgresStore, TransferAsk } from './postgres-store.js';
+import type { TransferTally } from './transfer/transfer.js';
+
+/**
+ * The store as a server with a wrong clock sees it: what it says of now goes in as the database's
+ * time, and the leases that it counts down come out as its own. All other times are shown as they
+ * are stored. A server whose clock is right sees no difference.
+ */
+export class DatabaseTimeStore implements TaskStore {
+  readonly pushesDownFilters = true;
+
+  constructor(
+    private readonly store: PostgresStore,
+    private readonly shift: ClockShift,
+  ) {}
+
+  get cursorKey(): Uint8Array {
+    return this.store.cursorKey;
+  }
+
+  listQueues(): Promise<Queue[]> {
+    return this.store.listQueues();
+  }
+
+  getQueue(name: string): Promise<Queue | undefined> {
+    return this.store.getQueue(name);
+  }
+
+  putQueue(put: QueuePut): Promise<QueuePutResult> {
+    return this.store.putQueue(this.#atNow(put));
+  }
+
+  setPaused(change: Parameters<TaskStore['setPaused']>[0]): Promise<boolean> {
+    return this.store.setPaused(this.#atNow(change));
+  }
+
+  deleteQueue(
+    change: Parameters<TaskStore['deleteQueue']>[0],
+  ): ReturnType<TaskStore['deleteQueue']> {
+    return this.store.deleteQueue(this.#atNow(change));
+  }
+
+  counts(queue: string): Promise<QueueCounts> {
+    return this.store.counts(queue);
+  }
+
+  insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
+    const { ms } = this.shift;
+    if (ms === 0) return this.store.insertTasks(tasks, now);
+    const shifted = tasks.map((task) => ({ ...task, dueAt: task.dueAt + ms }));
+    return this.store.insertTasks(shifted, now + ms);
+  }
+
+  async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
+    const found = await this.store.getTask(id);
+    return found && 'lease' in found ? this.#own(found) : found;
+  }
+
+  async claimDue(ask: ClaimAsk): Promise<WholeTask[]> {
+    const { ms } = this.shift;
+    if (ms === 0) return this.store.claimDue(ask);
+    const leaseExpiresAt = ask.leaseExpiresAt + ms;
+    const tasks = await this.store.claimDue({ ...this.#atNow(ask), leaseExpiresAt });
+    return tasks.map((task) => this.#own(task));
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
+    const { ms } = this.shift;
+    if (ms === 0) return this.store.settle(settlements);
+    const results = await this.store.settle(settlements.map((each) => shiftSettlement(each, ms)));
+    return results.map((result) =>
+      result.task ? { ...result, task: this.#own(result.task) } : result,
+    );
+  }
+
+  async extendLease(
+    change: Parameters<TaskStore['extendLease']>[0],
+  ): Promise<Task | 'lease_lost' | 'not_found'> {
+    const expiresAt = change.expiresAt + this.shift.ms;
+    const moved = await this.store.extendLease({ ...this.#atNow(change), expiresAt });
+    return typeof moved === 'string' ? moved : this.#own(moved);
+  }
+
+  async endedLeases(ask: { now: number; limit: number }): Promise<WholeTask[]> {
+    const tasks = await this.store.endedLeases(this.#atNow(ask));
+    return tasks.map((task) => this.#own(task));
+  }
+
+  expireTasks(ask: { now: number; limit: number }): Promise<Task[]> {
+    return this.store.expireTasks(this.#atNow(ask));
+  }
+
+  async nextEventAt(): ReturnType<TaskStore['nextEventAt']> {
+    const { ms } = this.shift;
+    const { dueByQueue, upkeepAt } = await this.store.nextEventAt();
+    if (ms === 0) return { dueByQueue, upkeepAt };
+    const own = [...dueByQueue].map(([queue, at]) => [queue, at - ms] as const);
+    return {
+      dueByQueue: new Map(own),
+      upkeepAt: upkeepAt === undefined ? undefined : upkeepAt - ms,
+    };
+  }
+
+  groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+    return this.store.groupIsBusy(ask);
+  }
+
+  onWork(listener: (queue: string) => void): () => void {
+    return this.store.onWork(listener);
+  }
+
+  deadTasks(ask: DeadAsk): Promise<DeadPage> {
+    return this.store.deadTasks(ask);
+  }
+
+  deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]> {
+    return this.store.deadGroups(ask);
+  }
+
+  redrive(change: RedriveChange): Promise<string[]> {
+    const { ms } = this.shift;
+    const dueAt = (index: number) => change.dueAt(index) + ms;
+    return this.store.redrive({ ...this.#atNow(change), diedBy: change.diedBy + ms, dueAt });
+  }
+
+  purge(change: PurgeChange): Promise<string[]> {
+    return this.store.purge({ ...this.#atNow(change), diedBy: change.diedBy + this.shift.ms });
+  }
+
+  deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
+    const endedBefore = ask.endedBefore + this.shift.ms;
+    return this.store.deleteFinished({ ...this.#atNow(ask), endedBefore });
+  }
+
+  deleteTombstones(ask: { now: number; limit: number }): Promise<number> {
+    return this.store.deleteTombstones(this.#atNow(ask));
+  }
+
+  auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
+    return this.store.auditPage(ask);
+  }
+
+  probe(): Promise<void> {
+    return this.store.probe();
+  }
+
+  close(): Promise<void> {
+    return this.store.close();
+  }
+
+  transfer(ask: TransferAsk): Promise<TransferTally> {
+    return this.store.transfer(ask);
+  }
+
+  #atNow<Ask extends { now: number }>(ask: Ask): Ask {
+    const { ms } = this.shift;
+    return ms === 0 ? ask : { ...ask, now: ask.now + ms };
+  }
+
+  /** With its lease in the server's own time. */
+  #own<Shown extends Task>(task: Shown): Shown {
+    const { ms } = this.shift;
+    if (ms === 0 || !task.lease) return task;
+    const { expiresAt, startedAt } = task.lease;
+    const lease = { ...task.lease, expiresAt: expiresAt - ms, startedAt: startedAt - ms };
+    return { ...task, lease };
+  }
+}
+
+function shiftSettlement(settlement: Settlement, ms: number): Settlement {
+  const { now, error } = settlement;
+  return {
+    ...settlement,
+    now: now + ms,
+    verdict: shiftVerdict(settlement.verdict, ms),
+    attempt: shiftAttempt(settlement.attempt, ms),
+    error: error && { ...error, at: error.at + ms },
+  };
+}
+
+function shiftVerdict(verdict: Verdict, ms: number): Verdict {
+  return 'dueAt' in verdict ? { ...verdict, dueAt: verdict.dueAt + ms } : verdict;
+}
+
+function shiftAttempt(attempt: Attempt, ms: number): Attempt {
+  const { startedAt, endedAt, nextAttemptAt } = attempt;
+  return {
+    ...attempt,
+    startedAt: startedAt + ms,
+    endedAt: endedAt + ms,
+    nextAttemptAt: nextAttemptAt === null ? null : nextAttemptAt + ms,
+  };
+}

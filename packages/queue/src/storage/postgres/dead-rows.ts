@@ -1,0 +1,127 @@
+import type { WholeTask } from '../../core/task.js';
+import { pageBytes } from '../dead-letters.js';
+import type { DeadAsk, DeadGroup, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
+import { recordAct } from './audit.js';
+import type { Connections, Transaction } from './connections.js';
+import { attemptsOf, toTask, wholeMs, withoutZeros, type TaskColumns } from './rows.js';
+import { purge as purgeTasks } from './statements/bury.sql.js';
+import { deadGroups } from './statements/dead-groups.sql.js';
+import { deadPage, payloads } from './statements/dead-page.sql.js';
+import { holdQueue } from './statements/queues.sql.js';
+import { redrive as redriveTasks } from './statements/redrive.sql.js';
+
+type PageColumns = TaskColumns & { attempts: string; payload_bytes: number };
+
+const noBytes = new Uint8Array(0);
+
+export async function readDeadPage(connections: Connections, ask: DeadAsk): Promise<DeadPage> {
+  const { statement, values } = deadPage(cleaned(ask));
+  const rows = await connections.ask<PageColumns>(statement, values);
+  const page: DeadPage = { tasks: [], next: undefined };
+  let bytes = 0;
+  for (const row of rows) {
+    const task = toTask(row) as WholeTask;
+    task.payload = noBytes;
+    task.attempts = attemptsOf(row.attempts);
+    bytes += pageBytes(task) + Math.ceil(row.payload_bytes / 3) * 4;
+    const last = page.tasks.at(-1);
+    if (last && (page.tasks.length >= ask.limit || bytes > ask.maxBytes)) {
+      page.next = { deadAt: last.deadAt!, id: last.id };
+      break;
+    }
+    page.tasks.push(task);
+  }
+  page.tasks = await withPayloads(connections, page.tasks);
+  return page;
+}
+
+/** Read apart, so that a page never holds more payloads than it shows. */
+async function withPayloads(
+  connections: Connections,
+  tasks: readonly WholeTask[],
+): Promise<WholeTask[]> {
+  if (tasks.length === 0) return [];
+  const ids = tasks.map(({ id }) => id);
+  const rows = await connections.ask<{ id: string; payload: Buffer }>(payloads, [ids]);
+  const byId = new Map(rows.map((row) => [row.id, row.payload]));
+  return tasks.flatMap((task) => {
+    const payload = byId.get(task.id);
+    // Forgotten between the two statements.
+    if (!payload) return [];
+    task.payload = payload;
+    return task;
+  });
+}
+
+function cleaned(ask: DeadAsk): DeadAsk {
+  const { errorType } = ask.filter;
+  if (errorType === undefined) return ask;
+  return { ...ask, filter: { ...ask.filter, errorType: withoutZeros(errorType) } };
+}
+
+export async function readDeadGroups(
+  connections: Connections,
+  { queue, limit }: { queue: string; limit: number },
+): Promise<DeadGroup[]> {
+  const rows = await connections.ask<{
+    error_type: string | null;
+    handler_ref: string;
+    http_status: number | null;
+    count: number;
+    first_seen_at: number;
+    last_seen_at: number;
+    sample_id: string;
+  }>(deadGroups, [queue, limit]);
+  return rows.map((row) => ({
+    errorType: row.error_type,
+    handlerRef: row.handler_ref,
+    httpStatus: row.http_status,
+    count: row.count,
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+    sampleId: row.sample_id,
+  }));
+}
+
+/** Returns the tasks that it changed, in the order of the ids given. */
+export function redrive(
+  connections: Connections,
+  change: RedriveChange,
+): Promise<{ id: string; dueAt: number }[]> {
+  const dueAt = new Map<string, number>();
+  for (const [index, id] of change.ids.entries()) {
+    if (!dueAt.has(id)) dueAt.set(id, wholeMs(change.dueAt(index)));
+  }
+  return connections.transact(async (transaction) => {
+    const [queue] = await transaction.ask<{ no: number }>(holdQueue, [change.queue]);
+    if (!queue) return [];
+    const ids = [...dueAt.keys()];
+    const values = [queue.no, ids, [...dueAt.values()], change.diedBy, change.now];
+    const rows = await transaction.ask<{ id: string }>(redriveTasks, values);
+    const changed = new Set(rows.map(({ id }) => id));
+    await record(transaction, 'redrive', change, changed.size);
+    return ids.filter((id) => changed.has(id)).map((id) => ({ id, dueAt: dueAt.get(id)! }));
+  });
+}
+
+export function purge(connections: Connections, change: PurgeChange): Promise<string[]> {
+  const ids = [...new Set(change.ids)];
+  return connections.transact(async (transaction) => {
+    const [queue] = await transaction.ask<{ no: number }>(holdQueue, [change.queue]);
+    if (!queue) return [];
+    const values = [queue.no, ids, change.diedBy, change.now];
+    const rows = await transaction.ask<{ id: string }>(purgeTasks, values);
+    const gone = new Set(rows.map(({ id }) => id));
+    await record(transaction, 'purge', change, gone.size);
+    return ids.filter((id) => gone.has(id));
+  });
+}
+
+function record(
+  transaction: Transaction,
+  action: 'redrive' | 'purge',
+  { queue, now, by, selector }: PurgeChange,
+  count: number,
+): Promise<void> {
+  return recordAct(transaction, { at: now, principal: by, action, queue, selector, count });
+}

@@ -1,0 +1,134 @@
+import type { Task } from '../../core/task.js';
+import { newRow, toTask as toNewTask } from '../task-row.js';
+import { tombstoneMs, type InsertResult, type NewTask } from '../task-store.js';
+import { partsWithoutRepeats } from './batcher.js';
+import type { Asking, Connections } from './connections.js';
+import { toTask, toTombstone, wholeMs, type FoundColumns } from './rows.js';
+import { findTasks } from './statements/find-tasks.sql.js';
+import { insertTasks } from './statements/insert-tasks.sql.js';
+import { lockGates, pendingOf } from './statements/room.sql.js';
+
+export interface Insert {
+  task: NewTask;
+  now: number;
+}
+
+/** Stores tasks in one commit; a result for each, in order. */
+export async function insertAll(
+  connections: Connections,
+  inserts: readonly Insert[],
+): Promise<InsertResult[]> {
+  const parts = partsWithoutRepeats(inserts, ({ task }) => task.id);
+  const isLimited = inserts.some(({ task }) => task.maxPending > 0);
+  if (parts.length === 1 && !isLimited) return insertPart(connections, inserts);
+  return connections.transact(async (transaction) => {
+    const results: InsertResult[] = [];
+    if (isLimited) await transaction.ask(lockGates, [limitedQueues(inserts)]);
+    for (const part of parts) {
+      if (isLimited) results.push(...(await insertLimited(transaction, part)));
+      else results.push(...(await insertPart(transaction, part)));
+    }
+    return results;
+  });
+}
+
+function limitedQueues(inserts: readonly Insert[]): string[] {
+  const queues = inserts.filter(({ task }) => task.maxPending > 0).map(({ task }) => task.queue);
+  return [...new Set(queues)].toSorted();
+}
+
+async function insertPart(asking: Asking, inserts: readonly Insert[]): Promise<InsertResult[]> {
+  const values = valuesOf(inserts);
+  const [answer] = await asking.ask<{ stored: string | null; known: string | null }>(
+    insertTasks,
+    values,
+  );
+  const stored = new Set(answer!.stored?.split(','));
+  const known = new Set(answer!.known?.split(','));
+  const results: (InsertResult | undefined)[] = inserts.map(({ task, now }) => {
+    if (stored.has(task.id)) return { kind: 'stored', task: toStored(task, now) };
+    return known.has(task.queue) ? undefined : { kind: 'queue_not_found' };
+  });
+  const taken = inserts.filter((_, i) => results[i] === undefined);
+  if (taken.length === 0) return results as InsertResult[];
+  const found = await findTaken(asking, taken);
+  return results.map((result, i) => result ?? found.get(inserts[i]!.task.id)!);
+}
+
+async function findTaken(
+  asking: Asking,
+  taken: readonly Insert[],
+): Promise<Map<string, InsertResult>> {
+  const ids = taken.map(({ task }) => task.id);
+  const rows = await asking.ask<FoundColumns>(findTasks, [ids]);
+  const found = new Map<string, InsertResult>(rows.map((row) => [row.id, takenBy(row)]));
+  const gone = taken.filter(({ task }) => !found.has(task.id));
+  // It was there a moment ago, and its tombstone is gone since.
+  if (gone.length > 0) {
+    const results = await insertPart(asking, gone);
+    gone.forEach(({ task }, i) => found.set(task.id, results[i]!));
+  }
+  return found;
+}
+
+function takenBy(row: FoundColumns): InsertResult {
+  if (row.status === null) return { kind: 'purged', tombstone: toTombstone(row) };
+  return { kind: 'existing', task: toTask(row) };
+}
+
+/** With the gates of the queues held, so that their counts are what they are. */
+async function insertLimited(asking: Asking, inserts: readonly Insert[]): Promise<InsertResult[]> {
+  const [ids, queues] = [inserts.map(({ task }) => task.id), limitedQueues(inserts)];
+  const taken = await asking.ask<FoundColumns>(findTasks, [ids]);
+  const counts = await asking.ask<{ name: string; pending: number }>(pendingOf, [queues]);
+  const pending = new Map(counts.map((count) => [count.name, count.pending]));
+  const takenIds = new Map(taken.map((row) => [row.id, row]));
+  const full = new Set<Insert>();
+  for (const insert of inserts) {
+    const { task, now } = insert;
+    const count = pending.get(task.queue);
+    if (count === undefined || isTaken(takenIds.get(task.id), now)) continue;
+    if (task.maxPending > 0 && count >= task.maxPending) full.add(insert);
+    else pending.set(task.queue, count + 1);
+  }
+  const admitted = inserts.filter((insert) => !full.has(insert));
+  const results = admitted.length > 0 ? await insertPart(asking, admitted) : [];
+  let next = 0;
+  return inserts.map((insert) => (full.has(insert) ? { kind: 'queue_full' } : results[next++]!));
+}
+
+function isTaken(row: FoundColumns | undefined, now: number): boolean {
+  return row !== undefined && (row.status !== null || row.purged_at! > now - tombstoneMs);
+}
+
+function toStored(task: NewTask, now: number): Task {
+  const row = newRow(task, now);
+  row.dueAt = wholeMs(task.dueAt);
+  return toNewTask(row);
+}
+
+function valuesOf(inserts: readonly Insert[]): unknown[] {
+  const tasks = inserts.map(({ task }) => task);
+  let end = 1;
+  const starts = tasks.map(({ payload }) => {
+    const start = end;
+    end += payload.length;
+    return start;
+  });
+  return [
+    tasks.map((task) => task.id),
+    tasks.map((task) => task.queue),
+    tasks.map((task) => task.handlerRef),
+    tasks.map((task) => task.priority),
+    tasks.map((task) => task.groupKey),
+    tasks.map((task) => wholeMs(task.dueAt)),
+    tasks.map((task) => task.expiresAt),
+    tasks.map((task) => task.submittedBy),
+    tasks.map((task) => task.payloadContentType),
+    tasks.map((task) => JSON.stringify(task.headers)),
+    starts,
+    tasks.map((task) => task.payload.length),
+    Buffer.concat(tasks.map((task) => task.payload)),
+    inserts.map(({ now }) => now),
+  ];
+}

@@ -1,0 +1,75 @@
+import { UsageError } from '@millrace/kit/errors';
+import type { Connections } from './connections.js';
+import { tables } from './migrations/0001-tables.sql.js';
+import { statement } from './statement.js';
+
+/** Each is applied once, in this order, and never changed after a release. */
+const migrations: readonly (readonly string[])[] = [tables];
+
+const schemaVersion = migrations.length;
+
+const makeSchema = 'CREATE SCHEMA IF NOT EXISTS millrace';
+const makeVersion = `CREATE TABLE IF NOT EXISTS millrace.schema_version (
+  one boolean PRIMARY KEY,
+  version integer NOT NULL
+)`;
+const firstVersion = `INSERT INTO millrace.schema_version (one, version) VALUES (true, 0)
+  ON CONFLICT (one) DO NOTHING`;
+const readVersion = statement(
+  'read_version',
+  `SELECT version FROM millrace.schema_version WHERE one`,
+);
+const lockVersion = `SELECT version FROM millrace.schema_version WHERE one FOR UPDATE`;
+const writeVersion = 'UPDATE millrace.schema_version SET version = $1 WHERE one';
+const isThere = `SELECT count(*) AS tables FROM information_schema.tables
+  WHERE table_schema = 'millrace' AND table_name = 'schema_version'`;
+
+const plain = (text: string) => ({ name: '', text });
+
+/**
+ * Brings the tables to the form that this program knows. Several servers may begin at once: the row
+ * of the version is the lock. Tables of a newer program are refused.
+ */
+export async function migrate(connections: Connections): Promise<void> {
+  const version = await versionOf(connections);
+  refuseNewer(version);
+  if (version === schemaVersion) return;
+  // One of several that make the same thing at the same moment may be refused.
+  await atMostThrice(() => connections.ask(plain(makeSchema)));
+  await atMostThrice(() => connections.ask(plain(makeVersion)));
+  await connections.ask(plain(firstVersion));
+  await connections.transact(async (transaction) => {
+    const [row] = await transaction.ask<{ version: number }>(plain(lockVersion));
+    refuseNewer(row!.version);
+    for (const texts of migrations.slice(row!.version)) {
+      for (const text of texts) await transaction.ask(plain(text));
+    }
+    await transaction.ask(plain(writeVersion), [schemaVersion]);
+  });
+}
+
+async function versionOf(connections: Connections): Promise<number> {
+  const [found] = await connections.ask<{ tables: number }>(plain(isThere));
+  if (!found || found.tables === 0) return 0;
+  const [row] = await connections.ask<{ version: number }>(readVersion);
+  return row?.version ?? 0;
+}
+
+function refuseNewer(version: number): void {
+  if (version <= schemaVersion) return;
+  throw new UsageError(
+    `storage: the tables in PostgreSQL have version ${version}; this Millrace knows versions up ` +
+      `to ${schemaVersion}. Use a newer Millrace.`,
+  );
+}
+
+async function atMostThrice(make: () => Promise<unknown>): Promise<void> {
+  for (let failures = 0; ; failures++) {
+    try {
+      await make();
+      return;
+    } catch (error) {
+      if (failures >= 2) throw error;
+    }
+  }
+}

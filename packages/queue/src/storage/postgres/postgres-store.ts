@@ -1,0 +1,420 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import type { Random } from '@millrace/kit/random';
+import type { AuditRecord } from '../../core/audit.js';
+import type { Queue, QueueCounts } from '../../core/queue.js';
+import type { LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
+import { expireRow, type TaskRow } from '../task-row.js';
+import {
+  tombstoneMs,
+  type AuditAsk,
+  type ClaimAsk,
+  type DeadAsk,
+  type DeadGroup,
+  type DeadPage,
+  type InsertResult,
+  type NewTask,
+  type PurgeChange,
+  type QueuePut,
+  type QueuePutResult,
+  type RedriveChange,
+  type Settlement,
+  type SettleResult,
+  type TaskStore,
+} from '../task-store.js';
+import { readAudit } from './audit.js';
+import { Batcher } from './batcher.js';
+import { ClaimedTasks } from './claimed-tasks.js';
+import { Claims } from './claims.js';
+import type { ClockShift } from './clock-shift.js';
+import type { Connections } from './connections.js';
+import { purge, readDeadGroups, readDeadPage, redrive } from './dead-rows.js';
+import { Floors } from './floors.js';
+import type { Hints } from './hints.js';
+import { insertAll, type Insert } from './inserts.js';
+import { Ledger } from './ledger.js';
+import { Pace } from './pace.js';
+import * as acts from './queue-acts.js';
+import { toQueue, type QueueAct, type QueueColumns } from './queue-acts.js';
+import * as rows from './rows.js';
+import { settleAll } from './settlements.js';
+import { Shares } from './shares.js';
+import type { SkippingStatement, Statement } from './statement.js';
+import { openEmbeddedSource, openEmbeddedTarget } from './transfer/embedded-end.js';
+import { PostgresEnd } from './transfer/postgres-end.js';
+import { transfer, type TransferTally, type TransferWatch } from './transfer/transfer.js';
+import * as bury from './statements/bury.sql.js';
+import { counts } from './statements/counts.sql.js';
+import { endedLeases } from './statements/ended-leases.sql.js';
+import { expireTasks } from './statements/expire-tasks.sql.js';
+import { extendLease } from './statements/extend-lease.sql.js';
+import { findTasks, findWholeTasks } from './statements/find-tasks.sql.js';
+import { groupIsBusy } from './statements/group-is-busy.sql.js';
+import { forgetClaimants, leaveClaimants, readTime } from './statements/instances.sql.js';
+import { nextDue, nextUpkeep } from './statements/next-events.sql.js';
+import { getQueue, listQueues } from './statements/queues.sql.js';
+
+export interface PostgresStoreParts {
+  connections: Connections;
+  hints: (heard: (queue: string) => void) => Hints;
+  /** Names this store among those on the database. */
+  instance: string;
+  /** The engine knows SKIP LOCKED. */
+  canSkip: boolean;
+  shift: ClockShift;
+  cursorKey: Uint8Array;
+  clock: Clock;
+  random: Random;
+  log: Log;
+}
+
+export interface TransferAsk extends TransferWatch {
+  /** `in`: from the directory into the database. */
+  direction: 'in' | 'out';
+  dataDirectory: string;
+}
+
+/** So many tasks of different callers may share a commit. */
+const gathered = { mostItems: 500, mostAtOnce: 1 };
+const mostPayloadBytes = 4 * 2 ** 20;
+const buriedAtOnce = 1_000;
+const clockEveryMs = 10_000;
+
+/** The port on a PostgreSQL that other servers may share. Made by `openPostgresStore`. */
+export class PostgresStore implements TaskStore {
+  readonly pushesDownFilters = true;
+  /** Made once for the database, so that a cursor of one server is good at every other. */
+  readonly cursorKey: Uint8Array;
+  readonly #listeners = new Set<(queue: string) => void>();
+  readonly #floors = new Floors();
+  readonly #claimed = new ClaimedTasks();
+  readonly #hints: Hints;
+  readonly #claims: Claims;
+  readonly #shares: Shares;
+  readonly #ledger: Ledger;
+  readonly #pace: Pace;
+  readonly #inserts: Batcher<Insert, InsertResult>;
+  readonly #settlements: Batcher<Settlement, SettleResult>;
+  readonly #connections: Connections;
+  #clockTimer: ReturnType<Clock['after']> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(private readonly parts: PostgresStoreParts) {
+    const { connections, clock, instance, log } = parts;
+    this.#connections = connections;
+    this.cursorKey = parts.cursorKey;
+    const monotonic = () => clock.monotonic();
+    this.#claims = new Claims(connections, this.#floors, monotonic);
+    this.#shares = new Shares(connections, instance, monotonic);
+    this.#ledger = new Ledger(connections, log);
+    this.#pace = new Pace(clock);
+    this.#hints = parts.hints((queue) => this.#hear(queue));
+    this.#inserts = new Batcher({
+      ...gathered,
+      run: (list) => insertAll(connections, list),
+      mostBytes: mostPayloadBytes,
+      bytesOf: ({ task }) => task.payload.length,
+    });
+    this.#settlements = new Batcher({
+      ...gathered,
+      run: (list) => settleAll(connections, this.#claimed, list),
+    });
+  }
+
+  /** Reads the clock, listens to other servers, and buries what a killed one left. */
+  async start(): Promise<void> {
+    await this.#readClock();
+    await this.#hints.start();
+    await this.clearWrecks();
+    this.#watchClock();
+  }
+
+  async listQueues(): Promise<Queue[]> {
+    const found = await this.#connections.ask<QueueColumns>(listQueues);
+    return found.map(toQueue);
+  }
+
+  async getQueue(name: string): Promise<Queue | undefined> {
+    const [found] = await this.#connections.ask<QueueColumns>(getQueue, [name]);
+    return found && toQueue(found);
+  }
+
+  async putQueue(put: QueuePut): Promise<QueuePutResult> {
+    const incarnation = this.parts.random.ulid(put.now);
+    const result = await acts.putQueue(this.#connections, put, incarnation);
+    if (result.kind === 'written') this.#tell([put.queue]);
+    return result;
+  }
+
+  async setPaused(change: QueueAct & { paused: boolean }): Promise<boolean> {
+    const isThere = await acts.setPaused(this.#connections, change);
+    if (isThere) this.#tell([change.queue]);
+    return isThere;
+  }
+
+  async deleteQueue(change: QueueAct): Promise<'deleted' | 'not_empty' | 'not_found'> {
+    const result = await acts.deleteQueue(this.#connections, change);
+    if (typeof result !== 'number') return result;
+    this.#floors.forget(change.queue);
+    await this.#clearWreck(result, change.now);
+    return 'deleted';
+  }
+
+  async counts(queue: string): Promise<QueueCounts> {
+    const [row] = await this.#connections.ask<{
+      pending: number;
+      in_flight: number;
+      dead: number;
+      oldest_pending_at: number | null;
+    }>(counts, [queue]);
+    const { pending, in_flight: inFlight, dead, oldest_pending_at: oldestPendingAt } = row!;
+    return { pending, inFlight, dead, oldestPendingAt };
+  }
+
+  async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
+    const results = await this.#inserts.add(tasks.map((task) => ({ task, now })));
+    const queues = new Set<string>();
+    results.forEach((result) => {
+      if (result.kind !== 'stored') return;
+      this.#awaits(result.task);
+      queues.add(result.task.queue);
+    });
+    this.#ledger.added(queues);
+    this.#tell(queues);
+    return results;
+  }
+
+  async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
+    const [found] = await this.#connections.ask<rows.FoundColumns & rows.WholeColumns>(
+      findWholeTasks,
+      [[id]],
+    );
+    if (!found) return undefined;
+    return found.status === null ? rows.toTombstone(found) : rows.toWholeTask(found);
+  }
+
+  async claimDue(ask: ClaimAsk): Promise<WholeTask[]> {
+    await this.#pace.wait(ask);
+    const limit = await this.#shares.room(ask);
+    const tasks = await this.#claims.claim({ ...ask, limit });
+    this.#pace.claimed(ask, tasks.length);
+    if (tasks.length === 0) return tasks;
+    for (const task of tasks) {
+      this.#claimed.add(task);
+      this.#shares.taken(ask.queue, task.lease!.token, task.lease!.expiresAt);
+    }
+    this.#ledger.added([ask.queue]);
+    return tasks;
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
+    const results = await this.#settlements.add(settlements);
+    const queues = new Set<string>();
+    results.forEach((result, i) => {
+      if (!result.task) return;
+      this.#shares.ended(result.task.queue, settlements[i]!.token);
+      if (result.kind !== 'settled') return;
+      this.#awaits(result.task);
+      queues.add(result.task.queue);
+    });
+    this.#ledger.added(queues);
+    this.#tell(queues);
+    return results;
+  }
+
+  async extendLease(
+    change: Parameters<TaskStore['extendLease']>[0],
+  ): Promise<Task | 'lease_lost' | 'not_found'> {
+    const { id, token, expiresAt, isAsync, now } = change;
+    const values = [id, rows.withoutZeros(token), rows.wholeMs(expiresAt), isAsync, now];
+    const [moved] = await this.#connections.ask<rows.TaskColumns>(extendLease, values);
+    if (moved) {
+      this.#shares.taken(moved.queue, token, expiresAt);
+      return rows.toTask(moved);
+    }
+    const [found] = await this.#connections.ask<rows.FoundColumns>(findTasks, [[id]]);
+    return found && found.status !== null ? 'lease_lost' : 'not_found';
+  }
+
+  async endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
+    const found = await this.#connections.ask<rows.WholeColumns>(endedLeases, [now, limit]);
+    return found.map(rows.toWholeTask);
+  }
+
+  async expireTasks({ now, limit }: { now: number; limit: number }): Promise<Task[]> {
+    const values = [now, limit, JSON.stringify(expiredAt(now))];
+    const found = await this.#connections.ask<rows.TaskColumns>(this.#skip(expireTasks), values);
+    const queues = new Set(found.map(({ queue }) => queue));
+    this.#ledger.added(queues);
+    this.#tell(queues);
+    return found.map(rows.toTask);
+  }
+
+  async nextEventAt(): Promise<{
+    dueByQueue: ReadonlyMap<string, number>;
+    upkeepAt: number | undefined;
+  }> {
+    const [due, upkeep] = await Promise.all([
+      this.#connections.ask<{ name: string; due_at: number }>(nextDue),
+      this.#connections.ask<{ at: number | null }>(nextUpkeep),
+    ]);
+    return {
+      dueByQueue: new Map(due.map((row) => [row.name, row.due_at])),
+      upkeepAt: upkeep[0]?.at ?? undefined,
+    };
+  }
+
+  async groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+    const values = [ask.queue, ask.groupKey, ask.id];
+    const [row] = await this.#connections.ask<{ busy: boolean }>(groupIsBusy, values);
+    return row!.busy;
+  }
+
+  onWork(listener: (queue: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  deadTasks(ask: DeadAsk): Promise<DeadPage> {
+    return readDeadPage(this.#connections, ask);
+  }
+
+  deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]> {
+    return readDeadGroups(this.#connections, ask);
+  }
+
+  async redrive(change: RedriveChange): Promise<string[]> {
+    const changed = await redrive(this.#connections, change);
+    if (changed.length === 0) return [];
+    const earliest = changed.reduce((least, { dueAt }) => Math.min(least, dueAt), Infinity);
+    this.#floors.lowerAll(change.queue, earliest);
+    this.#ledger.added([change.queue]);
+    this.#tell([change.queue]);
+    return changed.map(({ id }) => id);
+  }
+
+  async purge(change: PurgeChange): Promise<string[]> {
+    const gone = await purge(this.#connections, change);
+    this.#ledger.added([change.queue]);
+    return gone;
+  }
+
+  async deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
+    const status = ask.status === 'DEAD' ? rows.statuses.dead : rows.statuses.succeeded;
+    const values = [ask.queue, status, ask.endedBefore, ask.now, ask.limit];
+    const gone = await this.#count(bury.deleteFinished, values);
+    if (gone > 0) this.#ledger.added([ask.queue]);
+    return gone;
+  }
+
+  async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
+    // What killed servers left goes along.
+    await this.#connections.ask(forgetClaimants);
+    return this.#count(bury.deleteTombstones, [now - tombstoneMs, limit]);
+  }
+
+  auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
+    return readAudit(this.#connections, ask);
+  }
+
+  async probe(): Promise<void> {
+    await this.#readClock();
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** What the finished tasks of deleted queues left behind, also by a process that was killed. */
+  async clearWrecks(): Promise<void> {
+    const found = await this.#connections.ask<{ queue_no: number; deleted_at: number }>(
+      bury.wrecks,
+    );
+    for (const wreck of found) await this.#clearWreck(wreck.queue_no, wreck.deleted_at);
+  }
+
+  /** Moves everything between this database and the embedded store of a data directory. */
+  async transfer({ direction, dataDirectory, ...watch }: TransferAsk): Promise<TransferTally> {
+    const { clock, random, log } = this.parts;
+    const here = new PostgresEnd(this.#connections, clock.now() + this.parts.shift.ms);
+    const world = { clock, random, log };
+    if (direction === 'in') {
+      const source = await openEmbeddedSource(dataDirectory, world);
+      try {
+        return await transfer(source, here, 'embedded', watch);
+      } finally {
+        await source.close();
+      }
+    }
+    const target = await openEmbeddedTarget(dataDirectory, world);
+    try {
+      return await transfer(here, target, 'postgres', watch);
+    } finally {
+      await target.close();
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#listeners.clear();
+    this.#clockTimer?.cancel();
+    await this.#hints.close();
+    await this.#ledger.close();
+    // The others need not wait for it to be forgotten; when the database is away they will.
+    await this.#connections.ask(leaveClaimants, [this.parts.instance]).catch((error: unknown) => {
+      this.parts.log.debug({ err: error }, 'the other servers were not told of the end');
+    });
+    await this.#connections.close();
+  }
+
+  async #clearWreck(queueNo: number, deletedAt: number): Promise<void> {
+    const values = [queueNo, deletedAt, buriedAtOnce];
+    while ((await this.#count(bury.clearWreck, values)) === buriedAtOnce) continue;
+    await this.#connections.ask(bury.removeWreck, [queueNo]);
+  }
+
+  async #count(statement: SkippingStatement, values: readonly unknown[]): Promise<number> {
+    const [row] = await this.#connections.ask<{ gone: number }>(this.#skip(statement), values);
+    return row!.gone;
+  }
+
+  #skip({ skipping, waiting }: SkippingStatement): Statement {
+    return this.parts.canSkip ? skipping : waiting;
+  }
+
+  /** What waits must not lie below where claims begin to look. */
+  #awaits({ queue, priority, groupKey, dueAt, id }: Task): void {
+    if (groupKey === null && dueAt !== null) this.#floors.lower(queue, priority, dueAt, id);
+  }
+
+  #tell(queues: Iterable<string>): void {
+    this.#hints.tell(queues);
+    for (const queue of queues) this.#hear(queue);
+  }
+
+  #hear(queue: string): void {
+    for (const listener of this.#listeners) listener(queue);
+  }
+
+  async #readClock(): Promise<void> {
+    await this.parts.shift.measure(async () => {
+      const [row] = await this.#connections.ask<{ now: number }>(readTime);
+      return row!.now;
+    });
+  }
+
+  #watchClock(): void {
+    this.#clockTimer = this.parts.clock.after(clockEveryMs, () => {
+      if (this.#closed) return;
+      // Away: the machine's own steady clock goes on from what was read last.
+      const again = () => this.#watchClock();
+      this.#readClock().then(again, again);
+    });
+  }
+}
+
+function expiredAt(now: number): LastError {
+  const row = { lastError: null } as unknown as TaskRow;
+  expireRow(row, now);
+  return row.lastError!;
+}

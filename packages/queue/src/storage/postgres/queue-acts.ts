@@ -1,0 +1,100 @@
+import type { Queue, QueueConfig } from '../../core/queue.js';
+import type { QueuePut, QueuePutResult } from '../task-store.js';
+import { recordAct } from './audit.js';
+import type { Connections } from './connections.js';
+import { addWreck } from './statements/bury.sql.js';
+import * as statements from './statements/queues.sql.js';
+
+export interface QueueColumns {
+  no: number;
+  name: string;
+  config: string;
+  paused: boolean;
+  version: number;
+  incarnation: string;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface QueueAct {
+  queue: string;
+  now: number;
+  by: string;
+}
+
+export function toQueue(row: QueueColumns): Queue {
+  return {
+    name: row.name,
+    config: JSON.parse(row.config) as QueueConfig,
+    paused: row.paused,
+    version: row.version,
+    incarnation: row.incarnation,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+export function putQueue(
+  connections: Connections,
+  put: QueuePut,
+  incarnation: string,
+): Promise<QueuePutResult> {
+  const { queue: name, ifVersion, now, by } = put;
+  const config = JSON.stringify(put.config);
+  return connections.transact(async (transaction) => {
+    let [before] = await transaction.ask<QueueColumns>(statements.lockQueue, [name]);
+    let made: QueueColumns | undefined;
+    if (!before && !ifVersion) {
+      [made] = await transaction.ask<QueueColumns>(statements.makeQueue, [
+        name,
+        config,
+        incarnation,
+        now,
+      ]);
+      if (made) await transaction.ask(statements.makeGate, [made.no]);
+      // Another made it a moment ago, and has committed.
+      else [before] = await transaction.ask<QueueColumns>(statements.lockQueue, [name]);
+    }
+    if (!made && ifVersion !== undefined && ifVersion !== (before?.version ?? 0)) {
+      return { kind: 'version_mismatch', queue: before && toQueue(before) };
+    }
+    const [written] = made
+      ? [made]
+      : await transaction.ask<QueueColumns>(statements.configureQueue, [before!.no, config, now]);
+    const act = { at: now, principal: by, queue: name, selector: null, count: null };
+    await recordAct(transaction, { ...act, action: 'config_write' });
+    return { kind: 'written', queue: toQueue(written!), created: made !== undefined };
+  });
+}
+
+export function setPaused(
+  connections: Connections,
+  { queue, paused, now, by }: QueueAct & { paused: boolean },
+): Promise<boolean> {
+  return connections.transact(async (transaction) => {
+    const rows = await transaction.ask(statements.pauseQueue, [queue, paused]);
+    if (rows.length === 0) return false;
+    const action = paused ? 'pause' : 'resume';
+    const act = { at: now, principal: by, queue, selector: null, count: null };
+    await recordAct(transaction, { ...act, action });
+    return true;
+  });
+}
+
+/** The number of the deleted queue, whose finished tasks are still to be buried. */
+export function deleteQueue(
+  connections: Connections,
+  { queue, now, by }: QueueAct,
+): Promise<number | 'not_empty' | 'not_found'> {
+  return connections.transact(async (transaction) => {
+    const [row] = await transaction.ask<QueueColumns>(statements.lockQueue, [queue]);
+    if (!row) return 'not_found';
+    const [state] = await transaction.ask<{ empty: boolean }>(statements.queueIsEmpty, [row.no]);
+    if (!state!.empty) return 'not_empty';
+    await transaction.ask(statements.deleteQueue, [row.no]);
+    await transaction.ask(addWreck, [row.no, now]);
+    const act = { at: now, principal: by, queue, selector: null, count: null };
+    await recordAct(transaction, { ...act, action: 'delete' });
+    return row.no;
+  });
+}

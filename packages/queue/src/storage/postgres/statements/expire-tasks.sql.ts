@@ -1,0 +1,31 @@
+import { skippingStatement } from '../statement.js';
+import { endedColumns, fixedColumns, tasksOf } from './columns.js';
+
+/** Several servers do this at the same time: each takes others. */
+export const expireTasks = skippingStatement(
+  'expire_tasks',
+  `WITH past AS (
+    SELECT id, expires_at FROM millrace.live
+    WHERE status < 2 AND expires_at IS NOT NULL AND expires_at <= $1
+    ORDER BY expires_at, id LIMIT $2
+    FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM millrace.live l USING unnest(ARRAY(SELECT id FROM past)) AS p(id)
+    WHERE l.id = p.id AND l.status + 0 < 2 RETURNING l.*
+  ), over AS (
+    INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
+      redrive_count, status, http_status, settled_verdict, settled_token, dead_reason,
+      handler_ref, error_type, last_error, attempts)
+    SELECT g.id, g.queue_no, $1, g.expires_at, g.attempt, g.total_attempts, g.redrive_count, 4,
+      NULL, g.settled_verdict, g.settled_token, 'EXPIRED', t.handler_ref, 'EXPIRED', $3,
+      g.attempts
+    FROM gone g ${tasksOf('g')}
+    RETURNING *
+  ), booked AS (
+    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    SELECT queue_no, -count(*), 0, count(*) FROM gone GROUP BY queue_no
+  )
+  SELECT ${fixedColumns}, ${endedColumns('o')}
+  FROM over o ${tasksOf('o')}
+  ORDER BY o.expires_at, o.id`,
+);

@@ -1,0 +1,12 @@
+import { statement } from '../statement.js';
+import { fixedColumns, liveColumns, tasksOf } from './columns.js';
+
+export const extendLease = statement(
+  'extend_lease',
+  `WITH moved AS (
+    UPDATE millrace.live SET lease_expires_at = $3, lease_async = $4, updated_at = $5
+    WHERE id = $1 AND lease_token = $2
+    RETURNING *
+  )
+  SELECT ${fixedColumns}, ${liveColumns('m')} FROM moved m ${tasksOf('m')}`,
+);

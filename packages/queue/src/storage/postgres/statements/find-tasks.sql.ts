@@ -1,0 +1,32 @@
+import { statement } from '../statement.js';
+
+const found = `t.purged_at, t.purged_status,
+  coalesce(l.status, e.status) AS status,
+  coalesce(l.attempt, e.attempt) AS attempt,
+  coalesce(l.total_attempts, e.total_attempts) AS total_attempts,
+  coalesce(l.redrive_count, e.redrive_count) AS redrive_count,
+  coalesce(l.updated_at, e.ended_at) AS updated_at,
+  coalesce(l.expires_at, e.expires_at) AS expires_at,
+  l.due_at, l.lease_token, l.lease_expires_at, l.lease_node, l.lease_started_at, l.lease_async,
+  coalesce(l.last_error, e.last_error) AS last_error,
+  e.ended_at, e.dead_reason,
+  coalesce(l.settled_token, e.settled_token) AS settled_token,
+  coalesce(l.settled_verdict, e.settled_verdict) AS settled_verdict`;
+
+const fixed = `t.id, t.queue, t.handler_ref, t.content_type, t.headers, t.priority,
+  t.group_key, t.created_at, t.submitted_by`;
+
+const from = `FROM millrace.tasks t
+  LEFT JOIN millrace.live l ON l.id = t.id
+  LEFT JOIN millrace.ended e ON e.id = t.id
+  WHERE t.id = ANY($1::text[])`;
+
+/** Tasks and tombstones, without payload and history. */
+export const findTasks = statement('find_tasks', `SELECT ${fixed}, ${found} ${from}`);
+
+export const findWholeTasks = statement(
+  'find_whole_tasks',
+  `SELECT ${fixed}, ${found}, t.payload,
+    array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts
+  ${from}`,
+);

@@ -1,0 +1,42 @@
+import { statement } from '../statement.js';
+
+/** Notes that a server wants tasks of a queue, and counts those that did lately. */
+export const joinClaimants = statement(
+  'join_claimants',
+  `WITH own AS (
+    INSERT INTO millrace.claimants (queue_no, instance, asked_at)
+    SELECT no, $2, clock_timestamp() FROM millrace.queues WHERE name = $1
+    ON CONFLICT (queue_no, instance) DO UPDATE SET asked_at = excluded.asked_at
+    RETURNING queue_no
+  )
+  SELECT 1 + (SELECT count(*) FROM millrace.claimants c
+    WHERE c.queue_no = own.queue_no AND c.instance <> $2
+      AND c.asked_at > clock_timestamp() - interval '5 seconds') AS claimants
+  FROM own`,
+);
+
+export const leaveClaimants = statement(
+  'leave_claimants',
+  'DELETE FROM millrace.claimants WHERE instance = $1',
+);
+
+export const forgetClaimants = statement(
+  'forget_claimants',
+  `DELETE FROM millrace.claimants WHERE asked_at < clock_timestamp() - interval '1 hour'`,
+);
+
+export const readTime = statement(
+  'read_time',
+  'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS now',
+);
+
+/** The first one that was written is everybody's. */
+export const keepSecret = statement(
+  'keep_secret',
+  `INSERT INTO millrace.secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
+);
+
+export const readSecret = statement(
+  'read_secret',
+  'SELECT value FROM millrace.secrets WHERE name = $1',
+);

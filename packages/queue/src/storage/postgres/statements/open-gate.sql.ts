@@ -1,0 +1,29 @@
+import { statement } from '../statement.js';
+
+/**
+ * Locks the gate of a queue that is not paused, so that nobody else claims from it meanwhile, and
+ * makes ready what has fallen due: the earliest first, at most so many. The lock may have been
+ * waited for, so nothing else is read here: the statements after this one see what was committed
+ * before it was had.
+ */
+export const openGate = statement(
+  'open_gate',
+  `WITH gate AS (
+    SELECT q.no, g.turns, g.starts
+    FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no
+    WHERE q.name = $1 AND NOT q.paused
+    FOR UPDATE OF g
+  ), due AS (
+    SELECT l.id FROM millrace.live l
+    WHERE l.queue_no = (SELECT no FROM gate) AND l.status = 1 AND l.due_at <= $2
+    ORDER BY l.due_at, l.id
+    LIMIT 4096
+  ), made AS (
+    UPDATE millrace.live l SET status = 0 FROM unnest(ARRAY(SELECT id FROM due)) AS d(id)
+    WHERE l.id = d.id AND l.status + 0 = 1
+    RETURNING l.priority, l.group_key, l.due_at
+  )
+  SELECT gate.no, gate.turns, gate.starts,
+    (SELECT min(due_at) FROM made WHERE group_key = '') AS earliest_made
+  FROM gate`,
+);

@@ -1,0 +1,66 @@
+import { statement } from '../statement.js';
+
+const columns = 'no, name, config, paused, version, incarnation, created_at, updated_at';
+
+export const listQueues = statement(
+  'list_queues',
+  `SELECT ${columns} FROM millrace.queues ORDER BY name`,
+);
+
+export const getQueue = statement(
+  'get_queue',
+  `SELECT ${columns} FROM millrace.queues WHERE name = $1`,
+);
+
+export const lockQueue = statement(
+  'lock_queue',
+  `SELECT ${columns} FROM millrace.queues WHERE name = $1 FOR UPDATE`,
+);
+
+/** No row: another made it first. */
+export const makeQueue = statement(
+  'make_queue',
+  `INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, updated_at)
+  VALUES ($1, $2, false, 1, $3, $4, $4)
+  ON CONFLICT (name) DO NOTHING
+  RETURNING ${columns}`,
+);
+
+export const makeGate = statement(
+  'make_gate',
+  `INSERT INTO millrace.gates (queue_no, turns, starts) VALUES ($1, '{}', '[]')`,
+);
+
+export const configureQueue = statement(
+  'configure_queue',
+  `UPDATE millrace.queues SET config = $2, version = version + 1, updated_at = $3
+  WHERE no = $1 RETURNING ${columns}`,
+);
+
+export const pauseQueue = statement(
+  'pause_queue',
+  'UPDATE millrace.queues SET paused = $2 WHERE name = $1 RETURNING no',
+);
+
+export const queueIsEmpty = statement(
+  'queue_is_empty',
+  `SELECT NOT EXISTS (SELECT 1 FROM millrace.live
+      WHERE queue_no = $1 AND status = 0)
+    AND NOT EXISTS (SELECT 1 FROM millrace.live WHERE queue_no = $1 AND status = 1)
+    AND coalesce((SELECT sum(in_flight) FROM millrace.ledger WHERE queue_no = $1), 0) = 0
+    AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND status = 4) AS empty`,
+);
+
+export const deleteQueue = statement(
+  'delete_queue',
+  `WITH gate AS (DELETE FROM millrace.gates WHERE queue_no = $1),
+    ledger AS (DELETE FROM millrace.ledger WHERE queue_no = $1),
+    claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1)
+  DELETE FROM millrace.queues WHERE no = $1`,
+);
+
+/** Until the commit it is not deleted. */
+export const holdQueue = statement(
+  'hold_queue',
+  'SELECT no FROM millrace.queues WHERE name = $1 FOR KEY SHARE',
+);

@@ -1,0 +1,28 @@
+import { statement } from '../statement.js';
+import { tasksOf } from './columns.js';
+
+/** $1 queue, $2 ids that differ, $3 when each is due, $4 died by, $5 now. */
+export const redrive = statement(
+  'redrive',
+  `WITH input AS (
+    SELECT * FROM unnest($2::text[], $3::bigint[]) AS i(id, due_at)
+  ), back AS (
+    DELETE FROM millrace.ended e USING input i
+    WHERE e.id = i.id AND e.queue_no = $1 AND e.status = 4 AND e.ended_at <= $4
+    RETURNING e.*, i.due_at
+  ), waiting AS (
+    INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, attempt,
+      total_attempts, redrive_count, status, priority, settled_verdict, started, group_key,
+      settled_token, http_status, error_type, last_error, attempts)
+    SELECT b.id, b.queue_no, t.created_at, $5, b.due_at, 0, b.total_attempts,
+      b.redrive_count + 1, CASE WHEN b.due_at <= $5 THEN 0 ELSE 1 END, t.priority,
+      b.settled_verdict, false, coalesce(t.group_key, ''), b.settled_token, b.http_status,
+      b.error_type, b.last_error, b.attempts
+    FROM back b ${tasksOf('b')}
+    RETURNING id, due_at
+  ), booked AS (
+    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    SELECT $1, count(*), 0, -count(*) FROM waiting HAVING count(*) > 0
+  )
+  SELECT id, due_at FROM waiting`,
+);

@@ -1,0 +1,85 @@
+import { statement } from '../statement.js';
+
+/** The first attempt and the last 49. */
+const history = (attempt: string) => `CASE WHEN cardinality(l.attempts) < 50 THEN l.attempts
+    ELSE l.attempts[1:1] || l.attempts[3:] END || ARRAY[${attempt}]`;
+
+/**
+ * Ends the claims whose tokens are still those of their tasks, whose ids differ, and says which.
+ * $3: 0 succeeded, 1 retry, 2 dead, 3 handed back.
+ */
+export const settle = statement(
+  'settle',
+  `WITH input AS (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[], $5::bigint[],
+      $6::text[], $7::text[], $8::text[], $9::text[], $10::integer[])
+    AS i(id, token, verdict, now, due_at, reason, attempt, error, error_type, http_status)
+  ), back AS (
+    UPDATE millrace.live l SET
+      status = CASE WHEN i.due_at <= i.now THEN 0 ELSE 1 END,
+      due_at = i.due_at, updated_at = i.now,
+      attempt = l.attempt - CASE i.verdict WHEN 3 THEN 1 ELSE 0 END,
+      total_attempts = l.total_attempts - CASE i.verdict WHEN 3 THEN 1 ELSE 0 END,
+      lease_token = NULL, lease_expires_at = NULL, lease_node = NULL, lease_started_at = NULL,
+      lease_async = NULL,
+      settled_token = i.token, settled_verdict = i.verdict,
+      http_status = CASE WHEN i.error IS NULL THEN l.http_status ELSE i.http_status END,
+      error_type = coalesce(i.error_type, l.error_type),
+      last_error = coalesce(i.error, l.last_error), attempts = ${history('i.attempt')}
+    FROM input i
+    WHERE i.verdict IN (1, 3) AND l.id = i.id AND l.lease_token = i.token
+    RETURNING l.id, l.queue_no
+  ), gone AS (
+    DELETE FROM millrace.live l USING input i
+    WHERE i.verdict IN (0, 2) AND l.id = i.id AND l.lease_token = i.token
+    RETURNING l.id, l.queue_no, i.now AS ended_at, l.expires_at, l.attempt, l.total_attempts,
+      l.redrive_count, CASE i.verdict WHEN 0 THEN 3 ELSE 4 END AS status,
+      i.verdict AS settled_verdict, i.token AS settled_token, i.reason AS dead_reason,
+      CASE WHEN i.error IS NULL THEN l.http_status ELSE i.http_status END AS http_status,
+      coalesce(i.error_type, l.error_type) AS error_type,
+      coalesce(i.error, l.last_error) AS last_error, ${history('i.attempt')} AS attempts
+  ), over AS (
+    INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
+      redrive_count, status, http_status, settled_verdict, settled_token, dead_reason,
+      handler_ref, error_type, last_error, attempts)
+    SELECT g.id, g.queue_no, g.ended_at, g.expires_at, g.attempt, g.total_attempts,
+      g.redrive_count, g.status, g.http_status, g.settled_verdict, g.settled_token,
+      g.dead_reason,
+      CASE g.status WHEN 4 THEN (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = g.id)
+        ELSE '' END,
+      g.error_type, g.last_error, g.attempts
+    FROM gone g
+  ), booked AS (
+    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    SELECT queue_no, sum(pending), -count(*), sum(dead) FROM (
+      SELECT queue_no, 1 AS pending, 0 AS dead FROM back
+      UNION ALL SELECT queue_no, 0, CASE status WHEN 4 THEN 1 ELSE 0 END FROM gone
+    ) AS settled GROUP BY queue_no
+  )
+  SELECT concat_ws(',', (SELECT string_agg(id, ',') FROM back),
+    (SELECT string_agg(id, ',') FROM gone)) AS settled`,
+);
+
+/** The same where all have succeeded, without an error, as most do. $3: now, $4: attempts. */
+export const succeed = statement(
+  'succeed',
+  `WITH gone AS (
+    DELETE FROM millrace.live l
+    USING unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS i(id, token, now, attempt)
+    WHERE l.id = i.id AND l.lease_token = i.token
+    RETURNING l.id, l.queue_no, i.now AS ended_at, l.expires_at, l.attempt, l.total_attempts,
+      l.redrive_count, i.token AS settled_token, l.http_status, l.error_type, l.last_error,
+      ${history('i.attempt')} AS attempts
+  ), over AS (
+    INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
+      redrive_count, status, http_status, settled_verdict, settled_token, handler_ref,
+      error_type, last_error, attempts)
+    SELECT id, queue_no, ended_at, expires_at, attempt, total_attempts, redrive_count, 3,
+      http_status, 0, settled_token, '', error_type, last_error, attempts
+    FROM gone
+  ), booked AS (
+    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    SELECT queue_no, 0, -count(*), 0 FROM gone GROUP BY queue_no
+  )
+  SELECT string_agg(id, ',') AS settled FROM gone`,
+);

@@ -1,0 +1,114 @@
+import { statement } from '../statement.js';
+
+export const movedQueues = statement(
+  'moved_queues',
+  `SELECT q.no, q.name, q.config, q.paused, q.version, q.incarnation, q.created_at, q.updated_at,
+    g.turns, g.starts
+  FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no ORDER BY q.name`,
+);
+
+/** Everything of the tasks after $1, in the order of their ids. */
+export const movedTasks = statement(
+  'moved_tasks',
+  `WITH page AS (
+    SELECT * FROM millrace.tasks WHERE id > $1 ORDER BY id LIMIT $2
+  )
+  SELECT t.id, t.queue, t.handler_ref, t.content_type, t.headers, t.priority, t.group_key,
+    t.created_at, t.submitted_by, t.payload, t.purged_at, t.purged_status,
+    coalesce(l.status, e.status) AS status, coalesce(l.attempt, e.attempt) AS attempt,
+    coalesce(l.total_attempts, e.total_attempts) AS total_attempts,
+    coalesce(l.redrive_count, e.redrive_count) AS redrive_count,
+    coalesce(l.updated_at, e.ended_at) AS updated_at,
+    coalesce(l.expires_at, e.expires_at) AS expires_at,
+    l.due_at, l.lease_token, l.lease_expires_at, l.lease_node, l.lease_started_at, l.lease_async,
+    coalesce(l.last_error, e.last_error) AS last_error, e.ended_at, e.dead_reason,
+    coalesce(l.settled_token, e.settled_token) AS settled_token,
+    coalesce(l.settled_verdict, e.settled_verdict) AS settled_verdict,
+    coalesce(l.started, false) AS started,
+    array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts
+  FROM page t
+  LEFT JOIN millrace.live l ON l.id = t.id
+  LEFT JOIN millrace.ended e ON e.id = t.id
+  ORDER BY t.id`,
+);
+
+export const movedAudit = statement(
+  'moved_audit',
+  `SELECT seq, at, principal, action, queue, selector, count, prev_hash, hash
+  FROM millrace.audit WHERE seq > $1 ORDER BY seq LIMIT $2`,
+);
+
+export const movedSize = statement(
+  'moved_size',
+  'SELECT coalesce(sum(pending + in_flight + dead), 0)::bigint AS size FROM millrace.ledger',
+);
+
+export const readMark = statement(
+  'read_mark',
+  'SELECT source, last_id, last_seq, finished FROM millrace.transfers WHERE one',
+);
+
+export const writeMark = statement(
+  'write_mark',
+  `INSERT INTO millrace.transfers (one, source, last_id, last_seq, finished)
+  VALUES (true, $1, $2, $3, $4)
+  ON CONFLICT (one) DO UPDATE SET source = excluded.source, last_id = excluded.last_id,
+    last_seq = excluded.last_seq, finished = excluded.finished`,
+);
+
+export const putQueue = statement(
+  'put_moved_queue',
+  `WITH queue AS (
+    INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING no
+  )
+  INSERT INTO millrace.gates (queue_no, turns, starts) SELECT no, $8, $9 FROM queue`,
+);
+
+const fields = `(id text, queue text, handler_ref text, priority smallint, group_key text,
+  created_at bigint, purged_at bigint, purged_status smallint, submitted_by text,
+  content_type text, headers text, payload text, status smallint, attempt integer,
+  total_attempts integer, redrive_count integer, updated_at bigint, due_at bigint,
+  expires_at bigint, started boolean, lease_token text, lease_expires_at bigint, lease_node text,
+  lease_started_at bigint, lease_async boolean, settled_token text, settled_verdict smallint,
+  last_error text, error_type text, http_status integer, ended_at bigint, dead_reason text,
+  attempts text[])`;
+
+/** $1: the tasks as a JSON array of rows with these fields. */
+export const putTasks = statement(
+  'put_moved_tasks',
+  `WITH input AS MATERIALIZED (
+    SELECT i.*, (SELECT q.no FROM millrace.queues q WHERE q.name = i.queue) AS queue_no
+    FROM json_to_recordset($1::json) AS i${fields}
+  ), stored AS (
+    INSERT INTO millrace.tasks (id, queue, handler_ref, priority, group_key, created_at,
+      first_due_at, first_expires_at, purged_at, purged_status, submitted_by, content_type,
+      headers, payload)
+    SELECT id, queue, handler_ref, priority, group_key, created_at, coalesce(due_at, created_at),
+      expires_at, purged_at, purged_status, submitted_by, content_type, headers,
+      decode(payload, 'base64')
+    FROM input
+  ), living AS (
+    INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, expires_at,
+      lease_expires_at, lease_started_at, attempt, total_attempts, redrive_count, status, priority,
+      settled_verdict, started, lease_async, group_key, lease_token, lease_node, settled_token,
+      http_status, error_type, last_error, attempts)
+    SELECT id, queue_no, created_at, updated_at, due_at, expires_at, lease_expires_at,
+      lease_started_at, attempt, total_attempts, redrive_count, status, priority, settled_verdict,
+      started, lease_async, coalesce(group_key, ''), lease_token, lease_node, settled_token,
+      http_status, error_type, last_error, attempts
+    FROM input WHERE status < 3
+  ), over AS (
+    INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
+      redrive_count, status, http_status, settled_verdict, settled_token, dead_reason,
+      handler_ref, error_type, last_error, attempts)
+    SELECT id, queue_no, ended_at, expires_at, attempt, total_attempts, redrive_count, status,
+      http_status, settled_verdict, settled_token, dead_reason, handler_ref, error_type,
+      last_error, attempts
+    FROM input WHERE status >= 3
+  )
+  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+  SELECT queue_no, count(*) FILTER (WHERE status < 2), count(*) FILTER (WHERE status = 2),
+    count(*) FILTER (WHERE status = 4)
+  FROM input WHERE status IS NOT NULL GROUP BY queue_no`,
+);

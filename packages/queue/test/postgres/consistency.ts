@@ -1,0 +1,45 @@
+import type { PostgresServer } from './postgres-server.js';
+
+/** What must not be there, each as a statement that finds it. */
+const faults: Record<string, string> = {
+  'a task that is neither live nor ended nor buried': `SELECT t.id FROM millrace.tasks t
+    WHERE (t.purged_at IS NULL)
+      <> (EXISTS (SELECT 1 FROM millrace.live l WHERE l.id = t.id)
+        OR EXISTS (SELECT 1 FROM millrace.ended e WHERE e.id = t.id))`,
+  'a task that is live and ended':
+    'SELECT l.id FROM millrace.live l JOIN millrace.ended USING (id)',
+  'a row without its task': `SELECT id FROM (SELECT id FROM millrace.live
+      UNION ALL SELECT id FROM millrace.ended) AS r
+    WHERE NOT EXISTS (SELECT 1 FROM millrace.tasks t WHERE t.id = r.id)`,
+  'a row of no queue': `SELECT id FROM (SELECT id, queue_no FROM millrace.live
+      UNION ALL SELECT id, queue_no FROM millrace.ended) AS r
+    WHERE NOT EXISTS (SELECT 1 FROM millrace.queues q WHERE q.no = r.queue_no)
+      AND NOT EXISTS (SELECT 1 FROM millrace.wrecks w WHERE w.queue_no = r.queue_no)`,
+  'a lease of one that does not run, or none of one that does': `SELECT id FROM millrace.live
+    WHERE (status = 2) <> (lease_token IS NOT NULL) OR (status = 2) <> (due_at IS NULL)`,
+  'a queue without its gate, or a gate without its queue': `SELECT q.no, g.queue_no
+    FROM millrace.queues q FULL JOIN millrace.gates g ON g.queue_no = q.no
+    WHERE q.no IS NULL OR g.queue_no IS NULL`,
+  'counts that are not those of the tasks': `SELECT q.name, b.pending, b.in_flight, b.dead,
+      l.pending AS waiting, l.in_flight AS running, e.dead AS ended
+    FROM millrace.queues q
+    CROSS JOIN LATERAL (SELECT coalesce(sum(pending), 0) AS pending,
+      coalesce(sum(in_flight), 0) AS in_flight, coalesce(sum(dead), 0) AS dead
+      FROM millrace.ledger WHERE queue_no = q.no) b
+    CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE status < 2) AS pending,
+      count(*) FILTER (WHERE status = 2) AS in_flight
+      FROM millrace.live WHERE queue_no = q.no) l
+    CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE status = 4) AS dead
+      FROM millrace.ended WHERE queue_no = q.no) e
+    WHERE (b.pending, b.in_flight, b.dead) <> (l.pending, l.in_flight, e.dead)`,
+};
+
+/** Works out from the rows alone what is wrong with them. */
+export async function tableProblems(postgres: PostgresServer, url: string): Promise<string[]> {
+  const problems: string[] = [];
+  for (const [fault, text] of Object.entries(faults)) {
+    const rows = await postgres.sql(url, text);
+    if (rows.length > 0) problems.push(`${fault}: ${JSON.stringify(rows.slice(0, 3))}`);
+  }
+  return problems;
+}

@@ -1,0 +1,37 @@
+import { systemClock } from '@millrace/kit/clock';
+import { silentLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MemoryStore } from '../../src/storage/memory/index.js';
+import { openPostgresStore } from '../../src/storage/postgres/index.js';
+import { ModelRun, operations } from '../task-store/model-run.js';
+import { tableProblems } from './consistency.js';
+import { emptyTables, startPostgres, type PostgresServer } from './postgres-server.js';
+
+const runs = Number(process.env['MILLRACE_RUNS'] ?? 25);
+
+let postgres: PostgresServer;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(() => postgres.remove());
+
+test('whatever is done to it, the PostgreSQL store answers as the memory store does', async () => {
+  const url = await postgres.database('queue');
+  const store = await openPostgresStore(url, {
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  });
+  try {
+    await fc.assert(
+      fc.asyncProperty(operations, async (list) => {
+        await postgres.sql(url, emptyTables);
+        await new ModelRun(new MemoryStore(), store).run(list);
+        expect(await tableProblems(postgres, url)).toEqual([]);
+      }),
+      { numRuns: runs },
+    );
+  } finally {
+    await store.close();
+  }
+});

@@ -1,0 +1,137 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { memoryLog } from '@millrace/kit/log';
+import { systemClock } from '@millrace/kit/clock';
+import { systemRandom } from '@millrace/kit/random';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { foundations } from '../../src/server/foundations.js';
+import { startServer } from '../../src/server/server.js';
+import { asker, type Asked } from '../support/ask.js';
+import { startHandler } from '../support/handler.js';
+import { newDirectory, testSettings, tokens } from '../support/server.js';
+import { startPostgres, type PostgresServer } from './postgres-server.js';
+
+let postgres: PostgresServer;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(() => postgres.remove());
+
+const soon = { timeout: 60_000, interval: 50 };
+const submit: Asked = {
+  method: 'POST',
+  path: '/v1/queues/mail/tasks',
+  body: { handler_ref: 'a' },
+};
+
+/** A server on the database, with a queue, and whoever asks it as root. */
+async function startOn(storage: string) {
+  const handler = await startHandler(() => ({ status: 200 }));
+  const log = memoryLog();
+  const settings = { ...testSettings(newDirectory()), storage };
+  const world = { clock: systemClock, random: systemRandom, log };
+  const running = await startServer(settings, world, foundations);
+  const asking = asker(running.listeners[0]!.url);
+  onTestFinished(async () => {
+    asking.close();
+    await running.stop();
+  });
+  const ask = (asked: Asked) => asking({ ...asked, token: tokens.root });
+  const made = await ask({
+    method: 'PUT',
+    path: '/v1/admin/queues/mail/config',
+    body: { callback: { url: handler.url } },
+  });
+  expect(made.status, made.text).toBe(200);
+  return { ask, handler };
+}
+
+/** Answers, and how long that took. */
+async function timed<Answer>(call: () => Promise<Answer>): Promise<[Answer, number]> {
+  const start = performance.now();
+  return [await call(), performance.now() - start];
+}
+
+test('while the database is down submits are refused at once, and all resumes by itself', async () => {
+  const { ask, handler } = await startOn(await postgres.database('down'));
+  const first = await ask(submit);
+  expect(first.status).toBe(202);
+  await expect.poll(() => handler.received.length, soon).toBe(1);
+  await postgres.stop();
+  for (let i = 0; i < 5; i++) {
+    const [refused, tookMs] = await timed(() => ask(submit));
+    expect(refused.status).toBe(503);
+    expect(refused.body).toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+    expect(refused.headers['retry-after']).toBe('5');
+    expect(tookMs).toBeLessThan(2_000);
+  }
+  await expect.poll(async () => (await ask({ path: '/readyz' })).status, soon).toBe(503);
+  const unready = await ask({ path: '/readyz' });
+  expect(unready.headers['retry-after']).toBe('5');
+  expect((await ask({ path: '/healthz' })).status).toBe(200);
+  await postgres.start();
+  await expect.poll(async () => (await ask({ path: '/readyz' })).status, soon).toBe(200);
+  await expect.poll(async () => (await ask(submit)).status, soon).toBe(202);
+  await expect.poll(() => handler.received.length, soon).toBe(2);
+});
+
+test('connections that are cut are replaced', async () => {
+  const url = await postgres.database('cut');
+  const { ask, handler } = await startOn(url);
+  for (let i = 1; i <= 3; i++) {
+    await postgres.sql(
+      await postgres.database('postgres'),
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'cut'`,
+    );
+    await expect.poll(async () => (await ask(submit)).status, soon).toBe(202);
+    await expect.poll(() => handler.received.length, soon).toBe(i);
+  }
+});
+
+test('a database that falls silent is noticed, and after that nobody waits for it', async () => {
+  const wire = await silentWire(postgres.port);
+  const url = new URL(await postgres.database('silent'));
+  url.port = String(wire.port);
+  const { ask, handler } = await startOn(url.href);
+  expect((await ask(submit)).status).toBe(202);
+  await expect.poll(() => handler.received.length, soon).toBe(1);
+  wire.setSilent(true);
+  const [noticed, tookMs] = await timed(() => ask(submit));
+  expect(noticed.status).toBe(503);
+  expect(tookMs).toBeLessThan(20_000);
+  const times: number[] = [];
+  for (let i = 0; i < 20; i++) times.push((await timed(() => ask(submit)))[1]);
+  // Now and then one of them is the one that tries.
+  expect(times.filter((ms) => ms < 500).length).toBeGreaterThanOrEqual(15);
+  wire.setSilent(false);
+  await expect.poll(async () => (await ask(submit)).status, soon).toBe(202);
+  await expect.poll(() => handler.received.length, soon).toBeGreaterThan(1);
+});
+
+/** Passes bytes on, or takes them and says nothing, as a network does that lost its way. */
+async function silentWire(to: number) {
+  let isSilent = false;
+  const sockets = new Set<Socket>();
+  const server = createServer((inner) => {
+    const outer = connect(to, '127.0.0.1');
+    for (const [from, other] of [
+      [inner, outer],
+      [outer, inner],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => other.destroy());
+      from.on('close', () => !isSilent && other.destroy());
+      from.on('data', (bytes) => !isSilent && other.write(bytes));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    setSilent: (silent: boolean) => {
+      isSilent = silent;
+      // What was swallowed would be missing from the stream.
+      if (!silent) for (const socket of sockets) socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { open as openDatabase } from '@millrace/db';
+import { systemClock } from '@millrace/kit/clock';
+import { silentLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { storeProblems } from '../../src/storage/embedded/consistency.test-support.js';
+import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
+import { MemoryStore } from '../../src/storage/memory/index.js';
+import { openPostgresStore } from '../../src/storage/postgres/index.js';
+import type { TaskStore } from '../../src/storage/task-store.js';
+import { newDirectory } from '../support/server.js';
+import { ModelRun, operations } from '../task-store/model-run.js';
+import { noon, settlementOf, someConfig } from '../task-store/fixture.js';
+import { tableProblems } from './consistency.js';
+import { startPostgres, type PostgresServer } from './postgres-server.js';
+
+let postgres: PostgresServer;
+let databases = 0;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(() => postgres.remove());
+
+const world = { clock: systemClock, random: systemRandom, log: silentLog };
+const newUrl = () => postgres.database(`transfer_${++databases}`);
+
+async function openForTransfer(url: string) {
+  const store = await openPostgresStore(url, { ...world, forTransfer: true });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** A data directory with a store that much has happened to. */
+async function livedIn(fill: (store: TaskStore) => Promise<void>): Promise<string> {
+  const data = newDirectory();
+  const store = await openEmbeddedStore(join(data, 'queue'), world);
+  await fill(store);
+  await store.close();
+  return data;
+}
+
+async function submitMany(store: TaskStore, count: number): Promise<void> {
+  await store.putQueue({ queue: 'mail', config: someConfig(), now: noon, by: 'ada' });
+  const tasks = Array.from({ length: count }, (_, i) => ({
+    id: systemRandom.ulid(noon),
+    queue: 'mail',
+    handlerRef: 'mail.send',
+    payload: Buffer.alloc(i % 50 === 0 ? 3_000 : 20, i),
+    payloadContentType: 'text/plain',
+    headers: i % 3 ? {} : { 'x-a': 'b' },
+    priority: i % 10,
+    groupKey: i % 4 ? null : 'ä',
+    dueAt: noon,
+    expiresAt: null,
+    submittedBy: 'shop',
+    maxPending: 0,
+  }));
+  await store.insertTasks(tasks, noon);
+}
+
+test('whatever happened to a store, it is the same in PostgreSQL and back', async () => {
+  await fc.assert(
+    fc.asyncProperty(operations, async (list) => {
+      const data = await livedIn((store) => new ModelRun(new MemoryStore(), store).run(list));
+      const url = await newUrl();
+      const store = await openForTransfer(url);
+      await store.transfer({ direction: 'in', dataDirectory: data });
+      expect(await tableProblems(postgres, url)).toEqual([]);
+      const back = newDirectory();
+      await store.transfer({ direction: 'out', dataDirectory: back });
+      await store.close();
+      const database = await openDatabase(join(back, 'queue'));
+      const problems = database.readRows(storeProblems);
+      await database.close();
+      expect(problems).toEqual([]);
+    }),
+    { numRuns: Number(process.env['MILLRACE_RUNS'] ?? 8) },
+  );
+});
+
+test('a moved store goes on where it was', async () => {
+  const data = await livedIn((store) => submitMany(store, 30));
+  const url = await newUrl();
+  const moving = await openForTransfer(url);
+  const tally = await moving.transfer({ direction: 'in', dataDirectory: data });
+  expect(tally).toEqual({ queues: 1, tasks: 30, audit_records: 1, resumed: false });
+  await moving.close();
+  const store = await openPostgresStore(url, world);
+  onTestFinished(() => store.close());
+  expect(await store.counts('mail')).toMatchObject({ pending: 30, inFlight: 0, dead: 0 });
+  const claimed = await store.claimDue({
+    queue: 'mail',
+    limit: 100,
+    now: noon,
+    nodeId: 'node',
+    leaseExpiresAt: noon + 1_000,
+    newToken: () => systemRandom.ulid(noon),
+    maxInFlight: 100,
+    dispatchPerSecond: 0,
+    fifoGroups: false,
+  });
+  expect(claimed).toHaveLength(30);
+  await store.settle(claimed.map((task) => settlementOf(task, { kind: 'succeeded' })));
+  expect(await store.setPaused({ queue: 'mail', paused: true, now: noon, by: 'ada' })).toBe(true);
+  expect((await store.auditPage({ limit: 9 })).map(({ seq }) => seq)).toEqual([2, 1]);
+});
+
+test('broken off, it is refused as a store, and goes on where it was', async () => {
+  const data = await livedIn((store) => submitMany(store, 900));
+  const url = await newUrl();
+  const stop = new AbortController();
+  const first = await openForTransfer(url);
+  const seen: number[] = [];
+  const broken = first.transfer({
+    direction: 'in',
+    dataDirectory: data,
+    signal: stop.signal,
+    progress: (_step, done, total) => {
+      expect(total).toBe(900);
+      seen.push(done);
+      if (done >= 400) stop.abort(new Error('enough'));
+    },
+  });
+  await expect(broken).rejects.toThrow('enough');
+  await first.close();
+  expect(seen).toEqual([200, 400]);
+  await expect(openPostgresStore(url, world)).rejects.toThrow(/ctl queue migrate.* again/);
+  const second = await openForTransfer(url);
+  const tally = await second.transfer({ direction: 'in', dataDirectory: data });
+  expect(tally).toMatchObject({ tasks: 900, resumed: true });
+  await second.close();
+  await (await openPostgresStore(url, world)).close();
+  expect(await tableProblems(postgres, url)).toEqual([]);
+});
+
+test('what is there already is not written over', async () => {
+  const data = await livedIn((store) => submitMany(store, 3));
+  const url = await newUrl();
+  const store = await openForTransfer(url);
+  await submitMany(store, 1);
+  await expect(store.transfer({ direction: 'in', dataDirectory: data })).rejects.toThrow(
+    /target is not empty/,
+  );
+  await expect(store.transfer({ direction: 'out', dataDirectory: data })).rejects.toThrow(
+    /is there already/,
+  );
+  const none = newDirectory();
+  await expect(store.transfer({ direction: 'in', dataDirectory: none })).rejects.toThrow(
+    /holds no queue/,
+  );
+  expect(existsSync(join(none, 'queue'))).toBe(false);
+});
+
+test('a source that changed meanwhile is found out', async () => {
+  const url = await newUrl();
+  const store = await openForTransfer(url);
+  await submitMany(store, 300);
+  const out = newDirectory();
+  let hasChanged: Promise<unknown> | undefined;
+  const moved = store.transfer({
+    direction: 'out',
+    dataDirectory: out,
+    progress: () => {
+      hasChanged ??= postgres.sql(url, `UPDATE millrace.live SET attempt = 7`);
+    },
+  });
+  await expect(moved).rejects.toThrow(/differ: the source was changed/);
+  await hasChanged;
+  expect(existsSync(join(out, 'queue'))).toBe(false);
+});
