@@ -106,9 +106,7 @@ const database = z.object({
   url: httpUrl()
     .default('http://127.0.0.1:8080')
     .meta({ description: 'Where the REST bridge of the database is, to show it' }),
-  api_key: secret()
-    .optional()
-    .meta({ description: 'Key for the database, if it asks for one' }),
+  api_key: secret().optional().meta({ description: 'Key for the database, if it asks for one' }),
 });
 
 const provider = (url: string, name: string) =>
