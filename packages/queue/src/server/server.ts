@@ -81,7 +81,7 @@ async function openHouse(
   undo.add(() => metrics.close());
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
-  const { nodeId, cursorKey } = ownFiles(settings.data, world);
+  const { nodeId, cursorKey: ownKey } = ownFiles(settings.data, world);
   const store = await foundations.openStore(settings, world);
   undo.add(() => store.close());
   const secrets = openSecrets(settings, world, metrics, () => {
@@ -106,6 +106,7 @@ async function openHouse(
     metrics,
   });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
+  const cursorKey = store.cursorKey ?? ownKey;
   return { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey };
 }
 

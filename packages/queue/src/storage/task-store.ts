@@ -76,6 +76,8 @@ export interface TaskStore {
 
   /** True: `deadTasks` with a filter reads only what matches. */
   readonly pushesDownFilters: boolean;
+  /** What cursors are signed with, when several servers share the store. */
+  readonly cursorKey?: Uint8Array;
   /** One page of DEAD tasks. */
   deadTasks(ask: DeadAsk): Promise<DeadPage>;
   deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]>;

@@ -6,6 +6,8 @@ import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/storage/postgres/index.js';
 import type { ClaimAsk, NewTask, TaskStore } from '../../src/storage/task-store.js';
+import { makeQueue as makeQueueAt, startTestServer } from '../support/server.js';
+import { buryTasks } from '../support/tasks.js';
 import { settlementOf, someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
@@ -326,4 +328,19 @@ test('a conflict that the database undoes is tried again', async () => {
   const kinds = results.flat().map(({ kind }) => kind);
   expect(kinds.filter((kind) => kind === 'settled')).toHaveLength(60);
   expect(kinds.filter((kind) => kind === 'repeated')).toHaveLength(540);
+});
+
+test('a page that was begun at one server goes on at another', async () => {
+  const [here, there] = [
+    await startTestServer({ store: await open() }),
+    await startTestServer({ store: await open() }),
+  ];
+  await makeQueueAt(here, 'mail');
+  await buryTasks(here, 3);
+  const path = '/v1/queues/mail/dlq?limit=2';
+  const first = await here.as('root', { path });
+  const cursor = encodeURIComponent(String(first.body['next_cursor']));
+  const second = await there.as('root', { path: `${path}&cursor=${cursor}` });
+  expect([first.status, second.status]).toEqual([200, 200]);
+  expect(second.body['tasks']).toHaveLength(1);
 });
