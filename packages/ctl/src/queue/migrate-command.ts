@@ -21,7 +21,7 @@ export function addMigrate(queue: CtlCommand, tools: Tools): void {
       'and back',
     )
     .exitCode(0, 'everything was moved and is the same')
-    .exitCode(2, 'usage error, a target that is not empty, or a source that changed')
+    .exitCode(2, 'a target that is not empty, a source that changed, or usage error')
     .action(async (flags: MigrateFlags) => {
       const { migrate } = await import('./migrate.js');
       await migrate(flags, tools);
