@@ -2,6 +2,7 @@ import type { FlagDescription } from '@millrace/kit/config';
 import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../registry.js';
+import { stopSignal } from '../stop-signal.js';
 
 type Flags = Record<string, string | boolean | string[]>;
 
@@ -78,21 +79,17 @@ function collect(value: string, before: string[] | undefined): string[] {
 }
 
 async function run(given: Flags, { terminal, lifecycle, exitWith }: Tools): Promise<void> {
-  const [{ runDaemon }, { EventEmitter }, { providerFlags }] = await Promise.all([
+  const [{ runDaemon }, { providerFlags }] = await Promise.all([
     import('@millrace/daemon/serve'),
-    import('node:events'),
     import('./provider-flags.js'),
   ]);
   const { providerUrl, ...rest } = given;
   const flags = { ...rest, ...providerFlags(Array.isArray(providerUrl) ? providerUrl : []) };
   await lifecycle.serve(async (stopped) => {
-    // The first signal arrives through the lifecycle, which also answers the second one.
-    const signals = Object.assign(new EventEmitter(), { exit: () => undefined });
-    void stopped.then(() => signals.emit('SIGTERM'));
     const code = await runDaemon({
       flags,
       environment: terminal.env,
-      signals,
+      signals: stopSignal(stopped),
       write: (line) => terminal.out.write(line),
     });
     exitWith(code);

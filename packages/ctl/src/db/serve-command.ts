@@ -1,5 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../registry.js';
+import { stopSignal } from '../stop-signal.js';
 
 /**
  * The flags come from the server's own settings, which are slow to load: they are declared only
@@ -54,18 +55,12 @@ async function run(
   flags: Record<string, string | boolean | string[]>,
   { terminal, lifecycle, exitWith }: Tools,
 ): Promise<void> {
-  const [{ runDatabase }, { EventEmitter }] = await Promise.all([
-    import('@millrace/db/serve'),
-    import('node:events'),
-  ]);
+  const { runDatabase } = await import('@millrace/db/serve');
   await lifecycle.serve(async (stopped) => {
-    // The first signal arrives through the lifecycle, which also answers the second one.
-    const signals = Object.assign(new EventEmitter(), { exit: () => undefined });
-    void stopped.then(() => signals.emit('SIGTERM'));
     const code = await runDatabase({
       flags,
       environment: terminal.env,
-      signals,
+      signals: stopSignal(stopped),
       write: (line) => terminal.out.write(line),
     });
     exitWith(code);

@@ -1,6 +1,7 @@
 import type { FlagDescription } from '@millrace/kit/config';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../registry.js';
+import { stopSignal } from '../stop-signal.js';
 
 type Flags = Record<string, string | boolean | string[]>;
 
@@ -49,18 +50,12 @@ function collect(value: string, before: string[] | undefined): string[] {
 }
 
 async function run(flags: Flags, { terminal, lifecycle, exitWith }: Tools): Promise<void> {
-  const [{ runQueue }, { EventEmitter }] = await Promise.all([
-    import('@millrace/queue/serve'),
-    import('node:events'),
-  ]);
+  const { runQueue } = await import('@millrace/queue/serve');
   await lifecycle.serve(async (stopped) => {
-    // The first signal arrives through the lifecycle, which also answers the second one.
-    const signals = Object.assign(new EventEmitter(), { exit: () => undefined });
-    void stopped.then(() => signals.emit('SIGTERM'));
     const code = await runQueue({
       flags,
       environment: terminal.env,
-      signals,
+      signals: stopSignal(stopped),
       write: (line) => terminal.out.write(line),
     });
     exitWith(code);
