@@ -24,6 +24,9 @@ export class Registry {
   readonly #backends: Kept;
   readonly #settings: Kept;
   readonly #marks: Kept;
+  /** The newest state that was read or written. Nobody else writes here, so it stays right. */
+  #known: RegistryState | undefined;
+  #changes = 0;
 
   private constructor(
     private readonly database: Database,
@@ -43,8 +46,17 @@ export class Registry {
     });
   }
 
-  /** The whole registry as it is now. */
+  /** The whole registry as it is now. It is shared: nobody may change it. */
   async read(): Promise<RegistryState> {
+    if (this.#known) return this.#known;
+    const changes = this.#changes;
+    const found = await this.#stored();
+    // A change that came meanwhile may or may not be in it.
+    if (changes === this.#changes) this.#known = found;
+    return found;
+  }
+
+  async #stored(): Promise<RegistryState> {
     const { records } = await this.database
       .collection<Backend>(this.#backends.name)
       .find({ limit: mostBackends });
@@ -59,12 +71,23 @@ export class Registry {
 
   /** Runs the step on the newest state; what it returns is on disk when this resolves. */
   change<Result>(step: Step<Result>): Promise<{ state: RegistryState; result: Result }> {
-    return this.database.transact((target) => {
-      const before = this.#stateIn(target);
-      const { state, result } = step(before, target.now);
-      this.#write(target, before, state);
-      return { state, result };
-    });
+    return this.#forgetting(
+      this.database.transact((target) => {
+        const before = this.#stateIn(target);
+        const { state, result } = step(before, target.now);
+        this.#write(target, before, state);
+        return { state, result };
+      }),
+    );
+  }
+
+  async #forgetting<Result>(change: Promise<Result>): Promise<Result> {
+    try {
+      return await change;
+    } finally {
+      this.#changes++;
+      this.#known = undefined;
+    }
   }
 
   /**
@@ -75,14 +98,16 @@ export class Registry {
     mark: string,
     step: Step<Result>,
   ): Promise<{ state: RegistryState; result: Result } | undefined> {
-    return this.database.transact((target) => {
-      if (target.byKey(this.#marks, mark)) return undefined;
-      const before = this.#stateIn(target);
-      const { state, result } = step(before, target.now);
-      this.#write(target, before, state);
-      this.#put(target, this.#marks, mark, { at: target.now });
-      return { state, result };
-    });
+    return this.#forgetting(
+      this.database.transact((target) => {
+        if (target.byKey(this.#marks, mark)) return undefined;
+        const before = this.#stateIn(target);
+        const { state, result } = step(before, target.now);
+        this.#write(target, before, state);
+        this.#put(target, this.#marks, mark, { at: target.now });
+        return { state, result };
+      }),
+    );
   }
 
   #stateIn(target: Target): RegistryState {

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
+import { messageOf, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { hashSecret, sameHash } from '@millrace/kit/tokens';
 
@@ -66,6 +66,7 @@ class FollowedToken {
   readonly #log: Log;
   #hash: string | undefined;
   #stamp = '';
+  #isFresh = false;
   /** What was said about the file last, so that it is said once. */
   #told = '';
 
@@ -79,6 +80,10 @@ class FollowedToken {
 
   get hash(): string | undefined {
     if (this.#given !== undefined) return this.#given;
+    // Requests of one turn of the event loop share one look at the file.
+    if (this.#isFresh) return this.#hash;
+    this.#isFresh = true;
+    setImmediate(() => (this.#isFresh = false));
     try {
       this.#read();
     } catch (error) {
@@ -116,10 +121,11 @@ class FollowedToken {
 
 function look(file: string): { stamp: string; mode: number | undefined } {
   try {
-    const { ino, size, mtimeMs, ctimeMs, mode } = statSync(file);
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (!found) return { stamp: 'absent', mode: undefined };
+    const { ino, size, mtimeMs, ctimeMs, mode } = found;
     return { stamp: `${ino} ${size} ${mtimeMs} ${ctimeMs}`, mode };
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return { stamp: 'absent', mode: undefined };
     throw new UsageError(`${file} cannot be read: ${messageOf(error)}`);
   }
 }
