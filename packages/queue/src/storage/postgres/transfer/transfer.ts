@@ -19,8 +19,9 @@ export interface TransferTally {
 }
 
 export interface TransferWatch {
-  /** `moved` and `compared` of about `total` tasks. */
-  progress?: ((step: 'move' | 'compare', done: number, total: number) => void) | undefined;
+  /** So many of about `total` tasks are moved or compared; the work goes on when it is told. */
+  progress?:
+    ((step: 'move' | 'compare', done: number, total: number) => void | Promise<void>) | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -78,7 +79,7 @@ async function moveTasks(
       await target.putTasks(part, mark);
     }
     moved += tasks.length;
-    progress?.('move', moved, total);
+    await progress?.('move', moved, total);
     if (tasks.length < perStep) return;
   }
 }
@@ -129,7 +130,7 @@ async function compare(
       after = id;
     }
     tasks += here.length;
-    progress?.('compare', tasks, total);
+    await progress?.('compare', tasks, total);
     if (longest < perStep) break;
   }
   return { queues: queues.length, tasks, audit_records: await compareAudit(source, target) };
