@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Refusal, UsageError, messageOf } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
+import { newSigningSecret } from '@millrace/kit/webhooks';
 import { parse } from 'yaml';
 import { lineOf } from '../daemon/places.js';
 import { editTokens, indexOfToken, readTokens } from '../queue/tokens-file.js';
@@ -75,7 +76,7 @@ function idOf(token: string): string {
 export function makeSecrets(dataDir: string, agentsQueue: string, daemonToken?: string): string {
   const file = secretsFile(dataDir);
   const queues = [agentsQueue];
-  const value = secretIn(file, signingSecret) ?? newSigningSecret();
+  const value = secretIn(file, signingSecret) ?? newSigningSecret(systemRandom);
   const token = daemonToken === undefined ? [] : [{ name: daemonTokenSecret, value: daemonToken }];
   const ours = [{ name: signingSecret, value }, ...token].map((secret) => ({ ...secret, queues }));
   const others = secretsIn(file).filter(
@@ -88,10 +89,6 @@ export function makeSecrets(dataDir: string, agentsQueue: string, daemonToken?: 
 
 const heading =
   '# Secrets that the queue sends and signs with, written by `ctl up`; yours may stand beside.\n';
-
-function newSigningSecret(): string {
-  return `whsec_${Buffer.from(systemRandom.bytes(32)).toString('base64')}`;
-}
 
 interface Secret {
   readonly name: string;

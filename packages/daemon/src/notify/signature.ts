@@ -1,19 +1,15 @@
-import { createHmac } from 'node:crypto';
+import { signatureOf } from '@millrace/kit/webhooks';
 
-/**
- * The headers of the Standard Webhooks scheme. The queue signs its callbacks the same way; the two
- * share no code, for neither may import the other.
- */
+/** The headers by which a receiver knows that an alert is ours. */
 export function signedHeaders(
   { id, body }: { id: string; body: string },
   key: Uint8Array,
   now: number,
 ): Record<string, string> {
-  const seconds = String(Math.floor(now / 1000));
-  const digest = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64');
+  const timestampSeconds = Math.floor(now / 1000);
   return {
     'webhook-id': id,
-    'webhook-timestamp': seconds,
-    'webhook-signature': `v1,${digest}`,
+    'webhook-timestamp': String(timestampSeconds),
+    'webhook-signature': signatureOf({ id, timestampSeconds, body: Buffer.from(body) }, [key]),
   };
 }

@@ -1,9 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
 import type { Random } from '@millrace/kit/random';
-
-const pattern = /^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-const prefix = 'whsec_';
+import { newSigningSecret, signingKeyOf } from '@millrace/kit/webhooks';
 
 /**
  * The key that alerts are signed with: of the secret that was given, else of the one in the file,
@@ -16,7 +14,7 @@ export function webhookKey(
   if (given !== undefined) return keyOf(given, 'notify.webhook_secret');
   const text = secretIn(file);
   if (text !== undefined) return keyOf(text, file);
-  const made = prefix + Buffer.from(random.bytes(32)).toString('base64');
+  const made = newSigningSecret(random);
   // Moved into place whole: after a crash there is a secret or none, never half of one.
   writeFileSync(`${file}.new`, `${made}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
@@ -34,8 +32,8 @@ function secretIn(file: string): string | undefined {
 
 /** Never shows the value: a secret in the wrong form is still one. */
 function keyOf(secret: string, where: string): Uint8Array {
-  const key = Buffer.from(secret.slice(prefix.length), 'base64');
-  if (pattern.test(secret) && key.length > 0) return key;
-  const example = `"${prefix}" followed by base64, as \`openssl rand -base64 32\` prints it`;
+  const key = signingKeyOf(secret);
+  if (key) return key;
+  const example = '"whsec_" followed by base64, as `openssl rand -base64 32` prints it';
   throw new UsageError(`${where} must be ${example}`);
 }

@@ -4,10 +4,10 @@ import { UsageError } from '@millrace/kit/errors';
 import { DocumentSchemas, type Check, type OpenApiDocument } from '@millrace/kit/http';
 import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
+import { signingKeyOf } from '@millrace/kit/webhooks';
 import type { Sessions } from '../sessions/port.js';
 import { QueueClient } from './queue-client.js';
 import { QueueTasks } from './queue-tasks.js';
-import { signingKeyOf } from './signature.js';
 import { TaskStore } from './task-store.js';
 
 export type { QueueTasks } from './queue-tasks.js';

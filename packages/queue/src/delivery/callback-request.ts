@@ -1,7 +1,7 @@
 import type { OutboundRequest } from '@millrace/kit/outbound';
+import { signatureOf } from '@millrace/kit/webhooks';
 import { forwardHeaders } from '../core/forwarded-headers.js';
 import type { QueueConfig } from '../core/queue.js';
-import { signatureOf } from '../core/signature.js';
 import type { Task } from '../core/task.js';
 import type { Trace } from '../core/trace.js';
 import type { Credentials } from './credentials.js';

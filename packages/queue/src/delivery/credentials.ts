@@ -1,5 +1,5 @@
+import { signingKeyOf } from '@millrace/kit/webhooks';
 import type { QueueConfig } from '../core/queue.js';
-import { signingKeyOf } from '../core/signature.js';
 
 /** The value of a secret that is open to the queue; undefined when there is none. */
 export type SecretsOf = (name: string, queue: string) => string | undefined;

@@ -1,6 +1,6 @@
 import type { FieldError } from '@millrace/kit/errors';
+import { signingKeyOf } from '@millrace/kit/webhooks';
 import type { QueueConfig } from '../core/queue.js';
-import { signingKeyOf } from '../core/signature.js';
 import type { Secrets } from '../server/secrets.js';
 
 /** What is wrong with a config beyond what its schema can say. */

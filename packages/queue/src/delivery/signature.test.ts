@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { signatureOf, signingKeyOf } from './signature.js';
+import { signatureOf, signingKeyOf } from '@millrace/kit/webhooks';
 
 const secret = `whsec_${Buffer.from('a key of twenty-four by.').toString('base64')}`;
 const other = `whsec_${Buffer.from('another one while we rotate').toString('base64')}`;
