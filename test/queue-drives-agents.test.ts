@@ -265,7 +265,7 @@ test('over the budget a task waits in the queue', async () => {
   const id = await submit('Spend more.');
   await vi.waitFor(async () => {
     const task = await ask('GET', `/v1/tasks/${id}`);
-    expect(task).toMatchObject({ status: 'PENDING', waiting_for: 'time', attempt: 1 });
+    expect(task).toMatchObject({ status: 'PENDING', waiting_for: 'time', attempt: 0 });
     expect(task.last_error).toMatchObject({ error_type: 'RATE_LIMITED', http_status: 429 });
     expect(Date.parse(task.next_attempt_at)).toBeGreaterThan(Date.now());
   }, patience);

@@ -104,25 +104,32 @@ export class Handlers implements Outbound {
     if (isForgotten) return;
     const extendMs = world.chance(0.3) ? world.between([1, 120_000]) : 0;
     const fails = !this.#isHealed && world.chance(0.3);
+    const defer = fails && world.chance(0.3);
     const repeats = world.between([1, 3]);
     world.clock.after(world.between([0, 40_000]), () => {
       const report = async () => {
         if (extendMs > 0) await this.anyServer()?.extend(id, token, extendMs);
         await world.clock.sleep(world.between([0, 40_000]));
         if (!fails) this.done.add(id);
-        for (let i = 0; i < repeats; i++) await this.#report(queue, id, token, fails);
+        for (let i = 0; i < repeats; i++) await this.#report(queue, id, token, fails, defer);
       };
       // A server that cannot be reached is no fault of its own: the lease runs out.
       report().catch((error: unknown) => world.note('report failed', { queue, id, error }));
     });
   }
 
-  async #report(queue: string, id: string, token: string, fails: boolean): Promise<void> {
+  async #report(
+    queue: string,
+    id: string,
+    token: string,
+    fails: boolean,
+    defer: boolean,
+  ): Promise<void> {
     const server = this.anyServer();
     if (!server) return;
     this.reports++;
     const result = fails
-      ? await server.fail(id, token, { error_type: 'WORK_FAILED', retry_after_ms: 1_500 })
+      ? await server.fail(id, token, { error_type: 'WORK_FAILED', retry_after_ms: 1_500, defer })
       : await server.complete(id, token);
     const what = typeof result === 'string' ? result : result.status;
     this.world.note('report', { queue, id, fails, what });

@@ -1,6 +1,6 @@
 import type { Simulation } from '@millrace/kit/simulation';
 import { auditFault, auditToWire, type WireAuditRecord } from '../src/core/audit.js';
-import type { WholeTask } from '../src/core/task.js';
+import { isUncounted, type WholeTask } from '../src/core/task.js';
 import type { Delivery } from '../src/delivery/index.js';
 import type { TaskStore } from '../src/storage/task-store.js';
 import type { Handlers } from './handlers.js';
@@ -59,7 +59,7 @@ async function checkEnd(task: WholeTask, { disk, delivery }: Evidence): Promise<
 }
 
 function checkHistory(task: WholeTask): void {
-  const counted = task.attempts.filter((attempt) => attempt.outcome !== 'INTERRUPTED');
+  const counted = task.attempts.filter((attempt) => !isUncounted(attempt.outcome));
   const isWhole = task.attempts.length < 50;
   const ofThisDrive = counted.filter((attempt) => attempt.redrive === task.redriveCount);
   if (isWhole && counted.length !== task.totalAttempts) {

@@ -14,7 +14,14 @@ export const manners: ReadonlyMap<string, Manners> = new Map<string, Manners>([
       failures: [{ status: 503, headers: { 'retry-after': '2' } }, { status: 404 }],
     },
   ],
-  ['rated', { latencyMs: [1, 300], failChance: 0.1, failures: [{ status: 429 }] }],
+  [
+    'rated',
+    {
+      latencyMs: [1, 300],
+      failChance: 0.1,
+      failures: [{ status: 429 }, { status: 429, headers: { 'x-queue-defer': 'true' } }],
+    },
+  ],
   [
     'flapping',
     {

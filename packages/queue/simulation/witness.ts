@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Simulation } from '@millrace/kit/simulation';
 import type { QueueConfig } from '../src/core/queue.js';
-import type { TaskStatus } from '../src/core/task.js';
+import { isUncounted, type TaskStatus } from '../src/core/task.js';
 import type {
   ClaimAsk,
   NewTask,
@@ -198,7 +198,7 @@ export class Witness {
     const outcome = attempt.outcome;
     this.#demand(isOver === (outcome === 'LEASE_EXPIRED'), `settled at ${now} as ${outcome}`, id);
     const isHandedBack = verdict.kind === 'handed_back';
-    this.#demand(isHandedBack === (outcome === 'INTERRUPTED'), `${verdict.kind}: ${outcome}`, id);
+    this.#demand(isHandedBack === isUncounted(outcome), `${verdict.kind}: ${outcome}`, id);
     known.token = '';
     this.settles++;
     if (verdict.kind === 'succeeded') known.status = 'SUCCEEDED';

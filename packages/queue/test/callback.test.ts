@@ -223,6 +223,23 @@ test('what cannot be reached is told apart', async () => {
   expect(refused.lastError).toMatchObject({ errorType: 'CONNECTION_REFUSED' });
 });
 
+test('a handler that puts a task off costs it no attempt', async () => {
+  const place = await newPlace((_, response) => {
+    const isFirst = place.received.length === 1;
+    if (isFirst) response.writeHead(429, { 'x-queue-defer': 'true', 'retry-after': '1' });
+    response.end();
+  });
+  const task = await place.run({}, { url: place.url });
+  expect(task).toMatchObject({
+    attempt: 1,
+    totalAttempts: 1,
+    attempts: [
+      { outcome: 'DEFERRED', attempt: 1, errorType: 'RATE_LIMITED', retryAfterMs: 1_000 },
+      { outcome: 'SUCCEEDED', attempt: 1 },
+    ],
+  });
+});
+
 test('a server that stops breaks off what does not end, and hands it back', async () => {
   const place = await newPlace(() => {});
   const task = await place.run({}, { url: place.url }, 'IN_FLIGHT');

@@ -2501,10 +2501,18 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A spend cap is reached, or this address sent too many wrong tokens. */
+    /**
+     * @description A spend cap is reached, and the task is to wait in the queue without losing an attempt; or
+     *     this address sent too many wrong tokens.
+     */
     TooManyAttemptsOrBudgetExceeded: {
       headers: {
         'Retry-After': components['headers']['RetryAfter'];
+        /**
+         * @description `true` where a spend cap is reached: the queue does not count the attempt.
+         * @example true
+         */
+        'X-Queue-Defer'?: 'true';
         [name: string]: unknown;
       };
       content: {

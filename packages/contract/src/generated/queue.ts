@@ -657,6 +657,11 @@ export interface webhooks {
      *     or a date) raises the delay, up to one hour. After `max_attempts` the task is DEAD
      *     (ATTEMPTS_EXHAUSTED).
      *
+     *     **Not yet.** A handler that cannot begin the work now (a budget is used up, a provider says
+     *     when to come back) adds `X-Queue-Defer: true` to an answer that is retried. The task waits
+     *     as it would for a retry, but the attempt does not count, here or for the circuit breaker, so
+     *     it may wait for days.
+     *
      *     **Order.** Higher `priority` first; within it group keys take turns; then due time, then id.
      *     There is no promise of order unless the queue has `ordering.mode: group`.
      *
@@ -918,10 +923,11 @@ export interface components {
       duration_ms: number;
       /**
        * @description SUCCEEDED; FAILED; LEASE_EXPIRED (not settled in time); INTERRUPTED (handed back by a
-       *     server shutting down; does not count).
+       *     server shutting down; does not count); DEFERRED (the handler asked for it later; does not
+       *     count).
        * @enum {string}
        */
-      outcome: 'SUCCEEDED' | 'FAILED' | 'LEASE_EXPIRED' | 'INTERRUPTED';
+      outcome: 'SUCCEEDED' | 'FAILED' | 'LEASE_EXPIRED' | 'INTERRUPTED' | 'DEFERRED';
       /** @description The kind of failure; null on success. */
       error_type: components['schemas']['ErrorType'] | null;
       /** @description What happened, cut to 1 KiB; null on success. */
@@ -1583,6 +1589,12 @@ export interface components {
        * @default true
        */
       retry?: boolean;
+      /**
+       * @description `true`: the work could not be done yet; the attempt does not count. Without effect
+       *     beside `retry: false`.
+       * @default false
+       */
+      defer?: boolean;
       /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
       retry_after_ms?: number;
     };
@@ -2850,6 +2862,12 @@ export interface operations {
            */
           'Retry-After'?: string;
           /**
+           * @description `true`: the work was not begun; try again after `Retry-After` and do not count the
+           *     attempt. Without effect on an answer that is not retried.
+           * @example true
+           */
+          'X-Queue-Defer'?: 'true';
+          /**
            * @description `never`: do not try again; the task is DEAD (PERMANENT).
            * @example never
            */
@@ -2872,6 +2890,12 @@ export interface operations {
            * @example 120
            */
           'Retry-After'?: string;
+          /**
+           * @description `true`: the work was not begun; try again after `Retry-After` and do not count the
+           *     attempt. Without effect on an answer that is not retried.
+           * @example true
+           */
+          'X-Queue-Defer'?: 'true';
           /**
            * @description `never`: do not try again; the task is DEAD (PERMANENT).
            * @example never

@@ -101,6 +101,7 @@ describe('a delivery', () => {
       .receive(delivery())
       .catch((thrown: unknown) => thrown)) as Refusal;
     expect(error.code).toBe('BUDGET_EXCEEDED');
+    expect(error.extra.headers).toEqual({ 'X-Queue-Defer': 'true' });
     expect(error.extra.retryAfterMs).toBeGreaterThan(0);
     expect(error.extra.retryAfterMs).toBeLessThanOrEqual(25 * 3_600_000);
     expect(await rig.store.database.collection('queue_tasks').count()).toBe(0);
@@ -228,10 +229,13 @@ describe('when the session is over, the task is', () => {
   test('failed until the limit of the provider is over', async () => {
     const limited_until = new Date(Date.now() + 600_000).toISOString();
     const { call, rig, session_id } = await reported({ status: 'rate_limited', limited_until });
-    expect(call.body).toMatchObject({ error_type: 'RATE_LIMITED', retry: true });
+    expect(call.body).toMatchObject({ error_type: 'RATE_LIMITED', retry: true, defer: true });
     expect(call.body['retry_after_ms']).toBeGreaterThan(500_000);
     expect(call.body['retry_after_ms']).toBeLessThanOrEqual(600_000);
     await vi.waitFor(() => expect(rig.sessions.stopped).toEqual([session_id]), patience);
+    // It did not count: the same attempt comes again, and is begun anew.
+    const again = delivery({ headers: { 'X-Queue-Lease-Token': 'after.limit' } });
+    expect((await rig.tasks.receive(again)).session_id).not.toBe(session_id);
   });
 });
 

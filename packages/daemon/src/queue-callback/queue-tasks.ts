@@ -8,7 +8,7 @@ import { Outbox, type OutboxParts } from './outbox.js';
 import { untilRoomMs } from './pauses.js';
 import { readTask, tagOf, type Delivery, type ReceivedTask } from './received-task.js';
 import { checkSignature } from './signature.js';
-import { isOver, type QueueTask } from './task-store.js';
+import { isDeferred, isOver, type QueueTask } from './task-store.js';
 
 export interface QueueTasksParts extends OutboxParts {
   /** What the queue signs with; undefined: no task is taken. */
@@ -132,6 +132,8 @@ export class QueueTasks {
       const reason = verdict?.reason ?? 'a spend cap is reached';
       throw fail('BUDGET_EXCEEDED', `The task waits in the queue, for ${reason}.`, {
         retryAfterMs: untilRoomMs(verdict, world.clock.now()),
+        // Waiting for room is no attempt: a task must not die of a cap.
+        headers: { 'X-Queue-Defer': 'true' },
         cause: error,
       });
     }
@@ -159,8 +161,12 @@ export class QueueTasks {
   }
 }
 
-/** A session that was stopped because its lease was lost does not go on under another one. */
+/**
+ * A session that was stopped because its lease was lost does not go on under another one, and one
+ * that met a limit is over: the same attempt comes again and begins anew.
+ */
 function mayGoOn(task: QueueTask, leaseToken: string): task is QueueTask & { session_id: string } {
   if (task.session_id === null) return false;
-  return task.lease_token === leaseToken || !isOver(task) || task.state === 'settled';
+  if (task.lease_token === leaseToken || !isOver(task)) return true;
+  return task.state === 'settled' && !isDeferred(task);
 }

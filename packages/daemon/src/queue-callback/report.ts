@@ -10,6 +10,8 @@ export type Report =
       error_type: string;
       message: string;
       retry: boolean;
+      /** The attempt does not count. */
+      defer?: boolean;
       retry_after_ms?: number;
     };
 
@@ -30,6 +32,7 @@ export function reportOf(session: Session, said: string, now: number): Report | 
     case 'limited':
       return {
         ...failure('RATE_LIMITED', session.last_error ?? 'the provider refuses to go on', said),
+        defer: true,
         retry_after_ms: limitMs(session, now),
       };
     case 'stopped':

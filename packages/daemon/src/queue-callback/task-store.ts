@@ -78,4 +78,9 @@ export function isOver({ state }: QueueTask): boolean {
   return state === 'settled' || state === 'lost' || state === 'given_up';
 }
 
+/** The queue was asked for the same attempt later. */
+export function isDeferred({ report }: QueueTask): boolean {
+  return report?.kind === 'fail' && report.defer === true;
+}
+
 type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;

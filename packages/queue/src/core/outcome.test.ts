@@ -32,6 +32,7 @@ test.each([200, 201, 202, 204, 206, 299])('%i is a success', (status) => {
     errorType: null,
     message: null,
     mayRetry: true,
+    isDeferred: false,
     retryAfterMs: null,
     snippet: 'fine',
     remoteIp: '203.0.113.7',
@@ -110,6 +111,23 @@ test('X-Queue-Retry: never ends the task whatever the failing status', () => {
   expect(read(answer(500, { 'x-queue-retry': 'later' })).mayRetry).toBe(true);
 });
 
+test('X-Queue-Defer: true asks for the same attempt later, where there is a later', () => {
+  const later = { 'x-queue-defer': 'True', 'retry-after': '60' };
+  expect(read(answer(429, later))).toMatchObject({
+    isDeferred: true,
+    retryAfterMs: 60_000,
+    health: 'good',
+  });
+  expect(read(answer(503, { 'x-queue-defer': 'no' }))).toMatchObject({
+    isDeferred: false,
+    health: 'bad',
+  });
+  for (const final of [answer(404, later), answer(500, { ...later, 'x-queue-retry': 'never' })]) {
+    expect(read(final)).toMatchObject({ isDeferred: false, mayRetry: false });
+  }
+  expect(read(answer(200, later))).toMatchObject({ kind: 'succeeded', isDeferred: false });
+});
+
 test('the handler names its own error type, if it is one', () => {
   const typeOf = (value: string | string[]) =>
     read(answer(500, { 'x-queue-error-type': value })).errorType;
@@ -149,6 +167,7 @@ test.each(failures)('%s is retried and speaks against the target', (errorType) =
     errorType,
     message: 'm'.repeat(1_024),
     mayRetry: true,
+    isDeferred: false,
     retryAfterMs: null,
     snippet: null,
     remoteIp: null,

@@ -12,6 +12,8 @@ export interface Outcome {
   message: string | null;
   /** False: the answer forbids another attempt. */
   mayRetry: boolean;
+  /** The handler asks for the same attempt later: it counts for nothing. */
+  isDeferred: boolean;
   retryAfterMs: number | null;
   snippet: string | null;
   remoteIp: string | null;
@@ -36,6 +38,7 @@ export function outcomeOf(outcome: OutboundOutcome, policy: RetryPolicy, now: nu
     errorType: outcome.errorType,
     message: cutText(outcome.message, longestMessageBytes),
     mayRetry: true,
+    isDeferred: false,
     retryAfterMs: null,
     snippet: null,
     remoteIp: outcome.remoteIp ?? null,
@@ -51,6 +54,7 @@ export function unsent(message: string): Outcome {
     errorType: 'INTERNAL',
     message: cutText(message, longestMessageBytes),
     mayRetry: true,
+    isDeferred: false,
     retryAfterMs: null,
     snippet: null,
     remoteIp: null,
@@ -65,6 +69,7 @@ export function interrupted(): Outcome {
     errorType: null,
     message: 'The server shut down before the callback had answered',
     mayRetry: true,
+    isDeferred: false,
     retryAfterMs: null,
     snippet: null,
     remoteIp: null,
@@ -78,16 +83,20 @@ function outcomeOfAnswer(answer: OutboundResponse, policy: RetryPolicy, now: num
   // 1xx never ends an exchange and 600 and more is no HTTP, but a peer can send either.
   const isHttp = status >= 200 && status < 600;
   const isAsync = status === 202 && header(answer, 'x-queue-async')?.toLowerCase() === 'true';
+  const isRetried = !isSuccess && mayRetry(answer, policy);
+  const isDeferred = isRetried && header(answer, 'x-queue-defer')?.toLowerCase() === 'true';
   return {
     kind: isSuccess ? (isAsync ? 'async' : 'succeeded') : 'failed',
     httpStatus: isHttp ? status : null,
     errorType: isSuccess ? null : errorTypeOf(answer),
     message: isSuccess ? null : messageOf(status, isHttp),
-    mayRetry: isSuccess || mayRetry(answer, policy),
+    mayRetry: isSuccess || isRetried,
+    isDeferred,
     retryAfterMs: isSuccess ? null : askedPauseMs(answer, now),
     snippet: textExcerpt(answer.body, longestSnippetBytes),
     remoteIp: answer.remoteIp === '' ? null : answer.remoteIp,
-    health: isBadForTarget(status) ? 'bad' : 'good',
+    // Whoever says when to come back is at work.
+    health: isBadForTarget(status) && !isDeferred ? 'bad' : 'good',
   };
 }
 

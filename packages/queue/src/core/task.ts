@@ -76,7 +76,12 @@ export interface Attempt {
   traceId: string | null;
 }
 
-export type AttemptOutcome = 'SUCCEEDED' | 'FAILED' | 'LEASE_EXPIRED' | 'INTERRUPTED';
+export type AttemptOutcome = 'SUCCEEDED' | 'FAILED' | 'LEASE_EXPIRED' | 'INTERRUPTED' | 'DEFERRED';
+
+/** Attempts that ended so are in the history, and count for nothing else. */
+export function isUncounted(outcome: AttemptOutcome): boolean {
+  return outcome === 'INTERRUPTED' || outcome === 'DEFERRED';
+}
 
 /** What is left of a purged or expired task for a day, so that a late resubmit runs nothing. */
 export interface Tombstone {

@@ -10,7 +10,7 @@ const policy = {
   dead_statuses: [],
 };
 const about = (attempt: number) => ({ attempt, policy, now: 10_000, chance: 0 });
-const failure = { mayRetry: true, retryAfterMs: null };
+const failure = { mayRetry: true, isDeferred: false, retryAfterMs: null };
 
 test('a failure is retried after the backoff of its attempt', () => {
   expect(verdictOnFailure(failure, about(1))).toEqual({ kind: 'retry', dueAt: 10_500 });
@@ -18,7 +18,7 @@ test('a failure is retried after the backoff of its attempt', () => {
 });
 
 test('what the handler asks for raises the delay', () => {
-  const asked = { mayRetry: true, retryAfterMs: 9_000 };
+  const asked = { ...failure, retryAfterMs: 9_000 };
   expect(verdictOnFailure(asked, about(1))).toEqual({ kind: 'retry', dueAt: 19_000 });
 });
 
@@ -30,9 +30,15 @@ test('the last attempt that fails ends the task, also when the limit was lowered
 });
 
 test('a failure that forbids a retry ends the task at once', () => {
-  const final = { mayRetry: false, retryAfterMs: 1_000 };
+  const final = { mayRetry: false, isDeferred: true, retryAfterMs: 1_000 };
   expect(verdictOnFailure(final, about(1))).toEqual({ kind: 'dead', reason: 'PERMANENT' });
   expect(verdictOnFailure(final, about(3))).toEqual({ kind: 'dead', reason: 'PERMANENT' });
+});
+
+test('what is deferred is handed back, also by the last attempt', () => {
+  const deferred = { mayRetry: true, isDeferred: true, retryAfterMs: 9_000 };
+  expect(verdictOnFailure(deferred, about(1))).toEqual({ kind: 'handed_back', dueAt: 19_000 });
+  expect(verdictOnFailure(deferred, about(3))).toEqual({ kind: 'handed_back', dueAt: 19_000 });
 });
 
 test('a lease that ran out counts as a failed attempt', () => {

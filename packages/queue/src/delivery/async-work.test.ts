@@ -117,6 +117,15 @@ test('fail with retry: false ends the task', async () => {
   expect(await delivery.fail(id, token, { retry: false })).toMatchObject(dead);
 });
 
+test('fail with defer: true does not count, and can be repeated', async () => {
+  const { world, delivery, id, token } = await handedOver({}, { max_attempts: 1 });
+  const waits = { status: 'PENDING', attempt: 0, dueAt: world.clock.now() + 60_000 };
+  const report = { error_type: 'RATE_LIMITED', defer: true, retry_after_ms: 60_000 };
+  expect(await delivery.fail(id, token, report)).toMatchObject(waits);
+  expect(await delivery.fail(id, token, report)).toMatchObject(waits);
+  expect(await delivery.fail(id, token, {})).toBe('lease_lost');
+});
+
 test('the last attempt that reports a failure ends the task', async () => {
   const { delivery, id, token } = await handedOver({}, { max_attempts: 1 });
   expect(await delivery.fail(id, token, { message: 'm'.repeat(5_000) })).toMatchObject({

@@ -21,6 +21,7 @@ export interface FailReport {
   error_type?: string | undefined;
   message?: string | undefined;
   retry?: boolean | undefined;
+  defer?: boolean | undefined;
   retry_after_ms?: number | undefined;
 }
 
@@ -63,9 +64,12 @@ export class AsyncWork {
     const message = cutText(report.message ?? '', longestMessageBytes);
     const asked = report.retry_after_ms;
     const retryAfterMs = asked === undefined ? null : Math.min(asked, longestRetryAfterMs);
-    return this.#settle(id, token, 'FAILED', async (task, now, url) => {
+    const mayRetry = report.retry ?? true;
+    const isDeferred = mayRetry && report.defer === true;
+    const outcome = isDeferred ? ('DEFERRED' as const) : ('FAILED' as const);
+    return this.#settle(id, token, outcome, async (task, now, url) => {
       const queue = (await store.getQueue(task.queue))!;
-      const failure = { mayRetry: report.retry ?? true, retryAfterMs };
+      const failure = { mayRetry, isDeferred, retryAfterMs };
       const verdict = verdictOnFailure(failure, {
         attempt: task.attempt,
         policy: queue.config.retry,
@@ -73,7 +77,7 @@ export class AsyncWork {
         chance: random.next(),
       });
       const nextAttemptAt = 'dueAt' in verdict ? verdict.dueAt : null;
-      const end = { outcome: 'FAILED' as const, now, errorType, message, retryAfterMs };
+      const end = { outcome, now, errorType, message, retryAfterMs };
       const attempt = attemptRecord(task, { ...end, nextAttemptAt, url });
       const error = lastErrorOf({ errorType, message, httpStatus: null }, now);
       return { id, token, now, verdict, attempt, error };
@@ -153,10 +157,8 @@ export class AsyncWork {
   #count(queue: string, { verdict, now }: Settlement): void {
     const lane = this.tools.lane(queue);
     if (verdict.kind === 'dead') lane.series.dead(verdict.reason).inc();
-    if (verdict.kind === 'retry') {
-      lane.series.retries.inc();
-      lane.alarm.ringIn(verdict.dueAt - now);
-    }
+    if (verdict.kind === 'retry') lane.series.retries.inc();
+    if ('dueAt' in verdict) lane.alarm.ringIn(verdict.dueAt - now);
     this.tools.wake(lane);
   }
 
@@ -171,7 +173,12 @@ function holds(task: WholeTask, token: string, now: number): task is WholeTask &
 }
 
 function matches(verdict: Verdict['kind'], outcome: AttemptOutcome): boolean {
-  return outcome === 'SUCCEEDED'
-    ? verdict === 'succeeded'
-    : verdict === 'retry' || verdict === 'dead';
+  switch (outcome) {
+    case 'SUCCEEDED':
+      return verdict === 'succeeded';
+    case 'DEFERRED':
+      return verdict === 'handed_back';
+    default:
+      return verdict === 'retry' || verdict === 'dead';
+  }
 }

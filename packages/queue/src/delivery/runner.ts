@@ -10,7 +10,7 @@ import {
 } from '../core/attempt-record.js';
 import { interrupted, outcomeOf, unsent, type Outcome } from '../core/outcome.js';
 import type { Queue } from '../core/queue.js';
-import type { WholeTask } from '../core/task.js';
+import type { AttemptOutcome, WholeTask } from '../core/task.js';
 import { traceOf } from '../core/trace.js';
 import { verdictOnFailure } from '../core/verdict.js';
 import type { Settlement, SettleResult, TaskStore, Verdict } from '../storage/task-store.js';
@@ -118,7 +118,7 @@ export class Runner {
     const now = this.tools.clock.now();
     const verdict = this.#verdictOf(run, outcome, now);
     const attempt = attemptRecord(task, {
-      outcome: outcomeNames[outcome.kind],
+      outcome: nameOf(outcome, verdict),
       now,
       errorType: outcome.errorType,
       message: outcome.message,
@@ -153,10 +153,8 @@ export class Runner {
     if (result === 'late') return this.#late(run);
     if (result.kind === 'settled') {
       if (verdict.kind === 'dead') series.dead(verdict.reason).inc();
-      if (verdict.kind === 'retry') {
-        series.retries.inc();
-        alarm.ringIn(verdict.dueAt - this.tools.clock.now());
-      }
+      if (verdict.kind === 'retry') series.retries.inc();
+      if ('dueAt' in verdict) alarm.ringIn(verdict.dueAt - this.tools.clock.now());
     } else if (result.kind === 'lease_lost') series.lateAnswers.inc();
     this.#leave(run);
   }
@@ -202,6 +200,11 @@ const outcomeNames = {
   failed: 'FAILED',
   interrupted: 'INTERRUPTED',
 } as const;
+
+function nameOf({ kind }: Outcome, verdict: Verdict): AttemptOutcome {
+  const isDeferred = kind === 'failed' && verdict.kind === 'handed_back';
+  return isDeferred ? 'DEFERRED' : outcomeNames[kind];
+}
 
 function subjectOf({ task, trace }: Run) {
   return {

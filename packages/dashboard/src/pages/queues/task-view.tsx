@@ -132,6 +132,7 @@ const outcomeTones: Readonly<Record<Attempt['outcome'], Tone>> = {
   FAILED: 'bad',
   LEASE_EXPIRED: 'warn',
   INTERRUPTED: 'off',
+  DEFERRED: 'off',
 };
 
 function AttemptItem({ attempt }: { attempt: Attempt }) {
