@@ -7,6 +7,7 @@ import { encodeRecord, RecordImage } from '../record.js';
 import { seqKey } from '../storage/keys.js';
 import { afterCommit } from '../storage/state.js';
 import { sameHash } from '../watch/token.js';
+import { noteLeaderSeq } from './leader-seq.js';
 import { moveImages } from './move-images.js';
 
 /** A commit of the leader as it arrives at a follower. */
@@ -15,6 +16,8 @@ export interface IncomingCommit {
   /** Milliseconds since the epoch. */
   at: number;
   epoch: number;
+  /** The newest commit that the leader had when it sent this one. */
+  leaderSeq: number;
   /** Over this commit and all before it, as the leader has it. */
   chain: Hash64;
   changes: IncomingChange[];
@@ -73,7 +76,7 @@ function applyNow(
   incoming: IncomingCommit,
   images: readonly (RecordImage | undefined)[],
 ): void {
-  const { seq, at, epoch, chain } = incoming;
+  const { seq, at, epoch, chain, leaderSeq } = incoming;
   const last = core.state.seq;
   if (seq !== last + 1) throw new DoesNotFit(seq, `the last one is ${last}`);
   const moves = incoming.changes.map((change, i) => {
@@ -92,6 +95,7 @@ function applyNow(
   moveImages(core, moves);
   const row = encodeCommit({ seq, at, epoch, chain, changes });
   core.writer.put('log', seqKey(seq), row);
+  if (leaderSeq > seq) noteLeaderSeq(core, leaderSeq, epoch);
   const state = afterCommit(core.state, seq, chain, row.length);
   core.writer.state = epoch > state.epoch ? { ...state, epoch } : state;
 }

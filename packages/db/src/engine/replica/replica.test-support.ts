@@ -75,6 +75,7 @@ export function asIncoming(
     seq,
     at,
     epoch,
+    leaderSeq: db.core.durable.seq,
     chain,
     changes: changes.map(({ op, collection, id, after }) => ({
       op,

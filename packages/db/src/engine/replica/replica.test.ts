@@ -7,6 +7,7 @@ import { commitsOf, refusalOf, useScratch } from '../scratch.test-support.js';
 import { lineageOf } from '../format.js';
 import { applyCommit } from './apply-commit.js';
 import { canCut } from './cut-tail.js';
+import { notedLeaderSeq } from './leader-seq.js';
 import { asIncoming, collections, randomCommit, recordsOf } from './replica.test-support.js';
 
 const scratch = useScratch();
@@ -35,6 +36,22 @@ describe('commits of a leader', () => {
     expect(commitsOf(follower).map(({ at }) => at)).toEqual(commitsOf(leader).map(({ at }) => at));
     expect((await follower.verify()).problems).toEqual([]);
     expect(follower.core.state.seq).toBeGreaterThan(100);
+  });
+
+  test('tell how far the leader was, also after a restart', async () => {
+    const leader = await scratch.open();
+    const follower = await scratch.open({ seal: sealed });
+    for (let n = 0; n < 3; n++) await leader.collection('docs').insertWithKey(`k${n}`, { n });
+    const [one, two, three] = commitsOf(leader).map((commit) => asIncoming(leader, commit));
+    expect(notedLeaderSeq(follower.core)).toBe(0);
+    await applyCommit(follower.core, one!);
+    expect(notedLeaderSeq(follower.core)).toBe(3);
+    await applyCommit(follower.core, { ...two!, leaderSeq: 5 });
+    const again = await scratch.reopen(follower, { seal: sealed });
+    expect(notedLeaderSeq(again.core)).toBe(5);
+    // Of another leader, which may have less, it says nothing.
+    await applyCommit(again.core, { ...three!, epoch: three!.epoch + 1, leaderSeq: 3 });
+    expect(notedLeaderSeq(again.core)).toBe(0);
   });
 
   test('that do not follow the last one, or lead elsewhere, leave no trace', async () => {

@@ -23,6 +23,17 @@ test('the lag is what is missing, since when it is', () => {
   expect([state.lag, state.lagMs]).toEqual([0, 0]);
 });
 
+test('before the leader has spoken, what it said the last time counts', () => {
+  let seq = 10;
+  const state = new FollowState(new ManualClock(), memoryLog(), () => seq, 14);
+  expect([state.lag, state.lagMs, state.leaderSeq]).toEqual([4, undefined, 14]);
+  // It has a new leader, or the old one lost some: what it says now counts.
+  state.heard(11);
+  expect(state.lag).toBe(1);
+  seq = 12;
+  expect(state.lag).toBe(0);
+});
+
 test('of a silent leader it is known how long it has been silent', () => {
   const clock = new ManualClock();
   const state = new FollowState(clock, memoryLog(), () => 3);

@@ -7,6 +7,7 @@ export type FollowStage = 'bootstrapping' | 'streaming' | 'disconnected' | 'dive
 export class FollowState {
   #stage: FollowStage = 'disconnected';
   #leaderSeq: number | undefined;
+  readonly #notedSeq: number;
   /** When it last had all that its leader had; undefined: not since the start. */
   #caughtUpAt: number | undefined;
   #lastProblem = '';
@@ -15,7 +16,11 @@ export class FollowState {
     private readonly clock: Clock,
     private readonly log: Log,
     private readonly ownSeq: () => number,
-  ) {}
+    /** How far the leader was when this node last ran. */
+    notedSeq = 0,
+  ) {
+    this.#notedSeq = notedSeq;
+  }
 
   get stage(): FollowStage {
     return this.#stage;
@@ -46,7 +51,7 @@ export class FollowState {
   }
 
   get leaderSeq(): number {
-    return Math.max(this.#leaderSeq ?? 0, this.ownSeq());
+    return Math.max(this.#leaderSeq ?? this.#notedSeq, this.ownSeq());
   }
 
   /** Commits that are missing here, as far as this node has heard. */

@@ -4,6 +4,7 @@ import { Backoff } from '../../client/backoff.js';
 import type { Core } from '../../engine/core.js';
 import { untilDurable } from '../../engine/durable-snapshot.js';
 import { DoesNotFit } from '../../engine/replica/apply-commit.js';
+import { notedLeaderSeq } from '../../engine/replica/leader-seq.js';
 import { CatchUp, type CatchUpParts } from './catch-up.js';
 import { FollowState } from './follow-state.js';
 import { isRefusal } from './leader-link.js';
@@ -47,7 +48,8 @@ export class Following {
 
   constructor(private readonly parts: FollowingParts) {
     const { clock, log, random } = parts;
-    this.state = new FollowState(clock, log, () => this.#core.durable.seq);
+    const notedSeq = notedLeaderSeq(this.#core);
+    this.state = new FollowState(clock, log, () => this.#core.durable.seq, notedSeq);
     this.#catchUp = new CatchUp(parts, this.state, this.#stop.signal);
     this.#backoff = new Backoff(random);
   }

@@ -24,6 +24,7 @@ export function incomingCommit(message: WatchResponse): IncomingCommit {
     seq,
     at: timeOf(message.committedAt),
     epoch: Number(message.epoch),
+    leaderSeq: Number(message.leaderSeq),
     chain: toHash(message.chainHash),
     changes: message.changes.map((change) => incomingChange(change, seq)),
   };
