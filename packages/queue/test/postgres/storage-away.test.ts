@@ -135,3 +135,20 @@ async function silentWire(to: number) {
     },
   };
 }
+
+test('a server that is started before its database waits for it', async () => {
+  const storage = await postgres.database('later');
+  await postgres.stop();
+  const starting = startOn(storage);
+  const early = await Promise.race([starting, systemClock.sleep(1_000)]);
+  expect(early).toBeUndefined();
+  await postgres.start();
+  const { ask } = await starting;
+  expect((await ask(submit)).status).toBe(202);
+});
+
+test('a database or a name that is wrong is said at once', async () => {
+  const storage = await postgres.database('right');
+  const wrong = [storage.replace('/right', '/none'), storage.replace('password', 'word')];
+  for (const each of wrong) await expect(startOn(each)).rejects.toThrow('storage: PostgreSQL says');
+});

@@ -59,7 +59,7 @@ export async function openPostgresStore(
     return new DatabaseTimeStore(store, shift);
   } catch (error) {
     await connections.close();
-    throw unusable(error);
+    throw unusable(error, options.forTransfer === true);
   }
 }
 
@@ -75,12 +75,16 @@ function makeConnections(url: string, options: PostgresStoreOptions): Connection
   }
 }
 
-/** A wrong name or password is a mistake in the settings; so is a database that is not there. */
-function unusable(error: unknown): unknown {
-  if (!(error instanceof StorageUnavailable)) {
-    const isSetting = /^(?:3D000|42501|3F000|28\w{3})$/.test(systemCode(error));
-    return isSetting ? new UsageError(`storage: PostgreSQL says: ${messageOf(error)}.`) : error;
+/**
+ * A wrong name or password is a mistake in the settings; so is a database that is not there. A
+ * server waits for a PostgreSQL that does not answer, a person who moves tasks is told.
+ */
+function unusable(error: unknown, forTransfer: boolean): unknown {
+  const said = error instanceof StorageUnavailable ? error.cause : error;
+  if (/^(?:3D000|42501|3F000|28\w{3})$/.test(systemCode(said))) {
+    return new UsageError(`storage: PostgreSQL says: ${messageOf(said)}.`);
   }
+  if (!(error instanceof StorageUnavailable) || !forTransfer) return error;
   return new UsageError(`storage: ${error.message}. Is it running, and is the URL right?`);
 }
 
