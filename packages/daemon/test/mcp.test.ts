@@ -113,6 +113,26 @@ describe.each([
   ['over HTTP', overHttp],
   ['over stdio', overStdio],
 ])('the tools %s', (_, open) => {
+  test('show at once what was changed by REST, and the other way round', async () => {
+    const client = await open();
+    const overRest = daemon.api.withHeaders({ authorization: `Bearer ${token}` });
+    const byTool = async () => (await call(client, 'list_backends')).structuredContent;
+    expect(await byTool()).toEqual(await overRest.registry());
+    for (const tier of ['free', 'subscription', 'pay_per_use']) {
+      await overRest.ok('PATCH', '/api/v1/backends/claude', { tier, enabled: tier === 'free' });
+      const shown = await byTool();
+      expect(shown.backends.find(({ id }: { id: string }) => id === 'claude')).toMatchObject({
+        tier,
+        enabled: tier === 'free',
+      });
+      expect(await overRest.registry()).toEqual(shown);
+      await call(client, 'set_backend_tier', { id: 'gemini', tier });
+      expect((await overRest.row('gemini')).tier).toBe(tier);
+    }
+    await call(client, 'set_default_backend', { id: 'gemini' });
+    expect((await overRest.row('gemini')).default).toBe(true);
+  });
+
   test('are listed with annotations and schemas', async () => {
     const { tools } = await (await open()).listTools();
     expect(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint])).toEqual([

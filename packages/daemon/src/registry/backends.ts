@@ -36,6 +36,9 @@ export class Backends {
   readonly #parts: BackendsParts;
   readonly #known: ReadonlySet<string>;
   readonly #scans: SharedRuns<RegistryState>;
+  /** What of the newest state is visible. */
+  #seen: { whole: RegistryState; visible: RegistryState } | undefined;
+  #shown: Shown | undefined;
 
   constructor(parts: BackendsParts) {
     this.#parts = parts;
@@ -97,10 +100,18 @@ export class Backends {
     }));
   }
 
-  /** The registry as callers see it. */
-  document({ backends, settings }: RegistryState): DaemonSchema<'Registry'> {
+  /** A state as callers see it: the same object until that changes, so nobody may write to it. */
+  document(state: RegistryState): DaemonSchema<'Registry'> {
     const now = this.#parts.clock.now();
-    return { backends: backends.toSorted(byId).map((each) => rowOf(each, now)), settings };
+    const shown = this.#shown;
+    if (shown?.state === state && now >= shown.from && now < shown.until) return shown.document;
+    const { backends, settings } = state;
+    const document = {
+      backends: backends.toSorted(byId).map((each) => rowOf(each, now)),
+      settings,
+    };
+    this.#shown = { state, document, from: now, until: nextCooldownEnd(backends, now) };
+    return document;
   }
 
   row(backend: Backend): DaemonSchema<'BackendRow'> {
@@ -117,7 +128,10 @@ export class Backends {
   }
 
   #visible(state: RegistryState): RegistryState {
-    return { ...state, backends: state.backends.filter(({ id }) => this.#known.has(id)) };
+    if (this.#seen?.whole === state) return this.#seen.visible;
+    const visible = { ...state, backends: state.backends.filter(({ id }) => this.#known.has(id)) };
+    this.#seen = { whole: state, visible };
+    return visible;
   }
 
   #find(state: RegistryState, id: string): Backend {
@@ -141,6 +155,19 @@ export class Backends {
     }
     if (!backend.enabled) throw refuse(`is disabled: run \`ctl backend enable ${id}\` first.`);
   }
+}
+
+/** A document, what it was made from, and when it is true: a cooldown that ends changes it. */
+interface Shown {
+  state: RegistryState;
+  document: DaemonSchema<'Registry'>;
+  from: number;
+  until: number;
+}
+
+function nextCooldownEnd(backends: readonly Backend[], now: number): number {
+  const ends = backends.map((backend) => backend.limited_until).filter((end) => end > now);
+  return Math.min(...ends, Infinity);
 }
 
 function isNothing({ tier, enabled }: Preferences): boolean {

@@ -37,6 +37,7 @@ export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp
     principalName: ({ name }) => name,
     protectedPrefixes: ['/api/v1', '/mcp'],
     quietOperations: ['getHealth'],
+    quietReads: true,
     ...(onUndocumentedAnswer && { onUndocumentedAnswer }),
   });
   app.fastify.addHook('onSend', (_request, reply, _payload, done) => {

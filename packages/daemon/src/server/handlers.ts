@@ -1,5 +1,6 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
-import type { Handlers } from '@millrace/kit/http';
+import { keepJson, type Handlers } from '@millrace/kit/http';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
@@ -33,11 +34,12 @@ export function daemonHandlers(
   context: DaemonContext,
   { apiDocs, clock }: { apiDocs: boolean; clock: Clock },
 ): Handlers<ServedOperations, Caller> {
+  const registryJson = keepJson<DaemonSchema<'Registry'>>();
   return {
     getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
     ...docsHandlers(apiDocs),
     ...dashboardHandlers(context.dashboard),
-    listBackends: async () => ({ status: 200, body: await listBackends(context) }),
+    listBackends: async () => ({ status: 200, body: registryJson(await listBackends(context)) }),
     rescanBackends: async () => ({ status: 200, body: await rescanBackends(context) }),
     setDefaultBackend: async ({ body }) => ({
       status: 200,

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { messageOf } from '../errors.js';
 import type { AppCore } from './app.js';
 import type { AnswerHeaders, ContentAnswer, UntypedAnswer } from './handlers.js';
+import { KeptJson } from './kept-json.js';
 
 /** Sends what a handler answered. */
 export function sendAnswer(
@@ -13,7 +14,7 @@ export function sendAnswer(
   answer: UntypedAnswer,
 ): void {
   // What can fail comes first: an error must not leave with the headers of an answer.
-  const text = answer.body === undefined ? undefined : JSON.stringify(answer.body);
+  const text = textOf(answer.body);
   if (answer.headers) setHeaders(reply, answer.headers);
   if (answer.content !== undefined) {
     sendContent(app, request, reply, answer.status, answer.contentType!, answer.content);
@@ -23,6 +24,11 @@ export function sendAnswer(
   } else {
     app.send(reply, answer.status, 'application/json', text);
   }
+}
+
+function textOf(body: unknown): string | undefined {
+  if (body instanceof KeptJson) return body.text;
+  return body === undefined ? undefined : JSON.stringify(body);
 }
 
 function setHeaders(reply: FastifyReply, headers: AnswerHeaders): void {

@@ -142,6 +142,19 @@ describe('the access log', () => {
     await lineOf('lost').toMatchObject({ fields: { status: 404, operation: 'none', route: '' } });
   });
 
+  test('can leave reads that went well to those who debug', async () => {
+    const quiet = await startSample({ quietReads: true });
+    const ask = (id: string, path: string, init: RequestInit = {}) =>
+      fetch(`${quiet.url}${path}`, { ...init, headers: { ...token, 'x-request-id': id } });
+    await ask('read', '/v1/admin/queues/mail');
+    await ask('refused', '/v1/admin/queues/mail?x=1');
+    await ask('write', '/v1/admin/queues/mail:pause', { method: 'POST' });
+    const levels = () =>
+      quiet.app.lines.map(({ level, fields }) => `${String(fields['request_id'])} ${level}`);
+    await expect.poll(() => levels().sort()).toEqual(['read debug', 'refused info', 'write info']);
+    await quiet.close();
+  });
+
   test('leaves health checks out', async () => {
     const headers = { 'x-request-id': 'pulse' };
     await fetch(`${server.url}/healthz`, { headers });

@@ -23,6 +23,8 @@ export interface AppOptions {
   shapeProblem?: (problem: Problem) => object;
   /** Operations whose requests are counted but not logged: health checks. */
   quietOperations?: readonly string[];
+  /** Logs reads that went well at the level debug: for a server that pages ask all the time. */
+  quietReads?: boolean;
   /** The time a client has to send its whole request. */
   requestTimeoutMs?: number;
   keepAliveTimeoutMs?: number;
@@ -61,7 +63,7 @@ export class AppCore implements HttpApp {
   readonly #ledger: Ledger;
 
   constructor(options: AppOptions) {
-    const { world, metrics, quietOperations } = options;
+    const { world, metrics, quietOperations, quietReads = false } = options;
     this.#options = options;
     this.world = world;
     this.glueCodes = { ...defaultGlueCodes, ...options.glueCodes };
@@ -71,6 +73,7 @@ export class AppCore implements HttpApp {
       log: world.log,
       metrics,
       quietOperations: new Set(quietOperations),
+      quietReads,
     });
     this.fastify = newFastify(options, (request, reply) => {
       this.#ledger.open(request, reply);

@@ -34,6 +34,8 @@ export interface LedgerOptions {
   metrics?: Metrics | undefined;
   /** Operations whose requests are counted but not logged. */
   quietOperations: ReadonlySet<string>;
+  /** Reads that went well are logged at the level debug. */
+  quietReads: boolean;
 }
 
 const exchangeOf = Symbol('exchange');
@@ -63,17 +65,19 @@ export class Ledger {
 
   close(exchange: Exchange, response: ServerResponse): void {
     this.#inFlight--;
-    const { clock, log, quietOperations } = this.#options;
+    const { clock, log, quietOperations, quietReads } = this.#options;
     const durationMs = clock.monotonic() - exchange.startedAt;
     // 499 is what proxies write when the client did not wait for the answer.
     const status = response.writableFinished ? response.statusCode : 499;
     const operation = exchange.operation?.id ?? 'none';
     this.#observe(operation, status, durationMs / 1000);
     if (quietOperations.has(operation)) return;
-    log.info(
+    const { method } = exchange.request;
+    const isQuiet = quietReads && status < 400 && (method === 'GET' || method === 'HEAD');
+    log[isQuiet ? 'debug' : 'info'](
       {
         request_id: exchange.request.id,
-        method: exchange.request.method,
+        method,
         route: exchange.operation?.path ?? exchange.request.routeOptions.url ?? '',
         operation,
         status,

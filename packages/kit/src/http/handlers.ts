@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Log } from '../log.js';
 import type { OperationDescription } from './document.js';
+import type { KeptJson } from './kept-json.js';
 
 /**
  * The handlers of a server, one per operation. `Operations` is the interface of that name that
@@ -68,7 +69,7 @@ export type AnswerHeaders = Readonly<Record<string, string | number | boolean | 
 
 export interface JsonAnswer<Status, Body> {
   status: Status;
-  body: Body;
+  body: Body | KeptJson<Body>;
   headers?: AnswerHeaders;
 }
 

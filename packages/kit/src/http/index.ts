@@ -15,6 +15,7 @@ export type { DrainOptions, DrainStep, ServeOptions, SignalSource } from './drai
 export { isBase64, isTimestamp } from './formats.js';
 export { takenOver } from './handlers.js';
 export type { Answer, Call, Handler, HandlerEntry, Handlers, StagedHandler } from './handlers.js';
+export { keepJson } from './kept-json.js';
 export { announce, listen, listenError, urlOf } from './listen.js';
 export type { Announcement, Listener, ListenOptions } from './listen.js';
 export type { BindOptions } from './options.js';

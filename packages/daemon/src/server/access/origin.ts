@@ -37,8 +37,15 @@ function isOwnOrigin(origin: string, host: string | undefined, port: number): bo
   return isLoopback(name) && fromPort === port && isLoopbackAddress(host);
 }
 
+/** Nearly every request names the same host as the one before it. */
+let lastLoopback: string | undefined;
+
 function isLoopbackAddress(host: string | undefined): boolean {
-  return host !== undefined && isLoopback(split(host).name);
+  if (host === undefined) return false;
+  if (host === lastLoopback) return true;
+  if (!isLoopback(split(host).name)) return false;
+  lastLoopback = host;
+  return true;
 }
 
 function split(host: string): { name: string; port: number | undefined } {
