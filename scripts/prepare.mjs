@@ -33,6 +33,7 @@ export function install() {
 export function build() {
   run(process.execPath, [bin('typescript', 'tsc'), '--build', 'tsconfig.json']);
   run(process.execPath, [join(root, 'packages', 'dashboard', 'scripts', 'build.mjs')]);
+  run(process.execPath, [join(root, 'scripts', 'bundle.mjs')]);
 }
 
 /** Runs a command in the repository, shown as it goes; ends this process if it fails. */

@@ -1,9 +1,12 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DaemonServer, faultsOf } from './daemon-server.js';
 import { FakeDaemon } from './fake-daemon.js';
-import { startCtl } from './run-ctl.js';
+import { CTL, startCtl } from './run-ctl.js';
 
 const server = new DaemonServer();
 beforeAll(async () => {
@@ -129,17 +132,28 @@ Thinking mode: free_plus_local
 });
 
 test('list loads nothing that is slow to load', async () => {
-  // Node's own note of every file that it ran.
-  const notes = join(server.home, 'notes');
-  expect((await server.ctl(['backend', 'list'], { NODE_V8_COVERAGE: notes })).code).toBe(0);
-  const [note] = readdirSync(notes);
-  const { result } = JSON.parse(readFileSync(join(notes, note!), 'utf8'));
-  const files: string[] = result.map(({ url }: { url: string }) => url);
+  // The modules themselves, not the bundle: they have the names of what they are.
+  const files = await filesRunBy([ctlOfThePackage]);
   expect(files.some((file) => file.includes('/ctl/dist/backend/backends.js'))).toBe(true);
   const slow =
     /node_modules\/(?!commander)|\/daemon\/dist\/|\/contract\/dist\/|\/kit\/dist\/(?!errors|config\/nearest)/;
   expect(files.filter((file) => slow.test(file))).toEqual([]);
+  const bytes = (await filesRunBy([CTL])).map((file) => statSync(fileURLToPath(file)).size);
+  expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000);
 });
+
+const ctlOfThePackage = fileURLToPath(new URL('../bin/ctl.js', import.meta.url));
+
+/** Node's own note of every file that it ran for `ctl backend list`. */
+async function filesRunBy(program: readonly string[]): Promise<string[]> {
+  const notes = mkdtempSync(join(server.home, 'notes-'));
+  const env = { ...server.env, NODE_V8_COVERAGE: notes };
+  await promisify(execFile)(process.execPath, [...program, 'backend', 'list'], { env });
+  const [note] = readdirSync(notes);
+  const { result } = JSON.parse(readFileSync(join(notes, note!), 'utf8'));
+  const urls: string[] = result.map(({ url }: { url: string }) => url);
+  return urls.filter((url) => url.startsWith('file:'));
+}
 
 describe('finding the daemon', () => {
   test('by --url, by MILLRACE_URL and by the data directory', async () => {

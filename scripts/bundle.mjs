@@ -1,0 +1,117 @@
+/**
+ * Gathers the compiled command line, servers included, into dist/ctl: a file for each part that is
+ * loaded on its own, instead of one for each module. Does nothing when nothing was compiled since.
+ */
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { noteOf, sourcesOf } from './built-ctl.mjs';
+
+/**
+ * Left where they are: what brings a binary, what shares a module with such a one, what asks for
+ * its own files by their place, and what Fastify would load for schemas that we do not give it.
+ */
+const apart = [
+  'lmdb',
+  'msgpackr',
+  'msgpackr-extract',
+  'pino-pretty',
+  '@fastify/ajv-compiler',
+  '@fastify/fast-json-stringify-compiler',
+];
+
+/** The newest, and those before it: a server that runs loads some of its parts late. */
+const keptBundles = 3;
+
+/** Resolves when dist/ctl is what the packages are. */
+export async function bundleCtl(root) {
+  const home = join(root, 'dist', 'ctl');
+  const rootUrl = pathToFileURL(`${root}/`);
+  const sources = sourcesOf(rootUrl);
+  const libraries = hashOf(readFileSync(join(root, 'package-lock.json')));
+  const folder = hashOf(sources + libraries).slice(0, 12);
+  if (noteOf(rootUrl)?.folder === folder && existsSync(join(home, folder, 'main.js'))) return false;
+  const place = join(home, folder);
+  if (!existsSync(join(place, 'main.js'))) rmSync(place, { recursive: true, force: true });
+  // Apart first: two builds at a time must not mix, and whoever reads sees a whole one.
+  const fresh = `${place}.${process.pid}`;
+  await write(join(root, 'packages', 'ctl', 'dist', 'main.js'), fresh, place);
+  putInPlace(fresh, place);
+  const note = join(home, 'newest.json');
+  writeFileSync(`${note}.${process.pid}`, JSON.stringify({ folder, sources }));
+  renameSync(`${note}.${process.pid}`, note);
+  forgetOldest(home);
+  return true;
+}
+
+function hashOf(bytes) {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+function putInPlace(fresh, place) {
+  try {
+    renameSync(fresh, place);
+  } catch (error) {
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    // Made from the same, so it is the same; and a server may be running from it.
+    rmSync(fresh, { recursive: true });
+  }
+}
+
+async function write(main, folder, place) {
+  const { rolldown } = await import('rolldown');
+  const bundle = await rolldown({
+    input: { main },
+    platform: 'node',
+    external: [...apart, /^node:/],
+    plugins: [ownPlaces(place)],
+    onwarn: (warning) => process.stderr.write(`${warning.message}\n`),
+  });
+  mkdirSync(folder, { recursive: true });
+  await bundle.write({
+    dir: folder,
+    format: 'esm',
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+  });
+  await bundle.close();
+}
+
+/** A module that asks where it is, to find a file beside it, is told where it came from. */
+function ownPlaces(place) {
+  return {
+    name: 'own-places',
+    transform(code, id) {
+      if (!code.includes('import.meta.url')) return undefined;
+      const path = JSON.stringify(relative(place, id).replaceAll('\\', '/'));
+      const own = `new URL(${path}, import.meta.url).href`;
+      // No line moves, so the map that is there stays right.
+      return { code: code.replaceAll('import.meta.url', own), map: null };
+    },
+  };
+}
+
+function forgetOldest(home) {
+  const folders = readdirSync(home, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => ({ name, at: statSync(join(home, name)).mtimeMs }))
+    .sort((a, b) => b.at - a.at);
+  for (const { name } of folders.slice(keptBundles)) {
+    rmSync(join(home, name), { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const isNew = await bundleCtl(fileURLToPath(new URL('..', import.meta.url)));
+  process.stderr.write(isNew ? 'Bundled the command line.\n' : '');
+}
