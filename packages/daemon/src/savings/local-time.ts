@@ -7,22 +7,11 @@ const mostKnown = 10_000;
 
 /** Days and hours as the clock on the wall counts them, also when it is set forward or back. */
 export class LocalTime {
-  readonly #format: Intl.DateTimeFormat;
   readonly #known = new Map<number, number>();
+  #format: Intl.DateTimeFormat | undefined;
 
   /** The zone of this machine unless told. */
-  constructor(zone?: string) {
-    this.#format = new Intl.DateTimeFormat('en-US', {
-      timeZone: zone,
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-    });
-  }
+  constructor(private readonly zone?: string) {}
 
   /** What the wall shows, as if that were UTC. */
   wall(at: number): number {
@@ -100,9 +89,24 @@ export class LocalTime {
   }
 
   #fields(at: number): number[] {
+    // Made with the first question: the library behind it takes its time to load.
+    this.#format ??= fieldsIn(this.zone);
     const parts = this.#format.formatToParts(at);
     const named = Object.fromEntries(parts.map(({ type, value }) => [type, Number(value)]));
     const { year, month, day, hour, minute, second } = named;
     return [year!, month!, day!, hour!, minute!, second!];
   }
+}
+
+function fieldsIn(zone: string | undefined): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  });
 }

@@ -1,13 +1,11 @@
-import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { Client, Dispatcher } from 'undici';
+// The client alone: with the rest of undici, which nobody here uses, it takes three times as long
+// to load, and every server and half of the commands would wait for that.
+import NewClient from 'undici/lib/dispatcher/client.js';
 import { Dial, type DialTools } from './dial.js';
 import type { Exchange } from './exchange.js';
 import { Failure } from './outcome.js';
-
-// The client alone: with the rest of undici, which nobody here uses, it takes three times as long
-// to load, and every server and half of the commands would wait for that.
-const NewClient = createRequire(import.meta.url)('undici/lib/dispatcher/client') as typeof Client;
 
 type Opened = (...result: [Error, null] | [null, Socket]) => void;
 
