@@ -59,13 +59,21 @@ test('a lease of long work that runs out counts as an attempt', async () => {
   });
 });
 
-test('the lease is never made shorter than it was', async () => {
+test('the lease of long work is async_timeout_ms, also when the callback had more', async () => {
   const scene = await newScene();
-  await scene.putQueue({ callback: { async_timeout_ms: 1_000, timeout_ms: 30_000 } });
+  await scene.putQueue({
+    callback: { async_timeout_ms: 1_000, timeout_ms: 30_000 },
+    retry: { max_attempts: 1 },
+  });
   scene.outbound.handler = () => answer(202, { 'x-queue-async': 'true' });
   const id = await scene.submit();
   await scene.world.settle();
-  expect((await scene.task(id)).lease!.expiresAt).toBe(scene.world.clock.now() + 45_000);
+  expect((await scene.task(id)).lease!.expiresAt).toBe(scene.world.clock.now() + 1_000);
+  await scene.world.runFor(4_000);
+  expect(await scene.task(id)).toMatchObject({
+    status: 'DEAD',
+    attempts: [{ outcome: 'LEASE_EXPIRED' }],
+  });
 });
 
 test('complete settles the task, and saying it again changes nothing', async () => {

@@ -169,7 +169,10 @@ export class Runner {
     this.tools.release(run);
   }
 
-  /** The handler goes on by itself: its lease now lasts for `async_timeout_ms`. */
+  /**
+   * The handler goes on by itself: its lease now lasts for `async_timeout_ms`, be that shorter than
+   * what was left of the callback's. What an `:extend` gave before the answer is not taken back.
+   */
   async #handOver(run: Run): Promise<void> {
     const { store, clock, health } = this.tools;
     const { id, lease } = run.task;
@@ -177,7 +180,8 @@ export class Runner {
     await run.inTurn(async () => {
       for (let failures = 0; run.leaseEnd > clock.now(); failures++) {
         const now = clock.now();
-        const expiresAt = Math.max(run.leaseEnd, now + asyncTimeoutMs);
+        const given = run.leaseEnd > lease.expiresAt ? run.leaseEnd : 0;
+        const expiresAt = Math.max(given, now + asyncTimeoutMs);
         try {
           await store.extendLease({ id, token: lease.token, expiresAt, isAsync: true, now });
           return health.answered('extend');
