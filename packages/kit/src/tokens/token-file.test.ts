@@ -42,6 +42,11 @@ test('a token in clear works and is warned about without being shown', () => {
   ]);
 });
 
+test('a token in clear may be as short as one of which only the hash is known', () => {
+  const tokens = read(entry('token: dev, grants: []'));
+  expect(tokens.find('dev', 0).outcome).toBe('known');
+});
+
 test.each([
   ['', 'tokens.yaml: tokens is missing'],
   ['tokens: [', 'tokens.yaml:1'],

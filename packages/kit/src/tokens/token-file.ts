@@ -87,7 +87,7 @@ function schemaOf(roles: readonly string[]) {
         id: idText,
         principal: z.string().min(1).max(256),
         token_sha256: hashText.optional(),
-        token: z.string().min(8).max(512).optional(),
+        token: z.string().min(1).max(512).optional(),
         grants: z.array(
           z.strictObject({ queue: globText, role: z.enum(roles as [string, ...string[]]) }),
         ),
