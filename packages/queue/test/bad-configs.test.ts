@@ -92,6 +92,12 @@ describe('configs', () => {
       'INVALID_CONFIG',
     ],
     [
+      'a name with a colon',
+      { path: '/v1/admin/queues/a:b/config', body: plainConfig },
+      422,
+      'INVALID_CONFIG',
+    ],
+    [
       'a name of 129 characters',
       { path: `/v1/admin/queues/${'a'.repeat(129)}/config`, body: plainConfig },
       422,

@@ -141,6 +141,7 @@ describe('names and ids in paths', () => {
     ['a queue that starts with a dot', { path: '/v1/queues/.mail/stats' }, 404, 'QUEUE_NOT_FOUND'],
     ['a queue with a space', { path: '/v1/queues/ma%20il/stats' }, 404, 'QUEUE_NOT_FOUND'],
     ['a queue with an encoded slash', { path: '/v1/queues/ma%2Fil/stats' }, 404, 'QUEUE_NOT_FOUND'],
+    ['a queue with a colon', { path: '/v1/queues/a:b/stats' }, 404, 'QUEUE_NOT_FOUND'],
     ['a queue with a NUL', { path: '/v1/queues/mail%00/stats' }, 404, 'QUEUE_NOT_FOUND'],
     [
       'a queue of 129 characters',

@@ -55,6 +55,17 @@ describe('a verb after a parameter', () => {
   });
 });
 
+test('a colon in front of a slash belongs to the name', () => {
+  expect(queues.find('/v1/admin/queues/a:b/config')).toEqual({
+    leaf: '/v1/admin/queues/{queue}/config',
+    params: { queue: 'a:b' },
+  });
+  expect(queues.find('/v1/queues/mail:pause/tasks:batch')).toEqual({
+    leaf: '/v1/queues/{queue}/tasks:batch',
+    params: { queue: 'mail:pause' },
+  });
+});
+
 test('a parameter takes one segment, decoded once', () => {
   expect(queues.find('/v1/tasks/a%2Fb')?.params).toEqual({ id: 'a/b' });
   expect(queues.find('/v1/tasks/a%252Fb')?.params).toEqual({ id: 'a%2Fb' });

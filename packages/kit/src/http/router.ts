@@ -2,9 +2,10 @@
  * Finds the path template that a request's path belongs to.
  *
  * Templates of ours may end in a verb, as `/v1/admin/queues/{queue}:pause` does. The path is
- * therefore matched as it was sent, before percent-decoding: a `:` that stands for itself always
- * starts a verb and a name that holds one is written `%3A`, so `a%3Apause` is a name and can
- * never be taken for the verb.
+ * therefore matched as it was sent, before percent-decoding: a `:` that stands for itself in the
+ * last segment always starts a verb and a name that holds one is written `%3A`, so `a%3Apause` is
+ * a name and can never be taken for the verb. In front of a `/` there are no verbs, and a name
+ * with a `:` reaches whoever can say what is wrong with it.
  *
  * The last parameter of a template may take all that is left of the path, slashes and verbs
  * included. It is handed over as it was sent, for only its reader knows how to take it apart.
@@ -150,7 +151,7 @@ function descend<Leaf>(
   }
   for (const { prefix, suffix, branch: child } of branch.named) {
     const value = valueBetween(segment, prefix, suffix);
-    if (value === '') continue;
+    if (value === '' || (slash === -1 && value.includes(':'))) continue;
     values.push(value);
     const found = descend(child, path, end + 1, values);
     if (found) return found;
@@ -164,8 +165,7 @@ function descend<Leaf>(
 function valueBetween(segment: string, prefix: string, suffix: string): string {
   if (!segment.startsWith(prefix) || !segment.endsWith(suffix)) return '';
   if (segment.length <= prefix.length + suffix.length) return '';
-  const value = segment.slice(prefix.length, segment.length - suffix.length);
-  return value.includes(':') ? '' : value;
+  return segment.slice(prefix.length, segment.length - suffix.length);
 }
 
 /** `%71ueues` is `queues` (RFC 3986, 6.2.2.2), while `%3A` and `%2F` stay what they are. */
