@@ -2400,7 +2400,8 @@ export interface operations {
       header?: {
         /**
          * @description Write only if the queue exists and its `ETag` is one of these; `*` asks only that it
-         *     exists. Anything else is 412 PRECONDITION_FAILED.
+         *     exists. A single version may stand without its quotes. Anything else is 412
+         *     PRECONDITION_FAILED.
          * @example "3"
          */
         'If-Match'?: string;

@@ -5,12 +5,17 @@ export type Precondition = 'none' | 'exists' | { versions: ReadonlySet<number> }
 
 const listed = /^\s*(?:W\/)?"[\x21\x23-\x7e]*"\s*$/;
 const ours = /^\s*"(0|[1-9][0-9]{0,15})"\s*$/;
+const bareVersion = /^\s*([1-9][0-9]{0,15})\s*$/;
 
-/** Reads `If-Match` by RFC 9110, 13.1.1. What is no list of tags matches nothing. */
+/**
+ * Reads `If-Match` by RFC 9110, 13.1.1. A version without quotes is taken for its tag: it can mean
+ * nothing else. What is no list of tags matches nothing.
+ */
 export function readPrecondition(ifMatch: string | undefined): Precondition {
   if (ifMatch === undefined) return 'none';
   if (ifMatch.trim() === '*') return 'exists';
-  const tags = ifMatch.split(',');
+  const bare = bareVersion.exec(ifMatch)?.[1];
+  const tags = bare === undefined ? ifMatch.split(',') : [`"${bare}"`];
   const versions = tags.every((tag) => listed.test(tag))
     ? tags.flatMap((tag) => Number(ours.exec(tag)?.[1] ?? Number.NaN))
     : [];
