@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Lifecycle } from '../src/lifecycle.js';
@@ -57,6 +58,11 @@ describe('config', () => {
     expect(blocked.code).toBe(1);
     expect(blocked.err).toMatch(/^stdin:1 +\/callback\/url /);
     expect(blocked.err).toContain('; nothing was written.\n');
+    const named = await server.ctl(['config', 'set', 'NO', file]);
+    expect([named.code, named.err]).toEqual([
+      1,
+      expect.stringMatching(/^ctl: The name NO cannot be a queue: it must match /),
+    ]);
   });
 
   test('a file that is no YAML is told with its line, with exit code 2', async () => {
@@ -291,6 +297,16 @@ describe('token', () => {
     expect([gone.code, gone.err]).toEqual([1, `ctl: ${file} has no token "ci".\n`]);
     const whole = await server.ctl(['token', 'revoke', added.token, '--tokens-file', file]);
     expect([whole.code, whole.err.includes(added.token)]).toEqual([2, false]);
+  });
+
+  test('new alone shows an entry for this user, which may do nothing yet', async () => {
+    const made = await server.ok(['token', 'new']);
+    expect(made).toContain(`stands for ${userInfo().username}: nothing yet`);
+    expect(made).toMatch(/^ {4}token_sha256: [0-9a-f]{64}\n {4}grants: \[\]$/m);
+    const file = join(server.folder, 'no-grants.yaml');
+    const refused = await server.ctl(['token', 'new', '--tokens-file', file]);
+    expect([refused.code, refused.err.includes('--grant')]).toEqual([2, true]);
+    expect(existsSync(file)).toBe(false);
   });
 
   test('a server that runs takes the new token', async () => {

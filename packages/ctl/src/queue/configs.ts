@@ -43,7 +43,7 @@ export async function writeConfig(
       ...(version === undefined ? {} : { headers: { 'if-match': `"${version}"` } }),
     })
     .catch((error: unknown) => {
-      throw error instanceof Refusal ? explained(error, source, terminal) : error;
+      throw error instanceof Refusal ? explained(error, source, { queue, terminal }) : error;
     });
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
@@ -57,10 +57,16 @@ export async function writeConfig(
 function explained(
   refusal: Refusal,
   source: ConfigFile,
-  { err, json }: Tools['terminal'],
+  { queue, terminal: { err, json } }: Shows & { queue: string },
 ): Refusal {
   const { errors = [] } = refusal.extra;
   if (errors.length === 0) return refusal;
+  // The name comes from the command line; no line of the file is to blame.
+  const ofName = errors.find(({ pointer }) => pointer === '/queue');
+  if (ofName && !('queue' in source.config)) {
+    const message = harmless(ofName.message);
+    return new Refusal(refusal.code, `The name ${queue} cannot be a queue: it ${message}.`);
+  }
   const faults = errors.map(({ pointer, message }) => ({
     place: `${source.name}:${source.lineOf(pointer)}`,
     pointer: harmless(pointer === '' ? '(all of it)' : pointer),

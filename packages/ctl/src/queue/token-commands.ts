@@ -52,11 +52,14 @@ function addNew(token: CtlCommand, tools: Tools): void {
           'the entry there, making the file when it is not there. The file keeps only a hash of ' +
           'the token: it cannot be shown again.',
       )
-      .requiredOption('--principal <name>', 'Whom the token stands for, as in the audit log')
-      .requiredOption(
+      .option(
+        '--principal <name>',
+        'Whom the token stands for, as in the audit log (default: your user name)',
+      )
+      .option(
         '--grant <queues:role...>',
         'What it may do: mail:submitter, payments.*:operator, *:admin (each role includes the ' +
-          'ones before it)',
+          'ones before it); needed with --tokens-file',
       )
       .option('--id <id>', 'Name of the token, no secret (default: one is made)')
       .option('--expires <when>', 'After this long or at this time: 90d, 2030-01-31T00:00:00Z')

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
@@ -15,8 +16,8 @@ export interface TokensFileFlags {
 }
 
 export interface TokenFlags extends TokensFileFlags {
-  principal: string;
-  grant: string[];
+  principal?: string;
+  grant?: string[];
   id?: string;
   expires?: string;
 }
@@ -25,9 +26,9 @@ type Shows = Pick<Tools, 'terminal'>;
 type Grant = TokenEntry['grants'][number];
 
 export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Promise<void> {
-  const grants = flags.grant.map(parseGrant);
+  const grants = (flags.grant ?? []).map(parseGrant);
   const expiresAt = momentAhead(flags.expires, '--expires');
-  const principal = flags.principal.trim();
+  const principal = (flags.principal ?? userName()).trim();
   if (principal === '' || principal.length > 256) {
     throw new UsageError('--principal must be a name of 1 to 256 characters.');
   }
@@ -39,6 +40,9 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
   const entry: TokenEntry = { id, principal, token_sha256: made.sha256, grants };
   if (expiresAt !== undefined) entry.expires_at = expiresAt;
   const isForFile = flags.tokensFile !== undefined || flags.config !== undefined;
+  if (isForFile && grants.length === 0) {
+    throw new UsageError("Say what the token may do: --grant 'payments.*:submitter'.");
+  }
   const file = isForFile ? await tokensFileOf(flags, { terminal }) : undefined;
   if (file !== undefined) await addEntry(file, entry);
   const { out, json } = terminal;
@@ -47,7 +51,8 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
     out.write(`${JSON.stringify({ ...shown, file: file ?? null }, null, 2)}\n`);
     return;
   }
-  const may = `${grants.map(grantText).join(', ')}${expiresAt ? ` until ${expiresAt}` : ''}`;
+  const can = grants.map(grantText).join(', ') || 'nothing yet, so add to its grants';
+  const may = `${can}${expiresAt ? ` until ${expiresAt}` : ''}`;
   out.write(
     `The token "${id}" stands for ${principal}: ${may}.\nIt is shown this once:\n\n` +
       `  ${made.token}\n\n` +
@@ -127,6 +132,14 @@ export async function revokeToken(
       ? `${JSON.stringify({ revoked: id, file }, null, 2)}\n`
       : `The token "${id}" is gone from ${file}.\n`,
   );
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    throw new UsageError('Say whom the token stands for: --principal NAME.');
+  }
 }
 
 function parseGrant(text: string): Grant {
