@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { listeningLog, sampleHandlers, startSample, token } from '../../test/http/sample-server.js';
 import { systemClock } from '../clock.js';
 import { drainHttp, serveUntilSignal } from './drain.js';
@@ -29,25 +29,31 @@ function get(url: string, agent: Agent): Promise<Got> {
   });
 }
 
-/** A server whose `getTask` answers when it is told to. */
+/** A server whose `getTask` answers when it is told to, and which says that one is there. */
 async function startSlow() {
+  let arrive = () => {};
+  const arrived = new Promise<void>((resolve) => (arrive = resolve));
   let release = () => {};
   const released = new Promise<void>((resolve) => (release = resolve));
   const server = await startSample({
     handlers: {
       ...sampleHandlers(),
       getTask: async () => {
+        arrive();
         await released;
         return { status: 200, body: { done: true } };
       },
-      watchEvents: ({ signal, ending }) => ({
-        status: 200,
-        contentType: 'text/event-stream',
-        content: eventStream(never(), { clock: systemClock, signals: [signal, ending] }),
-      }),
+      watchEvents: ({ signal, ending }) => {
+        arrive();
+        return {
+          status: 200,
+          contentType: 'text/event-stream',
+          content: eventStream(never(), { clock: systemClock, signals: [signal, ending] }),
+        };
+      },
     },
   });
-  return { server, release };
+  return { server, arrived, release };
 }
 
 async function* never(): AsyncGenerator<{ data: string }> {
@@ -57,14 +63,13 @@ async function* never(): AsyncGenerator<{ data: string }> {
 
 describe('a drain', () => {
   test('finishes what is under way, closes the rest and takes nothing new', async () => {
-    const { server, release } = await startSlow();
+    const { server, arrived, release } = await startSlow();
     const agent = new Agent({ keepAlive: true });
     await get(`${server.url}/healthz`, agent);
     const underWay = get(`${server.url}/v1/tasks/1`, agent);
-    await pause(50);
+    await arrived;
     const drained = drainHttp(server.app, { clock: systemClock, deadlineMs: 10_000 });
-    await pause(50);
-    await expect(fetch(`${server.url}/healthz`)).rejects.toThrow();
+    await vi.waitFor(() => expect(fetch(`${server.url}/healthz`)).rejects.toThrow(), 10_000);
     release();
     expect(await underWay).toMatchObject({ status: 200, connection: 'close' });
     expect(await drained).toBe(true);
@@ -72,30 +77,30 @@ describe('a drain', () => {
   });
 
   test('ends open streams by their signal', async () => {
-    const { server } = await startSlow();
+    const { server, arrived } = await startSlow();
     const agent = new Agent({ keepAlive: true });
     const stream = get(`${server.url}/v1/events`, agent);
-    await pause(50);
+    await arrived;
     expect(await drainHttp(server.app, { clock: systemClock, deadlineMs: 10_000 })).toBe(true);
     expect((await stream).text).toBe(': open\n\n');
     agent.destroy();
   });
 
   test('cuts what is still open at the deadline', async () => {
-    const { server } = await startSlow();
+    const { server, arrived } = await startSlow();
     const agent = new Agent({ keepAlive: true });
     const stuck = get(`${server.url}/v1/tasks/1`, agent).catch((error: Error) => error.message);
-    await pause(50);
+    await arrived;
     expect(await drainHttp(server.app, { clock: systemClock, deadlineMs: 100 })).toBe(false);
     expect(await stuck).toMatch(/socket hang up|ECONNRESET/);
     agent.destroy();
   });
 
   test('is cut short by a signal', async () => {
-    const { server } = await startSlow();
+    const { server, arrived } = await startSlow();
     const agent = new Agent();
     const stuck = get(`${server.url}/v1/tasks/1`, agent).catch((error: Error) => error.message);
-    await pause(50);
+    await arrived;
     const options = { clock: systemClock, deadlineMs: 60_000, signal: AbortSignal.timeout(50) };
     expect(await drainHttp(server.app, options)).toBe(false);
     await stuck;
