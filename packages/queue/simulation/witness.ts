@@ -23,6 +23,8 @@ export interface Known {
   isStarted: boolean;
   token: string;
   leaseEnd: number;
+  /** Its handler asked for more time. */
+  isExtended: boolean;
   isAsync: boolean;
 }
 
@@ -78,7 +80,12 @@ export class Witness {
         const result = await disk.extendLease(change);
         const task = this.tasks.get(change.id);
         if (typeof result === 'object' && task) {
-          this.#demand(task.leaseEnd <= change.expiresAt, 'a lease was shortened', change.id);
+          // Work that is handed over gets the time that its queue has for it, which may be less.
+          const isHandedOver = change.isAsync && !task.isAsync;
+          const mayShorten = isHandedOver && !task.isExtended;
+          const isShortened = change.expiresAt < task.leaseEnd;
+          this.#demand(mayShorten || !isShortened, 'a lease was shortened', change.id);
+          task.isExtended ||= !isHandedOver;
           task.leaseEnd = change.expiresAt;
           task.isAsync = change.isAsync;
         }
@@ -130,7 +137,8 @@ export class Witness {
     const { id, queue, groupKey, dueAt, expiresAt } = task;
     this.#demand(!this.tasks.has(id), 'one id was stored twice', id);
     const rest = { status: 'PENDING' as const, isStarted: false, token: '', leaseEnd: 0 };
-    this.tasks.set(id, { id, queue, groupKey, dueAt, expiresAt, isAsync: false, ...rest });
+    const lease = { isExtended: false, isAsync: false };
+    this.tasks.set(id, { id, queue, groupKey, dueAt, expiresAt, ...lease, ...rest });
   }
 
   #claimed(id: string, token: string, ask: ClaimAsk): void {
@@ -143,6 +151,7 @@ export class Witness {
     task.isStarted = true;
     task.token = token;
     task.leaseEnd = ask.leaseExpiresAt;
+    task.isExtended = false;
     task.isAsync = false;
     this.claims++;
   }
