@@ -1094,7 +1094,12 @@ export interface components {
      * @description RFC 3339, UTC with milliseconds.
      */
     Timestamp: string;
-    /** @description A span back from now, in minutes, hours, days or weeks, such as `24h`, `7d` or `2w`. */
+    /**
+     * @description A span back from now, in minutes, hours, days or weeks, such as `24h`, `7d` or `2w`.
+     * @example 24h
+     * @example 7d
+     * @example 2w
+     */
     Window: string;
     /** @description A span back from now (`24h`, `7d`, `2w`) or an RFC 3339 timestamp. */
     Since: string | components['schemas']['Window'] | components['schemas']['Timestamp'];

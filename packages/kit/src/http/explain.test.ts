@@ -114,6 +114,13 @@ describe('choices', () => {
     ]);
   });
 
+  test('a text that can be written in two ways is told both', () => {
+    expect(config({ since: 'soon' })).toEqual([
+      '/since must match ^[1-9][hd]$ such as 1h, 7d, ' +
+        'or be an RFC 3339 timestamp such as 2030-01-31T09:30:00Z',
+    ]);
+  });
+
   test('a value or null', () => {
     expect(config({ label: 5 })).toEqual(['/label must be a string or null, not 5']);
     expect(config({ label: 'too long' })).toEqual(['/label must have at most 4 characters']);

@@ -75,6 +75,10 @@ function preferredOutcome(
     const type = [...new Set(types.flatMap((e) => e.params['type'] as string | string[]))];
     return [{ ...types[0]!, params: { type } }];
   }
+  if (rightType.length > 1 && rightType.every((outcome) => isWrongText(outcome, root))) {
+    const forms = rightType.map(([fault]) => phrase(fault!).replace(/^must /, ''));
+    return [{ ...choice, message: `must ${[...new Set(forms)].join(', or ')}`, keyword: 'forms' }];
+  }
   const onlyRequired = rightType.every((outcome) => outcome.every((e) => e.keyword === 'required'));
   if (rightType.length > 1 && onlyRequired) return undefined;
 
@@ -94,6 +98,12 @@ function preferredOutcome(
 
 function isWrongType(error: ErrorObject, root: string): boolean {
   return error.keyword === 'type' && error.instancePath === root;
+}
+
+/** Nothing is wrong but how a text is written: no branch is nearer than another. */
+function isWrongText([fault, ...more]: readonly ErrorObject[], root: string): boolean {
+  if (!fault || more.length > 0 || fault.instancePath !== root) return false;
+  return fault.keyword === 'pattern' || fault.keyword === 'format';
 }
 
 /** A constant that does not match, at the top of a branch or one step below: `type: bearer`. */
@@ -172,7 +182,7 @@ function phrase(error: ErrorObject): string {
     case 'maxLength':
       return `must have at most ${count(limit, 'character')}`;
     case 'pattern':
-      return `must match ${params['pattern'] as string}`;
+      return `must match ${params['pattern'] as string}${examplesOf(error)}`;
     case 'format':
       return formatHints[params['format'] as string] ?? `must be a ${params['format'] as string}`;
     case 'minItems':
@@ -194,6 +204,11 @@ function phrase(error: ErrorObject): string {
     default:
       return error.message ?? `fails "${keyword}"`;
   }
+}
+
+function examplesOf({ parentSchema }: ErrorObject): string {
+  const examples = parentSchema?.['examples'] as unknown;
+  return Array.isArray(examples) ? ` such as ${examples.map(show).join(', ')}` : '';
 }
 
 function choicePhrase(error: ErrorObject): string {

@@ -304,6 +304,12 @@ export const sampleDocument: OpenApiDocument = {
           },
           mode: { enum: ['none', 'group', 'strict'], default: 'none' },
           label: { anyOf: [{ type: 'string', maxLength: 4 }, { type: 'null' }] },
+          since: {
+            anyOf: [
+              { type: 'string', pattern: '^[1-9][hd]$', examples: ['1h', '7d'] },
+              { type: 'string', format: 'date-time' },
+            ],
+          },
           selector: { $ref: '#/components/schemas/Selector' },
           statuses: { type: 'array', uniqueItems: true, minItems: 1, items: { type: 'integer' } },
         },
