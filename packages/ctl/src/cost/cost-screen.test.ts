@@ -19,9 +19,12 @@ Spent on the cache           $1.75  not in the sums above
 Saved: kept out of context   $0.41  81k of 90k (90%)
 Saved: local model           $0.01  1.2k tokens moved
 Savings rest on 4 bytes per token (ctl usage savings --calibrate measures it).
+Spend is HEURISTIC, savings are HEURISTIC.
 `.slice(1),
   );
   const { savings } = cost;
   const calibrated = { ...cost, savings: { ...savings, basis: 'CALIBRATED' as const } };
-  expect(costScreen(calibrated, { columns: 140, paint: plain })).toContain('a calibrated ratio');
+  const screen = costScreen(calibrated, { columns: 140, paint: plain });
+  expect(screen).toContain('a calibrated ratio');
+  expect(screen).toContain('savings are CALIBRATED');
 });

@@ -39,5 +39,6 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
     savings.basis === 'CALIBRATED'
       ? 'Savings rest on a calibrated ratio of bytes to tokens.'
       : 'Savings rest on 4 bytes per token (ctl usage savings --calibrate measures it).';
-  return `${table}${sheet.paint('dim', basis)}\n`;
+  const kinds = `Spend is ${spend.basis}, savings are ${savings.basis}.`;
+  return table + [basis, kinds].map((line) => `${sheet.paint('dim', line)}\n`).join('');
 }

@@ -19,7 +19,8 @@ export function savingsScreen(report: SavingsReport, sheet: Sheet): string {
     return (
       heading +
       'Nothing is recorded yet. Run builds and tests as `ctl check -- npm test`, and git as ' +
-      '`ctl git commit`.\n'
+      '`ctl git commit`.\n' +
+      basis(report, sheet)
     );
   }
   return [

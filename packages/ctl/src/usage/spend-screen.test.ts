@@ -34,8 +34,11 @@ AGENT                       USD     TOKENS
 
 REPOSITORY          USD     TOKENS
 /home/ada/src/mill  $12.50  2.1M in  420k out
+
+Tokens are measured; where they are not, figures are HEURISTIC.
 `.slice(1),
   );
+  expect(screen(80, undefined, { ...example, basis: 'CALIBRATED' })).toContain('are CALIBRATED.');
 });
 
 test('at 140 columns there is room for bars', () => {
@@ -71,5 +74,5 @@ test('only --by shows more than the dearest five', () => {
 
 test('what nobody has spent is said in words', () => {
   const nothing = { ...example, by_backend: [], by_day: [] };
-  expect(screen(80, undefined, nothing)).toMatch(/^Nothing has been counted yet/);
+  expect(screen(80, undefined, nothing)).toMatch(/^Nothing has been counted yet.*HEURISTIC/s);
 });

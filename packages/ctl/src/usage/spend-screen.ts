@@ -19,8 +19,9 @@ const wideColumns = 100;
 
 /** The rollup for people: sums, trend and who spent most, or the whole table of one kind. */
 export function spendScreen(rollup: SpendRollup, sheet: Sheet, by?: SpendBy): string {
+  const basis = basisOf(rollup, sheet);
   if (rollup.by_backend.length === 0) {
-    return 'Nothing has been counted yet: there are no transcripts of agents on this machine.\n';
+    return `Nothing has been counted yet: there are no transcripts of agents on this machine.\n${basis}`;
   }
   if (by) return tableOf(titles[by], rollup[spendTables[by]], sheet);
   const tables: [string, readonly SpendRow[]][] = [
@@ -33,7 +34,12 @@ export function spendScreen(rollup: SpendRollup, sheet: Sheet, by?: SpendBy): st
     sumsOf(rollup, sheet),
     trendOf(rollup.by_day, sheet),
     ...tables.map(([title, rows]) => tableOf(title, rows, sheet, dearest)),
+    basis,
   ].join('\n');
+}
+
+function basisOf({ basis }: SpendRollup, { paint }: Sheet): string {
+  return `${paint('dim', `Tokens are measured; where they are not, figures are ${basis}.`)}\n`;
 }
 
 function sumsOf(rollup: SpendRollup, sheet: Sheet): string {
