@@ -24,9 +24,10 @@ export function mineInsights(
   const looked = sessions
     .filter(({ firstAt }) => since === undefined || firstAt >= since)
     .toSorted((a, b) => a.firstAt - b.firstAt || (a.id < b.id ? -1 : 1));
-  const ended = looked.filter(({ lastAt }) => lastAt <= now - silenceMs);
+  const ended = looked.filter(({ lastAt, hasEnded }) => hasEnded ?? lastAt <= now - silenceMs);
+  const timed = ended.filter(({ isTimed }) => isTimed !== false);
   const byTotal = (keyOf: (session: Session) => string) =>
-    [...grouped(ended, keyOf)]
+    [...grouped(timed, keyOf)]
       .map(([key, group]) => durationStats(key, group.map(workOf)))
       .sort((a, b) => b.total_ms - a.total_ms || (a.key < b.key ? -1 : 1));
   return {
@@ -34,7 +35,7 @@ export function mineInsights(
     generated_at: formatTimestamp(now),
     sessions: looked.length,
     durations: {
-      overall: durationStats('all', ended.map(workOf)),
+      overall: durationStats('all', timed.map(workOf)),
       by_backend: byTotal(({ backend }) => backend),
       by_repo: byTotal(({ repo }) => repo),
     },

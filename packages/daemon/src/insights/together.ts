@@ -60,9 +60,9 @@ export function parallelCandidates(ended: readonly Session[]): ParallelCandidate
     candidates.push({
       repo: second.repo,
       first_id: first.id,
-      first_name: first.id,
+      first_name: first.name ?? first.id,
       second_id: second.id,
-      second_name: second.id,
+      second_name: second.name ?? second.id,
       saved_ms: saved,
       reason: 'they have no edited file in common',
     });

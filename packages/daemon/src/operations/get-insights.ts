@@ -4,10 +4,10 @@ import type { DaemonContext } from './context.js';
 
 /** Patterns in the history of the agents' sessions. */
 export async function getInsights(
-  { insights }: DaemonContext,
+  { insights, sessions }: DaemonContext,
   { since }: { since: string | undefined },
 ): Promise<DaemonSchema<'Insights'>> {
-  if (insights) return insights.insights(since);
+  if (insights) return insights.insights(since, () => sessions.list());
   throw fail(
     'FEATURE_DISABLED',
     'The setting insights is off. Set insights to true and start the daemon again.',

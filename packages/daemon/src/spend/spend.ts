@@ -5,6 +5,7 @@ import type { Clock, Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { mineInsights } from '../insights/mine.js';
+import { withOwnSessions } from '../insights/own-sessions.js';
 import { sessionsOf } from '../insights/sessions.js';
 import { SharedRuns } from '../registry/shared-runs.js';
 import { parseSince } from '../savings/since.js';
@@ -76,13 +77,17 @@ export class Spend {
     return this.#rollup();
   }
 
-  /** What the history of the sessions tells, from `since` on. */
-  async insights(since: string | undefined): Promise<DaemonSchema<'Insights'>> {
+  /** What the history of the sessions tells, that of the daemon's `own` too, from `since` on. */
+  async insights(
+    since: string | undefined,
+    own: () => Promise<readonly DaemonSchema<'Session'>[]>,
+  ): Promise<DaemonSchema<'Insights'>> {
     const { clock, timeZone } = this.#options;
     const from = since === undefined ? undefined : parseSince(since, clock.now());
     await this.#newest();
     const now = clock.now();
-    return mineInsights(sessionsOf(this.#tally), { since: from, now, hourOf: hoursIn(timeZone) });
+    const sessions = withOwnSessions(sessionsOf(this.#tally), await own(), now);
+    return mineInsights(sessions, { since: from, now, hourOf: hoursIn(timeZone) });
   }
 
   async #newest(): Promise<void> {
