@@ -115,6 +115,28 @@ describe('with a real daemon', () => {
   });
 });
 
+describe('what the daemon that runs was told by flags', () => {
+  const server = new DaemonServer();
+  afterAll(() => server.remove());
+  const check = (env: Record<string, string> = {}) =>
+    server.ctl(['check', '--', 'echo', 'hello'], { PATH: process.env['PATH']!, ...env });
+
+  test('counts for ctl check too, until it stops', async () => {
+    await server.start('--savings-samples', 'on');
+    await check();
+    await check({ MILLRACE_SAVINGS_SAMPLES: 'off' });
+    const report = await server.json(['usage', 'savings', '--audit']);
+    expect(report).toMatchObject({ events: 2, samples: [{ raw: 'hello\n' }] });
+    await server.stop();
+    await server.start('--savings', 'off');
+    await check();
+    await server.stop();
+    await check();
+    await server.start();
+    expect(await server.json(['usage', 'savings'])).toMatchObject({ events: 3 });
+  });
+});
+
 describe('calibrating', () => {
   let server: DaemonServer;
   let counter: Server;

@@ -321,10 +321,8 @@ test('a key starts one session, however often and however closely it is sent', a
   expect([other.status, other.json.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
 });
 
-test('spawns at the same moment cannot all slip under a cap', async () => {
-  const daemon = await newDaemon({ flags: { 'tokens-budget-daily-usd': '0.1' } });
-  const { api, home } = daemon;
-  // One agent has spent 8 of 10 cents: the next one is expected to cost as much.
+/** An agent has spent that today, by its transcript. */
+function spendEightCents(home: string): void {
   const projects = join(home, '.claude', 'projects', 'p');
   mkdirSync(projects, { recursive: true });
   const usage = { input_tokens: 16_000, output_tokens: 0 };
@@ -332,6 +330,13 @@ test('spawns at the same moment cannot all slip under a cap', async () => {
   const timestamp = new Date().toISOString();
   const line = { type: 'assistant', timestamp, sessionId: 'before', requestId: 'r1', message };
   writeFileSync(join(projects, 'before.jsonl'), `${JSON.stringify(line)}\n`);
+}
+
+test('spawns at the same moment cannot all slip under a cap', async () => {
+  const daemon = await newDaemon({ flags: { 'tokens-budget-daily-usd': '0.1' } });
+  const { api, home } = daemon;
+  // The next one is expected to cost as much.
+  spendEightCents(home);
   await expect
     .poll(async () => (await api.ok('GET', '/api/v1/spend')).daily_usd, { timeout: 60_000 })
     .toBeCloseTo(0.08);
@@ -351,11 +356,38 @@ test('spawns at the same moment cannot all slip under a cap', async () => {
   go(daemon);
 });
 
-test('without spend there is no gate', async () => {
-  const flags = { savings: 'off', 'tokens-budget-daily-usd': '0.000001' };
-  const daemon = await newDaemon({ flags });
-  const { id } = await spawn(daemon.api, headless(daemon, 'say free'));
-  await until(daemon.api, id, 'done');
+test('a cap holds also where savings and insights are off, and not where the gate is', async () => {
+  const off = { savings: 'off', insights: 'off' };
+  const capped = await newDaemon({ flags: { ...off, 'tokens-budget-daily-usd': '0.05' } });
+  spendEightCents(capped.home);
+  const body = headless(capped, 'say free');
+  const ask = { method: 'POST', path: '/api/v1/spawn', body };
+  // Figures may be a second old.
+  await expect
+    .poll(async () => (await capped.api.send(ask)).status, { timeout: 60_000, interval: 500 })
+    .toBe(428);
+  await capped.api.refused({ path: '/api/v1/spend' }, 403, 'SAVINGS_DISABLED');
+  const flags = { 'tokens-budget-daily-usd': '0.05', 'tokens-budget-gate': 'off' };
+  const open = await newDaemon({ flags });
+  spendEightCents(open.home);
+  const { id } = await spawn(open.api, headless(open, 'say free'));
+  await until(open.api, id, 'done');
+});
+
+test('what became of sessions shows in the insights as soon as they have ended', async () => {
+  const daemon = await newDaemon();
+  const { api } = daemon;
+  const well = await spawn(api, headless(daemon, 'say hello'));
+  const badly = await spawn(api, headless(daemon, 'crash 3'));
+  await until(api, well.id, 'done');
+  await until(api, badly.id, 'errored');
+  expect(await api.ok('GET', '/api/v1/insights')).toMatchObject({
+    sessions: 2,
+    durations: { overall: { sessions: 2 }, by_backend: [{ key: 'claude', sessions: 2 }] },
+    error_rates: expect.arrayContaining([
+      { by: 'backend', key: 'claude', sessions: 2, errors: 1, rate: 0.5 },
+    ]),
+  });
 });
 
 test('without tmux the default is headless, and tmux is refused', async () => {

@@ -27,6 +27,7 @@ export interface ShortenedRun {
 }
 
 interface Settings {
+  /** Where logs and the ledger are. */
   readonly dataDir: string;
   readonly savings: boolean;
   readonly savingsSamples: boolean;
@@ -167,9 +168,18 @@ async function runPlainly({ command, env }: ShortenedRun, tools: Tools): Promise
 async function settingsOf({ data }: ShortenedRun, tools: Tools): Promise<Settings | undefined> {
   try {
     const { loadDaemonSettings } = await import('../daemon/local-settings.js');
+    const { runningRecording } = await import('@millrace/daemon/config');
     const flags: Record<string, string> = data === undefined ? {} : { data };
-    const { values, dataDir } = loadDaemonSettings(flags, tools.terminal.env);
-    return { dataDir, savings: values.savings, savingsSamples: values.savings_samples };
+    const { values, dataDir, sourceOf } = loadDaemonSettings(flags, tools.terminal.env);
+    const running = await runningRecording(dataDir);
+    // The daemon that runs decides, unless whoever calls has said otherwise for this call.
+    const isSaid = (key: string) => sourceOf(key).kind === 'environment';
+    return {
+      dataDir,
+      savings: (isSaid('savings') ? undefined : running?.savings) ?? values.savings,
+      savingsSamples:
+        (isSaid('savings_samples') ? undefined : running?.savingsSamples) ?? values.savings_samples,
+    };
   } catch (error) {
     warn(tools, `the output is not shortened: ${messageOf(error)}`, 'UNRECORDED');
     return undefined;

@@ -10,3 +10,4 @@ export {
   type RecorderParts,
   type Shortening,
 } from './recorder.js';
+export { runningRecording } from './running.js';

@@ -11,6 +11,11 @@ export function calibrationFile(dataDir: string): string {
   return join(savingsFolder(dataDir), 'calibration.json');
 }
 
+/** What the daemon that runs here records; absent while none runs. */
+export function runningFile(dataDir: string): string {
+  return join(dataDir, 'savings-running.json');
+}
+
 /** Retained pairs of raw and kept text, a file each. */
 export function samplesFolder(dataDir: string): string {
   return join(savingsFolder(dataDir), 'samples');

@@ -19,9 +19,9 @@ export interface AgentsParts {
   world: World;
   store: Store;
   backends: Backends;
-  /** Undefined when the setting `savings` is off. */
+  /** Undefined when the setting `savings` is off and there is no cap. */
   spend: Pick<Spend, 'read'> | undefined;
-  /** Likewise. */
+  /** Undefined when the setting `savings` is off. */
   recorder: SavingsRecorder | undefined;
   /** Refuses link-local addresses. */
   outbound: Outbound;

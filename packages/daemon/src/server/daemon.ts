@@ -13,6 +13,7 @@ import { knownClis } from '../registry/known-clis.js';
 import { ledgerFile } from '../savings/places.js';
 import { readRatio } from '../savings/ratio.js';
 import { SavingsRecorder } from '../savings/recorder.js';
+import { publishRecording } from '../savings/running.js';
 import { Savings } from '../savings/savings.js';
 import { Spend, type SpendOptions } from '../spend/spend.js';
 import { importDeprecatedOnce } from '../storage/deprecated-import.js';
@@ -86,6 +87,7 @@ export async function serveDaemon(
     await importDeprecatedOnce(store.registry, deprecatedIn(settings), log);
     const cwd = privateFolder(dataDir, 'think');
     const { savings: isOn, savings_samples: keepsSamples } = settings;
+    undo.push(publishRecording(dataDir, { savings: isOn, savingsSamples: keepsSamples }));
     const savings = new Savings({ dataDir, clock, log, isOn, keepsSamples });
     const recorder = isOn ? new SavingsRecorder({ dataDir, ...world, keepsSamples }) : undefined;
     const thinkerParts = { backends, clock, log, outbound, environment, cwd, recorder };
@@ -102,7 +104,9 @@ export async function serveDaemon(
       onChange: () => reports.changed('usage'),
     });
     undo.push(() => usage.close());
-    const isRead = isOn || settings.insights;
+    // A cap holds whether or not there are reports.
+    const countsSpend = isOn || hasCap(settings);
+    const isRead = countsSpend || settings.insights;
     const transcripts = isRead
       ? spendOf({
           clock,
@@ -122,7 +126,7 @@ export async function serveDaemon(
       world,
       store,
       backends,
-      spend: isOn ? transcripts : undefined,
+      spend: countsSpend ? transcripts : undefined,
       recorder,
       outbound,
       environment,
@@ -179,6 +183,11 @@ export async function serveDaemon(
     await runAll(undo);
     throw error;
   }
+}
+
+function hasCap({ tokens }: DaemonSettings): boolean {
+  const { budget_gate, budget_daily_usd, budget_weekly_usd } = tokens;
+  return budget_gate && (budget_daily_usd > 0 || budget_weekly_usd > 0);
 }
 
 function checkListen(loaded: LoadedConfig<DaemonSettings>, tokens: Tokens): void {

@@ -8,7 +8,7 @@ type Rollup = DaemonSchema<'SpendRollup'>;
 
 export interface BudgetParts {
   caps: BudgetCaps;
-  /** Undefined when spend is not counted: then there is nothing to hold against a cap. */
+  /** Undefined when spend is not counted, which it is wherever there is a cap. */
   spend: (() => Promise<Rollup>) | undefined;
   sessions: () => readonly Session[];
 }
