@@ -279,6 +279,12 @@ describe('every operation that is served', () => {
           headers: { ...headers, 'content-type': 'application/json' },
         });
       }
+      if (!operation.body && operation.extensions['x-access'] === 'write') {
+        await refuse(open, 'UNSUPPORTED_MEDIA_TYPE', {
+          body: 'a=b',
+          headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+        });
+      }
       if (operation.codes.includes('FEATURE_DISABLED')) {
         await refuse(quiet, 'FEATURE_DISABLED', {});
       }

@@ -2753,6 +2753,7 @@ export interface operations {
       };
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3216,6 +3217,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3313,6 +3315,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3337,6 +3340,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
       409: components['responses']['RestartConflict'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3459,6 +3463,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['PipelineNotFound'];
       409: components['responses']['PipelineState'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3483,6 +3488,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['PipelineNotFound'];
       409: components['responses']['PipelineState'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3649,6 +3655,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NoteNotFound'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3839,6 +3846,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotProxied'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
       502: components['responses']['UpstreamFailed'];

@@ -3,7 +3,7 @@ import { Refusal } from '../errors.js';
 import { AnswerCheck } from './answer-check.js';
 import { sendAnswer } from './answer.js';
 import type { AppCore } from './app.js';
-import { jsonParser } from './body.js';
+import { hasBody, jsonParser, mediaTypeOf } from './body.js';
 import type { SecureParse } from './body.js';
 import { allowOf, boundOperation, operationFor } from './bound.js';
 import type { PathEntry } from './bound.js';
@@ -162,8 +162,23 @@ export class Dispatcher {
 
   #receive(call: LiveCall, params: Params): void {
     const { body } = call.bound;
-    if (body) body.receive(call.request.raw, (bytes) => void this.#serve(call, params, bytes));
-    else void this.#serve(call, params, undefined);
+    if (body)
+      return body.receive(call.request.raw, (bytes) => void this.#serve(call, params, bytes));
+    this.#refuseForeignBody(call);
+    void this.#serve(call, params, undefined);
+  }
+
+  /**
+   * A page of another site can send a form or plain text without being asked whether it may. So
+   * where the contract has a code for it, such a body is refused, although nobody would read it.
+   */
+  #refuseForeignBody({ operation, request: { raw } }: LiveCall): void {
+    const { unsupportedMediaType: code } = this.#app.glueCodes;
+    if (!hasBody(raw) || !operation.codes.includes(code)) return;
+    const given = raw.headers['content-type'];
+    if (mediaTypeOf(given) === 'application/json') return;
+    const found = given === undefined ? 'no Content-Type' : `Content-Type ${given}`;
+    throw new Refusal(code, `The request has a body and ${found}: send application/json, or none.`);
   }
 
   async #serve(call: LiveCall, params: Params, bytes: Buffer | undefined): Promise<void> {
