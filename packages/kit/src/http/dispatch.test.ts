@@ -60,6 +60,17 @@ describe('routes', () => {
     expect((await ask('/healthz', { method: 'PROPFIND' })).status).toBe(405);
   });
 
+  test('a slash too many is told apart from a path that is not there', async () => {
+    const slash = await ask('/v1/admin/queues/mail/');
+    expect([slash.status, slash.json!['detail']]).toEqual([
+      404,
+      'There is no route /v1/admin/queues/mail/. ' +
+        'Without the slash at the end there is: /v1/admin/queues/mail.',
+    ]);
+    const nothing = await ask('/v1/nothing/');
+    expect(nothing.json!['detail']).toBe('There is no route /v1/nothing/.');
+  });
+
   test('HEAD answers as GET without a body', async () => {
     const get = await fetch(`${server.url}/v1/admin/queues/mail`, { headers: token });
     const head = await fetch(`${server.url}/v1/admin/queues/mail`, {

@@ -138,7 +138,11 @@ export class Dispatcher {
   }
 
   #refuseUnknown(request: FastifyRequest, reply: FastifyReply): void {
-    const detail = `There is no route ${pathOf(request.raw.url!)}.`;
+    const path = pathOf(request.raw.url!);
+    const bare = path.slice(0, -1);
+    const isMeant = path.endsWith('/') && this.#router.find(bare) !== undefined;
+    const hint = isMeant ? ` Without the slash at the end there is: ${bare}.` : '';
+    const detail = `There is no route ${path}.${hint}`;
     this.#app.fail(new Refusal(this.#app.glueCodes.notFound, detail), request, reply);
   }
 
