@@ -57,6 +57,19 @@ test('a limit says until when', () => {
   expect(verdict(heard('claude-json', event, result), 1).limit?.until).toBe(now + 7_200_000);
 });
 
+test('a limit that codex names in a report is one, and none is not', () => {
+  const report = (reached: string | null) =>
+    heard('codex-json', {
+      type: 'token_count',
+      rate_limits: { rateLimitReachedType: reached },
+    }).verdict('codex', { code: 1, signal: null }, { now, limitRetryMs });
+  expect(report(null).limit).toBeNull();
+  expect(report('primary').limit).toEqual({
+    reason: 'rateLimitReachedType',
+    until: now + limitRetryMs,
+  });
+});
+
 test('a limit without a time ends after the usual time', () => {
   const { limit } = verdict(heard('text', "You've hit your session limit\n"), 1);
   expect(limit).toEqual({ reason: 'usage limit reached', until: now + limitRetryMs });

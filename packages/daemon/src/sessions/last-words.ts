@@ -8,6 +8,8 @@ import type { OutputLog } from './output-log.js';
 const pieceBytes = 1_048_576;
 const keptLines = 30;
 const longestWords = 300;
+/** Claude's report of a limit, and codex's word for the one that was reached. */
+const limitReport = /"rate_limit_event"|"rateLimitReachedType"\s*:\s*"/;
 
 /** Reads what an agent puts out as it comes, and remembers what matters of it. */
 export class Listener {
@@ -48,7 +50,7 @@ export class Listener {
     if (!event) return this.#remember(line);
     const news = Object.entries(event).filter(([, value]) => value !== undefined);
     Object.assign(this.seen, Object.fromEntries(news));
-    if (line.includes('"rate_limit_event"')) this.#remember(rateLimitIn(line));
+    if (limitReport.test(line)) this.#remember(rateLimitIn(line));
     if (event.result?.isError) this.#remember(event.result.text);
   }
 
