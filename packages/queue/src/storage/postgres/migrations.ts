@@ -1,10 +1,18 @@
 import { UsageError } from '@millrace/kit/errors';
-import type { Connections } from './connections.js';
+import type { Connections, Transaction } from './connections.js';
+import { isAway, isConflict } from './failures.js';
 import { tables } from './migrations/0001-tables.sql.js';
+import { upkeep } from './migrations/0002-upkeep.sql.js';
 import { statement } from './statement.js';
 
+interface Migration {
+  texts: readonly string[];
+  /** The engine may refuse these, each for itself, and the tables are right all the same. */
+  areWishes?: boolean;
+}
+
 /** Each is applied once, in this order, and never changed after a release. */
-const migrations: readonly (readonly string[])[] = [tables];
+const migrations: readonly Migration[] = [{ texts: tables }, { texts: upkeep, areWishes: true }];
 
 const schemaVersion = migrations.length;
 
@@ -41,11 +49,25 @@ export async function migrate(connections: Connections): Promise<void> {
   await connections.transact(async (transaction) => {
     const [row] = await transaction.ask<{ version: number }>(plain(lockVersion));
     refuseNewer(row!.version);
-    for (const texts of migrations.slice(row!.version)) {
-      for (const text of texts) await transaction.ask(plain(text));
+    for (const { texts, areWishes } of migrations.slice(row!.version)) {
+      for (const text of texts) {
+        if (areWishes) await wish(transaction, text);
+        else await transaction.ask(plain(text));
+      }
     }
     await transaction.ask(plain(writeVersion), [schemaVersion]);
   });
+}
+
+/** Undoes a refused statement alone; a database that is away is not a refusal. */
+async function wish(transaction: Transaction, text: string): Promise<void> {
+  await transaction.ask(plain('SAVEPOINT wish'));
+  try {
+    await transaction.ask(plain(text));
+  } catch (error) {
+    if (isAway(error) || isConflict(error)) throw error;
+    await transaction.ask(plain('ROLLBACK TO SAVEPOINT wish'));
+  }
 }
 
 async function versionOf(connections: Connections): Promise<number> {
