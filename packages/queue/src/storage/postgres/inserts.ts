@@ -1,6 +1,7 @@
 import type { Task } from '../../core/task.js';
 import { newRow, toTask as toNewTask } from '../task-row.js';
 import { tombstoneMs, type InsertResult, type NewTask } from '../task-store.js';
+import { bigintArray, integerArray, smallintArray, textArray } from './arrays.js';
 import { partsWithoutRepeats } from './batcher.js';
 import type { Asking, Connections } from './connections.js';
 import { toTask, toTombstone, wholeMs, type FoundColumns } from './rows.js';
@@ -116,19 +117,19 @@ function valuesOf(inserts: readonly Insert[]): unknown[] {
     return start;
   });
   return [
-    tasks.map((task) => task.id),
-    tasks.map((task) => task.queue),
-    tasks.map((task) => task.handlerRef),
-    tasks.map((task) => task.priority),
-    tasks.map((task) => task.groupKey),
-    tasks.map((task) => wholeMs(task.dueAt)),
-    tasks.map((task) => task.expiresAt),
-    tasks.map((task) => task.submittedBy),
-    tasks.map((task) => task.payloadContentType),
-    tasks.map((task) => JSON.stringify(task.headers)),
-    starts,
-    tasks.map((task) => task.payload.length),
+    textArray(tasks.map((task) => task.id)),
+    textArray(tasks.map((task) => task.queue)),
+    textArray(tasks.map((task) => task.handlerRef)),
+    smallintArray(tasks.map((task) => task.priority)),
+    textArray(tasks.map((task) => task.groupKey)),
+    bigintArray(tasks.map((task) => wholeMs(task.dueAt))),
+    bigintArray(tasks.map((task) => task.expiresAt)),
+    textArray(tasks.map((task) => task.submittedBy)),
+    textArray(tasks.map((task) => task.payloadContentType)),
+    textArray(tasks.map((task) => JSON.stringify(task.headers))),
+    integerArray(starts),
+    integerArray(tasks.map((task) => task.payload.length)),
     Buffer.concat(tasks.map((task) => task.payload)),
-    inserts.map(({ now }) => now),
+    bigintArray(inserts.map(({ now }) => now)),
   ];
 }

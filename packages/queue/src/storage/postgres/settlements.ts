@@ -1,4 +1,5 @@
 import type { SettleResult, Settlement } from '../task-store.js';
+import { bigintArray, integerArray, smallintArray, textArray } from './arrays.js';
 import { partsWithoutRepeats } from './batcher.js';
 import type { ClaimedTasks } from './claimed-tasks.js';
 import type { Asking, Connections } from './connections.js';
@@ -64,10 +65,10 @@ async function askFor(asking: Asking, settlements: readonly Settlement[]): Promi
   const isPlain = ({ verdict, error }: Settlement) => verdict.kind === 'succeeded' && !error;
   const [row] = list.every(isPlain)
     ? await asking.ask<{ settled: string | null }>(succeed, [
-        list.map(({ id }) => id),
-        list.map(({ token }) => token),
-        list.map(({ now }) => now),
-        list.map(({ attempt }) => JSON.stringify(attempt)),
+        textArray(list.map(({ id }) => id)),
+        textArray(list.map(({ token }) => token)),
+        bigintArray(list.map(({ now }) => now)),
+        textArray(list.map(({ attempt }) => JSON.stringify(attempt))),
       ])
     : await asking.ask<{ settled: string | null }>(settle, valuesOf(list));
   return new Set(row!.settled ? row!.settled.split(',') : []);
@@ -75,16 +76,16 @@ async function askFor(asking: Asking, settlements: readonly Settlement[]): Promi
 
 function valuesOf(list: readonly Settlement[]): unknown[] {
   return [
-    list.map(({ id }) => id),
-    list.map(({ token }) => token),
-    list.map(({ verdict }) => verdicts.indexOf(verdict.kind)),
-    list.map(({ now }) => now),
-    list.map(({ verdict }) => ('dueAt' in verdict ? wholeMs(verdict.dueAt) : null)),
-    list.map(({ verdict }) => ('reason' in verdict ? verdict.reason : null)),
-    list.map(({ attempt }) => JSON.stringify(attempt)),
-    list.map(({ error }) => (error ? JSON.stringify(error) : null)),
-    list.map(({ error }) => error?.errorType ?? null),
-    list.map(({ error }) => error?.httpStatus ?? null),
+    textArray(list.map(({ id }) => id)),
+    textArray(list.map(({ token }) => token)),
+    smallintArray(list.map(({ verdict }) => verdicts.indexOf(verdict.kind))),
+    bigintArray(list.map(({ now }) => now)),
+    bigintArray(list.map(({ verdict }) => ('dueAt' in verdict ? wholeMs(verdict.dueAt) : null))),
+    textArray(list.map(({ verdict }) => ('reason' in verdict ? verdict.reason : null))),
+    textArray(list.map(({ attempt }) => JSON.stringify(attempt))),
+    textArray(list.map(({ error }) => (error ? JSON.stringify(error) : null))),
+    textArray(list.map(({ error }) => error?.errorType ?? null)),
+    integerArray(list.map(({ error }) => error?.httpStatus ?? null)),
   ];
 }
 
