@@ -2,13 +2,22 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startServer } from '../engine/engines/postgres-server.mjs';
 
+const { Client } = createRequire(import.meta.url)('pg');
 const worker = fileURLToPath(new URL('worker.mjs', import.meta.url));
 const batch = 500;
+/** Whether a task is left that is not recorded as done. */
+const unfinished = {
+  millrace: 'SELECT EXISTS (SELECT 1 FROM millrace.live) AS is_left',
+  'pg-boss': `SELECT EXISTS (SELECT 1 FROM pgboss.job
+    WHERE name = 'tasks' AND state < 'completed') AS is_left`,
+  'graphile-worker': 'SELECT EXISTS (SELECT 1 FROM graphile_worker._private_jobs) AS is_left',
+};
 
 export async function startDatabase(directory) {
   const { connection, stop } = await startServer(directory, {
@@ -22,7 +31,27 @@ export async function startDatabase(directory) {
   );
   const { host, user, database } = connection;
   const url = `postgres://${user}@localhost/${database}?host=${encodeURIComponent(host)}`;
-  return { url, stop, cpuUs: () => treeCpuUs(pid) };
+  const withClient = async (use) => {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    try {
+      await use(client);
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    url,
+    stop,
+    /** What a database in use has: a planner that knows its tables. Not each queue does without. */
+    analyze: () => withClient((client) => client.query('ANALYZE')),
+    /** Asks until nothing is left. */
+    untilNone: (text) =>
+      withClient(async (client) => {
+        while ((await client.query(text)).rows[0].is_left) await sleep(20);
+      }),
+    cpuUs: () => treeCpuUs(pid),
+  };
 }
 
 /** What the process and its children have used, also those that are gone. */
@@ -67,8 +96,12 @@ export async function startWorkers(kind, url, count) {
   const askAll = (message) => Promise.all(children.map((child) => ask(child, message)));
   return {
     fill: (total) => askAll({ act: 'fill', count: Math.ceil(total / count), batch }),
-    /** Works off `total` tasks: seconds, and the microseconds of CPU for each task on either side. */
-    workOff: async (database, total) => {
+    /**
+     * Works off `total` tasks: the rate, and the microseconds of CPU for each task on either side. Where
+     * those are all, the time ends when the database has every one of them as done: not each queue
+     * waits for that before it counts a task.
+     */
+    workOff: async (database, total, { areAll }) => {
       const cpu = database.cpuUs();
       const start = performance.now();
       await askAll({ act: 'work' });
@@ -78,7 +111,9 @@ export async function startWorkers(kind, url, count) {
         await sleep(20);
         answers = await askAll({ act: 'count' });
       }
+      if (areAll) await database.untilNone(unfinished[kind]);
       const seconds = (performance.now() - start) / 1_000;
+      if (areAll) answers = await askAll({ act: 'count' });
       const own = answers.reduce((sum, answer) => sum + answer.cpuUs, 0);
       const theirs = database.cpuUs() - cpu;
       const finished = done();

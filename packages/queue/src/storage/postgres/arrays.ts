@@ -16,14 +16,12 @@ const bigint: Kind = { oid: 20, bytes: 8 };
 const headBytes = 20;
 const lengthBytes = 4;
 const nullLength = -1;
-/** A UTF-16 unit becomes so many bytes of UTF-8 at most. */
-const mostBytesOfUnit = 3;
 const twoTo32 = 2 ** 32;
 
 export function textArray(list: readonly (string | null)[]): Buffer {
-  let most = headBytes + list.length * lengthBytes;
-  for (const text of list) if (text !== null) most += text.length * mostBytesOfUnit;
-  const buffer = Buffer.allocUnsafe(most);
+  let bytes = headBytes + list.length * lengthBytes;
+  for (const text of list) if (text !== null) bytes += Buffer.byteLength(text);
+  const buffer = Buffer.allocUnsafe(bytes);
   let hasNull = false;
   let at = headBytes;
   for (const text of list) {
@@ -36,7 +34,7 @@ export function textArray(list: readonly (string | null)[]): Buffer {
     at = buffer.writeInt32BE(length, at) + length;
   }
   writeHead(buffer, textOid, list.length, hasNull);
-  return buffer.subarray(0, at);
+  return buffer;
 }
 
 export const smallintArray = (list: readonly (number | null)[]) => numberArray(list, smallint);
