@@ -1,11 +1,13 @@
 import type { LastError, WholeTask } from '../../core/task.js';
 import { mayStart, withStarts, type Starts } from '../start-window.js';
 import type { ClaimAsk } from '../task-store.js';
+import { bigintArray, smallintArray, textArray } from './arrays.js';
 import type { Connections, Transaction } from './connections.js';
 import type { FloorClaim, Floors } from './floors.js';
 import { attemptsOf } from './rows.js';
 import { claimFifo } from './statements/claim-fifo.sql.js';
 import { claimInTurn } from './statements/claim-in-turn.sql.js';
+import { claimPlain } from './statements/claim-plain.sql.js';
 import { openGate } from './statements/open-gate.sql.js';
 import { writeGate } from './statements/write-gate.sql.js';
 
@@ -13,6 +15,7 @@ interface Gate {
   no: number;
   turns: string;
   starts: string;
+  has_groups: boolean;
   earliest_made: number | null;
 }
 
@@ -43,6 +46,8 @@ interface ClaimedColumns {
 type Turns = Record<number, string>;
 
 const priorities = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
+const lanes = smallintArray(priorities);
+const noIds = textArray(priorities.map(() => ''));
 /** Above every group key: the turn of nobody yet. */
 const noTurn = '\u{10FFFF}';
 /** So many FIFO groups are looked at with one claim. */
@@ -84,7 +89,8 @@ export class Claims {
       const rows = await this.#ask(transaction, picking, turns, floorClaim);
       const next = turnsAfter(turns, rows);
       const isLimited = ask.dispatchPerSecond > 0 && rows.length > 0;
-      if (next || isLimited) {
+      // A plain claim has noted the turns itself.
+      if (isLimited || (next && gate.has_groups)) {
         const started = isLimited
           ? withStarts(starts, ask.now, rows.length, ask.dispatchPerSecond)
           : starts;
@@ -115,19 +121,28 @@ export class Claims {
       ask.now,
       ask.leaseExpiresAt,
       ask.nodeId,
-      tokens,
-      priorities,
-      priorities.map((each) => turns[each] ?? noTurn),
-      floors,
-      floors.map(() => ''),
+      textArray(tokens),
+      lanes,
+      textArray(priorities.map((each) => turns[each] ?? noTurn)),
+      bigintArray(floors),
+      noIds,
     ];
-    if (!ask.fifoGroups) return transaction.ask<ClaimedColumns>(claimInTurn, values);
+    if (!gate.has_groups) {
+      this.#walks.delete(ask.queue);
+      // Others wait at the gate: it is not held while the tasks are read here.
+      const isLast = ask.dispatchPerSecond === 0;
+      const rows = isLast
+        ? transaction.askLast<ClaimedColumns>(claimPlain, values)
+        : transaction.ask<ClaimedColumns>(claimPlain, values);
+      return inOrder(await rows);
+    }
+    if (!ask.fifoGroups) return inOrder(await transaction.ask(claimInTurn, values));
     values.push(this.#walks.get(ask.queue) ?? '', mostGroups);
     const rows = await transaction.ask<ClaimedColumns>(claimFifo, values);
     const { walked, walked_to: walkedTo } = rows[0]!;
     if (walked === mostGroups) this.#walks.set(ask.queue, walkedTo!);
     else this.#walks.delete(ask.queue);
-    return walkedRows(rows);
+    return inOrder(walkedRows(rows));
   }
 }
 
@@ -156,6 +171,11 @@ function lastFree(rows: readonly ClaimedColumns[]): ({ due: number; id: string }
     if (groupKey === null) last[priority] = { due, id };
   }
   return last;
+}
+
+/** In the order in which they were picked. */
+function inOrder(rows: ClaimedColumns[]): ClaimedColumns[] {
+  return rows.sort((a, b) => a.position - b.position);
 }
 
 /** Without the row that is there when nothing was claimed. */

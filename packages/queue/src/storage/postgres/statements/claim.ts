@@ -7,43 +7,51 @@ import { tasksOf } from './columns.js';
  *
  * `candidates` makes that table: priority, place in the list of priorities, group_key, turn_group,
  * id, due_at. With a `walk` there is a row also when nothing was claimed.
- *
- * `status + 0` keeps the planner from going by an index of all rows of that status, and an array
- * tells it that there are few.
  */
 export const claimFrom = (candidates: string, walk = '') => `WITH RECURSIVE ${candidates},
   ordered AS (
-    SELECT id, priority, group_key, due_at, place, turn_group, row_number() OVER (
+    SELECT id, group_key, due_at, place, turn_group, row_number() OVER (
       PARTITION BY place, group_key ORDER BY due_at, id) AS round
     FROM candidates
   ), picked AS MATERIALIZED (
-    SELECT id, due_at, row_number() OVER (ORDER BY place, round, turn_group, group_key) AS position
+    SELECT id, due_at
     FROM ordered
     ORDER BY place, round, turn_group, group_key
-    LIMIT (SELECT greatest(0, least($2::bigint, $3::bigint - coalesce(sum(in_flight), 0)::bigint))
-      FROM millrace.ledger WHERE queue_no = $1)
-  ), claimed AS (
+    LIMIT ${room}
+  ), ${claimPicked({ walk })}`;
+
+/** How many may be claimed. */
+export const room = `(SELECT
+      greatest(0, least($2::bigint, $3::bigint - coalesce(sum(in_flight), 0)::bigint))
+      FROM millrace.ledger WHERE queue_no = $1)`;
+
+/**
+ * Claims what was `picked`, in that order: each has the token of its position.
+ *
+ * `status + 0` keeps the planner from going by an index of all rows of that status, and an array
+ * tells it that there are few. There may be more tokens than tasks. `beside` is what else is to be
+ * done with `claimed`.
+ */
+export const claimPicked = ({ walk = '', beside = '' } = {}) => `claimed AS (
     UPDATE millrace.live l SET status = 2, attempt = l.attempt + 1,
       total_attempts = l.total_attempts + 1, updated_at = $4, due_at = NULL, started = true,
-      lease_token = ($7::text[])[p.position], lease_expires_at = $5, lease_node = $6,
+      lease_token = p.token, lease_expires_at = $5, lease_node = $6,
       lease_started_at = $4, lease_async = false
-    FROM unnest(ARRAY(SELECT id FROM picked ORDER BY position),
-      ARRAY(SELECT due_at FROM picked ORDER BY position))
-      WITH ORDINALITY AS p(id, due_at, position)
-    WHERE l.id = p.id AND l.status + 0 = 0
+    FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT due_at FROM picked), $7::text[])
+      WITH ORDINALITY AS p(id, due_at, token, position)
+    WHERE p.id IS NOT NULL AND l.id = p.id AND l.status + 0 = 0
     RETURNING l.id, l.attempt, l.total_attempts, l.redrive_count, l.expires_at, l.last_error,
-      l.attempts, p.position, p.due_at AS was_due_at
+      l.attempts, l.priority, p.position, p.due_at AS was_due_at
   ), booked AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT $1, -count(*), count(*), 0 FROM claimed HAVING count(*) > 0
-  )
+  )${beside && `, ${beside}`}
   SELECT ${walk && 'w.walked, w.walked_to, '}c.id, c.position::integer AS position, c.was_due_at,
-    t.handler_ref, t.content_type, t.headers, t.priority, t.group_key, t.created_at,
+    t.handler_ref, t.content_type, t.headers, c.priority, t.group_key, t.created_at,
     t.submitted_by, c.attempt, c.total_attempts, c.redrive_count, c.expires_at, c.last_error,
     array_to_string(c.attempts, ',') AS attempts, t.payload
   FROM ${walk && `${walk} w LEFT JOIN (`}claimed c ${tasksOf('c')}
-    ${walk && ') ON true'}
-  ORDER BY c.position`;
+    ${walk && ') ON true'}`;
 
 export const lanes = `lanes AS (
     SELECT * FROM unnest($8::smallint[], $9::text[], $10::bigint[], $11::text[])

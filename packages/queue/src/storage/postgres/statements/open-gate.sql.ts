@@ -3,8 +3,8 @@ import { statement } from '../statement.js';
 /**
  * Locks the gate of a queue that is not paused, so that nobody else claims from it meanwhile, and
  * makes ready what has fallen due: the earliest first, at most so many. The lock may have been
- * waited for, so nothing else is read here: the statements after this one see what was committed
- * before it was had.
+ * waited for, so little else is read here: the statements after this one see what was committed
+ * before it was had. A task with a group that came meanwhile has its turn at the next claim.
  */
 export const openGate = statement(
   'open_gate',
@@ -24,6 +24,8 @@ export const openGate = statement(
     RETURNING l.priority, l.group_key, l.due_at
   )
   SELECT gate.no, gate.turns, gate.starts,
+    EXISTS (SELECT 1 FROM millrace.live l
+      WHERE l.queue_no = gate.no AND l.status < 2 AND l.group_key <> '') AS has_groups,
     (SELECT min(due_at) FROM made WHERE group_key = '') AS earliest_made
   FROM gate`,
 );
