@@ -1,58 +1,29 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
-
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const scripts = scriptsOf('package.json');
-
-interface Fence {
-  language: string;
-  text: string;
-  /** The last second-level heading before it. */
-  section: string;
-}
-
-function markdownFiles(folder = root): string[] {
-  const passedOver = new Set(['node_modules', 'dist', 'coverage']);
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) {
-      return passedOver.has(entry.name) || entry.name.startsWith('.') ? [] : markdownFiles(path);
-    }
-    return entry.name.endsWith('.md') ? [relative(root, path)] : [];
-  });
-}
-
-function read(file: string): string {
-  return readFileSync(join(root, file), 'utf8');
-}
-
-function scriptsOf(manifest: string): Readonly<Record<string, string>> {
-  return (JSON.parse(read(manifest)) as { scripts?: Record<string, string> }).scripts ?? {};
-}
-
-function fencesOf(text: string): Fence[] {
-  const fences: Fence[] = [];
-  let open: Fence | undefined;
-  let section = '';
-  for (const line of text.split('\n')) {
-    if (open && line === '```') {
-      fences.push(open);
-      open = undefined;
-    } else if (open) open.text += `${line}\n`;
-    else if (line.startsWith('```')) open = { language: line.slice(3).trim(), text: '', section };
-    else if (line.startsWith('## ')) section = line.slice(3);
-  }
-  if (open) throw new Error(`A fence is never closed:\n${open.text.slice(0, 200)}`);
-  return fences;
-}
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { CommandShape } from '../packages/ctl/src/shape.js';
+import { ctl } from '../packages/ctl/test/run-ctl.js';
+import { faultOfCtl, wordsOf } from './support/command-tree.js';
+import { exceptions } from './support/exceptions.js';
+import {
+  commandsOf,
+  fencesOf,
+  markdownFiles,
+  pagesWithCommands,
+  read,
+  root,
+} from './support/markdown.js';
+import {
+  isOfRepository,
+  pagesOfDatabase,
+  pagesOfQueue,
+  pagesOfRepository,
+  pagesOfServers,
+} from './support/pages.js';
 
 function withoutCode(text: string): string {
-  return text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, 'code');
+  return text.replaceAll(/^ *```[\s\S]*?^ *```/gm, '').replaceAll(/`[^`\n]*`/g, 'code');
 }
 
 /** As GitHub makes anchors of headings. */
@@ -78,53 +49,99 @@ function brokenLinks(file: string, text = read(file)): string[] {
   });
 }
 
-/** The commands of a document's `sh` fences, without their comments. */
-function commandsOf(file: string): string[] {
-  return fencesOf(read(file))
-    .filter(({ language }) => language === 'sh')
-    .flatMap(({ text }) => text.split('\n'))
-    .map((line) => line.replace(/\s+# .*$/, '').trim())
-    .filter((line) => line !== '' && !line.startsWith('#'));
-}
-
-/** What is wrong with a command, as far as can be told without running it. */
-function faultOf(command: string): string | undefined {
-  const [program, ...args] = command.replace(/^(\w+=\S+ )+/, '').split(' ');
-  const [first = '', second = ''] = args;
-  if (program === 'npm') {
-    if (first === 'start' || first === 'test') return scripts[first] ? undefined : 'no such script';
-    if (first !== 'run') return 'not a command this test knows';
-    const at = args.indexOf('-w');
-    const manifest = at < 0 ? '' : `packages/${args[at + 1]?.replace('@millrace/', '')}/`;
-    return scriptsOf(`${manifest}package.json`)[second] ? undefined : 'no such script';
-  }
-  if (program === 'node') return existsSync(join(root, first)) ? undefined : 'no such file';
-  if (program === 'npx' && first === 'vitest') {
-    const path = args.find((arg) => arg.startsWith('packages/'));
-    return path && existsSync(join(root, path)) ? undefined : 'no such path';
-  }
-  return program === 'bin/ctl' ? undefined : 'not a command this test knows';
-}
-
 describe.each(markdownFiles())('%s', (file) => {
   test('every relative link leads somewhere', () => {
     expect(brokenLinks(file)).toEqual([]);
   });
 
-  test('every shell command is there to be run', () => {
-    const faults = commandsOf(file).map((command) => [command, faultOf(command)]);
-    expect(faults.filter(([, fault]) => fault !== undefined)).toEqual([]);
+  test('every fence is of a language that a test looks at', () => {
+    const known = new Set(['', 'text', 'sh', 'ts', 'tsx', 'js', 'yaml', 'json']);
+    const unknown = fencesOf(file).filter(({ language }) => !known.has(language));
+    expect(unknown).toEqual([]);
   });
 });
 
-test('a broken link and an unknown command are noticed', () => {
+test('a broken link is noticed', () => {
   const links = '[a](no-such.md) [b](GLOSSARY.md#no-such) [c](GLOSSARY.md#database) `[d](code)`';
   expect(brokenLinks('README.md', links)).toEqual(['no-such.md', 'GLOSSARY.md#no-such']);
   expect(brokenLinks('docs/database.md', '[a](database.md) [b](README.md)')).toEqual(['README.md']);
-  expect(faultOf('npm run no-such-script')).toBe('no such script');
-  expect(faultOf('node examples/no-such-file.mjs')).toBe('no such file');
-  expect(faultOf('rm -rf data')).toBe('not a command this test knows');
 });
+
+describe('commands', () => {
+  let tree: CommandShape;
+  beforeAll(async () => {
+    tree = JSON.parse((await ctl(['help', '--json'])).out);
+  });
+
+  test('every page with commands has a test that runs them', () => {
+    const run = [pagesOfServers, pagesOfQueue, pagesOfDatabase, pagesOfRepository].flat();
+    expect(run.toSorted()).toEqual(pagesWithCommands.toSorted());
+    const others = pagesOfRepository.flatMap((file) => commandsOf(file));
+    const elsewhere = new Set(pagesOfServers.flatMap((file) => commandsOf(file)));
+    expect(others.filter((command) => !isOfRepository(command) && !elsewhere.has(command))).toEqual(
+      [],
+    );
+  });
+
+  test('every exception is to a command that a page has, and says why', () => {
+    const commands = new Set(pagesWithCommands.flatMap((file) => commandsOf(file)));
+    const stale = exceptions.filter(({ command }) => !commands.has(command));
+    expect(stale).toEqual([]);
+    expect(exceptions.filter(({ because }) => because.length < 12)).toEqual([]);
+    const names = exceptions.map(({ command }) => command);
+    expect(names).toEqual([...new Set(names)]);
+  });
+
+  test('what is run instead is the same program', () => {
+    const programOf = (line: string) => wordsOf(line).slice(0, 2).join(' ');
+    for (const { command, instead } of exceptions) {
+      if (instead) expect(programOf(instead)).toBe(programOf(command));
+    }
+  });
+
+  test('what writes into the sources is run by npm run check with --check', () => {
+    expect(read('scripts/check.mjs')).toMatch(/'generate', '--', '--check'/);
+  });
+
+  describe.each(pagesWithCommands)('%s', (file) => {
+    test('the shell can read every fence', () => {
+      const texts = fencesOf(file).filter(({ language }) => language === 'sh');
+      for (const { text } of texts) {
+        const { status, stderr } = spawnSync('sh', ['-n'], { input: text, encoding: 'utf8' });
+        expect(status, stderr).toBe(0);
+      }
+    });
+
+    test('every command is there, with its flags and arguments', () => {
+      const faults = commandsOf(file).map((command) => [command, faultOf(command, tree)]);
+      expect(faults.filter(([, fault]) => fault !== undefined)).toEqual([]);
+    });
+  });
+
+  test('a command or flag that is not there is noticed', () => {
+    const unknown = (line: string) => faultOf(line, tree);
+    expect(unknown('bin/ctl queue redrive mail --filter x')).toBe('no flag --filter');
+    expect(unknown('bin/ctl queue config put mail')).toBe('put is no command of ctl queue config');
+    expect(unknown('bin/ctl queue pause')).toBe('needs 1 arguments');
+    expect(unknown('bin/ctl frobnicate')).toBe('frobnicate is no command of ctl');
+    expect(unknown('npm run no-such-script')).toBe('no such script');
+    expect(unknown('node examples/no-such-file.mjs')).toBe('no such file');
+    expect(unknown('rm -rf data')).toBe('not a command this test knows');
+  });
+});
+
+/** What is wrong with a command, as far as can be told without running it. */
+function faultOf(command: string, tree: CommandShape): string | undefined {
+  const [program, first = '', second = ''] = wordsOf(command);
+  if (program === 'bin/ctl') return faultOfCtl(command, tree);
+  if (program === 'npm') {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const name = first === 'run' ? second : first;
+    return scripts[name] ? undefined : 'no such script';
+  }
+  if (program === 'node') return existsSync(join(root, first)) ? undefined : 'no such file';
+  return program === 'npx' && first === 'vitest' ? undefined : 'not a command this test knows';
+}
 
 /** The names of a package's dependencies, without those that are ours. */
 function dependenciesOf(manifest: string, kind: 'dependencies' | 'devDependencies'): string[] {
@@ -156,77 +173,4 @@ test('every dependency says why it is there', () => {
       .map((name) => `${half} ${heading}: ${name}`);
   });
   expect(unexplained).toEqual([]);
-});
-
-const safe = commandsOf('README.md').filter((command) =>
-  /^bin\/ctl (--\w+|help|doctor|completion)\b/.test(command),
-);
-
-test('the README shows commands that are safe to try', () => {
-  expect(safe).toContain('bin/ctl doctor');
-});
-
-test.each(safe)('%s works as the README writes it', (command) => {
-  const [program = '', ...args] = command.split(' ');
-  // Whether this user may write in the usual place is not what is tested here.
-  const env = { ...process.env, MILLRACE_DATA_DIR: join(tmpdir(), 'millrace-docs-data') };
-  const result = spawnSync(process.execPath, [join(root, program), ...args], {
-    cwd: root,
-    encoding: 'utf8',
-    env,
-  });
-  expect(result.stderr).toBe('');
-  expect(result.status).toBe(0);
-  expect(result.stdout).not.toBe('');
-});
-
-/**
- * The guide as one program: the snippets of the first section are the beginning of all others, and
- * each further section is a block of its own.
- */
-function programOf(file: string): string {
-  const imports: string[] = [];
-  const sections = new Map<string, string>();
-  for (const { language, text, section } of fencesOf(read(file))) {
-    if (language !== 'ts') continue;
-    const body = text.replaceAll(/^import .*$/gm, (line) => (imports.push(line), ''));
-    sections.set(section, (sections.get(section) ?? '') + body);
-  }
-  const [opening = '', ...rest] = sections.values();
-  const blocks = rest.map((body) => `{\n${body}}\n`);
-  return `${[...new Set(imports)].join('\n')}\n${opening}${blocks.join('')}await db.close();\n`;
-}
-
-/** What the comments behind `console.log` promise, in order. */
-function promisedOutput(program: string): string[] {
-  return Array.from(program.matchAll(/console\.log\(.*; \/\/ (.+)$/gm), ([, text = '']) => text);
-}
-
-test('every snippet of the database guide compiles, runs and prints what it says', async () => {
-  const program = programOf('docs/database.md');
-  const scratch = join(root, '.cache', `docs-${process.pid}`);
-  const home = mkdtempSync(join(tmpdir(), 'millrace-docs-'));
-  const config = {
-    extends: '../../tsconfig.base.json',
-    compilerOptions: { composite: false, incremental: false, rootDir: '.', outDir: 'out' },
-    files: ['guide.ts'],
-  };
-  try {
-    await mkdir(scratch, { recursive: true });
-    writeFileSync(join(scratch, 'package.json'), '{ "type": "module" }\n');
-    writeFileSync(join(scratch, 'tsconfig.json'), JSON.stringify(config));
-    writeFileSync(join(scratch, 'guide.ts'), program);
-    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-    const compiled = spawnSync(process.execPath, [tsc, '-p', scratch], { encoding: 'utf8' });
-    expect(compiled.stdout).toBe('');
-    expect(compiled.status).toBe(0);
-    const printed = execFileSync(process.execPath, [join(scratch, 'out', 'guide.js')], {
-      cwd: home,
-      encoding: 'utf8',
-    });
-    expect(printed.trimEnd().split('\n')).toEqual(promisedOutput(program));
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-    rmSync(home, { recursive: true, force: true });
-  }
 });

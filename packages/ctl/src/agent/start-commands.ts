@@ -72,7 +72,7 @@ export function addSubmit(agent: CtlCommand, tools: Tools): void {
       .option('--wait', 'Wait until the task has succeeded or is dead')
       .option('--timeout <duration>', 'Stop waiting after this long')
       .example('ctl agent submit "Update the changelog" --repo .', 'when its turn comes')
-      .example('ctl agent submit "Run the audit" --at 2030-01-31T02:00:00Z', 'at night')
+      .example('ctl agent submit "Run the audit" --delay 8h', 'in the night')
       .example('ctl agent submit "Fix it" --group mill --wait', 'after others of its group')
       .exitCode(0, 'stored; with --wait, succeeded')
       .exitCode(1, 'refused; with --wait, dead'),

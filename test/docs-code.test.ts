@@ -1,0 +1,217 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { openApiDocument } from '@millrace/contract/documents';
+import { daemonConfig } from '@millrace/daemon/config';
+import { loadConfig } from '@millrace/kit/config';
+import { DocumentSchemas } from '@millrace/kit/http';
+import { queueConfig } from '@millrace/queue/config';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { parseSecrets } from '../packages/queue/src/server/secrets.js';
+import { fencesIn, fencesOf, markdownFiles, root } from './support/markdown.js';
+
+/* The programs and settings that pages show: they compile, they run, the product takes them. */
+
+// Below the root, so that programs find their packages.
+const scratch = join(root, '.cache', `docs-${process.pid}`);
+let home: string;
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'millrace-docs-'));
+  mkdirSync(scratch, { recursive: true });
+  writeFileSync(join(scratch, 'package.json'), '{ "type": "module" }\n');
+});
+afterAll(() => {
+  rmSync(scratch, { recursive: true, force: true });
+  rmSync(home, { recursive: true, force: true });
+});
+
+const fences = markdownFiles().flatMap((file) => fencesOf(file));
+
+/** What a fragment takes from the program around it. */
+const surroundings: Readonly<Record<string, string>> = {
+  'docs/agents.md Notifications': 'const [secret, rawBody, request] = ["", "", { headers: {} }];',
+};
+
+/**
+ * The guide as one program: the snippets of the first section are the beginning of all others, and
+ * each further section is a block of its own.
+ */
+function programOf(file: string): string {
+  const imports: string[] = [];
+  const sections = new Map<string, string>();
+  for (const { language, text, section } of fencesOf(file)) {
+    if (language !== 'ts') continue;
+    const body = text.replaceAll(/^import .*$/gm, (line) => (imports.push(line), ''));
+    sections.set(section, (sections.get(section) ?? '') + body);
+  }
+  const [opening = '', ...rest] = sections.values();
+  const blocks = rest.map((body) => `{\n${body}}\n`);
+  return `${[...new Set(imports)].join('\n')}\n${opening}${blocks.join('')}await db.close();\n`;
+}
+
+/** What the comments behind `console.log` promise, in order. */
+function promisedOutput(program: string): string[] {
+  return Array.from(program.matchAll(/console\.log\(.*; \/\/ (.+)$/gm), ([, text = '']) => text);
+}
+
+/** Compiles programs by their names; what the compiler says, and where its output is. */
+function compile(programs: Record<string, string>, options: object): { said: string; out: string } {
+  const folder = mkdtempSync(join(scratch, 'program-'));
+  for (const [name, text] of Object.entries(programs)) writeFileSync(join(folder, name), text);
+  const config = {
+    extends: '../../../tsconfig.base.json',
+    compilerOptions: { composite: false, incremental: false, outDir: 'out', ...options },
+    files: Object.keys(programs),
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const { stdout, status } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' });
+  return { said: status === 0 ? '' : `${stdout}exit code ${status}`, out: join(folder, 'out') };
+}
+
+test('every snippet of the database guide compiles, runs and prints what it says', () => {
+  const program = programOf('docs/database.md');
+  const { said, out } = compile({ 'guide.ts': program }, { rootDir: '.' });
+  expect(said).toBe('');
+  const printed = execFileSync(process.execPath, [join(out, 'guide.js')], {
+    cwd: home,
+    encoding: 'utf8',
+  });
+  expect(printed.trimEnd().split('\n')).toEqual(promisedOutput(program));
+});
+
+test('no other page has TypeScript that nothing compiles', () => {
+  const others = fences.filter(
+    ({ language, file }) => language === 'ts' && file !== 'docs/database.md',
+  );
+  expect(others).toEqual([]);
+});
+
+test('the JavaScript of every page stands up to the compiler', () => {
+  const snippets = fences.filter(({ language }) => language === 'js');
+  expect(snippets.length).toBeGreaterThan(3);
+  const files = snippets.map(({ file, section, text }) => {
+    const around = surroundings[`${file} ${section}`];
+    return `${around ?? ''}\n${text}`;
+  });
+  const { said } = compile(Object.fromEntries(files.map((text, at) => [`${at}.js`, text])), {
+    allowJs: true,
+    checkJs: true,
+    noEmit: true,
+    // Pages show plain JavaScript, which says no types.
+    noImplicitAny: false,
+    strictNullChecks: false,
+    exactOptionalPropertyTypes: false,
+    noUnusedLocals: false,
+    lib: ['es2023', 'dom'],
+  });
+  expect(said).toBe('');
+});
+
+test('the receiver of a webhook verifies a call as the guide shows', async () => {
+  const [snippet = ''] = fencesIn('docs/agents.md', 'Notifications', 'js');
+  const [opening, body] = snippet.split('\n\n');
+  const receive = `export function receive(secret, rawBody, request) {\n${body}return alert;\n}`;
+  const file = join(scratch, 'receiver.js');
+  writeFileSync(file, `${opening}\nexport { Webhook };\n${receive}\n`);
+  const receiver = await import(pathToFileURL(file).href);
+  const secret = `whsec_${Buffer.from('grease the wheel now and then').toString('base64')}`;
+  const rawBody = '{"kind":"errored"}';
+  const at = new Date();
+  const headers = {
+    'webhook-id': 'note-1',
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': new receiver.Webhook(secret).sign('note-1', at, rawBody),
+  };
+  expect(receiver.receive(secret, rawBody, { headers })).toEqual({ kind: 'errored' });
+  expect(() => receiver.receive(secret, '{}', { headers })).toThrow();
+});
+
+test('the page of the dashboard guide compiles', () => {
+  const [page = ''] = fencesOf('packages/dashboard/README.md')
+    .filter(({ language }) => language === 'tsx')
+    .map(({ text }) => text);
+  const text = page.replaceAll("'../../", `'${join(root, 'packages/dashboard/src')}/`);
+  const { said } = compile(
+    { 'page.tsx': text },
+    {
+      rootDir: root,
+      noEmit: true,
+      jsx: 'react-jsx',
+      lib: ['es2023', 'dom', 'dom.iterable'],
+      types: ['vite/client'],
+    },
+  );
+  expect(said).toBe('');
+});
+
+function settingsIn(text: string): string {
+  const file = join(home, 'settings.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+const schemas = new DocumentSchemas(openApiDocument('queue'));
+
+function expectSchema(name: string, value: unknown): void {
+  const check = schemas.named(name);
+  expect(check.accepts(value) ? [] : check.faults(value)).toEqual([]);
+}
+
+const takeQueue = (text: string) =>
+  loadConfig(queueConfig, { flags: { config: settingsIn(text) }, environment: { HOME: home } });
+
+function takeDaemon(text: string): void {
+  const flags = { config: settingsIn(text) };
+  const { warnings } = loadConfig(daemonConfig, { flags, environment: { HOME: home } });
+  expect(warnings).toEqual([]);
+}
+
+const takeQueueConfig = (text: string) => expectSchema('QueueConfigInput', parse(text));
+
+/** Who reads the settings and bodies that pages show, fence by fence. */
+const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = {
+  'docs/queue.md The first task': [
+    takeQueue,
+    (text) => parseSecrets(text, 'secrets.yaml'),
+    takeQueueConfig,
+  ],
+  'docs/queue.md Submit': [(text) => expectSchema('SubmitTaskRequest', JSON.parse(text))],
+  'docs/scale-out.md ': [takeQueue],
+  'docs/agents.md Notifications': [takeDaemon],
+  'docs/agents.md Pipelines': [
+    // test/docs-servers.test.ts runs it.
+    (text) => expect(parse(text)).toMatchObject({ jobs: expect.any(Array) }),
+  ],
+  'docs/agents.md The queue drives agents': [
+    (text) => takeDaemon(text.replaceAll('...', Buffer.alloc(24).toString('base64'))),
+    takeQueueConfig,
+  ],
+  'docs/database.md Replication and fail-over': [
+    // Lines of a file that the server writes, cut short.
+    (text) => expect(text.trim().split('\n')).toHaveLength(2),
+  ],
+};
+
+test('every setting and body that a page shows has a reader, and the reader takes it', () => {
+  const shown = fences.filter(({ language }) => ['yaml', 'json'].includes(language));
+  const places = new Map<string, string[]>();
+  for (const { file, section, text } of shown) {
+    const place = `${file} ${section}`;
+    places.set(place, [...(places.get(place) ?? []), text]);
+  }
+  expect([...places.keys()].toSorted()).toEqual(Object.keys(readers).toSorted());
+  for (const [place, texts] of places) {
+    expect(texts.length, place).toBe(readers[place]!.length);
+    for (const [index, text] of texts.entries()) readers[place]![index]!(text);
+  }
+});
+
+test('a setting that is not there is noticed', () => {
+  expect(() => takeQueue('tokens_file: t\nlisten_at: 127.0.0.1:1\n')).toThrow('listen_at');
+  expect(() => takeDaemon('notify:\n  webhook: true\n')).toThrow('to deeply equal');
+  expect(() => takeQueueConfig('{"callback":{"uri":"http://a"}}')).toThrow();
+});

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { commandsOf } from './support/markdown.js';
+import { Sandbox } from './support/sandbox.js';
+import { patient } from './support/up.js';
+
+/* Leader and follower of the guide, which stand at other addresses here. Its program is run by docs.test.ts. */
+
+let sandbox: Sandbox;
+const addresses: Record<string, string> = {};
+beforeAll(async () => {
+  sandbox = await Sandbox.make();
+  await serve('10.0.0.1:5433', 'bin/ctl db serve --data ./data');
+});
+afterAll(() => sandbox.end());
+
+function here(command: string): string {
+  return Object.entries(addresses).reduce((text, [from, to]) => text.replaceAll(from, to), command);
+}
+
+/** Starts a server that the page knows by this address. */
+async function serve(address: string, command: string): Promise<void> {
+  const out = await sandbox.serve(address, here(command), /"socket"/);
+  addresses[address] = /grpc:\/\/([\d.]+:\d+)/.exec(out)?.[1] ?? '';
+}
+
+async function ctl(line: string): Promise<string> {
+  const { code, out } = await sandbox.run(here(`bin/ctl ${line}`));
+  expect(code, out).toBe(0);
+  return out;
+}
+
+/** Reads what the node has on its own disk, as soon as it has it. */
+function untilHas(address: string, key: string): Promise<unknown> {
+  return vi.waitFor(() => ctl(`db get parts ${key} --url grpc://${address}`), patient);
+}
+
+const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
+  'bin/ctl db serve --data ./copy --follow grpc://10.0.0.1:5433': async (command) => {
+    await ctl(`db put parts wheel '{"teeth":48}' --url grpc://10.0.0.1:5433`);
+    await serve('10.0.0.2:5433', command);
+    await untilHas('10.0.0.2:5433', 'wheel');
+  },
+  'bin/ctl db promote --url grpc://10.0.0.2:5433': async (command) => {
+    await ctl(command.replace('bin/ctl ', ''));
+    await ctl(`db put parts pinion '{"teeth":12}' --url grpc://10.0.0.2:5433`);
+  },
+  'bin/ctl db serve --data ./data --follow grpc://10.0.0.2:5433': async (command) => {
+    await serve('10.0.0.1:5433', command);
+    await untilHas('10.0.0.1:5433', 'pinion');
+  },
+};
+
+test.each(commandsOf('docs/database.md'))('%s', async (command) => {
+  const step = steps[command];
+  if (!step) throw new Error('Say here what there must be before this command, and after it.');
+  await step(command);
+});

@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { commandsOf, fencesIn, root } from './support/markdown.js';
+import { isOfRepository, pagesOfServers } from './support/pages.js';
+import { noTmux, Sandbox, type Outcome } from './support/sandbox.js';
+import { patient } from './support/up.js';
+
+/* Every `ctl` command of the pages that speak of a running Millrace, as a newcomer types them. */
+
+const detach = '\u0002d';
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await Sandbox.make();
+  const [pipeline = ''] = fencesIn('docs/agents.md', 'Pipelines', 'yaml');
+  const here = pipeline.replace('/home/ada/src/mill', sandbox.work);
+  expect(here).not.toBe(pipeline);
+  writeFileSync(join(sandbox.work, 'upload.yaml'), here);
+});
+afterAll(async () => {
+  const { out } = await sandbox.run('bin/ctl agent list --json');
+  const { sessions } = JSON.parse(out) as { sessions: { id: string }[] };
+  // Agents outlive the daemon, and must not outlive this test.
+  for (const { id } of sessions) await sandbox.run(`bin/ctl agent stop ${id}`);
+  await sandbox.end();
+});
+
+/** What has to be so before a command means anything. */
+const preparations: Readonly<Record<string, () => Promise<unknown>>> = {
+  'bin/ctl git commit -m "Grease the wheel"': async () => {
+    writeFileSync(join(sandbox.work, 'wheel.txt'), 'greased\n');
+    return expectOk(await sandbox.run('git add wheel.txt'));
+  },
+  'bin/ctl agent send fix-upload "Yes, go on."': () => untilIdle('fix-upload'),
+};
+
+async function untilIdle(agent: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
+    expect(JSON.parse(out)).toMatchObject({ status: 'idle' });
+  }, patient);
+}
+
+function expectOk({ code, out }: Outcome): void {
+  expect(code, out).toBe(0);
+}
+
+async function run(command: string): Promise<void> {
+  await preparations[command]?.();
+  if (command === 'npm start' || command === 'bin/ctl up') {
+    const at = command === 'npm start' ? root : sandbox.work;
+    await sandbox.serve('up', command, /^Ctrl-C stops everything/m, at);
+  } else if (command.includes(' agent attach ')) {
+    const typed = [{ after: /Done|claude|upload/, keys: detach }];
+    expectOk(await sandbox.run(command, { typed }));
+  } else if (command.includes(' logs -f ')) {
+    const { out } = await sandbox.run(command, { until: /\S/ });
+    expect(out).toContain('Fix the failing upload test');
+  } else expectOk(await sandbox.run(command));
+}
+
+/** Nobody can type into an agent that has no terminal. */
+function needsTmux(command: string): boolean {
+  return / agent (?:attach|send) | logs -f /.test(command);
+}
+
+describe.each(pagesOfServers)('%s', (file) => {
+  const commands = commandsOf(file).filter((command) => !isOfRepository(command));
+
+  test('has commands', () => expect(commands.length).toBeGreaterThan(0));
+
+  for (const command of commands) {
+    const reason = needsTmux(command) ? noTmux : undefined;
+    test.skipIf(reason)(`${command}${reason ? ` (${reason})` : ''}`, () => run(command));
+  }
+});

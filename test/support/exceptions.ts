@@ -1,0 +1,88 @@
+/** A command of a page that no test runs as it is written. */
+interface Exception {
+  command: string;
+  /** What is run in its place; nothing where nothing can be. */
+  instead?: string;
+  because: string;
+}
+
+/** Keep it short: everything else in the fences of README and docs is run as it stands there. */
+export const exceptions: readonly Exception[] = [
+  {
+    command: 'npm test',
+    instead: 'npm test -- packages/kit/src/clock.test.ts',
+    because: 'whole, it is the run that this test belongs to',
+  },
+  {
+    command: 'npm run check',
+    because:
+      'the other half of .ci/run; it judges the sources for a minute and runs nothing of ours',
+  },
+  {
+    command: 'npm run generate',
+    because: 'writes into the sources; npm run check runs it with --check',
+  },
+  {
+    command: 'npm run generate queue',
+    because: 'writes into the sources; npm run check runs it with --check',
+  },
+  {
+    command: 'npm run reference',
+    instead: 'npm run reference -- --check',
+    because: 'would write into the sources',
+  },
+  {
+    command: 'npm run crash -- --rounds 20',
+    instead: 'npm run crash -- --rounds 2',
+    because: 'packages/db/test/crash.test.ts runs 20 rounds',
+  },
+  {
+    command: 'npm run simulate -- --component queue --seeds 20',
+    instead: 'npm run simulate -- --component queue --seeds 2',
+    because: 'packages/queue/test/simulation.test.ts runs many more',
+  },
+  {
+    command: 'npm run soak -- --minutes 20',
+    instead: 'npm run soak -- --minutes 0.05 --fault-every 0',
+    because: 'it takes 20 minutes',
+  },
+  {
+    command: 'npm run bench -- engine --quick --engines millrace',
+    instead:
+      'npm run bench -- engine --quick --engines millrace --phases writes --records 2000 --window 40',
+    because: 'it takes half a minute of a quiet machine',
+  },
+  {
+    command: 'npm run bench -- engine',
+    instead: 'npm run bench -- engine --help',
+    because: 'it takes minutes of a quiet machine',
+  },
+  {
+    command: 'npm run bench -- queue',
+    because: 'it takes minutes of a quiet machine and has no short form',
+  },
+  {
+    command: 'npx vitest run packages/db/src/engine/query',
+    instead: 'npx vitest list --filesOnly packages/db/src/engine/query',
+    because: 'npm test runs these tests',
+  },
+  {
+    command: "npx vitest run packages/kit -t 'a ULID spells'",
+    instead: "npx vitest list packages/kit/src/ulid -t 'a ULID spells'",
+    because: 'npm test runs these tests',
+  },
+  {
+    command: 'npx vitest run packages/contract',
+    instead: 'npx vitest list --filesOnly packages/contract',
+    because: 'npm test runs these tests',
+  },
+  {
+    command: 'bin/ctl queue submit mail mail.digest --delay 15m --expires-at 2h --group acme',
+    instead: 'bin/ctl queue submit mail mail.digest --delay 1s --expires-at 2h --group acme',
+    because: 'the page deletes the queue in the end, which cannot have waiting tasks',
+  },
+];
+
+export function exceptionOf(command: string): Exception | undefined {
+  return exceptions.find((exception) => exception.command === command);
+}
