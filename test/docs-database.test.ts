@@ -3,7 +3,7 @@ import { commandsOf } from './support/markdown.js';
 import { Sandbox } from './support/sandbox.js';
 import { patient } from './support/up.js';
 
-/* Leader and follower of the guide, which stand at other addresses here. Its program is run by docs.test.ts. */
+/* Leader and follower of the guide, which stand at other addresses here. Its program is run by docs-code.test.ts. */
 
 let sandbox: Sandbox;
 const addresses: Record<string, string> = {};
