@@ -9,7 +9,6 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     reporters: ['default', './scripts/closing-line.mjs'],
     pool: 'forks',
     // A test waits more than it computes, so both cores of a small machine are put to work.
@@ -17,5 +16,20 @@ export default defineConfig({
     // A hang must end some time; a busy machine must not fail a test.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'beside the code',
+          include: ['packages/*/src/**/*.test.ts'],
+          // Loading the modules anew for each of hundreds of files costs as much as the tests.
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'whole', include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'] },
+      },
+    ],
   },
 });
