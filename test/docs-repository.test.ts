@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exceptionOf } from './support/exceptions.js';
+import { demandInstalled } from './support/installed.js';
 import { commandsOf, pagesWithCommands, root } from './support/markdown.js';
 import { isOfRepository } from './support/pages.js';
 import { Sandbox } from './support/sandbox.js';
@@ -10,6 +11,7 @@ import { Sandbox } from './support/sandbox.js';
 
 let sandbox: Sandbox;
 beforeAll(async () => {
+  demandInstalled();
   sandbox = await Sandbox.make();
 });
 afterAll(() => sandbox.end());

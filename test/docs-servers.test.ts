@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { demandInstalled } from './support/installed.js';
 import { commandsOf, fencesIn, root } from './support/markdown.js';
 import { isOfRepository, pagesOfServers } from './support/pages.js';
 import { noTmux, Sandbox, type Outcome } from './support/sandbox.js';
@@ -12,6 +13,7 @@ const detach = '\u0002d';
 let sandbox: Sandbox;
 
 beforeAll(async () => {
+  demandInstalled();
   sandbox = await Sandbox.make();
   const [pipeline = ''] = fencesIn('docs/agents.md', 'Pipelines', 'yaml');
   const here = pipeline.replace('/home/ada/src/mill', sandbox.work);
