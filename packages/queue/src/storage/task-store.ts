@@ -68,7 +68,8 @@ export interface TaskStore {
   groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean>;
   /**
    * Calls back when a queue may have work that it did not have before, also from another server. A
-   * hint: it may come for nothing, and a lost one only costs time. Returns how to stop.
+   * hint: it may come for nothing, and a lost one only costs time. It may come before the act that
+   * brings the work has resolved; a claim that follows it finds that work. Returns how to stop.
    */
   onWork(listener: (queue: string) => void): () => void;
 

@@ -31,6 +31,8 @@ export function claimDue(step: Step, ask: ClaimAsk): WholeTask[] | undefined {
   if (!queue || queue.stored.paused) return [];
   if (queue.counters.fifo !== ask.fifoGroups || queue.counters.converting !== null)
     return undefined;
+  // What came before in this step may have changed who is first in a group.
+  step.writeGroups();
   makeReady(step, queue, ask.now);
   const { counters } = queue;
   const limit = Math.min(

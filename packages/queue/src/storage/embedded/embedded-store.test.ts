@@ -76,6 +76,13 @@ const claim = (over: Partial<ClaimAsk> = {}) =>
     ...over,
   });
 
+/** How many commits an act takes. */
+async function commitsOf(run: () => Promise<unknown>): Promise<number> {
+  const before = database.core.stats.batches;
+  await run();
+  return database.core.stats.batches - before;
+}
+
 /** One step of the store, cut out of the call that it belongs to. */
 const act = <Result>(run: (step: Step) => Result) =>
   database.transact(({ rows }) => {
@@ -97,6 +104,37 @@ function failNextCommit(): void {
 }
 
 const soon = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+describe('commits', () => {
+  test('a claim that follows the hint of an insert shares its commit', async () => {
+    let claiming: Promise<WholeTask[]> | undefined;
+    const stop = store.onWork(() => void (claiming ??= claim()));
+    let told: string[] = [];
+    const commits = await commitsOf(async () => {
+      const [result] = await insert(1);
+      expect(result).toMatchObject({ kind: 'stored', task: { status: 'PENDING', attempt: 0 } });
+      told = (await claiming!).map(({ status }) => status);
+    });
+    stop();
+    expect({ commits, told }).toEqual({ commits: 1, told: ['IN_FLIGHT'] });
+  });
+
+  test('a claim that finds nothing due takes none', async () => {
+    expect(await commitsOf(() => claim())).toBe(0);
+    await insert(1, () => ({ dueAt: noon + 1_000 }));
+    expect(await commitsOf(() => claim())).toBe(0);
+    expect(await claim({ now: noon + 1_000 })).toHaveLength(1);
+  });
+
+  test('a claim from a paused queue, or from none, takes none', async () => {
+    await insert(1);
+    await store.setPaused({ queue: 'mail', paused: true, now: noon, by: 'ada' });
+    expect(await commitsOf(() => claim())).toBe(0);
+    expect(await commitsOf(() => claim({ queue: 'post' }))).toBe(0);
+    await store.setPaused({ queue: 'mail', paused: false, now: noon, by: 'ada' });
+    expect(await claim()).toHaveLength(1);
+  });
+});
 
 describe('when a commit fails', () => {
   test('the caller hears that the store is unavailable, and nothing has happened', async () => {
@@ -135,6 +173,35 @@ describe('when a commit fails', () => {
     expect(await repeated).toMatchObject([{ kind: 'settled', task: { status: 'PENDING' } }]);
     expect(await claimed).toHaveLength(1);
     expect(await store.counts('mail')).toMatchObject({ pending: 2, inFlight: 2 });
+  });
+
+  test('a claim that came with an insert is lost with it, and neither has happened', async () => {
+    let claiming: Promise<unknown> | undefined;
+    const stop = store.onWork(() => {
+      claiming ??= claim().catch((error: unknown) => error);
+    });
+    failNextCommit();
+    await expect(insert(2)).rejects.toThrow(StorageUnavailable);
+    stop();
+    expect(await claiming).toBeInstanceOf(StorageUnavailable);
+    expect(await store.counts('mail')).toMatchObject({ pending: 0, inFlight: 0 });
+  });
+
+  test('a task whose failed settling is in the file all the same is still found', async () => {
+    await insert(1);
+    const [task] = await claim();
+    expect(await claim()).toEqual([]);
+    const { tables } = database.core;
+    const commit = tables.commit.bind(tables);
+    tables.commit = async (writes, onVisible) => {
+      tables.commit = commit;
+      await commit(writes, onVisible);
+      throw new Error('EIO: the fsync failed');
+    };
+    const retry = settlementOf(task!, { kind: 'retry', dueAt: noon });
+    await expect(store.settle([retry])).rejects.toThrow(StorageUnavailable);
+    expect((await store.nextEventAt()).dueByQueue).toEqual(new Map([['mail', noon]]));
+    expect(await claim()).toHaveLength(1);
   });
 
   test('a mistake in the code is not taken for a failing disk', async () => {

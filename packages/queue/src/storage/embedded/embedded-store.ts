@@ -21,6 +21,7 @@ import {
   type SettleResult,
   type TaskStore,
 } from '../task-store.js';
+import { Arrivals } from './arrivals.js';
 import { claimDue, convertOrder } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
 import { Gathering, type Act } from './gathering.js';
@@ -58,6 +59,7 @@ export class EmbeddedStore implements TaskStore {
   readonly #known = new Map<string, Queue>();
   readonly #inserts: Gathering<Insert, InsertResult>;
   readonly #settlements: Gathering<Settlement, SettleResult>;
+  readonly #arrivals = new Arrivals();
 
   constructor(
     private readonly database: Database,
@@ -123,13 +125,18 @@ export class EmbeddedStore implements TaskStore {
   }
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
-    const results = await this.#inserts.add(tasks.map((task) => ({ task, now })));
     const queues = new Set<string>();
-    for (const [i, task] of tasks.entries()) {
-      if (results[i]!.kind === 'stored') queues.add(task.queue);
+    for (const task of tasks) queues.add(task.queue);
+    const inserts = tasks.map((task) => ({ task, now }));
+    this.#arrivals.begin(queues);
+    try {
+      // Told before it is on disk: whoever claims now does so in the step of the insert, behind it,
+      // and shares its commit. Neither hears of it before that is safe.
+      return await this.#inserts.add(inserts, () => this.#tell(queues));
+    } finally {
+      this.#arrivals.end(queues);
+      for (const queue of queues) this.#due.forget(queue);
     }
-    this.#tell(queues);
-    return results;
   }
 
   async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
@@ -137,9 +144,11 @@ export class EmbeddedStore implements TaskStore {
   }
 
   async claimDue(ask: ClaimAsk): Promise<WholeTask[]> {
+    // A look costs far less than a commit of nothing.
+    if (!this.#mayBeDue(ask)) return [];
     const claim = (step: Step) => claimDue(step, ask);
     const convert = (step: Step) => convertOrder(step, ask.queue, ask.fifoGroups);
-    let claimed = await this.#act(claim);
+    let claimed = await this.#inserts.join(claim);
     while (!claimed) {
       while (!(await this.#act(convert))) continue;
       claimed = await this.#act(claim);
@@ -271,6 +280,8 @@ export class EmbeddedStore implements TaskStore {
         }
       });
     } catch (error) {
+      // What was refused may be in the file all the same.
+      this.#due.forgetAll();
       throw error === bug.thrown ? unavailableIfRefused(error) : unavailable(error);
     }
   }
@@ -296,6 +307,12 @@ export class EmbeddedStore implements TaskStore {
     while (!this.#read((rows) => reader.readSlice(rows))) {
       await new Promise((resolve) => setImmediate(resolve));
     }
+  }
+
+  #mayBeDue({ queue, now }: ClaimAsk): boolean {
+    if (this.#arrivals.at(queue)) return true;
+    const dueAt = this.#read((rows) => this.#due.of(queue, rows));
+    return dueAt !== undefined && dueAt <= now;
   }
 
   #tell(queues: Iterable<string>): void {

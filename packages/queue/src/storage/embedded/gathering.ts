@@ -6,8 +6,13 @@ export type Act = <Result>(run: (step: Step) => Result) => Promise<Result>;
 interface Group<Item, Answer> {
   asks: (readonly Item[])[];
   items: number;
-  answers: Promise<Answer[][]>;
+  /** What runs behind the asks, in the same step. */
+  riders: ((step: Step) => unknown)[];
+  outcome: Promise<{ answers: Answer[][]; rides: unknown[] }>;
 }
+
+/** With more items than this a step is long enough: riders have one of their own. */
+const mostItemsWithRiders = 64;
 
 /**
  * Calls that come before the writer gets to the first of them are one step: a step has to read and
@@ -22,30 +27,57 @@ export class Gathering<Item, Answer> {
     private readonly run: (step: Step, ask: readonly Item[]) => Answer[],
   ) {}
 
-  async add(ask: readonly Item[]): Promise<Answer[]> {
+  /** `queued` is called when the writer has it in its queue, also when that happens again. */
+  async add(ask: readonly Item[], queued: () => void = () => undefined): Promise<Answer[]> {
     if (ask.length === 0) return [];
     const group = this.#groupFor(ask.length);
     const place = group.asks.push(ask) - 1;
     group.items += ask.length;
+    queued();
     try {
-      return (await group.answers)[place]!;
+      return (await group.outcome).answers[place]!;
     } catch (error) {
-      if (group.asks.length === 1 || error instanceof StorageUnavailable) throw error;
+      if (isAlone(group) || error instanceof StorageUnavailable) throw error;
       // One of them is wrong, and the others have nothing to do with it.
-      return this.act((step) => this.run(step, ask));
+      const answers = this.act((step) => this.run(step, ask));
+      queued();
+      return answers;
+    }
+  }
+
+  /** Runs a small act behind the calls that wait, in their step; alone when none do. */
+  async join<Result>(ride: (step: Step) => Result): Promise<Result> {
+    const group = this.#open;
+    if (!group || group.items > mostItemsWithRiders) return this.act(ride);
+    const place = group.riders.push(ride) - 1;
+    try {
+      return (await group.outcome).rides[place] as Result;
+    } catch (error) {
+      if (error instanceof StorageUnavailable) throw error;
+      return this.act(ride);
     }
   }
 
   #groupFor(items: number): Group<Item, Answer> {
     const open = this.#open;
     if (open && open.items + items <= this.mostItems) return open;
-    const group: Group<Item, Answer> = { asks: [], items: 0, answers: Promise.resolve([]) };
-    group.answers = this.act((step) => {
+    const group: Group<Item, Answer> = {
+      asks: [],
+      items: 0,
+      riders: [],
+      outcome: Promise.resolve({ answers: [], rides: [] }),
+    };
+    group.outcome = this.act((step) => {
       // From here on it is what it is, however often it runs.
       if (this.#open === group) this.#open = undefined;
-      return group.asks.map((ask) => this.run(step, ask));
+      const answers = group.asks.map((ask) => this.run(step, ask));
+      return { answers, rides: group.riders.map((ride) => ride(step)) };
     });
     this.#open = group;
     return group;
   }
+}
+
+function isAlone({ asks, riders }: Group<unknown, unknown>): boolean {
+  return asks.length === 1 && riders.length === 0;
 }

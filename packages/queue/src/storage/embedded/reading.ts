@@ -108,6 +108,10 @@ export class DueTimes {
     this.#known.delete(queue);
   }
 
+  forgetAll(): void {
+    this.#known.clear();
+  }
+
   /** There is a queue more, or less. */
   forgetQueues(): void {
     this.#names = undefined;
@@ -117,11 +121,16 @@ export class DueTimes {
     const due = new Map<string, number>();
     this.#names ??= queues(rows).map((queue) => queue.name);
     for (const name of this.#names) {
-      if (!this.#known.has(name)) this.#known.set(name, dueAt(rows, name));
-      const at = this.#known.get(name);
+      const at = this.of(name, rows);
       if (at !== undefined) due.set(name, at);
     }
     return due;
+  }
+
+  /** Undefined: nothing waits, or the queue does not run. */
+  of(name: string, rows: RowReader): number | undefined {
+    if (!this.#known.has(name)) this.#known.set(name, dueAt(rows, name));
+    return this.#known.get(name);
   }
 }
 
