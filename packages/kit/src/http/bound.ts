@@ -49,12 +49,20 @@ export function boundOperation(
   const invalidHeaderCode = invalidCode ?? invalidQueryCode;
   const reader = (place: 'path' | 'query' | 'header', code: string | undefined) =>
     parameterReader(operation, schemas, { place, fillDefaults, invalidCode: code });
+  const [path, query, headers] = [
+    reader('path', invalidPathCode),
+    reader('query', invalidQueryCode),
+    reader('header', invalidHeaderCode),
+  ];
+  if (options.readyOperations?.includes(operation.id)) {
+    for (const each of [path, query, headers]) each?.prepare();
+  }
   return {
     operation,
     handler,
-    path: reader('path', invalidPathCode),
-    query: reader('query', invalidQueryCode),
-    headers: reader('header', invalidHeaderCode),
+    path,
+    query,
+    headers,
     body: operation.body
       ? new BodyReader(operation, {
           schemas,

@@ -35,6 +35,8 @@ export interface BindOptions<Operations extends object, Principal> extends AppOp
   fillDefaults?: boolean;
   /** Parsers of request bodies other than JSON, by media type. */
   bodyParsers?: Readonly<Record<string, BodyParser>>;
+  /** Operations whose first call must be as quick as the others: their checks are made at once. */
+  readyOperations?: readonly string[];
   /** The schemas of `document`, where the server has made them already. */
   schemas?: DocumentSchemas;
   /** Hears of every answer that the document does not describe. For tests. */

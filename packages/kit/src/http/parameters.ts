@@ -10,6 +10,8 @@ import type { Check, DocumentSchemas } from './schemas.js';
 export interface ParameterReader {
   /** `given` holds text by name, or a list of texts where a name was repeated. */
   read(given: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** See `Check.prepare`. */
+  prepare(): void;
 }
 
 export interface ParameterOptions {
@@ -57,6 +59,7 @@ export function parameterReader(
       if (!check.accepts(values)) throw refuse(check, values, place, codeFor);
       return values;
     },
+    prepare: () => check.prepare(),
   };
 }
 

@@ -24,8 +24,11 @@ export interface BodyChecks {
 }
 
 export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
+  const task = schemas.named('SubmitTaskRequest');
+  // The first task after a start must not wait for this.
+  task.prepare();
   return {
-    task: bodyCheck('INVALID_TASK', schemas.named('SubmitTaskRequest')),
+    task: bodyCheck('INVALID_TASK', task),
     redrive: bodyCheck('INVALID_SELECTOR', schemas.named('RedriveSelector')),
     purge: bodyCheck('INVALID_SELECTOR', schemas.named('PurgeSelector')),
     complete: bodyCheck('INVALID_TASK', schemas.named('CompleteTaskRequest')),

@@ -40,6 +40,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     protectedPrefixes: ['/v1'],
     invalidQueryCode: 'INVALID_QUERY',
     quietOperations: ['getLiveness', 'getReadiness'],
+    readyOperations: ['submitTask', 'submitBatch'],
     authenticate: ({ headers }) => authenticate(headers.authorization, tokens.current, clock),
     authorize: (caller, operation, params) => {
       authorize(caller, operation, params);
