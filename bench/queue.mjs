@@ -88,15 +88,23 @@ async function measureBacklog(queue, handler, options, most, results, note) {
     await fill(queue, size - pending);
     const what = `with ${size.toLocaleString('en')} pending`;
     results.add(`worked off ${what}, tasks/s`, name, await workOff(queue, handler, options));
-    results.add(`memory ${what}, MB`, name, residentMb(queue.pid));
+    for (const [kind, mb] of Object.entries(memoryMb(queue.pid))) {
+      results.add(`${kind} ${what}, MB`, name, mb);
+    }
     ({ pending } = await queue.stats());
     note(`${what}: done; load average ${loadavg()[0].toFixed(1)}`);
   }
 }
 
-function residentMb(pid) {
-  const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return Number(kib) / 1_024;
+/**
+ * What the server holds itself, the pages of files that are mapped, and both together. The mapped
+ * ones are the kernel's cache, which it takes back when somebody needs the memory, so the first
+ * is what is judged.
+ */
+function memoryMb(pid) {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const mb = (field) => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1_024;
+  return { memory: mb('RssAnon'), 'mapped files': mb('RssFile'), resident: mb('VmRSS') };
 }
 
 function judge(results) {
@@ -111,7 +119,7 @@ function judge(results) {
     atLeast('batch submit, tasks/s', 30_000, ours(measures.batch)),
     below('submit to handler p99, ms', 15, ours(measures.p99)),
     atLeast('the long backlog / the short one', 0.8, ours(long) / ours(short)),
-    below('memory with the long backlog, MB', 300, ours(memory)),
+    below('memory of its own with the long backlog, MB', 300, ours(memory)),
   ];
 }
 
@@ -134,6 +142,8 @@ function describe({ args, machine, rows, verdicts }) {
     'with its defaults. Payloads have 300 bytes. The peers stand behind a REST front of twenty lines',
     'in the process of their workers, with 64 tasks at a time; every queue calls the same HTTP',
     'handler in a process of its own. wrk submits and shares the machine with all of them.',
+    'Memory is what the server holds itself (RssAnon); pages of the mapped data file are the',
+    "kernel's cache (RssFile), and resident (VmRSS) is both.",
     '',
     markdown(rows),
     '',
