@@ -14,6 +14,7 @@ import { openEmbeddedStore } from '../src/storage/embedded/index.js';
 import type { TaskStore } from '../src/storage/task-store.js';
 
 const rounds = 5;
+const newLine = 10;
 const directory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -21,7 +22,7 @@ test(`a store killed ${rounds} times has all that it acknowledged, whole`, async
   const heard = new Map<string, Heard>();
   let acts = 0;
   for (let round = 0; round < rounds; round++) {
-    for (const line of await workAndKill(systemRandom.integer(50, 400))) {
+    for (const line of await workAndKill(systemRandom.integer(110, 1_500))) {
       hear(heard, line);
       acts++;
     }
@@ -101,8 +102,8 @@ function statusesAfter({ status, begun }: Heard): string[] {
   return may.includes('PENDING') ? [...may, 'IN_FLIGHT'] : may;
 }
 
-/** Runs the work in a process of its own for a while, kills it, and returns what it said. */
-async function workAndKill(afterMs: number): Promise<string[]> {
+/** Runs the work in a process of its own, kills it after so many acts, and returns what it said. */
+async function workAndKill(afterActs: number): Promise<string[]> {
   const module = fileURLToPath(new URL('./task-store/killed-store.ts', import.meta.url));
   // Node 20 cannot read TypeScript, so the child loads the module the way vitest does.
   const script = `
@@ -125,10 +126,11 @@ async function workAndKill(afterMs: number): Promise<string[]> {
   });
   const said = { out: '', errors: '' };
   child.stderr.on('data', (text: Buffer) => (said.errors += text.toString()));
-  let timer: NodeJS.Timeout | undefined;
+  let acts = -1;
   child.stdout.on('data', (text: Buffer) => {
     said.out += text.toString();
-    if (said.out.includes('ready\n')) timer ??= setTimeout(() => child.kill('SIGKILL'), afterMs);
+    acts += text.filter((byte) => byte === newLine).length;
+    if (acts >= afterActs) child.kill('SIGKILL');
   });
   const [, signal] = (await once(child, 'close')) as [number | null, string | null];
   expect({ signal, errors: signal === 'SIGKILL' ? '' : said.errors }).toEqual({
