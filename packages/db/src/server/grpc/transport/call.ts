@@ -1,8 +1,9 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import { refuse } from '../../../engine/refusal.js';
 import { statusOf } from '../../status.js';
 import { grpcStatus } from '../errors.js';
+import type { RequestHeaders } from '../http2/request-headers.js';
+import type { Http2Stream, StreamUser } from '../http2/stream.js';
 import { decompressed } from './compression.js';
 import { Deframer, type MessageSink } from './deframer.js';
 import type { Method, SingleMethod } from './methods.js';
@@ -12,7 +13,7 @@ import { failed, ok, type GrpcStatus } from './status.js';
 
 /** What a stream asks for, as its headers say. */
 export interface CallRequest {
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: RequestHeaders;
   readonly method: Method;
   /** How compressed messages are compressed. */
   readonly encoding: string;
@@ -31,8 +32,8 @@ export const mostMessageBytes = 8 * 1024 * 1024;
 const mostRequestRounds = 4;
 
 /** One call: reads the request, starts the method, carries the answer. */
-export class GrpcCall implements MessageSink {
-  readonly headers: IncomingHttpHeaders;
+export class GrpcCall implements MessageSink, StreamUser {
+  readonly headers: RequestHeaders;
   /** Milliseconds since the epoch; undefined: none. */
   readonly deadline: number | undefined;
   /** Hears when the caller leaves or the deadline passes. */
@@ -49,7 +50,7 @@ export class GrpcCall implements MessageSink {
   #sentBefore = 0;
 
   constructor(
-    private readonly stream: ServerHttp2Stream,
+    private readonly stream: Http2Stream,
     asked: CallRequest,
     readonly peer: string,
     clock: Clock,
@@ -69,13 +70,19 @@ export class GrpcCall implements MessageSink {
     if (method.takes === 'one') return;
     this.#hasStarted = true;
     this.#requests = new RequestQueue(this.stream);
-    // A stream that is not being read would not tell of its close.
-    this.stream.on('aborted', () => this.takeClose());
     method.start(this, this.#requests);
   }
 
   send(message: Uint8Array): void {
     this.outbox.push(message);
+  }
+
+  /**
+   * One or several messages with their prefixes of gRPC, sent as they are. They may be another
+   * call's, too: nobody may change them any more.
+   */
+  sendFramed(bytes: Uint8Array): void {
+    this.outbox.pushFramed(bytes);
   }
 
   /** The one message of a unary call, and its good end. */
@@ -91,9 +98,9 @@ export class GrpcCall implements MessageSink {
     this.outbox.end(status);
   }
 
-  takeBytes(chunk: Buffer): void {
+  takeBytes(chunk: Buffer, start: number, end: number): void {
     if (this.#isOver) return;
-    const problem = this.#deframer.push(chunk);
+    const problem = this.#deframer.push(chunk, start, end);
     if (problem) this.#refuse(problem);
   }
 
@@ -107,8 +114,7 @@ export class GrpcCall implements MessageSink {
 
   /** The caller has said all. */
   takeEnd(): void {
-    this.outbox.isRequestOpen = false;
-    if (this.#isOver || this.stream.aborted) return;
+    if (this.#isOver) return;
     if (this.#deframer.isMidway) {
       return this.#refuse(failed('INTERNAL', 'The request ends in the middle of a message.'));
     }
@@ -119,7 +125,7 @@ export class GrpcCall implements MessageSink {
 
   /** The stream is closed: by us when the call is over, else by the caller or the network. */
   takeClose(): void {
-    this.outbox.drop();
+    this.outbox.forget();
     if (this.#isOver) return;
     this.#settle();
     this.work?.abort(refuse('CANCELLED', 'The caller gave the call up.'));

@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { TlsFiles } from '../../listeners/tls.js';
+import { FrameWriter } from '../http2/frame-writer.js';
+import type { SendLineParts } from '../http2/send-line.js';
+import { TurnEnd } from '../http2/turn-end.js';
 import { Connection, type ConnectionParts } from './connection.js';
 
 /** All connections of a face: takes them over from whoever accepted them. */
@@ -8,6 +11,7 @@ export class Connections {
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Set<Connection>();
   readonly #secure: Server | undefined;
+  readonly #sending: SendLineParts = { writer: new FrameWriter(), turn: new TurnEnd() };
   #isClosing = false;
   #onEmpty: (() => void) | undefined;
 
@@ -44,7 +48,7 @@ export class Connections {
 
   #open(socket: Socket): void {
     if (this.#isClosing || socket.destroyed) return void socket.destroy();
-    const connection = new Connection(socket, this.parts);
+    const connection = new Connection(socket, this.parts, this.#sending);
     this.#connections.add(connection);
     socket.on('close', () => this.#connections.delete(connection));
   }

@@ -33,14 +33,14 @@ export class Deframer {
   }
 
   /** What is wrong with the bytes, if anything: then no more may follow. */
-  push(chunk: Buffer): GrpcStatus | undefined {
-    for (let at = 0; at < chunk.length;) {
+  push(chunk: Buffer, start = 0, end = chunk.length): GrpcStatus | undefined {
+    for (let at = start; at < end;) {
       if (this.#length < 0) {
-        at += this.#takeHead(chunk, at);
+        at += this.#takeHead(chunk, at, end);
         const problem = this.#length < 0 ? undefined : this.#problem();
         if (problem) return problem;
       }
-      if (this.#length >= 0) at += this.#takeBody(chunk, at);
+      if (this.#length >= 0) at += this.#takeBody(chunk, at, end);
     }
     return undefined;
   }
@@ -52,13 +52,13 @@ export class Deframer {
     return failed('RESOURCE_EXHAUSTED', text);
   }
 
-  #takeHead(chunk: Buffer, at: number): number {
-    if (this.#headLength === 0 && chunk.length - at >= headBytes) {
+  #takeHead(chunk: Buffer, at: number, end: number): number {
+    if (this.#headLength === 0 && end - at >= headBytes) {
       this.#readHead(chunk, at);
       return headBytes;
     }
     this.#head ??= Buffer.allocUnsafe(headBytes);
-    const count = Math.min(headBytes - this.#headLength, chunk.length - at);
+    const count = Math.min(headBytes - this.#headLength, end - at);
     chunk.copy(this.#head, this.#headLength, at, at + count);
     this.#headLength += count;
     if (this.#headLength === headBytes) this.#readHead(this.#head, 0);
@@ -71,8 +71,8 @@ export class Deframer {
     this.#headLength = 0;
   }
 
-  #takeBody(chunk: Buffer, at: number): number {
-    const count = Math.min(this.#length - this.#bodyLength, chunk.length - at);
+  #takeBody(chunk: Buffer, at: number, end: number): number {
+    const count = Math.min(this.#length - this.#bodyLength, end - at);
     const piece = chunk.subarray(at, at + count);
     if (count === this.#length) this.#complete(piece);
     else {

@@ -1,15 +1,17 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { RequestHeaders } from '../http2/request-headers.js';
+import type { Http2Stream } from '../http2/stream.js';
 import { isEncoding } from './compression.js';
 import type { CallRequest } from './call.js';
 import type { Methods } from './methods.js';
 import { Outbox } from './outbox.js';
+import { refusePlainly } from './plain-answer.js';
 import { failed, type GrpcStatus } from './status.js';
 import { timeoutMsOf } from './timeout.js';
 
 /** What the headers of a stream ask for; undefined when it has been answered that it cannot be. */
 export function requestOf(
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+  stream: Http2Stream,
+  headers: RequestHeaders,
   methods: Methods,
 ): CallRequest | undefined {
   if (headers[':method'] !== 'POST') return refusePlainly(stream, 405);
@@ -20,12 +22,12 @@ export function requestOf(
     return refuse(stream, failed('UNIMPLEMENTED', `There is no method ${shown(path)} here.`));
   }
   const timeout = headers['grpc-timeout'];
-  const timeoutMs = timeout === undefined ? undefined : timeoutMsOf(String(timeout));
+  const timeoutMs = timeout === undefined ? undefined : timeoutMsOf(timeout);
   if (timeout !== undefined && timeoutMs === undefined) {
     const text = `grpc-timeout is up to 8 digits and one of H, M, S, m, u, n; not ${shown(timeout)}.`;
     return refuse(stream, failed('INTERNAL', text));
   }
-  const encoding = String(headers['grpc-encoding'] ?? 'identity');
+  const encoding = headers['grpc-encoding'] ?? 'identity';
   if (!isEncoding(encoding)) {
     const text = `grpc-encoding ${shown(encoding)} is not known; see grpc-accept-encoding.`;
     return refuse(stream, failed('UNIMPLEMENTED', text));
@@ -40,16 +42,10 @@ function isGrpc(type: string | undefined): boolean {
   );
 }
 
-function refuse(stream: ServerHttp2Stream, status: GrpcStatus): undefined {
+function refuse(stream: Http2Stream, status: GrpcStatus): undefined {
   new Outbox(stream).end(status);
 }
 
-/** For those who do not speak gRPC: they would take any answer of it for a good one. */
-function refusePlainly(stream: ServerHttp2Stream, status: number): undefined {
-  stream.respond({ ':status': status, 'content-type': 'text/plain', allow: 'POST' });
-  stream.end('gRPC is spoken here: POST with content-type application/grpc.\n');
-}
-
-function shown(value: string | string[]): string {
-  return String(value).slice(0, 100);
+function shown(value: string): string {
+  return value.slice(0, 100);
 }

@@ -1,29 +1,30 @@
-import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { FrameWriter } from '../http2/frame-writer.js';
+import { headerBlock } from '../http2/header-block.js';
+import type { Http2Stream, OutgoingBytes } from '../http2/stream.js';
 import { acceptedEncodings } from './compression.js';
 import { ok, trailersOf, type GrpcStatus } from './status.js';
 
-const headers: OutgoingHttpHeaders = {
-  ':status': 200,
-  'content-type': 'application/grpc+proto',
-};
-const refusalHeaders = { ...headers, 'grpc-accept-encoding': acceptedEncodings };
-const withTrailers = { endStream: false, waitForTrailers: true, sendDate: false };
-const withoutBody = { endStream: true, sendDate: false };
+const headers = { ':status': '200', 'content-type': 'application/grpc+proto' };
+const headersBlock = headerBlock(headers);
+const refusalBlock = headerBlock({ ...headers, 'grpc-accept-encoding': acceptedEncodings });
+const okBlock = headerBlock(trailersOf(ok));
 
 const headBytes = 5;
-// A write costs much more than joining some messages does.
-const mostJoinedBytes = 256 * 1024;
+// Pieces that are sent are let go of so many at a time.
+const mostSentPieces = 64;
 
-/** What goes to the caller. Messages that come faster than they are written share a write. */
-export class Outbox {
-  readonly #stream: ServerHttp2Stream;
-  #queue: Uint8Array[] = [];
-  /** A write is under way or about to begin. */
-  #isWriting = false;
-  #status: GrpcStatus | undefined;
-  #isEnded = false;
-  /** The caller has not said all. */
-  isRequestOpen = true;
+/** What goes to the caller. Messages wait here until there is room for them on the way. */
+export class Outbox implements OutgoingBytes {
+  readonly #stream: Http2Stream;
+  #pieces: Uint8Array[] = [];
+  /** How many bytes we put before each piece. */
+  #heads: number[] = [];
+  /** The pieces before this one are sent. */
+  #first = 0;
+  /** How much is sent of the first piece, what stands before it included. */
+  #at = 0;
+  #hasStatus = false;
+  #takenBytes = 0;
   /** Waiting for the caller to take it. */
   unsentBytes = 0;
   /** How much the caller has taken. */
@@ -31,114 +32,113 @@ export class Outbox {
   /** Hears of every write that is done. */
   onSent: (() => void) | undefined;
 
-  constructor(stream: ServerHttp2Stream) {
+  constructor(stream: Http2Stream) {
     this.#stream = stream;
+    stream.outgoing = this;
   }
 
   sendHeaders(): void {
-    if (!this.#isGone && !this.#stream.headersSent) this.#stream.respond(headers, withTrailers);
+    this.#stream.respond(headersBlock);
   }
 
   /** The one message of a unary call, and its good end. */
   answer(message: Uint8Array): void {
-    if (this.#isGone) return;
-    this.#status = ok;
-    this.#isEnded = true;
-    this.#stream.respond(headers, withTrailers);
-    this.#stream.end(framed([message], headBytes + message.length));
+    this.push(message);
+    this.end(ok);
   }
 
   push(message: Uint8Array): void {
-    if (this.#isGone || this.#status) return;
-    this.#queue.push(message);
-    this.unsentBytes += headBytes + message.length;
-    if (this.#isWriting) return;
-    this.#isWriting = true;
-    // By then whatever else there is to say at this moment has been pushed, too.
-    process.nextTick(writeQueued, this);
+    this.#add(message, headBytes);
+  }
+
+  /** Messages that have their heads already. */
+  pushFramed(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.#add(bytes, 0);
   }
 
   /** Ends the call when all is sent. */
   end(status: GrpcStatus): void {
-    if (this.#isGone || this.#status) return;
-    this.#status = status;
-    if (!this.#isWriting) this.#finish(status);
+    if (this.#hasStatus) return;
+    this.#hasStatus = true;
+    const trailers = status.code === 0 ? okBlock : headerBlock(trailersOf(status));
+    if (this.#stream.hasHeaders) return this.#stream.end(trailers);
+    this.#stream.respond(Buffer.concat([refusalBlock, trailers]));
+    this.#stream.end();
   }
 
-  /** Forgets what is not yet on its way. */
+  /** Forgets what is not yet on its way. The rest of what is must follow, or nothing could. */
   drop(): void {
-    for (const message of this.#queue) this.unsentBytes -= headBytes + message.length;
-    this.#queue = [];
+    const kept = this.#at > 0 ? this.#first + 1 : this.#first;
+    for (let i = kept; i < this.#pieces.length; i++) {
+      this.unsentBytes -= this.#heads[i]! + this.#pieces[i]!.length;
+    }
+    this.#pieces.length = this.#heads.length = kept;
+  }
+
+  /** Nothing goes out any more. */
+  forget(): void {
+    this.#pieces = [];
+    this.#heads = [];
+    this.#first = this.#at = this.unsentBytes = 0;
+    this.#hasStatus = true;
   }
 
   /** Lets go of a caller that does not take what it asked for. */
   reset(): void {
-    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#stream.reset('CANCEL');
   }
 
-  sendTrailers(): void {
-    this.#stream.sendTrailers(trailersOf(this.#status ?? ok));
-  }
-
-  writeQueued(): void {
-    if (this.#isGone) return this.drop();
-    if (this.#queue.length > 0) this.#write(this.#joined());
-    else this.#isWriting = false;
-    if (this.#status && this.#queue.length === 0) this.#finish(this.#status);
-  }
-
-  /** A stream that is destroyed is closed, too. */
-  get #isGone(): boolean {
-    return this.#stream.closed;
-  }
-
-  #finish(status: GrpcStatus): void {
-    if (this.#isEnded) return;
-    this.#isEnded = true;
-    if (this.#stream.headersSent) return void this.#stream.end();
-    this.#stream.respond({ ...refusalHeaders, ...trailersOf(status) }, withoutBody);
-    // The rest of a request that is answered need not be sent.
-    if (this.isRequestOpen) this.#stream.close(constants.NGHTTP2_NO_ERROR);
-  }
-
-  #write(bytes: Buffer): void {
-    this.sendHeaders();
-    this.#stream.write(bytes, (error) => {
-      // The stream is gone, which it tells itself.
-      if (error) return;
-      this.unsentBytes -= bytes.length;
-      this.sentBytes += bytes.length;
-      this.writeQueued();
-      this.onSent?.();
-    });
-  }
-
-  /** Takes as many messages as go into one write. */
-  #joined(): Buffer {
-    const queue = this.#queue;
-    let size = 0;
-    let count = 0;
-    for (; count < queue.length; count++) {
-      const more = headBytes + queue[count]!.length;
-      if (count > 0 && size + more > mostJoinedBytes) break;
-      size += more;
+  take(writer: FrameWriter, count: number): void {
+    this.unsentBytes -= count;
+    this.#takenBytes += count;
+    for (let left = count; left > 0;) {
+      const piece = this.#pieces[this.#first]!;
+      const head = this.#heads[this.#first]!;
+      if (this.#at < head) left -= this.#takeHead(writer, piece.length, left);
+      const start = this.#at - head;
+      const some = Math.min(left, piece.length - start);
+      if (some > 0) {
+        writer.bytes(piece, start, start + some);
+        this.#at += some;
+        left -= some;
+      }
+      if (this.#at === head + piece.length) this.#next();
     }
-    return framed(queue.splice(0, count), size);
   }
-}
 
-function writeQueued(outbox: Outbox): void {
-  outbox.writeQueued();
-}
-
-function framed(messages: readonly Uint8Array[], size: number): Buffer {
-  const bytes = Buffer.allocUnsafe(size);
-  let at = 0;
-  for (const message of messages) {
-    bytes[at] = 0;
-    bytes.writeUInt32BE(message.length, at + 1);
-    bytes.set(message, at + headBytes);
-    at += headBytes + message.length;
+  takeSent(): void {
+    this.sentBytes += this.#takenBytes;
+    this.#takenBytes = 0;
+    this.onSent?.();
   }
-  return bytes;
+
+  #add(bytes: Uint8Array, head: number): void {
+    if (this.#hasStatus || this.#stream.isClosed) return;
+    this.#pieces.push(bytes);
+    this.#heads.push(head);
+    this.unsentBytes += head + bytes.length;
+    this.#stream.respond(headersBlock);
+    this.#stream.wake();
+  }
+  /** Answers how many bytes of it fit. */
+  #takeHead(writer: FrameWriter, length: number, mostBytes: number): number {
+    const some = Math.min(headBytes - this.#at, mostBytes);
+    if (some === headBytes) writer.messageHead(length);
+    else {
+      const head = Buffer.alloc(headBytes);
+      head.writeUInt32BE(length, 1);
+      writer.bytes(head, this.#at, this.#at + some);
+    }
+    this.#at += some;
+    return some;
+  }
+
+  #next(): void {
+    this.#at = 0;
+    this.#first++;
+    if (this.#first < this.#pieces.length && this.#first < mostSentPieces) return;
+    this.#pieces.splice(0, this.#first);
+    this.#heads.splice(0, this.#first);
+    this.#first = 0;
+  }
 }

@@ -1,4 +1,3 @@
-import type { OutgoingHttpHeaders } from 'node:http2';
 import { grpcCodes, type GrpcCode } from '@millrace/contract/db';
 
 /** How a call ends. */
@@ -15,11 +14,12 @@ export function failed(code: GrpcCode, message: string): GrpcStatus {
   return { code: grpcCodes[code], message };
 }
 
-const okTrailers: OutgoingHttpHeaders = { 'grpc-status': '0' };
+const okTrailers: Readonly<Record<string, string>> = { 'grpc-status': '0' };
 
-export function trailersOf({ code, message, details }: GrpcStatus): OutgoingHttpHeaders {
+export function trailersOf(status: GrpcStatus): Readonly<Record<string, string>> {
+  const { code, message, details } = status;
   if (code === 0) return okTrailers;
-  const trailers: OutgoingHttpHeaders = {
+  const trailers: Record<string, string> = {
     'grpc-status': String(code),
     'grpc-message': percentEncoded(message),
   };

@@ -25,7 +25,8 @@ export interface TestTransport {
   /** Why calls of Hold were given up. */
   readonly aborted: unknown[];
   readonly connections: Connections;
-  dial(): Promise<Socket>;
+  /** `allowHalfOpen`: it does not hang up when the server does. */
+  dial(allowHalfOpen?: boolean): Promise<Socket>;
   close(signal?: AbortSignal): Promise<void>;
 }
 
@@ -47,8 +48,8 @@ export async function startTransport(
     held,
     aborted,
     connections,
-    dial: async () => {
-      const socket = dial(port, '127.0.0.1');
+    dial: async (allowHalfOpen = false) => {
+      const socket = dial({ port, host: '127.0.0.1', allowHalfOpen });
       await once(socket, 'connect');
       socket.on('error', () => undefined);
       return socket;

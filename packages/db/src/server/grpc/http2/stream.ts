@@ -1,0 +1,206 @@
+import type { FrameWriter } from './frame-writer.js';
+import { frameTypes, type ErrorName } from './protocol.js';
+
+/** Who speaks on a stream. None of these may throw. */
+export interface StreamUser {
+  /** More of the request: `bytes` from `start` to `end`. */
+  takeBytes(bytes: Buffer, start: number, end: number): void;
+  /** The request is complete. */
+  takeEnd(): void;
+  /** Nothing more comes or goes, for whatever reason. */
+  takeClose(): void;
+  /** Called now and then, to give up peers that do not go on. */
+  checkPace(): void;
+}
+
+/** What waits to be sent. */
+export interface OutgoingBytes {
+  readonly unsentBytes: number;
+  take(writer: FrameWriter, count: number): void;
+  /** What was taken since the last time has been written. */
+  takeSent(): void;
+}
+
+/** What a stream asks of its connection. */
+export interface StreamHost {
+  /** The stream has something to send. */
+  enqueue(stream: Http2Stream): void;
+  reset(stream: Http2Stream, code: ErrorName): void;
+  /** Lets the peer send so much more. */
+  grant(stream: Http2Stream, byteCount: number): void;
+}
+
+/** One request and its answer. */
+export class Http2Stream {
+  user: StreamUser | undefined;
+  outgoing: OutgoingBytes | undefined;
+  /** The peer has not said all. */
+  isRequestOpen = true;
+  isClosed = false;
+  /** It stands in the line of those that have something to send. */
+  isQueued = false;
+  /** How much of the body is still to come, where the headers say it. */
+  expectedBytes: number | undefined;
+  #headers: Uint8Array | undefined;
+  #trailers: Uint8Array | undefined;
+  #areHeadersSent = false;
+  #hasEnd = false;
+  #isEndSent = false;
+  #isPaused = false;
+  /** What came while nobody read. */
+  #held: Buffer[] | undefined;
+  #isEndHeld = false;
+  /** Read, but not yet granted anew. */
+  #readBytes = 0;
+
+  constructor(
+    private readonly host: StreamHost,
+    readonly id: number,
+    /** How much the peer takes. */
+    public sendWindowBytes: number,
+    /** How much it may send. */
+    private receiveWindowBytes: number,
+  ) {}
+
+  get hasHeaders(): boolean {
+    return this.#headers !== undefined || this.#areHeadersSent;
+  }
+
+  /** Begins the answer; only the first time counts. */
+  respond(block: Uint8Array): void {
+    if (this.hasHeaders || this.isClosed) return;
+    this.#headers = block;
+    this.host.enqueue(this);
+  }
+
+  /** There is more to send. */
+  wake(): void {
+    if (!this.isClosed) this.host.enqueue(this);
+  }
+
+  /** Ends the answer when all is sent. */
+  end(trailers?: Uint8Array): void {
+    if (this.#hasEnd || this.isClosed) return;
+    this.#hasEnd = true;
+    this.#trailers = trailers;
+    this.host.enqueue(this);
+  }
+
+  reset(code: ErrorName): void {
+    if (!this.isClosed) this.host.reset(this, code);
+  }
+
+  /** What comes is kept until `resume`, as much as fits the window. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    // Not at once: whoever resumes is not ready to hear before it has returned.
+    if (this.#held || this.#isEndHeld) process.nextTick(readHeld, this);
+  }
+
+  readHeld(): void {
+    while (this.#held && !this.#isPaused && !this.isClosed) {
+      const chunk = this.#held.shift()!;
+      if (this.#held.length === 0) this.#held = undefined;
+      this.#read(chunk, 0, chunk.length);
+    }
+    if (this.#isPaused || this.isClosed || !this.#isEndHeld) return;
+    this.#isEndHeld = false;
+    this.user?.takeEnd();
+  }
+
+  /** False when the peer sends more than it may. */
+  fits(byteCount: number): boolean {
+    return byteCount <= this.receiveWindowBytes;
+  }
+
+  /** `byteCount` is what counts for the window: padding, too. */
+  receive(bytes: Buffer, start: number, end: number, byteCount: number): void {
+    this.receiveWindowBytes -= byteCount;
+    const padding = byteCount - (end - start);
+    if (padding > 0) this.#grant(padding);
+    if (end === start) return;
+    if (this.#isPaused || this.#held) (this.#held ??= []).push(bytes.subarray(start, end));
+    else this.#read(bytes, start, end);
+  }
+
+  receiveEnd(): void {
+    this.isRequestOpen = false;
+    if (this.#isPaused || this.#held) this.#isEndHeld = true;
+    else this.user?.takeEnd();
+  }
+
+  /** Sends what it may; true when there was anything. */
+  send(writer: FrameWriter, windowBytes: number, frameBytes: number): number {
+    if (this.#headers) {
+      const isAll = this.#hasEnd && this.#trailers === undefined && this.#unsentBytes === 0;
+      writer.headers(this.id, this.#headers, isAll, frameBytes);
+      this.#headers = undefined;
+      this.#areHeadersSent = true;
+      if (isAll) this.#isEndSent = true;
+    }
+    const count = Math.min(this.#unsentBytes, windowBytes, this.sendWindowBytes, frameBytes);
+    if (count > 0) this.#sendData(writer, count);
+    if (this.#hasEnd && !this.#isEndSent && this.#unsentBytes === 0)
+      this.#sendEnd(writer, frameBytes);
+    return Math.max(0, count);
+  }
+
+  get isEndSent(): boolean {
+    return this.#isEndSent;
+  }
+
+  get hasMore(): boolean {
+    return this.#unsentBytes > 0;
+  }
+
+  /** Forgets what nobody will read or send. */
+  close(): void {
+    this.isClosed = true;
+    this.#held = this.#headers = this.#trailers = undefined;
+    this.user?.takeClose();
+  }
+
+  get #unsentBytes(): number {
+    return this.outgoing?.unsentBytes ?? 0;
+  }
+
+  #sendData(writer: FrameWriter, count: number): void {
+    const outgoing = this.outgoing!;
+    const isAll = this.#hasEnd && this.#trailers === undefined && count === outgoing.unsentBytes;
+    writer.frameHead(count, frameTypes.data, isAll ? 1 : 0, this.id);
+    outgoing.take(writer, count);
+    this.sendWindowBytes -= count;
+    if (isAll) this.#isEndSent = true;
+  }
+
+  #sendEnd(writer: FrameWriter, frameBytes: number): void {
+    this.#isEndSent = true;
+    if (this.#trailers) writer.headers(this.id, this.#trailers, true, frameBytes);
+    else writer.frameHead(0, frameTypes.data, 1, this.id);
+  }
+
+  #read(bytes: Buffer, start: number, end: number): void {
+    this.user?.takeBytes(bytes, start, end);
+    this.#grant(end - start);
+  }
+
+  #grant(byteCount: number): void {
+    this.#readBytes += byteCount;
+    // Seldom, but before the peer has to wait.
+    if (this.#readBytes < grantBytes || !this.isRequestOpen || this.isClosed) return;
+    this.host.grant(this, this.#readBytes);
+    this.receiveWindowBytes += this.#readBytes;
+    this.#readBytes = 0;
+  }
+}
+
+const grantBytes = 512 * 1024;
+
+function readHeld(stream: Http2Stream): void {
+  stream.readHeld();
+}
