@@ -69,6 +69,8 @@ function testMethods(held: GrpcCall[], aborted: unknown[]): Map<string, Method> 
   return new Map<string, Method>([
     ['/t.T/Echo', { takes: 'one', start: (call, request) => call.answer(request) }],
     ['/t.T/Hold', { takes: 'one', start: hold }],
+    // Reads nothing of what it is sent.
+    ['/t.T/Deaf', { takes: 'many', start: hold }],
     [
       '/t.T/Fail',
       {
