@@ -132,6 +132,31 @@ test('a peer whose window is closed holds up only itself', async () => {
   peer.socket.destroy();
 });
 
+test('requests that are never complete take no more than so much of the memory', async () => {
+  const peer = await RawPeer.dial(server);
+  peer.send(emptySettings);
+  const head = Buffer.alloc(16_384);
+  head.writeUInt32BE(8 * 1024 * 1024, 1);
+  const piece = frame(types.data, 0, 1, Buffer.alloc(16_384));
+  const before = process.memoryUsage().arrayBuffers;
+  // Each sends a window full of its message and no more: 300 of them a megabyte each.
+  const write = async (id: number, bytes: Buffer) => {
+    const own = Buffer.from(bytes);
+    own.writeUInt32BE(id, 5);
+    if (!peer.socket.write(own)) await new Promise((resolve) => peer.socket.once('drain', resolve));
+  };
+  for (let n = 0; n < 300; n++) {
+    peer.send(open(2 * n + 1, '/t.T/Echo'));
+    await write(2 * n + 1, frame(types.data, 0, 1, head));
+    for (let i = 1; i < 64; i++) await write(2 * n + 1, piece);
+  }
+  await peer.until(() => peer.of(types.rstStream).length > 0);
+  expect(peer.of(types.rstStream)[0]!.payload.readUInt32BE()).toBe(errorCodes.ENHANCE_YOUR_CALM);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(600e6);
+  await expectWell();
+  peer.socket.destroy();
+});
+
 test('a server that closes finishes what it took, and passes over what comes later', async () => {
   const own = await startTransport();
   const peer = await RawPeer.dial(own);

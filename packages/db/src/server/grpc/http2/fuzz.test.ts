@@ -66,6 +66,7 @@ class Session {
         stream.end();
       },
       takeClose: () => void this.open.delete(stream),
+      waitingBytes: 0,
       checkPace: () => stream.resume(),
     };
   }

@@ -9,6 +9,8 @@ export interface StreamUser {
   takeEnd(): void;
   /** Nothing more comes or goes, for whatever reason. */
   takeClose(): void;
+  /** How much of the request it keeps that is not complete. */
+  readonly waitingBytes: number;
   /** Called now and then, to give up peers that do not go on. */
   checkPace(): void;
 }
@@ -49,6 +51,7 @@ export class Http2Stream {
   #isPaused = false;
   /** What came while nobody read. */
   #held: Buffer[] | undefined;
+  #heldBytes = 0;
   #isEndHeld = false;
   /** Read, but not yet granted anew. */
   #readBytes = 0;
@@ -106,6 +109,7 @@ export class Http2Stream {
     while (this.#held && !this.#isPaused && !this.isClosed) {
       const chunk = this.#held.shift()!;
       if (this.#held.length === 0) this.#held = undefined;
+      this.#heldBytes -= chunk.length;
       this.#read(chunk, 0, chunk.length);
     }
     if (this.#isPaused || this.isClosed || !this.#isEndHeld) return;
@@ -124,8 +128,9 @@ export class Http2Stream {
     const padding = byteCount - (end - start);
     if (padding > 0) this.#grant(padding);
     if (end === start) return;
-    if (this.#isPaused || this.#held) (this.#held ??= []).push(bytes.subarray(start, end));
-    else this.#read(bytes, start, end);
+    if (!this.#isPaused && !this.#held) return this.#read(bytes, start, end);
+    (this.#held ??= []).push(bytes.subarray(start, end));
+    this.#heldBytes += end - start;
   }
 
   receiveEnd(): void {
@@ -148,6 +153,11 @@ export class Http2Stream {
     if (this.#hasEnd && !this.#isEndSent && this.#unsentBytes === 0)
       this.#sendEnd(writer, frameBytes);
     return Math.max(0, count);
+  }
+
+  /** What is kept of the request until it is complete, or someone reads it. */
+  get waitingBytes(): number {
+    return this.#heldBytes + (this.user?.waitingBytes ?? 0);
   }
 
   get isEndSent(): boolean {

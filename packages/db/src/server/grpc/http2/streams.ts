@@ -12,6 +12,9 @@ export const mostStreams = 1_000;
 export const streamWindowBytes = 1024 * 1024;
 
 const mostRememberedResets = 1_000;
+// Requests on their way take no more of one connection than that, looked at every so often.
+const mostWaitingBytes = 256 * 1024 * 1024;
+const betweenLooksBytes = 8 * 1024 * 1024;
 
 export interface StreamsParts {
   readonly clock: Clock;
@@ -27,6 +30,8 @@ export class Streams implements StreamHost {
   // What is harmless now and then, but costs us more than the peer (RFC 9113, 10.5).
   readonly #resets: Allowance;
   readonly #mistakes: Allowance;
+  /** Received since the streams were last looked at. */
+  #unseenBytes = 0;
   /** The last one that the peer opened. */
   lastId = 0;
   /** No more are opened. */
@@ -79,6 +84,10 @@ export class Streams implements StreamHost {
       stream.expectedBytes -= end - start;
       const isWrong = stream.expectedBytes < 0 || (isLast && stream.expectedBytes > 0);
       if (isWrong) return this.refuseStream(stream, 'PROTOCOL_ERROR');
+    }
+    this.#unseenBytes += end - start;
+    if (this.#unseenBytes >= betweenLooksBytes && this.#areTooMany()) {
+      return this.refuseStream(stream, 'ENHANCE_YOUR_CALM');
     }
     if (isLast) stream.isRequestOpen = false;
     stream.receive(bytes, start, end, windowBytes);
@@ -186,6 +195,14 @@ export class Streams implements StreamHost {
     if (this.#resetIds.has(id)) return;
     this.#mustHaveBeen(id);
     this.#refuse(id, 'STREAM_CLOSED');
+  }
+
+  #areTooMany(): boolean {
+    let waitingBytes = 0;
+    for (const stream of this.#open.values()) waitingBytes += stream.waitingBytes;
+    if (waitingBytes > mostWaitingBytes) return true;
+    this.#unseenBytes = 0;
+    return false;
   }
 
   #mustHaveBeen(id: number): void {

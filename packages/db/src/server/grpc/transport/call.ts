@@ -64,6 +64,11 @@ export class GrpcCall implements MessageSink, StreamUser {
     this.#timer = clock.after(timeoutMs, () => this.#expire());
   }
 
+  get waitingBytes(): number {
+    const message = Buffer.isBuffer(this.#request) && !this.#hasStarted ? this.#request.length : 0;
+    return message + this.#deframer.waitingBytes;
+  }
+
   /** For a method of many messages, which begins before the first of them. */
   begin(): void {
     const { method } = this.#asked;

@@ -32,6 +32,11 @@ export class Deframer {
     return this.#headLength > 0 || this.#length >= 0;
   }
 
+  /** How much room the message takes that is not complete. */
+  get waitingBytes(): number {
+    return this.#body?.length ?? 0;
+  }
+
   /** What is wrong with the bytes, if anything: then no more may follow. */
   push(chunk: Buffer, start = 0, end = chunk.length): GrpcStatus | undefined {
     for (let at = start; at < end;) {
