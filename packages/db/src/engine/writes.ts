@@ -104,23 +104,24 @@ export class Writes {
       : { data: document, encoded: encodeDocument(this.core, document) };
   }
 
-  async #run(
-    name: string,
+  #run(name: string, options: CallOptions, fingerprint: Print, operate: Operate): Promise<Outcome> {
+    const known = this.core.catalog.find(name);
+    if (known) return this.#runIn(known, options, fingerprint, operate);
+    const made = this.core.ensureCollection(name);
+    return made.then((collection) => this.#runIn(collection, options, fingerprint, operate));
+  }
+
+  #runIn(
+    collection: CollectionInfo,
     options: CallOptions,
-    fingerprint: () => unknown,
-    operate: (target: Target, collection: CollectionInfo) => operations.Written,
+    fingerprint: Print,
+    operate: Operate,
   ): Promise<Outcome> {
-    const collection = this.core.catalog.find(name) ?? (await this.core.ensureCollection(name));
-    const { transaction } = options;
-    const print = options.requestId ? JSON.stringify(fingerprint()) : '';
-    if (transaction) {
-      transaction.use();
-      return transaction.once(options.requestId, print, () =>
-        outcomeOf(operate(transaction, collection), 0),
-      );
-    }
+    const { requestId, transaction } = options;
+    const print = requestId ? JSON.stringify(fingerprint()) : '';
+    if (transaction) return inside(transaction, requestId, print, collection, operate);
     return this.core.writer.submit(() =>
-      once(this.core, options.requestId, print, () => {
+      once(this.core, requestId, print, () => {
         const target = new CommitTarget(this.core);
         const written = operate(target, collection);
         target.commit.finish();
@@ -128,6 +129,22 @@ export class Writes {
       }),
     );
   }
+}
+
+/** What tells a request from another one that has the same id. */
+type Print = () => unknown;
+type Operate = (target: Target, collection: CollectionInfo) => operations.Written;
+
+/** A refusal comes with the promise, as that of any other write does. */
+async function inside(
+  transaction: Transaction,
+  requestId: string | undefined,
+  print: string,
+  collection: CollectionInfo,
+  operate: Operate,
+): Promise<Outcome> {
+  transaction.use();
+  return transaction.once(requestId, print, () => outcomeOf(operate(transaction, collection), 0));
 }
 
 function outcomeOf({ record, created }: operations.Written, seq: number): Outcome {

@@ -230,3 +230,25 @@ test('with thousands of idle connections health answers within 100 ms', async ()
   expect(await fastest(() => fetch(`${server.http}/healthz`))).toBeLessThan(100);
   expect(await fastest(() => fetch(`${server.http}/readyz`))).toBeLessThan(100);
 });
+
+test('callers who leave as soon as they have asked leave no call behind', async () => {
+  const c = freshName();
+  const host = 'Host: localhost\r\n';
+  const asked = [
+    `GET /v1/${c}/records:watch HTTP/1.1\r\n${host}\r\n`,
+    `POST /v1/${c}/records HTTP/1.1\r\n${host}Content-Length: 11\r\n\r\n{"data":{}}`,
+    `POST /v1/${c}/records HTTP/1.1\r\n${host}Content-Length: 99\r\n\r\n{"data":{}}`,
+  ];
+  for (let round = 0; round < 60; round++) {
+    const socket = await dial(both.server.http);
+    socket.write(asked[round % asked.length]!, () => socket.resetAndDestroy());
+    await new Promise((resolve) => socket.on('close', resolve));
+  }
+  await expect.poll(() => both.server.database.watches.size, { timeout: 20_000 }).toBe(0);
+  const inFlight = async () => {
+    const { text } = await both.rest.send('GET', '/metrics');
+    return /millrace_db_calls_in_flight (\d+)/.exec(text)?.[1];
+  };
+  await expect.poll(inFlight, { timeout: 20_000 }).toBe('0');
+  await expectWell();
+});

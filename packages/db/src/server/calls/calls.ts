@@ -59,20 +59,25 @@ export class Calls {
     if (this.#draining) throw shuttingDown();
   }
 
-  async unary<Rpc extends UnaryRpc>(
+  /** Carries a unary call out; its answer comes at once where the method has it at once. */
+  unary<Rpc extends UnaryRpc>(
     scope: CallScope,
     rpc: Rpc,
     request: Request<Rpc>,
-  ): Promise<ResponseMessage<Rpc>> {
+  ): Promise<ResponseMessage<Rpc>> | ResponseMessage<Rpc> {
     checkScope(scope.principal, rpc, request);
     const leave = this.parts.admission.enter(rpc);
+    let answer: Promise<ResponseMessage<Rpc>> | ResponseMessage<Rpc>;
     try {
       const method: UnaryMethods[Rpc] = this.parts.service[rpc];
-      const answer = method(request, scope);
-      return answer instanceof Promise ? await answer : answer;
-    } finally {
+      answer = method(request, scope);
+    } catch (error) {
       leave();
+      throw error;
     }
+    if (answer instanceof Promise) return leaveAfter(answer, leave);
+    leave();
+    return answer;
   }
 
   /** Carries a streaming call out; `deliver` takes its messages, or stops when it has enough. */
@@ -153,6 +158,14 @@ export class Calls {
   /** Ends what is still under way. */
   cut(): void {
     for (const scope of this.#open) scope.abort(shuttingDown());
+  }
+}
+
+async function leaveAfter<Answer>(answer: Promise<Answer>, leave: () => void): Promise<Answer> {
+  try {
+    return await answer;
+  } finally {
+    leave();
   }
 }
 

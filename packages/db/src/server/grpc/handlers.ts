@@ -1,7 +1,9 @@
+import type { Message } from '@bufbuild/protobuf';
 import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
+import { TurnQueue } from '../calls/turn-queue.js';
 import { stallMsOf } from '../limits/stalls.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
 import { MethodCodec } from './codec.js';
@@ -17,22 +19,37 @@ export interface HandlerParts {
   trusted: boolean;
 }
 
+/** A call whose request has arrived. */
+interface ReadyCall {
+  readonly call: GrpcCall;
+  readonly scope: CallScope;
+  readonly request: Buffer;
+}
+
 export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
   const { calls } = parts;
   const codec = new MethodCodec(rpc);
-  const answer = async (call: GrpcCall, scope: CallScope, request: Buffer): Promise<void> => {
+  const finish = ({ call, scope }: ReadyCall, answer: Message): void => {
+    const bytes = codec.encode(answer);
+    calls.close(scope);
+    call.answer(bytes);
+  };
+  const begin = (ready: ReadyCall): void => {
+    const { call, scope, request } = ready;
+    const fail = (error: unknown) => refuseCall(parts, scope, call, error);
     try {
       identify(parts, scope, call);
-      const bytes = codec.encode(await calls.unary(scope, rpc, codec.decode(request)));
-      calls.close(scope);
-      call.answer(bytes);
+      const answer = calls.unary(scope, rpc, codec.decode(request));
+      if (!(answer instanceof Promise)) return finish(ready, answer);
+      answer.then((later) => finish(ready, later)).catch(fail);
     } catch (error) {
-      refuseCall(parts, scope, call, error);
+      fail(error);
     }
   };
+  const queue = new TurnQueue(begin);
   return {
     takes: 'one',
-    start: (call, request) => void answer(call, openScope(parts, rpc, call), request),
+    start: (call, request) => queue.push({ call, scope: openScope(parts, rpc, call), request }),
   };
 }
 

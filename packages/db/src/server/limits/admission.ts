@@ -29,6 +29,9 @@ export class Admission {
   #inflight = 0;
   #watches = 0;
   #isShedding = false;
+  // One for all calls: a function for each would be one more thing to clear away.
+  readonly #leaveCall = (): void => void this.#inflight--;
+  readonly #leaveWatch = (): void => void this.#watches--;
   /** How long the last turn of the event loop took that had a call. */
   turnMs = 0;
 
@@ -49,7 +52,7 @@ export class Admission {
     return this.#shedder.share;
   }
 
-  /** Returns what to call when the call is over. Refuses OVERLOADED or WATCH_LIMIT. */
+  /** Returns what to call once when the call is over. Refuses OVERLOADED or WATCH_LIMIT. */
   enter(rpc: DbMethod, isFollower = false): () => void {
     // Whoever looks after an overloaded server must get through, and its followers keep up.
     if (isFollower || dbMethods[rpc].access === 'admin') return leave;
@@ -63,7 +66,7 @@ export class Admission {
       throw this.#overloaded('queue_delay', `calls wait longer than ${shedTargetMs} ms`);
     }
     this.#inflight++;
-    return () => void this.#inflight--;
+    return this.#leaveCall;
   }
 
   /** A write waited this long for its turn. */
@@ -83,7 +86,7 @@ export class Admission {
       );
     }
     this.#watches++;
-    return () => void this.#watches--;
+    return this.#leaveWatch;
   }
 
   #observe(queue: Queue, delayMs: number): void {

@@ -17,6 +17,8 @@ export function readBody(request: IncomingMessage): Buffer | Promise<Buffer> {
       reject(tooLarge(announced));
       return;
     }
+    const left = () => reject(refuse('CANCELLED', 'The caller left before its body ended.'));
+    if (request.destroyed) return left();
     const chunks: Buffer[] = [];
     let length = 0;
     const onData = (chunk: Buffer) => {
@@ -28,11 +30,15 @@ export function readBody(request: IncomingMessage): Buffer | Promise<Buffer> {
       request.resume();
       reject(tooLarge(undefined));
     };
-    const onEnd = () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length));
+    let isEnded = false;
+    const onEnd = () => {
+      isEnded = true;
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length));
+    };
     request.on('data', onData);
     request.on('end', onEnd);
     request.on('close', () => {
-      if (!request.complete) reject(refuse('CANCELLED', 'The caller left before its body ended.'));
+      if (!isEnded) left();
     });
   });
 }

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../engine/requests.js';
 import type { CallOptions } from '../../engine/writes.js';
 import type { Record } from '@millrace/contract/db';
-import type { Address } from '../../engine/operations.js';
+import type { Address, UpdateMode as EngineMode } from '../../engine/operations.js';
 import { refuse } from '../../engine/refusal.js';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
@@ -29,75 +29,93 @@ interface WriteRequest {
   readonly encoding: Request<'Insert'>['encoding'];
 }
 
+/** What the engine is told of a write. Always of one shape: most calls are writes. */
+interface WriteOptions extends CallOptions {
+  readonly id: string | undefined;
+  readonly key: string | undefined;
+  readonly mode: EngineMode | undefined;
+}
+
 export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteMethods {
   const { replication } = parts;
 
-  /** Runs a write; its answer waits for the disk, and for followers where they are asked for. */
-  async function run(
+  /** Refuses what could not be answered, before anything is written. */
+  function prepare(
     request: WriteRequest,
     context: CallContext,
-    write: (options: CallOptions) => Promise<Outcome>,
-  ): Promise<Outcome & { shown: () => Record }> {
-    const json = wantsJson(request.encoding);
+    place: { id?: string; key?: string; mode?: EngineMode } = {},
+  ): WriteOptions {
+    wantsJson(request.encoding);
     replication.checkWritable();
-    const transaction = desk.of(request.txId, context);
-    const outcome = await write({
+    return {
+      transaction: desk.of(request.txId, context),
       ttlMs: durationMs(request.ttl, 'ttl'),
       requestId: request.requestId,
-      transaction,
-    });
+      id: place.id === '' ? undefined : place.id,
+      key: place.key,
+      mode: place.mode,
+    };
+  }
+
+  /** The answer waits for the disk, and for followers where they are asked for. */
+  async function settled(
+    write: Promise<Outcome>,
+    { transaction }: WriteOptions,
+    context: CallContext,
+  ): Promise<Outcome> {
+    const outcome = await write;
     const confirmed = transaction ? undefined : replication.confirmed(outcome.seq, context);
     if (confirmed) await confirmed;
-    const seq = transaction ? 0 : undefined;
-    return { ...outcome, shown: () => recordMessage(outcome.record!, { json, seq }) };
+    return outcome;
+  }
+
+  function shown({ encoding }: WriteRequest, options: WriteOptions, { record }: Outcome): Record {
+    const seq = options.transaction ? 0 : undefined;
+    return recordMessage(record!, { json: wantsJson(encoding), seq });
+  }
+
+  async function insert(
+    request: Request<'Insert'> | Request<'InsertWithKey'>,
+    options: WriteOptions,
+    context: CallContext,
+  ): Promise<Record> {
+    const { collection } = request;
+    const write = parts.database.writes.insert(collection, documentOf(request), options);
+    return shown(request, options, await settled(write, options, context));
   }
 
   async function remove(
     request: Request<'Delete'> | Request<'DeleteByKey'>,
     address: Address,
     context: CallContext,
-  ) {
-    const { seq, shown } = await run(request, context, (options) =>
-      parts.database.writes.remove(request.collection, address, options),
-    );
-    const answer = { seq: BigInt(seq) };
-    return request.returnRecord ? { ...answer, record: shown() } : answer;
+  ): Promise<{ seq: bigint; record?: Record }> {
+    const options = prepare(request, context);
+    const write = parts.database.writes.remove(request.collection, address, options);
+    const outcome = await settled(write, options, context);
+    const seq = BigInt(outcome.seq);
+    return request.returnRecord ? { seq, record: shown(request, options, outcome) } : { seq };
   }
 
   async function update(
     request: Request<'Update'> | Request<'UpdateByKey'>,
     address: Address,
     context: CallContext,
-  ) {
-    const mode = engineMode(request.mode);
-    const { shown } = await run(request, context, (options) =>
-      parts.database.writes.update(request.collection, address, documentOf(request), {
-        ...options,
-        mode,
-      }),
-    );
-    return shown();
+  ): Promise<Record> {
+    const { collection } = request;
+    const options = prepare(request, context, { mode: engineMode(request.mode) });
+    const write = parts.database.writes.update(collection, address, documentOf(request), options);
+    return shown(request, options, await settled(write, options, context));
   }
 
   return {
     Insert: async (request, context) => {
-      const id = request.id === '' ? undefined : request.id;
-      const { shown } = await run(request, context, (options) =>
-        parts.database.writes.insert(request.collection, documentOf(request), { ...options, id }),
-      );
-      return { $typeName: 'millrace.db.v1.InsertResponse', record: shown() };
+      const record = await insert(request, prepare(request, context, { id: request.id }), context);
+      return { $typeName: 'millrace.db.v1.InsertResponse', record };
     },
     InsertWithKey: async (request, context) => {
-      const { key } = request;
-      const id = request.id === '' ? undefined : request.id;
-      const { shown } = await run(request, context, (options) =>
-        parts.database.writes.insert(request.collection, documentOf(request), {
-          ...options,
-          id,
-          key,
-        }),
-      );
-      return { $typeName: 'millrace.db.v1.InsertWithKeyResponse', record: shown() };
+      const { id, key } = request;
+      const record = await insert(request, prepare(request, context, { id, key }), context);
+      return { $typeName: 'millrace.db.v1.InsertWithKeyResponse', record };
     },
     Update: async (request, context) => {
       const record = await update(request, { id: request.id }, context);
@@ -108,26 +126,23 @@ export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteM
       return { $typeName: 'millrace.db.v1.UpdateByKeyResponse', record };
     },
     Upsert: async (request, context) => {
-      const mode = engineMode(request.mode);
-      const { shown, created } = await run(request, context, (options) =>
-        parts.database.writes.upsert(request.collection, request.key, documentOf(request), {
-          ...options,
-          mode,
-        }),
-      );
-      return { $typeName: 'millrace.db.v1.UpsertResponse', record: shown(), created };
+      const { collection, key } = request;
+      const options = prepare(request, context, { mode: engineMode(request.mode) });
+      const write = parts.database.writes.upsert(collection, key, documentOf(request), options);
+      const outcome = await settled(write, options, context);
+      const record = shown(request, options, outcome);
+      return { $typeName: 'millrace.db.v1.UpsertResponse', record, created: outcome.created };
     },
     UpdateIfRev: async (request, context) => {
       const mode = engineMode(request.mode);
       const address = eitherAddress(request);
       const rev = wholeNumber(request.expectedRev, 'expected_rev');
-      const { shown } = await run(request, context, (options) =>
-        parts.database.writes.updateIfRev(request.collection, address, rev, documentOf(request), {
-          ...options,
-          mode,
-        }),
-      );
-      return { $typeName: 'millrace.db.v1.UpdateIfRevResponse', record: shown() };
+      const options = prepare(request, context, { mode });
+      const { writes } = parts.database;
+      const document = documentOf(request);
+      const write = writes.updateIfRev(request.collection, address, rev, document, options);
+      const record = shown(request, options, await settled(write, options, context));
+      return { $typeName: 'millrace.db.v1.UpdateIfRevResponse', record };
     },
     Delete: async (request, context) => ({
       $typeName: 'millrace.db.v1.DeleteResponse',
