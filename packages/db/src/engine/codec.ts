@@ -1,6 +1,7 @@
 import { Packr } from 'msgpackr';
 import type { Json, JsonObject } from './documents.js';
 import { FieldReader, type undecided } from './field-reader.js';
+import { JsonWriter } from './json-writer.js';
 
 /**
  * Turns documents into bytes and back: msgpack, with the names of a document's fields kept once
@@ -18,6 +19,8 @@ export interface Codec {
     end: number,
     name: string,
   ): Json | undefined | typeof undecided;
+  /** The document as JSON text. Valid until the next call: copy what is to stay. */
+  json(bytes: Uint8Array, start: number, end: number): Buffer;
 }
 
 export interface ShapeStore {
@@ -51,13 +54,17 @@ export function createCodec(store: ShapeStore): Codec {
     range.end = end;
     return packr.unpack(bytes, range);
   };
+  const shapesOf = () => (packr as unknown as { structures: Shapes }).structures;
   const reader = new FieldReader(
-    () => (packr as unknown as { structures: Shapes }).structures,
+    shapesOf,
     (bytes, start, end) => decode(bytes, start, end) as Json,
   );
+  const writer = new JsonWriter(shapesOf);
   return {
     encode: (data) => packr.pack(data),
     decode: (bytes, start, end) => decode(bytes, start, end) as JsonObject,
     field: (bytes, start, end, name) => reader.read(bytes, start, end, name),
+    json: (bytes, start, end) =>
+      writer.write(bytes, start, end) ?? Buffer.from(JSON.stringify(decode(bytes, start, end))),
   };
 }

@@ -108,6 +108,10 @@ export class RecordImage {
   get data(): JsonObject {
     return (this.#data ??= this.codec.decode(this.bytes, this.documentStart, this.end));
   }
+  /** The document as JSON text, made of its bytes. Valid until the next one is asked for. */
+  get json(): Buffer {
+    return this.codec.json(this.bytes, this.documentStart, this.end);
+  }
   /**
    * A top-level field of the document; undefined when it has none of this name. Cheap as long as
    * nobody asked for the whole document.

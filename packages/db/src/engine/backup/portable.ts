@@ -23,6 +23,7 @@ export const jsonCodec: Codec = {
       Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString(),
     ) as never,
   field: () => undecided,
+  json: (bytes, start, end) => Buffer.from(bytes.subarray(start, end)),
 };
 
 const ops: readonly ChangeOp[] = ['insert', 'update', 'delete', 'expire'];

@@ -11,10 +11,17 @@ import { overlaid, visitAll, walkSource, type QuerySource } from './source.js';
 import { Top } from './top.js';
 import { IdWalk, type Walk } from './walk.js';
 
-export interface FoundRecord {
-  readonly image: RecordImage;
+export class FoundRecord {
+  constructor(
+    readonly image: RecordImage,
+    /** The parts of the document that were asked for; undefined: all of it. */
+    readonly parts: JsonObject | undefined,
+  ) {}
+
   /** The document, or the parts of it that were asked for. */
-  readonly data: JsonObject;
+  get data(): JsonObject {
+    return this.parts ?? this.image.data;
+  }
 }
 
 const mostBatchRecords = 256;
@@ -88,8 +95,8 @@ export class Page {
   /** A batch that cannot take another record. */
   takeBatch(): FoundRecord[] | undefined {
     let bytes = 0;
-    for (const [count, image] of this.#gathered.entries()) {
-      bytes += image.end;
+    for (let count = 0; count < this.#gathered.length; count++) {
+      bytes += this.#gathered[count]!.end;
       const isOver = count > 0 && bytes > mostBatchBytes;
       if (isOver || count === mostBatchRecords) return this.#take(count);
     }
@@ -155,7 +162,7 @@ export class Page {
     const images = this.#gathered.splice(0, count);
     return images.map((image) => {
       this.#gatheredBytes -= image.end;
-      return { image, data: project ? project(image.data) : image.data };
+      return new FoundRecord(image, project?.(image.data));
     });
   }
 }

@@ -88,6 +88,15 @@ export class BackwardWriter {
     this.number(length);
   }
 
+  /** Short text of ASCII alone, with its length. */
+  ascii(value: string): void {
+    const { length } = value;
+    this.#reserve(length);
+    this.#at -= length;
+    for (let i = 0; i < length; i++) this.#bytes[this.#at + i] = value.charCodeAt(i);
+    this.number(length);
+  }
+
   #reserve(count: number): void {
     if (this.#at >= count) return;
     const { length } = this;

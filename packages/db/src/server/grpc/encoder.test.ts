@@ -9,6 +9,10 @@ import {
 } from '@millrace/contract/db';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { createCodec } from '../../engine/codec.js';
+import type { JsonObject } from '../../engine/documents.js';
+import { encodeRecord, RecordImage } from '../../engine/record.js';
+import { ShownRecord } from '../service/records.js';
 import { MessageEncoder } from './encoder.js';
 
 /** As the library writes it. */
@@ -128,4 +132,47 @@ test('a message that cannot be written leaves no trace in the next', () => {
   (broken as { nextCursor: unknown }).nextCursor = 7;
   expect(() => MessageEncoder.of(FindResponseSchema).encode(broken)).toThrow();
   expectSame(RecordSchema, create(RecordSchema, { id: 'next' }));
+});
+
+test('a record written from its stored bytes is the message made of it', () => {
+  const codec = createCodec({ load: () => undefined, save: () => undefined });
+  const ms = fc.oneof(fc.integer({ min: 0, max: 2 ** 43 }), fc.constantFrom(0, 1, 999, 1_000));
+  const stored = fc.record({
+    fields: fc.record({
+      rev: fc.integer({ min: 1, max: 2 ** 32 - 1 }),
+      seq: fc.integer({ min: 0, max: 2 ** 48 - 1 }),
+      createdAt: ms,
+      updatedAt: ms,
+      expiresAt: ms,
+      key: fc.string({ unit: 'grapheme', maxLength: 40 }),
+      contentHash: fc.constant(7),
+    }),
+    data: fc.dictionary(fc.constantFrom('a', 'b', 'ü"'), fc.jsonValue(), {
+      noNullPrototype: true,
+    }),
+    parts: fc.option(fc.constant({ a: 1 }), { nil: undefined }),
+    commit: fc.integer({ min: 0, max: 2 ** 48 - 1 }),
+  });
+  fc.assert(
+    fc.property(stored, ({ fields, data, parts, commit }) => {
+      // Documents have been through JSON, so that they have no -0.
+      const document = JSON.parse(JSON.stringify(data)) as JsonObject;
+      const bytes = encodeRecord(fields, codec.encode(document));
+      const image = new RecordImage('01JD0000000000000000000000', bytes, bytes.length, codec);
+      const shown = new ShownRecord(image, parts, commit);
+      const { id, key, rev, dataJson, createdAt, updatedAt, seq, expiresAt } = shown;
+      expect(Buffer.from(dataJson).toString()).toBe(JSON.stringify(parts ?? document));
+      const init = { id, key, rev, dataJson, createdAt, updatedAt, seq };
+      const message = create(RecordSchema, expiresAt ? { ...init, expiresAt } : init);
+      const written = MessageEncoder.of(RecordSchema).encode(shown);
+      expect(written.equals(toBinary(RecordSchema, message))).toBe(true);
+      const page = create(FindResponseSchema, { records: [message, message], readSeq: 3n });
+      const many = MessageEncoder.of(FindResponseSchema).encode({
+        ...page,
+        records: [shown, shown],
+      } as unknown as Message);
+      expect(many.equals(toBinary(FindResponseSchema, page))).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
 });

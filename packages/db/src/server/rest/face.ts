@@ -187,7 +187,7 @@ function peerOf(socket: Socket & { [peer]?: string }): string {
 }
 
 function show({ operation, scope, response }: RestCall, answer: unknown): void {
-  if (!scope.isOver) sendText(response, 200, JSON.stringify(operation.show(answer)), []);
+  if (!scope.isOver) sendText(response, 200, operation.write(answer), []);
 }
 
 function sendJson(

@@ -1,62 +1,102 @@
 import { ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 import { dbGrpcOnlyFields } from '@millrace/contract/db';
+import { ShownRecord } from '../service/records.js';
 import { durationText } from './durations.js';
 import { timeText } from './times.js';
 
-type Show = (value: unknown) => unknown;
+/** The JSON text of a value. */
+type Write = (value: unknown) => string;
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Makes plain JSON of a message: snake_case, 64-bit numbers as numbers, times as RFC 3339.
- * Numbers, texts, flags and lists are always there; the rest only when it is set.
+ * Writes a message as JSON: snake_case, 64-bit numbers as numbers, times as RFC 3339. Numbers,
+ * texts, flags and lists are always there; the rest only when it is set.
  */
-export function jsonShower(desc: DescMessage): (message: unknown) => Record<string, unknown> {
-  const known = showers.get(desc.typeName);
-  if (known) return known;
-  const show = (message: unknown): Record<string, unknown> => {
-    const json: Record<string, unknown> = {};
-    for (const { name, local, value } of fields) {
-      const given = (message as Fields)[local];
-      if (given !== undefined) json[name] = value(given);
-    }
-    return json;
-  };
-  showers.set(desc.typeName, show);
+export function jsonWriter(desc: DescMessage): Write {
+  let write = writers.get(desc.typeName);
+  if (!write) {
+    // Before its fields are looked at: a message may hold others of its type.
+    let made: Write | undefined;
+    write = (message) => (made ??= writerWithout(desc))(message);
+    writers.set(desc.typeName, write);
+  }
+  return write;
+}
+
+const writers = new Map<string, Write>();
+
+/** As `jsonWriter`, but for one field. */
+export function writerWithout(desc: DescMessage, left?: DescField): Write {
   const grpcOnly = new Set(dbGrpcOnlyFields[desc.name]);
   const fields = desc.fields
-    .filter((field) => !grpcOnly.has(field.name))
-    .map((field) => ({ name: field.name, local: field.localName, value: showerOf(field) }));
-  return show;
+    .filter((field) => field !== left && !grpcOnly.has(field.name))
+    .map((field) => ({
+      label: `${JSON.stringify(field.name)}:`,
+      local: field.localName,
+      write: writerOf(field),
+    }));
+  return (message) => {
+    if (message instanceof ShownRecord) return recordText(message);
+    let text = '{';
+    for (const { label, local, write } of fields) {
+      const given = (message as Fields)[local];
+      if (given === undefined) continue;
+      if (text.length > 1) text += ',';
+      text += label + write(given);
+    }
+    return `${text}}`;
+  };
 }
 
-const showers = new Map<string, (message: unknown) => Record<string, unknown>>();
-
-function showerOf(field: DescField): Show {
-  const one = oneShower(field);
-  return field.fieldKind === 'list' ? (list) => (list as unknown[]).map(one) : one;
+/** A record straight from its stored bytes. */
+function recordText(record: ShownRecord): string {
+  const { image } = record;
+  const { key, expiresAt } = image;
+  const created = timeText(image.createdAt);
+  const updated = timeText(image.updatedAt);
+  const body = (record.json as Buffer).toString('utf8');
+  const expiry = expiresAt ? `,"expires_at":"${timeText(expiresAt)}"` : '';
+  return (
+    `{"id":"${image.id}","key":${key === '' ? '""' : JSON.stringify(key)},"rev":${image.rev},` +
+    `"data":${body},"created_at":"${created}","updated_at":"${updated}",` +
+    `"seq":${record.commit}${expiry}}`
+  );
 }
 
-function oneShower(field: DescField): Show {
+function writerOf(field: DescField): Write {
+  const one = oneWriter(field);
+  if (field.fieldKind !== 'list') return one;
+  return (list) => {
+    const items = list as readonly unknown[];
+    let text = '[';
+    for (let i = 0; i < items.length; i++) text += i === 0 ? one(items[i]) : `,${one(items[i])}`;
+    return `${text}]`;
+  };
+}
+
+function oneWriter(field: DescField): Write {
   const { message, enum: enumeration, scalar } = field;
-  if (enumeration) return (number) => enumeration.value[number as number]?.name ?? number;
-  if (message) return messageShower(message);
-  if (scalar === ScalarType.UINT64) return Number;
-  return (value) => value;
+  if (enumeration) {
+    return (number) => JSON.stringify(enumeration.value[number as number]?.name ?? number);
+  }
+  if (message) return messageWriter(message);
+  if (scalar === ScalarType.UINT64) return (value) => String(Number(value));
+  return JSON.stringify;
 }
 
-function messageShower(desc: DescMessage): Show {
+function messageWriter(desc: DescMessage): Write {
   switch (desc.typeName) {
     case 'google.protobuf.Struct':
-      return (value) => value;
+      return JSON.stringify;
     case 'google.protobuf.Timestamp':
       return (value) => {
         const { seconds, nanos } = value as Timestamp;
-        return timeText(Number(seconds) * 1000 + nanos / 1e6);
+        return `"${timeText(Number(seconds) * 1000 + nanos / 1e6)}"`;
       };
     case 'google.protobuf.Duration':
-      return (value) => durationText(value as Duration);
+      return (value) => `"${durationText(value as Duration)}"`;
     default:
-      return jsonShower(desc);
+      return jsonWriter(desc);
   }
 }

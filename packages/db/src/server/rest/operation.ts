@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { Database as Api, UpdateMode, type DbRoute } from '@millrace/contract/db';
+import { Database as Api, DataEncoding, UpdateMode, type DbRoute } from '@millrace/contract/db';
 import { badField } from '../service/values.js';
 import { parseBody, readBody } from './body.js';
 import { chooseForm, formsOf } from './forms.js';
 import { RequestReader } from './json-in.js';
-import { jsonShower } from './json-out.js';
+import { jsonWriter } from './json-out.js';
 import { parseQuery } from './query.js';
 import type { StreamForm } from './streams.js';
 
@@ -22,15 +22,20 @@ export type Fields = Record<string, unknown>;
 /** One HTTP binding of a method: how its request is read and its answer is written. */
 export class Operation {
   readonly forms: ReadonlyMap<string, StreamForm> | undefined;
-  readonly show: (message: unknown) => Record<string, unknown>;
+  /** The text of an answer. */
+  readonly write: (message: unknown) => string;
   readonly #reader: RequestReader;
   readonly #mode: UpdateMode | undefined;
+  /** Records are asked for as JSON; groups have a form for REST alone. */
+  readonly #asksJson: boolean;
 
   constructor(readonly route: DbRoute) {
     const method = Api.methods.find(({ name }) => name === route.rpc)!;
     this.#reader = new RequestReader(method.input);
-    this.show = jsonShower(method.output);
+    this.write = jsonWriter(method.output);
     this.forms = route.streaming ? formsOf(route) : undefined;
+    const hasEncoding = method.input.fields.some(({ name }) => name === 'encoding');
+    this.#asksJson = hasEncoding && route.rpc !== 'Aggregate';
     const hasMode = method.input.fields.some(({ name }) => name === 'mode');
     this.#mode = hasMode ? modes[route.method] : undefined;
   }
@@ -70,6 +75,8 @@ export class Operation {
 
   #finish(message: Fields, request: IncomingMessage): Fields {
     if (this.#mode !== undefined) this.#setMode(message);
+    // The text of a record can then be made of its bytes.
+    if (this.#asksJson) message['encoding'] = DataEncoding.JSON;
     if (this.route.rpc === 'Find') this.#setLimit(message, request);
     if (this.route.rpc === 'Watch') setPosition(message, request);
     return message;

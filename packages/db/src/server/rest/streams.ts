@@ -1,7 +1,7 @@
 import { Database as Api } from '@millrace/contract/db';
 import type { DescField } from '@bufbuild/protobuf';
 import type { StreamingRpc } from '../service/call.js';
-import { jsonShower } from './json-out.js';
+import { jsonWriter, writerWithout } from './json-out.js';
 import type { ResponseWriter } from './response-writer.js';
 
 type Messages = AsyncIterable<unknown>;
@@ -22,23 +22,34 @@ function outputOf(rpc: StreamingRpc) {
   return Api.methods.find(({ name }) => name === rpc)!.output;
 }
 
-/** All messages as one JSON object: their lists joined, the rest as the last one has it. */
-export function pageForm(rpc: StreamingRpc): StreamForm {
+/** How the items of a message's list are written, and the rest of it. */
+function partsOf(rpc: StreamingRpc) {
   const output = outputOf(rpc);
   const list = output.fields.find((field) => field.fieldKind === 'list')!;
-  const show = jsonShower(output);
+  const itemsOf = (message: unknown) =>
+    (message as Readonly<Record<string, readonly unknown[]>>)[list.localName]!;
+  return {
+    list,
+    itemsOf,
+    writeItem: jsonWriter(list.message!),
+    writeRest: writerWithout(output, list),
+  };
+}
+
+/** All messages as one JSON object: their lists joined, the rest as the last one has it. */
+export function pageForm(rpc: StreamingRpc): StreamForm {
+  const { list, itemsOf, writeItem, writeRest } = partsOf(rpc);
   return {
     contentType: 'application/json',
     failure: undefined,
     async deliver(messages, writer) {
       let held = `{${JSON.stringify(list.name)}:[`;
       let isFirst = true;
-      let rest: Record<string, unknown> = {};
+      let rest = '{}';
       for await (const message of messages) {
-        const { [list.name]: items, ...others } = show(message);
-        rest = others;
-        for (const item of items as unknown[]) {
-          held += (isFirst ? '' : ',') + JSON.stringify(item);
+        rest = writeRest(message);
+        for (const item of itemsOf(message)) {
+          held += (isFirst ? '' : ',') + writeItem(item);
           isFirst = false;
         }
         if (held.length <= mostHeldBytes) continue;
@@ -46,7 +57,7 @@ export function pageForm(rpc: StreamingRpc): StreamForm {
         await writer.write(held);
         held = '';
       }
-      const tail = JSON.stringify(rest).slice(1);
+      const tail = rest.slice(1);
       writer.end('application/json', `${held}]${tail === '}' ? '' : ','}${tail}`);
     },
   };
@@ -54,24 +65,21 @@ export function pageForm(rpc: StreamingRpc): StreamForm {
 
 /** Each item of the messages' list on a line of its own, then the rest of the last message. */
 export function itemLinesForm(rpc: StreamingRpc): StreamForm {
-  const output = outputOf(rpc);
-  const list = output.fields.find((field) => field.fieldKind === 'list')!;
-  const show = jsonShower(output);
-  const item = JSON.stringify(singular(list));
+  const { list, itemsOf, writeItem, writeRest } = partsOf(rpc);
+  const label = JSON.stringify(singular(list));
   return {
     contentType: 'application/x-ndjson',
     failure: errorLine,
     async deliver(messages, writer) {
-      let rest: Record<string, unknown> = {};
+      let rest = '{}';
       for await (const message of messages) {
-        const { [list.name]: items, ...others } = show(message);
-        rest = others;
+        rest = writeRest(message);
         let lines = '';
-        for (const each of items as unknown[]) lines += `{${item}:${JSON.stringify(each)}}\n`;
+        for (const item of itemsOf(message)) lines += `{${label}:${writeItem(item)}}\n`;
         if (!writer.hasBegun) writer.begin('application/x-ndjson');
         if (lines !== '') await writer.write(lines);
       }
-      writer.end('application/x-ndjson', `${JSON.stringify(rest)}\n`);
+      writer.end('application/x-ndjson', `${rest}\n`);
     },
   };
 }
@@ -83,14 +91,14 @@ function singular(list: DescField): string {
 
 /** Each message on a line of its own. */
 export function messageLinesForm(rpc: StreamingRpc): StreamForm {
-  const show = jsonShower(outputOf(rpc));
+  const write = jsonWriter(outputOf(rpc));
   return {
     contentType: 'application/x-ndjson',
     failure: errorLine,
     async deliver(messages, writer) {
       writer.begin('application/x-ndjson');
       for await (const message of messages) {
-        await writer.write(`${JSON.stringify(show(message))}\n`);
+        await writer.write(`${write(message)}\n`);
       }
       writer.end('application/x-ndjson');
     },
@@ -103,7 +111,7 @@ function errorLine(status: object): string {
 
 /** Each message as a server-sent event, whose id is the resume token. */
 export function eventsForm(rpc: StreamingRpc): StreamForm {
-  const show = jsonShower(outputOf(rpc));
+  const write = jsonWriter(outputOf(rpc));
   return {
     contentType: 'text/event-stream',
     failure: (status) => `data: ${JSON.stringify({ error: status })}\n\n`,
@@ -112,11 +120,10 @@ export function eventsForm(rpc: StreamingRpc): StreamForm {
       // Something must be sent for some clients to see that the stream is open.
       await writer.write(': open\n\n');
       for await (const message of messages) {
-        const json = show(message);
-        const token = json['resume_token'];
+        const { resumeToken: token } = message as { readonly resumeToken?: string };
         // An empty id would make a browser forget the one it has.
-        const id = token ? `id: ${String(token)}\n` : '';
-        await writer.write(`${id}data: ${JSON.stringify(json)}\n\n`);
+        const id = token ? `id: ${token}\n` : '';
+        await writer.write(`${id}data: ${write(message)}\n\n`);
       }
       writer.end('text/event-stream');
     },

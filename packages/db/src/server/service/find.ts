@@ -23,7 +23,7 @@ export function findMethod(parts: ServiceParts, desk: TransactionDesk): Streamin
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
     else await reachSeq(parts, request.minSeq, context);
     const own = transaction && ownIds(parts.database, transaction, collection);
-    const show = ({ image, data }: FoundRecord): Record =>
+    const show = ({ image, parts: data }: FoundRecord): Record =>
       recordMessage(image, { json, data, seq: own?.has(image.id) ? 0 : undefined });
 
     const place = { collection, transaction, signal: context.signal };

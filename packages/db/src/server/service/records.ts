@@ -1,4 +1,5 @@
 import type { JsonObject } from '@bufbuild/protobuf';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { Record } from '@millrace/contract/db';
 import { refuse } from '../../engine/refusal.js';
 import type { RecordImage } from '../../engine/record.js';
@@ -15,21 +16,69 @@ export interface RecordForm {
   seq?: number | undefined;
 }
 
+/**
+ * A record whose body travels as JSON: a message of the contract, but nothing of it is made before
+ * it is asked for. Both faces write it straight from the stored bytes.
+ */
+export class ShownRecord {
+  readonly $typeName = 'millrace.db.v1.Record';
+
+  constructor(
+    readonly image: RecordImage,
+    /** What to show of the document; undefined: all of it. */
+    private readonly parts: JsonObject | undefined,
+    /** The commit to show. */
+    readonly commit: number,
+  ) {}
+
+  /** The body. Valid until that of the next record is asked for. */
+  get json(): Uint8Array {
+    return this.parts === undefined ? this.image.json : jsonBytes(this.parts);
+  }
+
+  get id(): string {
+    return this.image.id;
+  }
+  get key(): string {
+    return this.image.key;
+  }
+  get rev(): bigint {
+    return BigInt(this.image.rev);
+  }
+  get dataJson(): Uint8Array {
+    return Buffer.from(this.json);
+  }
+  get createdAt(): Timestamp {
+    return timestamp(this.image.createdAt);
+  }
+  get updatedAt(): Timestamp {
+    return timestamp(this.image.updatedAt);
+  }
+  get seq(): bigint {
+    return BigInt(this.commit);
+  }
+  get expiresAt(): Timestamp | undefined {
+    const { expiresAt } = this.image;
+    return expiresAt ? timestamp(expiresAt) : undefined;
+  }
+}
+
 /** A record as it travels. */
 export function recordMessage(image: RecordImage, form: RecordForm): Record {
-  const data = form.data ?? image.data;
+  const commit = form.seq ?? image.seq;
+  if (form.json) return new ShownRecord(image, form.data, commit) as unknown as Record;
   const { expiresAt } = image;
   const message: Record = {
     $typeName: 'millrace.db.v1.Record',
     id: image.id,
     key: image.key,
     rev: BigInt(image.rev),
-    dataJson: form.json ? jsonBytes(data) : noBytes,
+    data: form.data ?? image.data,
+    dataJson: noBytes,
     createdAt: timestamp(image.createdAt),
     updatedAt: timestamp(image.updatedAt),
-    seq: BigInt(form.seq ?? image.seq),
+    seq: BigInt(commit),
   };
-  if (!form.json) message.data = data;
   if (expiresAt) message.expiresAt = timestamp(expiresAt);
   return message;
 }

@@ -1,0 +1,41 @@
+import type { ShownRecord } from '../service/records.js';
+import type { BackwardWriter } from './backward-writer.js';
+
+// The fields of a record and of a time, each with how it lies in the bytes.
+const [id, key, rev, json, createdAt, updatedAt, seq, expiresAt] = [10, 18, 24, 42, 50, 58, 64, 74];
+const [seconds, nanos] = [8, 16];
+
+/** Writes a record from its stored bytes, as the library writes the message made of them. */
+export function writeRecord(to: BackwardWriter, record: ShownRecord): void {
+  const { image } = record;
+  const expiry = image.expiresAt;
+  if (expiry) writeTime(to, expiresAt, expiry);
+  writeNumber(to, seq, record.commit);
+  writeTime(to, updatedAt, image.updatedAt);
+  writeTime(to, createdAt, image.createdAt);
+  to.bytes(record.json);
+  to.number(json);
+  writeNumber(to, rev, image.rev);
+  if (image.key !== '') {
+    to.string(image.key);
+    to.number(key);
+  }
+  to.ascii(image.id);
+  to.number(id);
+}
+
+function writeNumber(to: BackwardWriter, tag: number, value: number): void {
+  if (value === 0) return;
+  to.number(value);
+  to.number(tag);
+}
+
+/** Milliseconds, which the file keeps whole, as a Timestamp. */
+function writeTime(to: BackwardWriter, tag: number, time: number): void {
+  const before = to.length;
+  const whole = Math.floor(time / 1000);
+  writeNumber(to, nanos, (time - whole * 1000) * 1_000_000);
+  writeNumber(to, seconds, whole);
+  to.number(to.length - before);
+  to.number(tag);
+}
