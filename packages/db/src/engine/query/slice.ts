@@ -45,6 +45,11 @@ export class Slice {
   async pause(): Promise<void> {
     this.leave();
     await this.#turn();
+    this.enterAnew();
+  }
+
+  /** As `enter`, after a wait in which the event loop had its turn. */
+  enterAnew(): void {
     this.enter();
     this.#turnAt = this.#enteredAt;
   }

@@ -1,9 +1,10 @@
+import type { Timer } from '@millrace/kit/clock';
 import type { Commit } from '../changes.js';
 import type { Core } from '../core.js';
 import { durableSnapshot } from '../durable-snapshot.js';
 import type { Hash64 } from '../hash.js';
 import { Slice } from '../query/slice.js';
-import type { CommitLog } from './commit-log.js';
+import type { CommitLog, ReadCommit } from './commit-log.js';
 import { initialBatches } from './initial.js';
 import {
   visibleChange,
@@ -11,6 +12,7 @@ import {
   type VisibleChange,
   type WatchMessage,
 } from './message.js';
+import type { SharedMessages } from './shared-messages.js';
 import { badToken, sameHash, writeToken, type ResumePosition } from './token.js';
 
 /** A watch whose options have been checked. */
@@ -24,6 +26,8 @@ export interface CheckedWatch<Shown> {
   heartbeatMs: number;
   signal: AbortSignal | undefined;
   show: (change: VisibleChange) => Shown;
+  /** Where watches that show the same keep what they show. */
+  shared: SharedMessages<Shown> | undefined;
 }
 
 /**
@@ -42,6 +46,11 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
   #over = false;
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
+  /** The records of the start have been told. */
+  #isLive: boolean;
+  /** Set while it sleeps, and left to run on when it wakes: most wake many times before it ends. */
+  #alarm: Timer | undefined;
+  readonly #stopListening: () => void;
 
   constructor(
     private readonly core: Core,
@@ -57,6 +66,8 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     this.#lastSentAt = core.clock.monotonic();
     this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
     options.signal?.addEventListener('abort', this.#end, { once: true });
+    this.#isLive = !options.includeInitial;
+    this.#stopListening = core.onDurable(() => this.#wake?.());
     this.#messages = this.#run();
   }
 
@@ -72,8 +83,18 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     this.#wake?.();
   }
 
-  async next(): Promise<IteratorResult<WatchMessage<Shown>, void>> {
+  next(): Promise<IteratorResult<WatchMessage<Shown>, void>> {
     return this.#messages.next();
+  }
+
+  /** The next message if there is a change to tell of right now: `next` waits for one. */
+  poll(): WatchMessage<Shown> | undefined {
+    if (!this.#isLive || this.#over || this.core.closed || this.#failure) return undefined;
+    if (this.#slice.due()) return undefined;
+    this.#prove();
+    const message = this.#nextChanges();
+    if (message) this.#lastSentAt = this.core.clock.monotonic();
+    return message;
   }
 
   async return(): Promise<IteratorResult<WatchMessage<Shown>, void>> {
@@ -89,6 +110,8 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     if (this.#over) return;
     this.#over = true;
     this.options.signal?.removeEventListener('abort', this.#end);
+    this.#stopListening();
+    this.#alarm?.cancel();
     this.onEnd();
     this.#wake?.();
   };
@@ -96,6 +119,7 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
   async *#run(): AsyncGenerator<WatchMessage<Shown>, void, void> {
     try {
       if (this.options.includeInitial) yield* this.#initial();
+      this.#isLive = true;
       for (;;) {
         const message = await this.#nextMessage();
         if (!message) return;
@@ -137,22 +161,39 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
         continue;
       }
       this.#prove();
-      let paused = false;
-      while (!paused && this.#position < core.durable.seq) {
-        const { commit, bytes } = this.log.read(this.#position + 1);
-        this.#position = commit.seq;
-        this.#chain = commit.chain;
-        const changes = this.#visible(commit);
-        if (changes.length > 0) {
-          const message = this.#message('changes', commit, changes.map(this.options.show));
-          return { ...message, committedAt: new Date(commit.at) };
-        }
-        paused = this.#slice.spend(bytes);
-      }
+      const message = this.#nextChanges();
+      if (message) return message;
       if (this.#bookmarkInMs() <= 0) return this.#bookmark();
       if (this.#position >= core.durable.seq) await this.#sleep();
     }
     return undefined;
+  }
+
+  /** The next commit with something to show; undefined at the last one, or when a pause is due. */
+  #nextChanges(): WatchMessage<Shown> | undefined {
+    while (this.#position < this.core.durable.seq) {
+      const read = this.log.read(this.#position + 1);
+      this.#position = read.commit.seq;
+      this.#chain = read.commit.chain;
+      const message = this.#changesOf(read);
+      if (message) return message;
+      if (this.#slice.spend(read.bytes)) return undefined;
+    }
+    return undefined;
+  }
+
+  #changesOf({ commit, bytes }: ReadCommit): WatchMessage<Shown> | undefined {
+    const { shared, show } = this.options;
+    const known = shared?.find(commit);
+    if (known) return known.message;
+    const changes = this.#visible(commit);
+    let message: WatchMessage<Shown> | undefined;
+    if (changes.length > 0) {
+      message = this.#message('changes', commit, changes.map(show));
+      message.committedAt = new Date(commit.at);
+    }
+    shared?.keep(commit, bytes, message);
+    return message;
   }
 
   #visible(commit: Commit): VisibleChange[] {
@@ -195,19 +236,13 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
   }
 
   async #sleep(): Promise<void> {
-    const { core } = this;
-    await new Promise<void>((resolve) => {
-      const timer = core.clock.after(this.#bookmarkInMs(), resolve);
-      const stop = core.onDurable(resolve);
-      this.#wake = () => {
-        timer.cancel();
-        stop();
-        resolve();
-      };
+    this.#alarm ??= this.core.clock.after(this.#bookmarkInMs(), () => {
+      this.#alarm = undefined;
+      this.#wake?.();
     });
-    this.#wake?.();
+    await new Promise<void>((resolve) => (this.#wake = resolve));
     this.#wake = undefined;
-    this.#slice.enter();
+    this.#slice.enterAnew();
   }
 
   /** True when the consumer has had enough; throws when the database has. */

@@ -11,6 +11,7 @@ import {
   type VisibleChange,
   type WatchChange,
 } from './message.js';
+import { SharedMessages } from './shared-messages.js';
 import { readToken, type ResumePosition } from './token.js';
 import { Watch } from './watch.js';
 
@@ -34,6 +35,11 @@ export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
   signal?: AbortSignal | undefined;
   /** Makes what the messages carry, in place of `includeBefore` and `fields`. */
   show?: ((change: VisibleChange) => Shown) | undefined;
+  /**
+   * Names what the watch shows: those with the same one, which must have the same collection,
+   * filter and `show`, are given the same messages of changes. Do not change them.
+   */
+  look?: string | undefined;
 }
 
 const defaultHeartbeatMs = 15_000;
@@ -42,6 +48,7 @@ const leastHeartbeatMs = 10;
 /** The open watches of a database. */
 export class Watches {
   readonly #open = new Set<Watch<unknown>>();
+  readonly #looks = new Map<string, SharedMessages<unknown>>();
   readonly #log: CommitLog;
 
   constructor(private readonly core: Core) {
@@ -85,13 +92,27 @@ export class Watches {
       heartbeatMs: checkHeartbeat(options.heartbeatMs),
       signal: options.signal,
       show: (options.show ?? showChange(options)) as unknown as (change: VisibleChange) => Shown,
+      shared: this.#sharedBy<Shown>(options.look),
     };
     const watch = new Watch<Shown>(this.core, this.#log, lineage, checked, () => {
-      this.#open.delete(watch);
+      if (this.#open.delete(watch)) this.#leave(options.look);
     });
     this.#open.add(watch);
+    if (checked.shared) checked.shared.users++;
     if (options.signal?.aborted) void watch.return();
     return watch;
+  }
+
+  #sharedBy<Shown>(look: string | undefined): SharedMessages<Shown> | undefined {
+    if (look === undefined) return undefined;
+    let shared = this.#looks.get(look);
+    if (!shared) this.#looks.set(look, (shared = new SharedMessages()));
+    return shared as SharedMessages<Shown>;
+  }
+
+  #leave(look: string | undefined): void {
+    const shared = look === undefined ? undefined : this.#looks.get(look);
+    if (shared && --shared.users === 0) this.#looks.delete(look!);
   }
 
   #positionOf(

@@ -29,6 +29,15 @@ export class BackwardWriter {
     this.#at = this.#bytes.length;
   }
 
+  /** The five bytes that stand before a message on a stream, for all that has been written. */
+  head(): void {
+    const { length } = this;
+    this.#reserve(5);
+    this.#at -= 5;
+    this.#bytes[this.#at] = 0;
+    this.#bytes.writeUInt32BE(length, this.#at + 1);
+  }
+
   /** A whole number of at most 2^53. */
   number(value: number): void {
     this.#reserve(10);

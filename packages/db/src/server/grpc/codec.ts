@@ -11,6 +11,8 @@ export const mostRequestBytes = 4 * 1024 * 1024;
 // A document of 32 levels takes two of these for each, and a filter may hold one at its end.
 const recursionLimit = 200;
 
+const frames = new WeakMap<Message, Buffer>();
+
 /** Turns the bytes of one method into what the service takes, and its answers into bytes. */
 export class MethodCodec<Rpc extends DbMethod> {
   readonly #method: DescMethod;
@@ -37,6 +39,17 @@ export class MethodCodec<Rpc extends DbMethod> {
 
   encode(message: Message): Buffer {
     return this.#encoder.encode(message);
+  }
+
+  /**
+   * The message with its head, as a stream carries it. Watches that show the same are given the
+   * same objects, of which the bytes are then made once.
+   */
+  frame(message: Message): Buffer {
+    if (this.rpc !== 'Watch') return this.#encoder.frame(message);
+    let frame = frames.get(message);
+    if (!frame) frames.set(message, (frame = this.#encoder.frame(message)));
+    return frame;
   }
 
   #read(bytes: Uint8Array): Message {

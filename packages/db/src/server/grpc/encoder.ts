@@ -63,6 +63,18 @@ export class MessageEncoder {
     return writer.take();
   }
 
+  /** The message with the head that it has on a stream. */
+  frame(message: Message): Buffer {
+    try {
+      this.#write(message);
+      writer.head();
+    } catch (error) {
+      writer.clear();
+      throw error;
+    }
+    return writer.take();
+  }
+
   #prepare(): void {
     const fields: FieldWriter[] = [];
     const rare = new Set<string>(['$unknown']);

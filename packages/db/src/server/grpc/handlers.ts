@@ -5,7 +5,7 @@ import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
 import { TurnQueue } from '../calls/turn-queue.js';
 import { stallMsOf } from '../limits/stalls.js';
-import type { StreamingRpc, UnaryRpc } from '../service/call.js';
+import type { Pollable, StreamingRpc, UnaryRpc } from '../service/call.js';
 import { MethodCodec } from './codec.js';
 import { grpcStatus } from './errors.js';
 import { StreamSender } from './sender.js';
@@ -65,9 +65,11 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
         // A watch may have nothing to say for long: its caller hears that it stands.
         if (rpc === 'Watch') call.outbox.sendHeaders();
         const sender = new StreamSender({ call, clock, signal, stallMs });
-        for await (const message of messages) {
-          const taken = sender.send(codec.encode(message));
-          if (taken) await taken;
+        for await (const first of messages) {
+          for (let next: Message | undefined = first; next; next = poll(messages)) {
+            const taken = sender.sendFramed(codec.frame(next));
+            if (taken) await taken;
+          }
         }
       });
       calls.close(scope);
@@ -80,6 +82,10 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
     takes: 'one',
     start: (call, request) => void answer(call, openScope(parts, rpc, call), request),
   };
+}
+
+function poll(messages: object & Partial<Pollable<Message>>): Message | undefined {
+  return messages.poll?.();
 }
 
 function openScope({ calls }: HandlerParts, rpc: DbMethod, call: GrpcCall): CallScope {

@@ -26,6 +26,19 @@ export class StreamSender {
     const { call, signal } = this.#options;
     signal.throwIfAborted();
     call.send(message);
+    return this.#unlessTaken();
+  }
+
+  /** As `send`, for a message with its head. */
+  sendFramed(frame: Uint8Array): Promise<void> | undefined {
+    const { call, signal } = this.#options;
+    signal.throwIfAborted();
+    call.sendFramed(frame);
+    return this.#unlessTaken();
+  }
+
+  #unlessTaken(): Promise<void> | undefined {
+    const { call } = this.#options;
     return call.outbox.unsentBytes > mostUnsentBytes ? this.#taken() : undefined;
   }
 

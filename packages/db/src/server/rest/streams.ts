@@ -91,7 +91,7 @@ function singular(list: DescField): string {
 
 /** Each message on a line of its own. */
 export function messageLinesForm(rpc: StreamingRpc): StreamForm {
-  const write = jsonWriter(outputOf(rpc));
+  const write = sharedWriter(rpc);
   return {
     contentType: 'application/x-ndjson',
     failure: errorLine,
@@ -105,13 +105,25 @@ export function messageLinesForm(rpc: StreamingRpc): StreamForm {
   };
 }
 
+/** Watches that show the same are given the same messages, whose text is then made once. */
+function sharedWriter(rpc: StreamingRpc): (message: unknown) => string {
+  const write = jsonWriter(outputOf(rpc));
+  return (message) => {
+    let text = texts.get(message as object);
+    if (text === undefined) texts.set(message as object, (text = write(message)));
+    return text;
+  };
+}
+
+const texts = new WeakMap<object, string>();
+
 function errorLine(status: object): string {
   return `${JSON.stringify({ error: status })}\n`;
 }
 
 /** Each message as a server-sent event, whose id is the resume token. */
 export function eventsForm(rpc: StreamingRpc): StreamForm {
-  const write = jsonWriter(outputOf(rpc));
+  const write = sharedWriter(rpc);
   return {
     contentType: 'text/event-stream',
     failure: (status) => `data: ${JSON.stringify({ error: status })}\n\n`,

@@ -41,6 +41,12 @@ export type UnaryMethods = {
   ) => Promise<ResponseMessage<Rpc>> | ResponseMessage<Rpc>;
 };
 
+/** A stream that can tell without waiting whether it has more to say. */
+export interface Pollable<Answer> {
+  /** The next message if it is there now; undefined: ask as one asks any stream. */
+  poll(): Answer | undefined;
+}
+
 /** A method throws what it can refuse before its answer begins. */
 export type StreamingMethods = {
   [Rpc in StreamingRpc]: (

@@ -10,7 +10,8 @@ import { compilePredicate } from '../../engine/query/predicate.js';
 import { checkFind } from '../../engine/query/query.js';
 import type { RecordImage } from '../../engine/record.js';
 import type { VisibleChange, WatchMessage } from '../../engine/watch/message.js';
-import type { CallContext, Request, StreamingMethods } from './call.js';
+import type { Watch } from '../../engine/watch/watch.js';
+import type { CallContext, Pollable, Request, StreamingMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { recordMessage, removedRecord } from './records.js';
 import { badField, durationMs, timestamp, wantsJson, wholeNumber } from './values.js';
@@ -44,8 +45,9 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
       heartbeatMs: durationMs(request.heartbeat, 'heartbeat'),
       signal: context.signal,
       show: changeShower(request, project),
+      look: lookOf(request),
     });
-    return messagesOf(watch, context.signal);
+    return new WatchStream(watch, context.signal);
   };
   return (request, context) => {
     const { peer } = request;
@@ -53,10 +55,7 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
   };
 }
 
-type OpenWatch = (
-  request: Request<'Watch'>,
-  context: CallContext,
-) => AsyncGenerator<WatchResponse, void, void>;
+type OpenWatch = (request: Request<'Watch'>, context: CallContext) => WatchStream;
 
 /** The watch of a follower: all that comes after what it has. */
 async function followed(
@@ -74,13 +73,48 @@ async function followed(
   return open(request, context);
 }
 
-async function* messagesOf(
-  watch: AsyncIterable<WatchMessage<Change>>,
-  signal: AbortSignal,
-): AsyncGenerator<WatchResponse, void, void> {
-  for await (const message of watch) yield watchResponse(message);
-  // The engine ends a watch in silence; whoever ended it has a reason for the caller.
-  signal.throwIfAborted();
+/** What the messages of a watch depend on. */
+function lookOf(request: Request<'Watch'>): string {
+  const { collection, filter = null, fields, encoding, includeBefore } = request;
+  return JSON.stringify([collection, filter, fields, wantsJson(encoding), includeBefore]);
+}
+
+/** The answers of a watch; those of watches that show the same are the same objects. */
+class WatchStream implements AsyncIterableIterator<WatchResponse>, Pollable<WatchResponse> {
+  constructor(
+    private readonly watch: Watch<Change>,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async next(): Promise<IteratorResult<WatchResponse, undefined>> {
+    const step = await this.watch.next();
+    if (!step.done) return { done: false, value: sharedResponse(step.value) };
+    // The engine ends a watch in silence; whoever ended it has a reason for the caller.
+    this.signal.throwIfAborted();
+    return { done: true, value: undefined };
+  }
+
+  poll(): WatchResponse | undefined {
+    const message = this.watch.poll();
+    return message && sharedResponse(message);
+  }
+
+  async return(): Promise<IteratorResult<WatchResponse, undefined>> {
+    await this.watch.return();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}
+
+const responses = new WeakMap<WatchMessage<Change>, WatchResponse>();
+
+function sharedResponse(message: WatchMessage<Change>): WatchResponse {
+  let response = responses.get(message);
+  if (!response) responses.set(message, (response = watchResponse(message)));
+  return response;
 }
 
 function changeShower(

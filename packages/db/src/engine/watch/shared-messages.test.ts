@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { useScratch } from '../scratch.test-support.js';
+import type { VisibleChange } from './message.js';
+import { next, take } from './watch.test-support.js';
+
+const scratch = useScratch();
+
+async function openWatched() {
+  const db = await scratch.open();
+  let shows = 0;
+  const open = (look?: string) =>
+    db.watches.open<string>({
+      collection: 'items',
+      look,
+      show: ({ id }: VisibleChange) => `${++shows} ${id}`,
+    });
+  return { db, open, items: db.collection('items'), shown: () => shows };
+}
+
+test('watches of one look are given the same messages, each made once', async () => {
+  const { open, items, shown } = await openWatched();
+  const [a, b, c] = [open('x'), open('x'), open('x')];
+  for (let n = 0; n < 5; n++) await items.insert({ n });
+  const told = await take(a, 5);
+  const again = await take(b, 5);
+  expect(shown()).toBe(5);
+  again.forEach((message, i) => expect(message).toBe(told[i]));
+  expect(await next(c)).toBe(told[0]);
+  await Promise.all([a, b, c].map((watch) => watch.return()));
+});
+
+test('another look, or none, is shown for itself', async () => {
+  const { open, items, shown } = await openWatched();
+  const watches = [open('x'), open('x'), open('y'), open('y'), open(), open()];
+  await items.insert({});
+  for (const watch of watches) await next(watch);
+  expect(shown()).toBe(4);
+  await Promise.all(watches.map((watch) => watch.return()));
+});
+
+test('one watch alone keeps nothing', async () => {
+  const { open, items, shown } = await openWatched();
+  const alone = open('x');
+  await items.insert({});
+  await next(alone);
+  const late = open('x');
+  await items.insert({});
+  await take(alone, 1);
+  await take(late, 1);
+  expect(shown()).toBe(2);
+  await Promise.all([alone.return(), late.return()]);
+});
+
+test('a watch far behind the others makes its messages itself', async () => {
+  const { open, items, shown } = await openWatched();
+  const [quick, slow] = [open('x'), open('x')];
+  for (let n = 0; n < 600; n++) {
+    await items.insert({ n });
+    await next(quick);
+  }
+  expect((await take(slow, 600)).map(({ seq }) => seq)).toEqual(
+    Array.from({ length: 600 }, (_, n) => n + 1),
+  );
+  expect(shown()).toBeGreaterThan(600);
+  await Promise.all([quick.return(), slow.return()]);
+});
+
+test('commits that are taken back are not told for those that bear their numbers', async () => {
+  const { db, open, items } = await openWatched();
+  const [a, b] = [open('x'), open('x')];
+  await items.insert({ n: 1 });
+  const first = await next(a);
+  // As after a fail-over: the log has forgotten what it had read.
+  db.watches.historyCut();
+  const second = await next(b);
+  expect(second).not.toBe(first);
+  expect(second.seq).toBe(first.seq);
+  await Promise.all([a.return(), b.return()]);
+});
+
+test('what is there can be had without waiting', async () => {
+  const { open, items } = await openWatched();
+  const watch = open();
+  expect(watch.poll()).toBeUndefined();
+  await items.insert({});
+  await items.insert({});
+  expect(watch.poll()).toMatchObject({ kind: 'changes', seq: 1 });
+  expect(await next(watch)).toMatchObject({ kind: 'changes', seq: 2 });
+  expect(watch.poll()).toBeUndefined();
+  await items.insert({});
+  await watch.return();
+  expect(watch.poll()).toBeUndefined();
+});
