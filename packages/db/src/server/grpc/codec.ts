@@ -4,6 +4,7 @@ import { Database as Api, FilterSchema, type DbMethod, type Filter } from '@mill
 import { messageOf } from '@millrace/kit/errors';
 import { refuse } from '../../engine/refusal.js';
 import type { Request } from '../service/call.js';
+import { PlainDecoder } from './decoder.js';
 import { MessageEncoder } from './encoder.js';
 
 export const mostRequestBytes = 4 * 1024 * 1024;
@@ -16,19 +17,23 @@ const frames = new WeakMap<Message, Buffer>();
 /** Turns the bytes of one method into what the service takes, and its answers into bytes. */
 export class MethodCodec<Rpc extends DbMethod> {
   readonly #method: DescMethod;
+  readonly #decoder: PlainDecoder;
   readonly #encoder: MessageEncoder;
   readonly #conditions: readonly string[];
 
   constructor(readonly rpc: Rpc) {
     this.#method = Api.methods.find(({ name }) => name === rpc)!;
+    this.#decoder = new PlainDecoder(this.#method.input);
     this.#encoder = MessageEncoder.of(this.#method.output);
     this.#conditions = this.#method.input.fields
       .filter((field) => field.message?.typeName === FilterSchema.typeName)
       .map((field) => field.localName);
   }
 
-  decode(bytes: Uint8Array): Request<Rpc> {
+  decode(bytes: Buffer): Request<Rpc> {
     if (bytes.length > mostRequestBytes) throw tooLarge(bytes.length);
+    const plain = this.#decoder.decode(bytes);
+    if (plain) return plain as Request<Rpc>;
     const request = this.#read(bytes) as unknown as Record<string, unknown>;
     for (const name of this.#conditions) {
       const filter = request[name] as Filter | undefined;

@@ -1,0 +1,111 @@
+import { create, fromBinary, toBinary, type DescMessage } from '@bufbuild/protobuf';
+import {
+  Database as Api,
+  FindByKeyRequestSchema,
+  FindRequestSchema,
+  InsertRequestSchema,
+} from '@millrace/contract/db';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { PlainDecoder } from './decoder.js';
+
+/** True when it was read here; then as the library reads it. */
+function readsAlike(desc: DescMessage, bytes: Uint8Array): boolean {
+  const read = new PlainDecoder(desc).decode(Buffer.from(bytes));
+  if (!read) return false;
+  const known = fromBinary(desc, Buffer.from(bytes), { readUnknownFields: false });
+  expect({ ...read }).toStrictEqual({ ...known });
+  return true;
+}
+
+const text = fc.oneof(
+  { arbitrary: fc.string({ maxLength: 200 }), weight: 20 },
+  { arbitrary: fc.string({ unit: 'binary', maxLength: 200 }), weight: 1 },
+);
+const uint64 = fc.oneof(
+  { arbitrary: fc.bigInt(0n, 100_000n), weight: 5 },
+  { arbitrary: fc.bigInt(0n, 2n ** 64n - 1n), weight: 1 },
+);
+const duration = fc.record({ seconds: fc.bigInt(0n, 99n), nanos: fc.nat(999_999_999) });
+const insert = fc.record(
+  {
+    collection: text,
+    dataJson: fc.uint8Array({ maxLength: 400 }),
+    id: text,
+    ttl: fc.option(duration, { nil: undefined, freq: 5 }),
+    txId: text,
+    requestId: text,
+    encoding: fc.nat({ max: 300 }),
+  },
+  { requiredKeys: [] },
+);
+const find = fc.record(
+  {
+    collection: text,
+    fields: fc.array(text, { maxLength: 4 }),
+    limit: fc.oneof(fc.nat({ max: 100_000 }), fc.nat({ max: 2 ** 32 - 1 })),
+    skip: fc.nat({ max: 1_000 }),
+    minSeq: uint64,
+    explain: fc.boolean(),
+    allowFullScan: fc.boolean(),
+    filter: fc.option(fc.record({ field: text, op: text }), { nil: undefined, freq: 5 }),
+  },
+  { requiredKeys: [] },
+);
+
+test('requests of plain fields are read as the library reads them', () => {
+  let count = 0;
+  fc.assert(
+    fc.property(insert, find, (one, other) => {
+      const a = create(InsertRequestSchema, one as object);
+      const b = create(FindRequestSchema, other as object);
+      if (readsAlike(InsertRequestSchema, toBinary(InsertRequestSchema, a))) count++;
+      if (readsAlike(FindRequestSchema, toBinary(FindRequestSchema, b))) count++;
+    }),
+    { numRuns: 1_000 },
+  );
+  expect(count).toBeGreaterThan(100);
+});
+
+test('the calls that are made most are read here', () => {
+  const dataJson = Buffer.from('{"a":1}');
+  const write = create(InsertRequestSchema, { collection: 'c', dataJson, encoding: 2 });
+  expect(readsAlike(InsertRequestSchema, toBinary(InsertRequestSchema, write))).toBe(true);
+  const read = create(FindByKeyRequestSchema, { collection: 'c', key: 'k', minSeq: 7n });
+  expect(readsAlike(FindByKeyRequestSchema, toBinary(FindByKeyRequestSchema, read))).toBe(true);
+});
+
+test('whatever the bytes are, what is read here is what the library reads', () => {
+  // Few field numbers and lengths, so that many of them are nearly right.
+  const piece = fc.oneof(
+    fc.nat({ max: 255 }),
+    fc.constantFrom(
+      0,
+      1,
+      2,
+      3,
+      8,
+      10,
+      16,
+      18,
+      24,
+      26,
+      34,
+      40,
+      48,
+      64,
+      0x80,
+      0xff,
+      0xef,
+      0xbb,
+      0xbf,
+    ),
+  );
+  const bytes = fc.array(piece, { maxLength: 24 }).map((list) => Uint8Array.from(list));
+  fc.assert(
+    fc.property(bytes, (sent) => {
+      for (const { input } of Api.methods) readsAlike(input, sent);
+    }),
+    { numRuns: 2_000 },
+  );
+});
