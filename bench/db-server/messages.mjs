@@ -62,9 +62,21 @@ export const etcdCalls = {
 export const etcdPut = (key, value) =>
   Buffer.concat([bytesField(1, key), bytesField(2, Buffer.from(value))]);
 
-/** A WatchRequest that creates one over a range of keys. */
-export const etcdWatch = (from, to) =>
-  bytesField(1, Buffer.concat([bytesField(1, from), bytesField(2, to)]));
+/** What opens a watch of all that `writeOf` writes. On etcd a watch may be told more later. */
+export function watchOf(kind) {
+  if (kind === 'millrace') {
+    return call('Watch', db.WatchRequestSchema, { collection: 'fanout', encoding });
+  }
+  const range = Buffer.concat([bytesField(1, 'fanout'), bytesField(2, 'fanouu')]);
+  const body = frame(bytesField(1, range));
+  return { path: '/etcdserverpb.Watch/Watch', body, isOpen: true };
+}
+
+export function writeOf(kind, text) {
+  if (kind === 'etcd') return etcd('Put', [bytesField(1, 'fanout'), bytesField(2, text)]);
+  const dataJson = Buffer.from(text);
+  return call('Insert', db.InsertRequestSchema, { collection: 'fanout', dataJson, encoding });
+}
 
 function etcd(method, fields) {
   return { path: `/etcdserverpb.KV/${method}`, body: frame(Buffer.concat(fields)) };

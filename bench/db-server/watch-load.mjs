@@ -1,112 +1,123 @@
 /**
- * Many watchers and one writer at a steady pace, in a process of its own. The time of a change runs
- * from the moment the writer sends it to the moment a watcher has it: commit and fan-out together.
+ * Many watchers of one writer, which works at a steady pace in a process of its own. The time of a
+ * change runs from the moment the writer sends it to the moment a watcher has its bytes: commit and
+ * fan-out together. Both processes read the same monotonic clock.
+ *
+ * The streams share a few connections and only the marks that the writer put in are looked for, in
+ * the same way for each server: the servers are measured, not a client's decoder.
  */
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import grpc from '@grpc/grpc-js';
-import * as db from '@millrace/contract/db';
-import { etcdPut, etcdWatch } from './messages.mjs';
+import { execFile } from 'node:child_process';
+import { connect } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { watchOf } from './messages.mjs';
 
 const [kind, url, watchers, perSecond, seconds] = process.argv.slice(2);
-const address = new URL(url).host;
-const same = (bytes) => Buffer.from(bytes);
-const marker = /"at":(\d+\.?\d*)/g;
-const times = [];
+const connections = 4;
+const windowBytes = 16 * 2 ** 20;
+const [mark, end] = [Buffer.from('"at":'), Buffer.from(',"note"')];
 
-const kinds = {
-  millrace: {
-    watch(client) {
-      const ask = create(db.WatchRequestSchema, {
-        collection: 'fanout',
-        encoding: db.DataEncoding.JSON,
-      });
-      const bytes = toBinary(db.WatchRequestSchema, ask);
-      return client.makeServerStreamRequest(path('Watch'), same, same, bytes);
-    },
-    write(client, text, done) {
-      const ask = create(db.InsertRequestSchema, {
-        collection: 'fanout',
-        dataJson: Buffer.from(text),
-        encoding: db.DataEncoding.JSON,
-      });
-      const bytes = toBinary(db.InsertRequestSchema, ask);
-      client.makeUnaryRequest(path('Insert'), same, same, bytes, done);
-    },
-    check: (bytes) => fromBinary(db.WatchResponseSchema, bytes),
-  },
-  etcd: {
-    watch(client) {
-      const stream = client.makeBidiStreamRequest('/etcdserverpb.Watch/Watch', same, same);
-      stream.write(etcdWatch('fanout', 'fanouu'));
-      return stream;
-    },
-    write(client, text, done) {
-      client.makeUnaryRequest('/etcdserverpb.KV/Put', same, same, etcdPut('fanout', text), done);
-    },
-  },
-};
+const numberMark = ',"number":';
 
-const { watch, write, check } = kinds[kind];
-const options = { 'grpc.use_local_subchannel_pool': 1 };
-const connect = () => new grpc.Client(address, grpc.credentials.createInsecure(), options);
-const clients = Array.from({ length: Number(watchers) }, connect);
-let first = true;
-let arrived = 0;
-const streams = clients.map((client) => {
-  const stream = watch(client);
-  stream.on('data', (bytes) => {
-    const now = performance.timeOrigin + performance.now();
-    // The first message of each kind is decoded as a whole: a load test must not count noise.
-    if (first && check) check(bytes);
-    first = false;
-    for (const [, at] of bytes.toString('latin1').matchAll(marker)) {
-      arrived++;
-      if (Number(at) > 0) times.push(now - Number(at));
-    }
-  });
-  stream.on('error', (error) => {
-    if (error.code !== grpc.status.CANCELLED) throw error;
-  });
-  return stream;
-});
-await pause(1_000);
+/** One watcher: which commits it has, and how long each took to come. */
+class Watcher {
+  #rest = Buffer.alloc(0);
+  #has = new Uint8Array(Number(perSecond) * Number(seconds) * 2);
+  count = 0;
 
-const writer = connect();
-const pad = 'Prefers deliveries before noon; leave at the loading dock.'.repeat(3);
-let sent = 0;
-let refused = 0;
-let failed;
-const started = performance.now();
-while (performance.now() - started < Number(seconds) * 1_000) {
-  const due = ((performance.now() - started) / 1_000) * Number(perSecond);
-  for (; sent < due; sent++) {
-    const at = (performance.timeOrigin + performance.now()).toFixed(3);
-    write(writer, `{"at":${at},"number":${sent},"note":"${pad}"}`, noteEnd);
+  constructor(session) {
+    const { path, body, isOpen } = watchOf(kind);
+    const headers = { ':method': 'POST', ':path': path, te: 'trailers' };
+    this.stream = session.request({ ...headers, 'content-type': 'application/grpc' });
+    this.stream.on('data', (chunk) => this.#take(chunk));
+    this.stream.on('error', fail);
+    this.stream.on('end', () => isOver || fail(new Error('a watch has ended')));
+    this.opened = new Promise((resolve) => this.stream.once('response', resolve));
+    if (isOpen) this.stream.write(body);
+    else this.stream.end(body);
   }
-  await pause(1);
-}
-const tookSeconds = (performance.now() - started) / 1_000;
-const wanted = () => (sent - refused) * clients.length;
-for (let i = 0; arrived < wanted() && i < 100; i++) await pause(100);
-if (failed) throw failed;
-if (arrived !== wanted()) throw new Error(`${arrived} of ${wanted()} changes arrived`);
-const paced = (sent - refused) / tookSeconds;
-times.sort((a, b) => a - b);
-const at = (share) => times[Math.floor((times.length - 1) * share)];
-console.log(JSON.stringify({ paced, p50: at(0.5), p99: at(0.99), changes: arrived }));
-for (const stream of streams) stream.cancel();
-for (const client of [...clients, writer]) client.close();
 
-/** A server may shed load; what it refused is not counted as done. */
-function noteEnd(error) {
-  if (error?.code === grpc.status.RESOURCE_EXHAUSTED) refused++;
-  else if (error) failed ??= error;
+  has(number) {
+    return this.#has[number] === 1;
+  }
+
+  #take(chunk) {
+    const now = microseconds();
+    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
+    let at = 0;
+    for (;;) {
+      const from = bytes.indexOf(mark, at);
+      const to = from === -1 ? -1 : bytes.indexOf(end, from);
+      if (to === -1) {
+        // What is cut off goes on in the next chunk.
+        this.#rest = bytes.subarray(from === -1 ? Math.max(at, bytes.length - mark.length) : from);
+        return;
+      }
+      const comma = bytes.indexOf(0x2c, from);
+      const number = wholeNumber(bytes, comma + numberMark.length, to);
+      if (this.has(number)) fail(new Error(`commit ${number} came twice`));
+      this.#has[number] = 1;
+      this.count++;
+      times.push((now - wholeNumber(bytes, from + mark.length, comma)) / 1_000);
+      at = to;
+    }
+  }
 }
 
-function path(method) {
-  return `/millrace.db.v1.Database/${method}`;
+const times = [];
+let isOver = false;
+const sessions = Array.from({ length: connections }, () => {
+  const session = connect(url, { settings: { initialWindowSize: windowBytes } });
+  session.on('error', fail);
+  session.on('connect', () => session.setLocalWindowSize(windowBytes));
+  return session;
+});
+const all = Array.from(
+  { length: Number(watchers) },
+  (_, i) => new Watcher(sessions[i % connections]),
+);
+await Promise.all(all.map(({ opened }) => opened));
+await sleep(500);
+
+const writer = fileURLToPath(new URL('watch-writer.mjs', import.meta.url));
+const args = [writer, kind, url, perSecond, seconds];
+const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 26 });
+const { accepted, tookSeconds } = JSON.parse(stdout);
+for (let i = 0; i < 100 && all.some(({ count }) => count < accepted.length); i++) await sleep(100);
+for (const watcher of all) {
+  const missing = accepted.filter((number) => !watcher.has(number));
+  if (missing.length > 0 || watcher.count !== accepted.length) {
+    fail(new Error(`a watcher has ${watcher.count} of ${accepted.length} commits`));
+  }
+}
+const sorted = Float64Array.from(times).sort();
+const at = (share) => sorted[Math.floor((sorted.length - 1) * share)];
+const { user, system } = process.cpuUsage();
+console.log(
+  JSON.stringify({
+    paced: accepted.length / tookSeconds,
+    p50: at(0.5),
+    p99: at(0.99),
+    changes: sorted.length,
+    clientCpuSeconds: (user + system) / 1e6,
+  }),
+);
+isOver = true;
+for (const session of sessions) session.destroy();
+
+function wholeNumber(bytes, from, to) {
+  let value = 0;
+  for (let at = from; at < to; at++) value = value * 10 + bytes[at] - 0x30;
+  return value;
 }
 
-function pause(ms) {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+function microseconds() {
+  return Number(process.hrtime.bigint() / 1_000n);
+}
+
+function fail(error) {
+  if (isOver) return;
+  console.error(error);
+  process.exit(1);
 }
