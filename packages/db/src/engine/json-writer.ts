@@ -99,8 +99,11 @@ export class JsonWriter {
     for (let i = 0; i < texts.length; i++) {
       const label = texts[i]!;
       this.#reserve(label.length);
+      const out = this.#out;
+      let to = this.#at;
       // Names are short: copying them byte by byte beats a call.
-      for (let j = 0; j < label.length; j++) this.#out[this.#at++] = label[j]!;
+      for (let j = 0; j < label.length; j++) out[to++] = label[j]!;
+      this.#at = to;
       at = this.#value(bytes, at);
       if (at === failed) return failed;
     }

@@ -1,7 +1,7 @@
 import type { Codec } from './codec.js';
 import type { Json, JsonObject } from './documents.js';
 import { undecided } from './field-reader.js';
-import { readId, readUint48 } from './storage/keys.js';
+import { copyIdText, idLength, readId, readUint48 } from './storage/keys.js';
 
 /**
  * A record as it stands in the file:
@@ -78,6 +78,12 @@ export class RecordImage {
     return (this.#id ??= readId(this.#place!.bytes, this.#place!.at));
   }
 
+  /** Writes the 26 characters of the id as ASCII. */
+  writeId(target: Buffer, at: number): void {
+    if (this.#place) copyIdText(this.#place.bytes, this.#place.at, target, at);
+    else target.write(this.#id!, at, 'latin1');
+  }
+
   get contentHash(): number {
     return readUint32(this.bytes, 1);
   }
@@ -142,8 +148,12 @@ export class RecordImage {
 
   /** The stored form alone, safe to hold on to. */
   keep(): RecordImage {
-    const bytes = Buffer.from(this.bytes.subarray(0, this.end));
-    const kept = new RecordImage(this.id, bytes, bytes.length, this.codec);
+    const { end } = this;
+    // The id stays in its bytes, behind the record: many are never asked for its text.
+    const bytes = Buffer.allocUnsafe(end + (this.#place ? idLength : 0));
+    bytes.set(this.bytes.subarray(0, end));
+    const place = this.#place && idBehind(this.#place, bytes, end);
+    const kept = new RecordImage(place ?? this.#id!, bytes, end, this.codec);
     kept.#data = this.#data;
     return kept;
   }
@@ -151,6 +161,11 @@ export class RecordImage {
   get #keyStart(): number {
     return this.bytes[0]! & hasExpiry ? fixedLength + 6 : fixedLength;
   }
+}
+
+function idBehind(place: IdInPlace, bytes: Buffer, at: number): IdInPlace {
+  for (let i = 0; i < idLength; i++) bytes[at + i] = place.bytes[place.at + i]!;
+  return { bytes, at };
 }
 
 function readUint32(source: Uint8Array, at: number): number {

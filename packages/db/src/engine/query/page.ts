@@ -38,7 +38,6 @@ export class Page {
   /** The limit is reached, and there is at least one record more. */
   isFull = false;
   readonly #sorter: Sorter;
-  readonly #fingerprint: string;
   readonly #resume: Position | undefined;
   #matches: Predicate;
   /** Records of the overlay that are still to come, in order. */
@@ -56,8 +55,7 @@ export class Page {
     const { condition, order, cursor } = query;
     this.#sorter = new Sorter(order);
     this.#matches = compilePredicate(condition);
-    this.#fingerprint = fingerprintOf(source.collection.name, condition, order);
-    this.#resume = cursor ? readCursor(cursor, this.#fingerprint, order, source.now) : undefined;
+    this.#resume = cursor ? readCursor(cursor, this.#fingerprint(), order, source.now) : undefined;
     // The pages before have skipped them.
     this.#skip = this.#resume ? 0 : query.skip;
   }
@@ -110,7 +108,13 @@ export class Page {
   nextCursor(): string {
     if (!this.isFull || !this.#last) return '';
     const position = this.#sorter.positionOf(this.#last);
-    return writeCursor(position, this.#fingerprint, this.source.now);
+    return writeCursor(position, this.#fingerprint(), this.source.now);
+  }
+
+  /** Most queries neither go on from a page nor leave one to go on from. */
+  #fingerprint(): string {
+    const { condition, order } = this.query;
+    return fingerprintOf(this.source.collection.name, condition, order);
   }
 
   /** Sorts the places of all records that match, then walks them by id. */

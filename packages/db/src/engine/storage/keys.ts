@@ -47,7 +47,18 @@ const alphabetBytes = Buffer.from(alphabet, 'latin1');
 
 /** The 26 characters of 16 bytes. */
 export function readId(source: Uint8Array, offset: number): string {
-  let at = 0;
+  copyIdText(source, offset, idText, 0);
+  return idText.toString('latin1');
+}
+
+/** Writes the 26 characters of 16 bytes as ASCII. */
+export function copyIdText(
+  source: Uint8Array,
+  offset: number,
+  target: Uint8Array,
+  start: number,
+): void {
+  let at = start;
   let bits = 0;
   let have = 2;
   for (let i = 0; i < idLength; i++) {
@@ -55,10 +66,9 @@ export function readId(source: Uint8Array, offset: number): string {
     have += 8;
     while (have >= 5) {
       have -= 5;
-      idText[at++] = alphabetBytes[(bits >>> have) & 31]!;
+      target[at++] = alphabetBytes[(bits >>> have) & 31]!;
     }
   }
-  return idText.toString('latin1');
 }
 
 export function idBytes(id: string): Buffer {

@@ -1,6 +1,7 @@
 const firstBytes = 64 * 1024;
 const mostKeptBytes = 1024 * 1024;
 const largestNumber = BigInt(Number.MAX_SAFE_INTEGER);
+const largestInt = 2 ** 31;
 const [low7, more, group] = [0x7f, 0x80, 128];
 
 /**
@@ -10,6 +11,8 @@ const [low7, more, group] = [0x7f, 0x80, 128];
 export class BackwardWriter {
   #bytes = Buffer.allocUnsafeSlow(firstBytes);
   #at = firstBytes;
+  // One for all, as it is used at once.
+  readonly #room = { bytes: this.#bytes, at: 0 };
 
   /** How much has been written. */
   get length(): number {
@@ -41,7 +44,22 @@ export class BackwardWriter {
   /** A whole number of at most 2^53. */
   number(value: number): void {
     this.#reserve(10);
-    const count = value < group ? 1 : varintBytes(value);
+    if (value < group) this.#bytes[--this.#at] = value;
+    else if (value < largestInt) this.#int(value);
+    else this.#large(value);
+  }
+
+  #int(value: number): void {
+    const count = value < 0x4000 ? 2 : value < 0x200000 ? 3 : value < 0x10000000 ? 4 : 5;
+    this.#at -= count;
+    const last = this.#at + count - 1;
+    let rest = value;
+    for (let at = this.#at; at < last; at++, rest >>>= 7) this.#bytes[at] = rest | more;
+    this.#bytes[last] = rest;
+  }
+
+  #large(value: number): void {
+    const count = varintBytes(value);
     this.#at -= count;
     let rest = value;
     for (let at = this.#at, last = this.#at + count - 1; at < last; at++) {
@@ -97,13 +115,13 @@ export class BackwardWriter {
     this.number(length);
   }
 
-  /** Short text of ASCII alone, with its length. */
-  ascii(value: string): void {
-    const { length } = value;
-    this.#reserve(length);
-    this.#at -= length;
-    for (let i = 0; i < length; i++) this.#bytes[this.#at + i] = value.charCodeAt(i);
-    this.number(length);
+  /** Room for so many bytes, which the caller must fill at once: where they are to lie. */
+  room(count: number): { readonly bytes: Buffer; readonly at: number } {
+    this.#reserve(count);
+    this.#at -= count;
+    this.#room.bytes = this.#bytes;
+    this.#room.at = this.#at;
+    return this.#room;
   }
 
   #reserve(count: number): void {

@@ -57,7 +57,7 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
   const { calls, clock } = parts;
   const codec = new MethodCodec(rpc);
   const stallMs = stallMsOf(rpc);
-  const answer = async (call: GrpcCall, scope: CallScope, request: Buffer): Promise<void> => {
+  const answer = async ({ call, scope, request }: ReadyCall): Promise<void> => {
     try {
       identify(parts, scope, call);
       const { signal } = scope;
@@ -78,9 +78,10 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
       refuseCall(parts, scope, call, error);
     }
   };
+  const queue = new TurnQueue<ReadyCall>((ready) => void answer(ready));
   return {
     takes: 'one',
-    start: (call, request) => void answer(call, openScope(parts, rpc, call), request),
+    start: (call, request) => queue.push({ call, scope: openScope(parts, rpc, call), request }),
   };
 }
 

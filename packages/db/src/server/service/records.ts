@@ -66,7 +66,7 @@ export class ShownRecord {
 /** A record as it travels. */
 export function recordMessage(image: RecordImage, form: RecordForm): Record {
   const commit = form.seq ?? image.seq;
-  if (form.json) return new ShownRecord(image, form.data, commit) as unknown as Record;
+  if (form.json) return new ShownRecord(image, form.data, commit);
   const { expiresAt } = image;
   const message: Record = {
     $typeName: 'millrace.db.v1.Record',
