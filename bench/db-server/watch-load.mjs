@@ -7,15 +7,14 @@
  * the same way for each server: the servers are measured, not a client's decoder.
  */
 import { execFile } from 'node:child_process';
-import { connect } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { watchOf } from './messages.mjs';
+import { RawConnection } from './raw-streams.mjs';
 
 const [kind, url, watchers, perSecond, seconds] = process.argv.slice(2);
 const connections = 4;
-const windowBytes = 16 * 2 ** 20;
 const [mark, end] = [Buffer.from('"at":'), Buffer.from(',"note"')];
 
 const numberMark = ',"number":';
@@ -26,23 +25,11 @@ class Watcher {
   #has = new Uint8Array(Number(perSecond) * Number(seconds) * 2);
   count = 0;
 
-  constructor(session) {
-    const { path, body, isOpen } = watchOf(kind);
-    const headers = { ':method': 'POST', ':path': path, te: 'trailers' };
-    this.stream = session.request({ ...headers, 'content-type': 'application/grpc' });
-    this.stream.on('data', (chunk) => this.#take(chunk));
-    this.stream.on('error', fail);
-    this.stream.on('end', () => isOver || fail(new Error('a watch has ended')));
-    this.opened = new Promise((resolve) => this.stream.once('response', resolve));
-    if (isOpen) this.stream.write(body);
-    else this.stream.end(body);
-  }
-
   has(number) {
     return this.#has[number] === 1;
   }
 
-  #take(chunk) {
+  take(chunk) {
     const now = microseconds();
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
     let at = 0;
@@ -51,7 +38,8 @@ class Watcher {
       const to = from === -1 ? -1 : bytes.indexOf(end, from);
       if (to === -1) {
         // What is cut off goes on in the next chunk.
-        this.#rest = bytes.subarray(from === -1 ? Math.max(at, bytes.length - mark.length) : from);
+        const rest = from === -1 ? Math.max(at, bytes.length - mark.length) : from;
+        this.#rest = Buffer.from(bytes.subarray(rest));
         return;
       }
       const comma = bytes.indexOf(0x2c, from);
@@ -67,17 +55,8 @@ class Watcher {
 
 const times = [];
 let isOver = false;
-const sessions = Array.from({ length: connections }, () => {
-  const session = connect(url, { settings: { initialWindowSize: windowBytes } });
-  session.on('error', fail);
-  session.on('connect', () => session.setLocalWindowSize(windowBytes));
-  return session;
-});
-const all = Array.from(
-  { length: Number(watchers) },
-  (_, i) => new Watcher(sessions[i % connections]),
-);
-await Promise.all(all.map(({ opened }) => opened));
+const all = [];
+const sessions = await Promise.all(Array.from({ length: connections }, (_, i) => openWatchers(i)));
 await sleep(500);
 
 const writer = fileURLToPath(new URL('watch-writer.mjs', import.meta.url));
@@ -105,6 +84,23 @@ console.log(
 );
 isOver = true;
 for (const session of sessions) session.destroy();
+
+/** The watchers whose turn it is at one of the connections. */
+async function openWatchers(place) {
+  const byStream = new Map();
+  const onData = (id, bytes) => byStream.get(id).take(bytes);
+  const connection = new RawConnection(url, { onData, onEnd: fail });
+  const opening = [];
+  for (let i = place; i < Number(watchers); i += connections) {
+    const watcher = new Watcher();
+    all.push(watcher);
+    const { id, begun } = connection.open(watchOf(kind));
+    byStream.set(id, watcher);
+    opening.push(begun);
+  }
+  await Promise.all(opening);
+  return connection;
+}
 
 function wholeNumber(bytes, from, to) {
   let value = 0;

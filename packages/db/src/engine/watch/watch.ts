@@ -5,6 +5,7 @@ import { durableSnapshot } from '../durable-snapshot.js';
 import type { Hash64 } from '../hash.js';
 import { Slice } from '../query/slice.js';
 import type { CommitLog, ReadCommit } from './commit-log.js';
+import type { FanOut } from './fan-out.js';
 import { initialBatches } from './initial.js';
 import {
   visibleChange,
@@ -26,6 +27,8 @@ export interface CheckedWatch<Shown> {
   heartbeatMs: number;
   signal: AbortSignal | undefined;
   show: (change: VisibleChange) => Shown;
+  /** Tells when there may be news. */
+  fanOut: FanOut;
   /** Where watches that show the same keep what they show. */
   shared: SharedMessages<Shown> | undefined;
 }
@@ -67,7 +70,7 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
     options.signal?.addEventListener('abort', this.#end, { once: true });
     this.#isLive = !options.includeInitial;
-    this.#stopListening = core.onDurable(() => this.#wake?.());
+    this.#stopListening = options.fanOut.add(() => this.#wake?.());
     this.#messages = this.#run();
   }
 

@@ -4,6 +4,7 @@ import { lineageOf } from '../format.js';
 import type { Hash64 } from '../hash.js';
 import { refuse } from '../refusal.js';
 import { CommitLog } from './commit-log.js';
+import { FanOut } from './fan-out.js';
 import {
   showChange,
   type RecordFilter,
@@ -50,9 +51,11 @@ export class Watches {
   readonly #open = new Set<Watch<unknown>>();
   readonly #looks = new Map<string, SharedMessages<unknown>>();
   readonly #log: CommitLog;
+  readonly #fanOut: FanOut;
 
   constructor(private readonly core: Core) {
     this.#log = new CommitLog(core);
+    this.#fanOut = new FanOut(core);
   }
 
   /** How many watches are open. */
@@ -92,6 +95,7 @@ export class Watches {
       heartbeatMs: checkHeartbeat(options.heartbeatMs),
       signal: options.signal,
       show: (options.show ?? showChange(options)) as unknown as (change: VisibleChange) => Shown,
+      fanOut: this.#fanOut,
       shared: this.#sharedBy<Shown>(options.look),
     };
     const watch = new Watch<Shown>(this.core, this.#log, lineage, checked, () => {
