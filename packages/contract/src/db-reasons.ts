@@ -425,7 +425,8 @@ export const dbReasons = {
   },
   NO_SUCH_METHOD: {
     code: 'UNIMPLEMENTED',
-    status: 501,
+    // What HTTP says of a wrong method (RFC 9110), with Allow; no gRPC code stands for it.
+    status: 405,
     meaning: 'The service has no such method, or the path does not take this HTTP method.',
     methods: 'routing',
   },

@@ -166,7 +166,7 @@ export function addWatch(db: CtlCommand, tools: Tools): void {
     .option('--resume <token>', 'Go on after the message with this resume_token')
     .option('--start-seq <number>', 'Begin with this commit')
     .option('--fields <paths>', 'Show only these fields: name,address.city')
-    .option('--max <number>', 'End after this many changes')
+    .option('--max <number>', 'End after this many changes; a commit is shown whole')
     .example('ctl db watch people', 'what happens from now on')
     .example("ctl db watch people --initial 'age>30'", 'what is there, then what happens')
     .example('ctl db watch people --json', 'for scripts: a line for each commit');

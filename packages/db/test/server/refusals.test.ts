@@ -329,9 +329,28 @@ test('an unknown field is named, with the one that was probably meant', async ()
 });
 
 test('a path that takes other methods says which', async () => {
-  const refused = await both.rest.refusal('DELETE', '/v1/people/records');
+  const { rest } = both;
+  const refused = await rest.refusal('DELETE', '/v1/people/records');
+  expect(refused.status).toBe(405);
   expect(refused.headers.get('allow')).toBe('POST');
   expect(refused.message).toContain('it takes POST');
+  const ofKey = await rest.refusal('POST', '/v1/people/keys/k', {});
+  expect(ofKey.headers.get('allow')).toBe('GET, PUT, PATCH, DELETE, HEAD');
+});
+
+test('HEAD is answered as GET is, without the body, but for streams', async () => {
+  const { rest } = both;
+  const collection = freshName();
+  await rest.ok('POST', `/v1/${collection}/keys`, { key: 'k', data: {} });
+  const path = `/v1/${collection}/keys/k`;
+  const [get, head] = [await rest.send('GET', path), await rest.send('HEAD', path)];
+  expect([head.status, head.text]).toEqual([200, '']);
+  for (const name of ['content-type', 'content-length']) {
+    expect(head.headers.get(name)).toBe(get.headers.get(name));
+  }
+  expect((await rest.send('HEAD', `${path}2`)).status).toBe(404);
+  const watch = await rest.send('HEAD', `/v1/${collection}/records:watch`);
+  expect([watch.status, watch.headers.get('allow')]).toEqual([405, 'POST, GET']);
 });
 
 test('a GET or DELETE with a body is told to use the query', async () => {

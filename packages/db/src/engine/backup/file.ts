@@ -114,7 +114,7 @@ export async function* fileParts(path: string): AsyncGenerator<BackupPart, void,
     yield { kind: 'header', header: await reader.header() };
     for (;;) {
       const frame = await reader.frame();
-      if (!frame) throw new UsageError(`${path} is not whole: it ends without a trailer.`);
+      if (!frame) throw refuse('CORRUPT', `${path} is not whole: it ends without a trailer.`);
       if (frame.kind === frameKinds.trailer) {
         if (await reader.frame()) throw damagedAt(path, frame.at, 'something follows the trailer');
         yield { kind: 'trailer', trailer: jsonOf(frame, path) as BackupTrailer };
@@ -145,11 +145,11 @@ class FileReader {
       start = Buffer.concat([start, piece]);
     }
     if (!start.subarray(0, magic.length).equals(magic)) {
-      throw new UsageError(`${this.path} is not a Millrace backup.`);
+      throw refuse('CORRUPT', `${this.path} is not a Millrace backup.`);
     }
     this.#frames.push(start.subarray(magic.length));
     const frame = await this.frame();
-    if (!frame) throw new UsageError(`${this.path} is not whole: it ends before its header.`);
+    if (!frame) throw refuse('CORRUPT', `${this.path} is not whole: it ends before its header.`);
     if (frame.kind !== frameKinds.header) throw damagedAt(this.path, frame.at, 'no header');
     return headerFromJson(jsonOf(frame, this.path) as Record<string, unknown>);
   }

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { UsageError } from '@millrace/kit/errors';
+import { refuse } from '../refusal.js';
 
 /**
  * Backups are made of frames, each with its own checksums, so that damage is found where it is:
@@ -84,7 +84,7 @@ export class FrameReader {
     if (this.#have > 0) throw this.damaged('the last frame is cut off');
   }
 
-  damaged(problem: string, at = this.at): UsageError {
+  damaged(problem: string, at = this.at): Error {
     return damagedAt(this.source, at, problem);
   }
 
@@ -103,8 +103,8 @@ export class FrameReader {
   }
 }
 
-export function damagedAt(source: string, at: number, problem: string): UsageError {
-  return new UsageError(`${source} is damaged at byte ${at}: ${problem}.`);
+export function damagedAt(source: string, at: number, problem: string): Error {
+  return refuse('CORRUPT', `${source} is damaged at byte ${at}: ${problem}.`);
 }
 
 export function jsonFrame(kind: number, value: unknown): Buffer {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { UsageError } from '@millrace/kit/errors';
 import type { RecordImage } from '../record.js';
+import { refuse } from '../refusal.js';
 import type { TableRow } from '../storage/tables.js';
 import { damagedAt, frameKinds, FrameReader, type Frame } from './frames.js';
 import {
@@ -43,7 +44,7 @@ export async function* readBackup(
       frames = new FrameReader(`The data of ${source}`);
       yield part;
     } else if (!frames)
-      throw new UsageError(`${source} does not begin with the header of a backup.`);
+      throw refuse('CORRUPT', `${source} does not begin with the header of a backup.`);
     else if (part.kind === 'data') {
       frames.push(part.bytes);
       hash.update(part.bytes);
@@ -65,7 +66,8 @@ export async function* readBackup(
       return;
     }
   }
-  throw new UsageError(
+  throw refuse(
+    'CORRUPT',
     `${source} is not whole: it ends after ${bytes} data bytes, without trailer.`,
   );
 }
@@ -117,15 +119,17 @@ function countOf(statement: BackupStatement): number {
 
 function checkTrailer(said: BackupTrailer, found: BackupTrailer, source: string): void {
   if (said.bytes !== found.bytes) {
-    throw new UsageError(
+    throw refuse(
+      'CORRUPT',
       `${source} is not whole: it has ${found.bytes} data bytes, its trailer says ${said.bytes}.`,
     );
   }
   if (said.sha256 !== found.sha256) {
-    throw new UsageError(`${source} is damaged: its data has another SHA-256 than it says.`);
+    throw refuse('CORRUPT', `${source} is damaged: its data has another SHA-256 than it says.`);
   }
   if (said.records !== found.records) {
-    throw new UsageError(
+    throw refuse(
+      'CORRUPT',
       `${source} is damaged: it has ${found.records} records, its trailer says ${said.records}.`,
     );
   }

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { UsageError } from '@millrace/kit/errors';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { problemsOf } from '../consistency.test-support.js';
@@ -239,7 +238,7 @@ describe('a damaged backup', () => {
       () => undefined,
       (reason: unknown) => reason,
     );
-    expect(error).toBeInstanceOf(UsageError);
+    expect(error).toMatchObject({ name: 'Refusal', code: 'CORRUPT' });
     expect((error as Error).message).toContain(file);
     return (error as Error).message;
   }
@@ -300,7 +299,7 @@ describe('a damaged backup', () => {
     damaged[damaged.length - 100]! ^= 1;
     writeFileSync(file, damaged);
     const directory = join(scratch.directory(), 'restored');
-    await expect(restore([file], directory)).rejects.toThrow(UsageError);
+    await expect(restore([file], directory)).rejects.toMatchObject({ code: 'CORRUPT' });
     expect(existsSync(directory)).toBe(false);
   });
 });

@@ -264,6 +264,7 @@ describe('an aggregate of the wrong shape', () => {
       'aggregates[0].field is missing: sum needs the path of a field',
     ],
     [one({ op: 'count' }), 'aggregates[0].name must be the name of the value, not nothing'],
+    [one({ name: '', op: 'count' }), 'must be the name of the value, not an empty string'],
     [one({ name: '__proto__', op: 'count' }), 'cannot be "__proto__"'],
     [one(undefined), 'aggregates[0] is missing'],
     [one({ name: 'x', op: 'sum', field: '$x' }), 'aggregates[0].field is not one of $id'],

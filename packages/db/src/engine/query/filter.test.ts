@@ -319,6 +319,11 @@ describe('a bad filter is refused with its place', () => {
     expect(refused(filter)).toContain(text);
   });
 
+  test('in one sentence, a question where it guesses', () => {
+    expect(refused(leaf('gtt', 1))).toMatch(/; did you mean "gt"\?$/);
+    expect(refused(leaf('like', 1))).toMatch(/, between\.$/);
+  });
+
   test('when it is too deep, too large or lists too much', () => {
     const nested = (depth: number): Filter => (depth === 1 ? {} : { not: nested(depth - 1) });
     expect(refused(nested(32))).toBe('accepted');

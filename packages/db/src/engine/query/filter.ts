@@ -5,7 +5,7 @@ import { rankOf } from './order.js';
 import { parsePath, type Path } from './path.js';
 import { compileRegex } from './regex.js';
 import { parseTime } from './time.js';
-import { checkJson, describe } from './values.js';
+import { checkJson, describe, sentence } from './values.js';
 
 /**
  * A condition on a record as the API has it: `{field, op, value}`, or `and`, `or`, `not` over
@@ -64,7 +64,7 @@ const mostListedValues = 10_000;
 const members = ['field', 'op', 'value', 'and', 'or', 'not'] as const;
 
 function bad(place: string, problem: string): Error {
-  return refuse('BAD_FILTER', `${place} ${problem}.`);
+  return refuse('BAD_FILTER', sentence(`${place} ${problem}`));
 }
 
 /** Checks a filter on records. `undefined` and `{}` match all. */

@@ -4,7 +4,7 @@ import { parseFilter, type Condition, type Filter } from './filter.js';
 import { parsePath, type Path } from './path.js';
 import { compileProjection, type Projection } from './projection.js';
 import { toSortOrder, type OrderBy, type SortOrder } from './sort.js';
-import { describe } from './values.js';
+import { describe, sentence } from './values.js';
 
 /** What to find. */
 export interface FindQuery {
@@ -57,7 +57,7 @@ const findMembers = [
 ] as const;
 
 export function bad(place: string, problem: string): Error {
-  return refuse('BAD_REQUEST', `${place} ${problem}.`);
+  return refuse('BAD_REQUEST', sentence(`${place} ${problem}`));
 }
 
 /** Checks a query that may come from anywhere: BAD_FILTER for its filter, BAD_REQUEST for the rest. */

@@ -32,11 +32,17 @@ export function checkJson(value: unknown, fail: (problem: string) => Error, dept
 export function describe(value: unknown): string {
   if (value === null) return 'null';
   if (value === undefined) return 'nothing';
+  if (value === '') return 'an empty string';
   if (Array.isArray(value))
     return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
   if (typeof value === 'object') return 'an object';
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   return `a ${typeof value}`;
+}
+
+/** A problem as a sentence: one that ends with a question has its mark already. */
+export function sentence(text: string): string {
+  return text.endsWith('?') ? text : `${text}.`;
 }
 
 /** JSON with the fields of each object in order: equal values have equal texts. */

@@ -174,7 +174,9 @@ export class Following {
       this.state.enter(stage, { ...about, reason: error.code }, error.detail);
       return this.#backoff.next(stubbornDelayMs);
     }
-    if (!(error instanceof Refusal)) log.error({ ...about, err: error }, 'following failed');
+    if (!(error instanceof Refusal) || error.code === 'CORRUPT') {
+      log.error({ ...about, err: error }, 'following failed');
+    }
     // A copy that did not fit must not be fetched again and again.
     return this.#afterCut(messageOf(error), isRefusal(error, 'DISK_FULL') ? fullDiskDelayMs : 0);
   }

@@ -17,7 +17,7 @@ import { Operation, type Fields } from './operation.js';
 import { checkOrigin } from './origin.js';
 import type { Pages } from './pages.js';
 import { ResponseWriter } from './response-writer.js';
-import { noSuchRoute, RouteTable } from './routes.js';
+import { noSuchRoute, RouteTable, type FoundRoute } from './routes.js';
 
 export interface RestParts {
   calls: Calls;
@@ -55,8 +55,8 @@ export class RestFace {
       if (page) return this.#page(page, request, response);
       const found = this.#routes.find(path);
       if (!found) throw noSuchRoute(path);
-      const route = found.methods.get(request.method ?? '');
-      if (!route) throw noSuchMethod(request.method, response, found.methods.keys());
+      const route = this.#routeFor(request.method, found);
+      if (!route) throw noSuchMethod(request.method, response, this.#methodsOf(found));
       const query = mark === -1 ? '' : url.slice(mark + 1);
       this.#call(this.#operations.get(route)!, found.fields, query, request, response);
     } catch (error) {
@@ -160,6 +160,18 @@ export class RestFace {
     else response.destroy();
   }
 
+  #routeFor(method = '', { methods }: FoundRoute): DbRoute | undefined {
+    if (method !== 'HEAD') return methods.get(method);
+    // HEAD is a GET whose body Node leaves out. A stream has an end only when the caller leaves.
+    const route = methods.get('GET');
+    return route && this.#operations.get(route)!.forms ? undefined : route;
+  }
+
+  #methodsOf(found: FoundRoute): string[] {
+    const known = [...found.methods.keys()];
+    return this.#routeFor('HEAD', found) ? [...known, 'HEAD'] : known;
+  }
+
   #refuse(response: ServerResponse, error: unknown): void {
     const status = statusOf(error);
     if (status.isBug) this.parts.log.error({ err: error }, 'a request failed');
@@ -226,9 +238,9 @@ function callerLeft(): Error {
 function noSuchMethod(
   method: string | undefined,
   response: ServerResponse,
-  allowed: Iterable<string>,
+  allowed: readonly string[],
 ): Error {
-  const known = [...allowed].join(', ');
+  const known = allowed.join(', ');
   response.setHeader('allow', known);
   return refuse('NO_SUCH_METHOD', `This path does not take ${method}; it takes ${known}.`);
 }
