@@ -2,6 +2,7 @@ import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_pr
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, vi } from 'vitest';
 import { installFakeAgent } from '../../packages/daemon/test/support/fake-agent.js';
 import { root } from './markdown.js';
@@ -26,6 +27,8 @@ export const noTmux = spawnSync('tmux', ['-V']).status === 0 ? undefined : 'tmux
 
 const limitMs = 170_000;
 const anyPort = '127.0.0.1:0';
+/** What comes faster than a person types is a paste to tmux, and no command. */
+const keyPauseMs = 40;
 
 /**
  * A home of its own with a made-up agent, and a small project with `bin/ctl`, so that commands run
@@ -78,7 +81,10 @@ export class Sandbox {
     try {
       for (const { after, keys } of options.typed ?? []) {
         await running.says(after);
-        running.type(keys);
+        for (const key of keys) {
+          running.type(key);
+          await sleep(keyPauseMs);
+        }
       }
       if (options.until) {
         await running.says(options.until);

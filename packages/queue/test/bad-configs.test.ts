@@ -116,8 +116,8 @@ describe('configs', () => {
       'PRECONDITION_FAILED',
     ],
     [
-      'If-Match without quotes',
-      { body: plainConfig, headers: { 'if-match': '1' } },
+      'If-Match of another version, without quotes',
+      { body: plainConfig, headers: { 'if-match': '7' } },
       412,
       'PRECONDITION_FAILED',
     ],

@@ -82,7 +82,6 @@ test.each([
   [['--listen=nonsense'], /--listen must be an address/],
   [['--metrics-listen=1'], /--metrics-listen must be an address/],
   [['--storage=redis://x'], /--storage must be embedded, or a URL such as postgres/],
-  [['--storage=postgres://u:secret@h/db'], /PostgreSQL/],
   [['--callback-allowlist={scheme: http}'], /--callback-allowlist.*host/],
   [['--callback-allowlist={scheme: http, host: "a/b"}'], /\/0\/host/],
   [['--access-log=some'], /--access-log must be one of/],
@@ -93,6 +92,21 @@ test.each([
   expect(server.stderr().trim()).toMatch(text);
   expect(server.stderr()).not.toContain('secret@');
   expect(server.stderr()).not.toContain('    at ');
+});
+
+test('a server waits for a database that does not answer, and does not tell its password', async () => {
+  const server = run([
+    `--config=${join(newHome(), 'queue.yaml')}`,
+    '--storage=postgres://u:secret@127.0.0.1:1/db',
+  ]);
+  await expect
+    .poll(() => server.stderr().split('waits for its storage').length, soon)
+    .toBeGreaterThan(3);
+  expect(server.child.exitCode).toBeNull();
+  expect(server.stderr()).toContain('ECONNREFUSED');
+  expect(server.stderr()).not.toContain('secret');
+  server.child.kill('SIGTERM');
+  await server.ended;
 });
 
 test('without a tokens file the server says how to get one', async () => {

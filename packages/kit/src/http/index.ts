@@ -22,7 +22,7 @@ export type { BindOptions } from './options.js';
 export { problemFrom, problemType } from './problem.js';
 export type { GlueCodes, Problem } from './problem.js';
 export { PathRouter } from './router.js';
-export { runServer, serverLog } from './run-server.js';
+export { runServer, serverLog, whileStarting } from './run-server.js';
 export type { RunningServer, RunOptions } from './run-server.js';
 export { DocumentSchemas, schemaRef } from './schemas.js';
 export type { Check, CheckOptions } from './schemas.js';

@@ -30,6 +30,16 @@ export interface ServerRun extends Pick<RunOptions, 'signals' | 'write'> {
 // The drain has a limit of its own; this is for what comes after it.
 const afterDrainMs = 10_000;
 
+/** Keeps the process up while a server starts: what it waits for there may be a timer alone. */
+export async function whileStarting<Server>(start: Promise<Server>): Promise<Server> {
+  const held = setInterval(() => undefined, 2 ** 30);
+  try {
+    return await start;
+  } finally {
+    clearInterval(held);
+  }
+}
+
 /** Says where the server listens and serves until a signal. Resolves with the exit code. */
 export function runServer(server: RunningServer, run: ServerRun): Promise<number> {
   const { component, log, drainTimeoutMs, signals, write } = run;

@@ -1,6 +1,6 @@
 import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
-import { runServer, serverLog, type RunOptions } from '@millrace/kit/http';
+import { runServer, serverLog, whileStarting, type RunOptions } from '@millrace/kit/http';
 import { systemRandom } from '@millrace/kit/random';
 import type { World } from '@millrace/kit/world';
 import { queueConfig, type QueueSettings } from './config.js';
@@ -24,7 +24,8 @@ export async function runQueue(options: RunOptions): Promise<number> {
   const { values: settings, warnings } = loadConfig(queueConfig, options);
   const log = serverLog('queue', settings.log_level, options);
   for (const warning of warnings) log.warn({}, warning);
-  const server = await serveQueue(settings, { clock: systemClock, random: systemRandom, log });
+  const world = { clock: systemClock, random: systemRandom, log };
+  const server = await whileStarting(serveQueue(settings, world));
   const drainTimeoutMs = settings.drain_timeout_ms;
   return runServer(server, { ...options, component: 'queue', log, drainTimeoutMs });
 }

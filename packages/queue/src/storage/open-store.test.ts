@@ -7,6 +7,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterEach, expect, test } from 'vitest';
 import { openStore } from './open-store.js';
+import { StorageUnavailable } from './task-store.js';
 
 const dataDirectory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
 const options = { dataDirectory, clock: systemClock, random: systemRandom, log: silentLog };
@@ -25,8 +26,8 @@ test.each(['postgres', 'postgresql'])(
     const refusal = await openStore(`${scheme}://queue:secret@127.0.0.1:1/queue`, options).catch(
       (error: unknown) => error,
     );
-    expect(refusal).toBeInstanceOf(UsageError);
-    expect(String(refusal)).toMatch(/storage: PostgreSQL does not answer: .*ECONNREFUSED/);
+    expect(refusal).toBeInstanceOf(StorageUnavailable);
+    expect(String(refusal)).toMatch(/PostgreSQL does not answer: .*ECONNREFUSED/);
     expect(String(refusal)).not.toContain('secret');
   },
 );
