@@ -1,6 +1,6 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { systemCode } from '@millrace/kit/errors';
+import { publishText } from '../storage/published-file.js';
 import { runningFile } from './places.js';
 
 /** What is recorded: the settings `savings` and `savings_samples`. */
@@ -14,19 +14,7 @@ export interface Recording {
  * `ctl check` sees neither its flags nor its file. Returns what takes it back.
  */
 export function publishRecording(dataDir: string, recording: Recording): () => void {
-  const file = runningFile(dataDir);
-  const fresh = `${file}.new`;
-  const text = `${JSON.stringify(recording)}\n`;
-  writeFileSync(fresh, text, { mode: 0o600 });
-  renameSync(fresh, file);
-  return () => {
-    try {
-      // Another daemon may have started in the meantime and said what it records.
-      if (readFileSync(file, 'utf8') === text) rmSync(file);
-    } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error;
-    }
-  };
+  return publishText(runningFile(dataDir), `${JSON.stringify(recording)}\n`);
 }
 
 /** What the daemon that runs here records; undefined where none has said so. */

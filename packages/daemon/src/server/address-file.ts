@@ -1,22 +1,9 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { systemCode } from '@millrace/kit/errors';
+import { publishText } from '../storage/published-file.js';
 import { addressFile } from './data-files.js';
 
 /** Tells the command line where the daemon listens. Returns what takes it back. */
 export function publishAddress(dataDir: string, url: string): () => void {
-  const file = addressFile(dataDir);
-  const fresh = `${file}.new`;
-  const text = `${reachable(url)}\n`;
-  writeFileSync(fresh, text, { mode: 0o600 });
-  renameSync(fresh, file);
-  return () => {
-    try {
-      // Another daemon may have started in the meantime and said where it is.
-      if (readFileSync(file, 'utf8') === text) rmSync(file);
-    } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error;
-    }
-  };
+  return publishText(addressFile(dataDir), `${reachable(url)}\n`);
 }
 
 /** An address that stands for every interface cannot be dialled; loopback is one of them. */
