@@ -2,38 +2,20 @@ import { existsSync, mkdtempSync, readdirSync, realpathSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tmuxSocket } from '@millrace/daemon/config';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { listProcesses } from '../src/sessions/processes.js';
-import type { TestOptions } from './support/daemon.js';
 import {
+  agentTest as test,
   noTmux,
   removeSessions,
   spawn,
-  startAgentDaemon,
   until,
   untilIs,
-  type AgentDaemon,
 } from './support/sessions.js';
 
-const daemons: AgentDaemon[] = [];
-
-afterEach(async () => {
-  for (const daemon of daemons.splice(0)) {
-    await removeSessions(daemon.api);
-    await daemon.dispose();
-    const lines = (await listProcesses()).map(({ args }) => args.join(' '));
-    expect(lines.filter((line) => line.includes(daemon.home))).toEqual([]);
-  }
-});
-
-async function newDaemon(options: TestOptions = {}): Promise<AgentDaemon> {
-  const daemon = await startAgentDaemon(options);
-  daemons.push(daemon);
-  return daemon;
-}
-
-describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
-  test('an agent works, asks, is answered and finishes its turn', async () => {
+// Each has a daemon of its own, and they wait more than they work.
+describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
+  test('an agent works, asks, is answered and finishes its turn', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
     const { id, driver } = await spawn(api, {
       prompt: 'sleep 1, then ask, then write notes.txt and say all is well',
@@ -62,7 +44,7 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     expect(stopped.status).toBe('done');
   });
 
-  test('an answer may be a text, and a permission may be denied', async () => {
+  test('an answer may be a text, and a permission may be denied', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
     const ask = { prompt: 'ask then write a.txt', backend: 'claude', cwd: workdir };
     const [yes, no] = await Promise.all([spawn(api, ask), spawn(api, ask)]);
@@ -75,7 +57,7 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     expect(lines).toContain('● Then I leave it.');
   });
 
-  test('a limit shows on the screen, and says when it ends', async () => {
+  test('a limit shows on the screen, and says when it ends', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
     const before = Date.now();
     const { id } = await spawn(api, { prompt: 'limit 45', backend: 'claude', cwd: workdir });
@@ -89,7 +71,7 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     expect(idle.limited_until).toBeNull();
   });
 
-  test('an agent that ends by itself is done or errored, by its code', async () => {
+  test('an agent that ends by itself is done or errored, by its code', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
     const ask = (prompt: string) => ({ prompt, backend: 'claude', cwd: workdir });
     const [leaving, crashing] = await Promise.all([
@@ -108,7 +90,9 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     await api.refused({ ...send, body: { text: 'hello?' } }, 409, 'SESSION_STATE');
   });
 
-  test('a restarted agent goes on with its conversation, at rest if it was', async () => {
+  test('a restarted agent goes on with its conversation, at rest if it was', async ({
+    newDaemon,
+  }) => {
     const { api, workdir } = await newDaemon();
     const { id } = await spawn(api, { prompt: 'say one', backend: 'claude', cwd: workdir });
     const idle = await until(api, id, 'idle');
@@ -123,7 +107,9 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     expect(lines).toContain('● two');
   });
 
-  test('a busy agent whose context is critical is interrupted, compacted and sent on', async () => {
+  test('a busy agent whose context is critical is interrupted, compacted and sent on', async ({
+    newDaemon,
+  }) => {
     const { api, workdir } = await newDaemon();
     const { id } = await spawn(api, {
       prompt: 'context 450k write a.txt wait never.txt',
@@ -133,16 +119,18 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     await untilIs(api, id, (session) => session.context_state, 'critical');
     await api.ok('PATCH', `/api/v1/sessions/${id}/force-compact`, { state: 'on' });
     await untilIs(api, id, (session) => session.context_state, 'ok');
-    const said = async () => {
+    const hasGoneOn = async () => {
       const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
-      return (lines as string[]).filter((line) => /^(?:●| *⎿)/.test(line));
+      const said = (lines as string[]).filter((line) => /^(?:●| *⎿)/.test(line));
+      const compacted = ['  ⎿  Interrupted by user', '● Compacted the conversation'];
+      expect(said).toEqual([...compacted, '● Done: continue']);
     };
-    await expect
-      .poll(said, { timeout: 60_000 })
-      .toEqual(['  ⎿  Interrupted by user', '● Compacted the conversation', '● Done: continue']);
+    await vi.waitFor(hasGoneOn, { timeout: 60_000 });
   });
 
-  test('a command line whose screen nobody knows is told its prompt by a paste', async () => {
+  test('a command line whose screen nobody knows is told its prompt by a paste', async ({
+    newDaemon,
+  }) => {
     const daemon = await newDaemon();
     const { api, workdir, home } = daemon;
     const program = '#!/bin/sh\nprintf "ready? "\nread -r line\necho "got: $line"\nread -r more\n';
@@ -155,8 +143,11 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     });
     const working = await until(api, id, 'working');
     expect(working.context_tokens).toBeNull();
-    const output = async () => (await api.ok('GET', `/api/v1/sessions/${id}/output`)).lines;
-    await expect.poll(output, { timeout: 60_000 }).toContain('got: a $(long) `story`');
+    const isTold = async () => {
+      const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
+      expect(lines).toContain('got: a $(long) `story`');
+    };
+    await vi.waitFor(isTold, { timeout: 60_000 });
     await untilIs(
       api,
       id,
@@ -165,7 +156,7 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     );
   });
 
-  test('an agent that does not take a text is said not to', async () => {
+  test('an agent that does not take a text is said not to', async ({ newDaemon }) => {
     const { api, workdir, home } = await newDaemon();
     const program = '#!/bin/sh\nstty -echo -icanon\necho ready\nexec sleep 600\n';
     writeFileSync(join(home, 'bin', 'goose'), program, { mode: 0o755 });
@@ -178,7 +169,7 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     expect(refusal.detail).toContain('did not take the text');
   });
 
-  test('a data directory with a long path has its socket elsewhere', async () => {
+  test('a data directory with a long path has its socket elsewhere', async ({ newDaemon }) => {
     const home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-long-')));
     const data = join(home, 'x'.repeat(60), 'it’s #1; "data"'.padEnd(60, 'y'));
     const { api, workdir } = await newDaemon({ home, flags: { data } });
@@ -191,7 +182,9 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     expect(lines).toContain('● hello');
   });
 
-  test('requests that cross each other start and end an agent once at a time', async () => {
+  test('requests that cross each other start and end an agent once at a time', async ({
+    newDaemon,
+  }) => {
     const { api, workdir } = await newDaemon();
     const { id } = await spawn(api, { prompt: 'say one', backend: 'claude', cwd: workdir });
     await until(api, id, 'idle');
@@ -206,7 +199,7 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     expect(agents).toHaveLength(1);
   });
 
-  test('twenty agents work at once, and nothing of them is left behind', async () => {
+  test('twenty agents work at once, and nothing of them is left behind', async ({ newDaemon }) => {
     const daemon = await newDaemon();
     const { api, workdir, home } = daemon;
     const names = Array.from({ length: 20 }, (_, n) => `agent-${n}`);

@@ -1,36 +1,17 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { listProcesses } from '../src/sessions/processes.js';
-import type { TestOptions } from './support/daemon.js';
 import {
+  agentTest as test,
   gitIn,
   newRepo,
-  removeSessions,
   spawn,
-  startAgentDaemon,
   until,
   untilIs,
   type AgentDaemon,
   type Session,
 } from './support/sessions.js';
-
-const daemons: AgentDaemon[] = [];
-
-afterEach(async () => {
-  for (const daemon of daemons.splice(0)) {
-    await removeSessions(daemon.api);
-    await daemon.dispose();
-    const lines = (await listProcesses()).map(({ args }) => args.join(' '));
-    expect(lines.filter((line) => line.includes(daemon.home))).toEqual([]);
-  }
-});
-
-async function newDaemon(options: TestOptions = {}): Promise<AgentDaemon> {
-  const daemon = await startAgentDaemon(options);
-  daemons.push(daemon);
-  return daemon;
-}
 
 /** A request for a headless run of the fake agent. */
 function headless(daemon: AgentDaemon, prompt: string, more: object = {}): object {
@@ -41,7 +22,7 @@ function go(daemon: AgentDaemon): void {
   writeFileSync(join(daemon.workdir, 'go.txt'), '');
 }
 
-test('a headless run is given its prompt, works, and is done', async () => {
+test('a headless run is given its prompt, works, and is done', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api, workdir } = daemon;
   const spawned = await spawn(api, headless(daemon, 'wait go.txt, write a.txt\nsay all is well'));
@@ -78,7 +59,7 @@ test('a headless run is given its prompt, works, and is done', async () => {
   expect(rest).toEqual({ lines: [], next });
 });
 
-test('output is read on from where the last answer ended', async () => {
+test('output is read on from where the last answer ended', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { id } = await spawn(daemon.api, headless(daemon, 'write a.txt write b.txt say three'));
   await until(daemon.api, id, 'done');
@@ -100,7 +81,7 @@ test('output is read on from where the last answer ended', async () => {
   expect(last).toEqual({ lines: ['three'], next: after });
 });
 
-test('a run that fails says how', async () => {
+test('a run that fails says how', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { id } = await spawn(daemon.api, headless(daemon, 'crash 3'));
   expect(await until(daemon.api, id, 'errored')).toMatchObject({
@@ -111,7 +92,7 @@ test('a run that fails says how', async () => {
   });
 });
 
-test('a limit of the provider is no failure, and says when it ends', async () => {
+test('a limit of the provider is no failure, and says when it ends', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const before = Date.now();
   const { id } = await spawn(daemon.api, headless(daemon, 'limit 90'));
@@ -122,7 +103,7 @@ test('a limit of the provider is no failure, and says when it ends', async () =>
   expect(limited.last_error).not.toBeNull();
 });
 
-test('a run is stopped with all that it started', async () => {
+test('a run is stopped with all that it started', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const { id } = await spawn(api, headless(daemon, 'wait never.txt'));
@@ -133,7 +114,7 @@ test('a run is stopped with all that it started', async () => {
   expect(await api.ok('POST', `/api/v1/sessions/${id}:stop`)).toEqual(stopped);
 });
 
-test('a restarted run goes on with the session that the backend has', async () => {
+test('a restarted run goes on with the session that the backend has', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const { id } = await spawn(api, headless(daemon, 'crash 4 unless go.txt say second time lucky'));
@@ -146,7 +127,7 @@ test('a restarted run goes on with the session that the backend has', async () =
   expect(done.restart_count).toBe(1);
 });
 
-test('a run that asks for it is restarted by itself', async () => {
+test('a run that asks for it is restarted by itself', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const { id } = await spawn(
@@ -160,7 +141,9 @@ test('a run that asks for it is restarted by itself', async () => {
   expect(done.restart_count).toBeGreaterThanOrEqual(1);
 });
 
-test('a command line that is gone still has a session, which says why it did not start', async () => {
+test('a command line that is gone still has a session, which says why it did not start', async ({
+  newDaemon,
+}) => {
   const daemon = await newDaemon();
   const { api, home } = daemon;
   rmSync(join(home, 'bin', 'claude'));
@@ -169,7 +152,9 @@ test('a command line that is gone still has a session, which says why it did not
   expect(errored.status_reason).toContain('it did not start: the program is gone');
 });
 
-test('an agent finds out who it is, and nothing of the daemon’s settings', async () => {
+test('an agent finds out who it is, and nothing of the daemon’s settings', async ({
+  newDaemon,
+}) => {
   const environment = { MILLRACE_QUEUE_TOKEN: 'secret', TMUX: 'outer', COLOUR: 'blue' };
   const daemon = await newDaemon({ environment });
   const { api, home } = daemon;
@@ -186,7 +171,9 @@ test('an agent finds out who it is, and nothing of the daemon’s settings', asy
   expect(text).not.toMatch(/^TMUX=/m);
 });
 
-test('a worktree is made on its branch and goes with the session, unless work would be lost', async () => {
+test('a worktree is made on its branch and goes with the session, unless work would be lost', async ({
+  newDaemon,
+}) => {
   const daemon = await newDaemon();
   const { api, home } = daemon;
   const repo = newRepo(join(home, 'mill'));
@@ -237,7 +224,7 @@ test('a worktree is made on its branch and goes with the session, unless work wo
   await api.refused({ path: `/api/v1/sessions/${clean.id}` }, 404, 'SESSION_NOT_FOUND');
 });
 
-test('what a spawn cannot be given is told by its field', async () => {
+test('what a spawn cannot be given is told by its field', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api, home } = daemon;
   const empty = join(home, 'empty');
@@ -278,7 +265,9 @@ test('what a spawn cannot be given is told by its field', async () => {
   expect(existsSync(`${repo}-worktrees`) ? 'left behind' : 'clean').toBe('clean');
 });
 
-test('backends that cannot be used are refused, and no default says what to do', async () => {
+test('backends that cannot be used are refused, and no default says what to do', async ({
+  newDaemon,
+}) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const spawnOn = (change: object) => ({
@@ -301,7 +290,9 @@ test('backends that cannot be used are refused, and no default says what to do',
   await api.refused(restart, 409, 'BACKEND_NOT_ELIGIBLE');
 });
 
-test('a key starts one session, however often and however closely it is sent', async () => {
+test('a key starts one session, however often and however closely it is sent', async ({
+  newDaemon,
+}) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const ask = (body: object) =>
@@ -332,7 +323,7 @@ function spendEightCents(home: string): void {
   writeFileSync(join(projects, 'before.jsonl'), `${JSON.stringify(line)}\n`);
 }
 
-test('spawns at the same moment cannot all slip under a cap', async () => {
+test('spawns at the same moment cannot all slip under a cap', async ({ newDaemon }) => {
   const daemon = await newDaemon({ flags: { 'tokens-budget-daily-usd': '0.1' } });
   const { api, home } = daemon;
   // The next one is expected to cost as much.
@@ -356,7 +347,9 @@ test('spawns at the same moment cannot all slip under a cap', async () => {
   go(daemon);
 });
 
-test('a cap holds also where savings and insights are off, and not where the gate is', async () => {
+test('a cap holds also where savings and insights are off, and not where the gate is', async ({
+  newDaemon,
+}) => {
   const off = { savings: 'off', insights: 'off' };
   const capped = await newDaemon({ flags: { ...off, 'tokens-budget-daily-usd': '0.05' } });
   spendEightCents(capped.home);
@@ -374,7 +367,9 @@ test('a cap holds also where savings and insights are off, and not where the gat
   await until(open.api, id, 'done');
 });
 
-test('what became of sessions shows in the insights as soon as they have ended', async () => {
+test('what became of sessions shows in the insights as soon as they have ended', async ({
+  newDaemon,
+}) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const well = await spawn(api, headless(daemon, 'say hello'));
@@ -390,7 +385,7 @@ test('what became of sessions shows in the insights as soon as they have ended',
   });
 });
 
-test('without tmux the default is headless, and tmux is refused', async () => {
+test('without tmux the default is headless, and tmux is refused', async ({ newDaemon }) => {
   const agent = await newDaemon({ path: '/nowhere' });
   writeFileSync(join(agent.home, 'bin', 'claude'), '#!/bin/sh\necho hello\n', { mode: 0o755 });
   const ask = { prompt: 'x', backend: 'claude', cwd: agent.workdir };
@@ -406,7 +401,9 @@ test('without tmux the default is headless, and tmux is refused', async () => {
   expect((await agent.api.ok('GET', `/api/v1/sessions/${id}/output`)).lines).toEqual(['hello']);
 });
 
-test('a headless run takes no input, and nobody can be found under a wrong id', async () => {
+test('a headless run takes no input, and nobody can be found under a wrong id', async ({
+  newDaemon,
+}) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const { id } = await spawn(api, headless(daemon, 'wait go.txt'));
@@ -423,7 +420,7 @@ test('a headless run takes no input, and nobody can be found under a wrong id', 
   await api.refused({ path: `${nobody}/output` }, 404, 'SESSION_NOT_FOUND');
 });
 
-test('sessions are listed newest first and name their parents', async () => {
+test('sessions are listed newest first and name their parents', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const parent = await spawn(api, headless(daemon, 'say one', { name: 'first', tags: ['a', 'b'] }));

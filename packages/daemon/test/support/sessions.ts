@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { expect } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { listProcesses } from '../../src/sessions/processes.js';
 import { expectSchema, type ApiClient } from './client.js';
 import { startDaemon, type TestDaemon, type TestOptions } from './daemon.js';
 import { installFakeAgent } from './fake-agent.js';
@@ -42,6 +43,27 @@ export async function startAgentDaemon(options: TestOptions = {}): Promise<Agent
   });
   return { ...daemon, workdir };
 }
+
+/** A test that may start daemons; nothing that belongs to them is left when it is over. */
+export const agentTest = test.extend<{
+  newDaemon: (options?: TestOptions) => Promise<AgentDaemon>;
+}>({
+  // eslint-disable-next-line no-empty-pattern -- vitest reads which fixtures are wanted from it.
+  newDaemon: async ({}, use) => {
+    const daemons: AgentDaemon[] = [];
+    await use(async (options) => {
+      const daemon = await startAgentDaemon(options);
+      daemons.push(daemon);
+      return daemon;
+    });
+    for (const daemon of daemons) {
+      await removeSessions(daemon.api);
+      await daemon.dispose();
+      const lines = (await listProcesses()).map(({ args }) => args.join(' '));
+      expect(lines.filter((line) => line.includes(daemon.home))).toEqual([]);
+    }
+  },
+});
 
 export const gitIdentity = {
   GIT_CONFIG_GLOBAL: '/dev/null',
@@ -87,10 +109,10 @@ export async function untilIs(
   let seen: Session | undefined;
   const look = async () => {
     seen = await api.ok('GET', `/api/v1/sessions/${id}`);
-    return of(seen!);
+    expect(of(seen!)).toEqual(wanted);
   };
   try {
-    await expect.poll(look, { timeout: 60_000, interval: 50 }).toEqual(wanted);
+    await vi.waitFor(look, { timeout: 60_000, interval: 50 });
   } catch (error) {
     const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
     console.error(seen, lines);
