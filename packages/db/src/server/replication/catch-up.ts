@@ -71,12 +71,13 @@ export class CatchUp {
   }
 
   /** The leader of this epoch knows every commit that is here. */
-  async prove(epoch: number): Promise<void> {
+  async prove(epoch: number, leaderId = ''): Promise<void> {
     const place = readPlace(this.#core);
     const leader = this.parts.link.url;
-    const isNoted = place.role === 'follower' && place.leader === leader;
+    const isNoted =
+      place.role === 'follower' && place.leader === leader && place.leaderId === leaderId;
     if (isNoted && place.provenEpoch === epoch && this.#core.state.epoch >= epoch) return;
-    const proven = { ...place, role: 'follower' as const, leader, provenEpoch: epoch };
+    const proven = { ...place, role: 'follower' as const, leader, leaderId, provenEpoch: epoch };
     await writePlace(this.#core, proven, epoch);
   }
 

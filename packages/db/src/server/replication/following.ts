@@ -7,7 +7,7 @@ import { DoesNotFit } from '../../engine/replica/apply-commit.js';
 import { notedLeaderSeq } from '../../engine/replica/leader-seq.js';
 import { CatchUp, type CatchUpParts } from './catch-up.js';
 import { FollowState } from './follow-state.js';
-import { isRefusal } from './leader-link.js';
+import { isRefusal, otherLeaderIn } from './leader-link.js';
 import { readPlace, writePlace } from './place.js';
 import { describeSelf } from './self.js';
 import { CommitStream } from './stream.js';
@@ -45,6 +45,9 @@ export class Following {
   #misfitSeq = 0;
   #isCopyWrong = false;
   #isTakingOver = false;
+  /** The epoch that the leader has left to this node, while it does not lead yet. */
+  #claimedEpoch = 0;
+  #newerLeader = '';
 
   constructor(private readonly parts: FollowingParts) {
     const { clock, log, random } = parts;
@@ -56,6 +59,11 @@ export class Following {
 
   get hasCopy(): boolean {
     return this.#catchUp.hasCopy;
+  }
+
+  /** Who leads now, when the leader said that it does not any more; "": not known. */
+  get newerLeader(): string {
+    return this.#newerLeader;
   }
 
   start(): void {
@@ -71,7 +79,7 @@ export class Following {
 
   /**
    * Before a promotion: asks the leader, if it is there, to take no more writes, and waits for the
-   * last ones. True when it agreed.
+   * last ones. True when it agreed. When it has left the epoch to another node, that is noted.
    */
   async takeOver(): Promise<boolean> {
     if (this.state.stage !== 'streaming') return false;
@@ -84,6 +92,7 @@ export class Following {
       const next = { ...self, epoch: self.epoch + 1n };
       const leader = await link.status(next, this.#stop.signal, askLeaderMs);
       if (leader.role === 'leader') return false;
+      this.#claimedEpoch = Number(next.epoch);
       const lastSeq = Number(leader.durableSeq);
       this.state.heard(lastSeq);
       const timeUp = clock.sleep(lastCommitsMs, enough.signal).catch(() => undefined);
@@ -91,6 +100,7 @@ export class Following {
       return true;
     } catch (error) {
       log.warn({ problem: messageOf(error) }, 'the old leader did not hand over');
+      await this.#noteOther(error);
       return false;
     } finally {
       enough.abort();
@@ -107,7 +117,11 @@ export class Following {
     while (!signal.aborted) {
       const delayMs = await this.#connection().then(
         () => this.#afterCut('the leader ended the stream'),
-        (error: unknown) => (signal.aborted ? 0 : this.#afterFailure(error)),
+        async (error: unknown) => {
+          if (signal.aborted) return 0;
+          await this.#noteOther(error);
+          return this.#afterFailure(error);
+        },
       );
       await this.parts.clock.sleep(delayMs, signal).catch(() => undefined);
     }
@@ -132,7 +146,7 @@ export class Following {
     } else if (Number(leader.oldestSeq) > this.#core.durable.seq + 1) {
       await this.#catchUp.copyAnew(epoch, 'the log of the leader no longer reaches back to it');
     }
-    await this.#catchUp.prove(epoch);
+    await this.#catchUp.prove(epoch, leader.nodeId);
     await this.#stream(Number(leader.durableSeq));
   }
 
@@ -150,17 +164,30 @@ export class Following {
     this.state.heard(Math.max(leaderSeq, this.#core.durable.seq));
     this.state.enter('streaming', { leader: link.url, leader_seq: leaderSeq });
     this.#backoff.reset();
+    this.#newerLeader = '';
     count('streams');
     await stream.run(this.#stop.signal);
   }
 
   #noteEpoch(epoch: number): void {
-    const core = this.#core;
-    if (epoch <= core.state.epoch || this.#isTakingOver) return;
-    // Not proven by it: a leader that was fenced meanwhile speaks of the epoch of another one.
-    writePlace(core, readPlace(core), epoch).catch((error: unknown) =>
+    if (epoch <= Math.max(this.#core.state.epoch, this.#claimedEpoch) || this.#isTakingOver) return;
+    this.#writeEpoch(epoch).catch((error: unknown) =>
       this.parts.log.error({ err: error, epoch }, 'the new epoch could not be noted'),
     );
+  }
+
+  /** Not proven by it: a leader that was fenced meanwhile speaks of the epoch of another one. */
+  #writeEpoch(epoch: number): Promise<void> {
+    const core = this.#core;
+    return writePlace(core, { ...readPlace(core), leaderId: '' }, epoch);
+  }
+
+  /** Notes what a leader says of the one that leads in its place. */
+  async #noteOther(error: unknown): Promise<void> {
+    const other = otherLeaderIn(error);
+    if (!other || other.address === this.parts.identity.address) return;
+    this.#newerLeader = other.address;
+    if (other.epoch > this.#core.state.epoch) await this.#writeEpoch(other.epoch);
   }
 
   /** Says what went wrong and how long to wait before the next try. */

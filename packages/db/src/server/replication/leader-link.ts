@@ -72,6 +72,16 @@ export class LeaderLink {
   }
 }
 
+/** The leader that a node names which leads no more; undefined when it says nothing of the kind. */
+export function otherLeaderIn(error: unknown): { epoch: number; address: string } | undefined {
+  if (!(error instanceof Refusal) || error.code !== 'FENCED') return undefined;
+  const { epoch = '0', leader = '' } = (error.extra.members?.['metadata'] ?? {}) as {
+    epoch?: string;
+    leader?: string;
+  };
+  return { epoch: Number(epoch), address: leader };
+}
+
 /** Whether the other node refused with this reason. */
 export function isRefusal(error: unknown, code: string): boolean {
   return error instanceof Refusal && error.code === code;

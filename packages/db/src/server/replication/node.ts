@@ -21,6 +21,7 @@ import { readPlace, roleAtStart, writePlace, type Place } from './place.js';
 import {
   fenced,
   lineageMismatch,
+  newerLeader,
   noFirstCopy,
   notLeader,
   readOnlyReplica,
@@ -28,7 +29,14 @@ import {
 } from './refusals.js';
 import { describeSelf, type Identity } from './self.js';
 import { savedTails } from './tail-file.js';
-import { TellLeader } from './tell-leader.js';
+import { TellLeader, type Heard } from './tell-leader.js';
+
+/** Who leads in an epoch. Empty texts: not known. */
+interface NewerLeader {
+  epoch: number;
+  address: string;
+  nodeId: string;
+}
 
 export type NodeEvent = 'copies' | 'streams' | 'tails';
 
@@ -65,6 +73,8 @@ export class Node implements Replication {
   #following: Following | undefined;
   #telling: TellLeader | undefined;
   #isPromoting = false;
+  /** The newer leader that is being noted. */
+  #fencer: NewerLeader | undefined;
   #tails: readonly SavedTailState[];
 
   constructor(private readonly options: NodeOptions) {
@@ -145,27 +155,42 @@ export class Node implements Replication {
   }
 
   meet(peer: Peer, call: PeerCall, context: CallContext): Promise<void> | undefined {
-    const core = this.#core;
     const { lineageId } = this.options.holder;
     checkPeer(peer);
     if (peer.lineageId !== '' && peer.lineageId !== lineageId) throw lineageMismatch(lineageId);
     // What has no history yet cannot have seen a newer leader of ours.
     const epoch = peer.lineageId === '' ? 0 : Number(peer.epoch);
     const isNews = peer.role === 'leader' && call === 'ReplicationStatus';
-    if (epoch > core.state.epoch && this.#role !== 'follower') {
-      const done = this.#fence(epoch, peer.role === 'leader' ? peer.address : '');
+    if (epoch > this.#newest.epoch && this.#role !== 'follower') {
+      const { address, nodeId } = peer;
+      const newer = { epoch, address, nodeId };
+      const done = this.#fence(peer.role === 'leader' ? newer : { epoch, address: '', nodeId: '' });
       if (isNews) return done;
       return done.then(() => {
         throw this.#whyReadOnly();
       });
     }
-    if (isNews) return undefined;
+    if (isNews) return this.#meetRival(peer, epoch);
     if (this.#role === 'fenced') throw this.#whyReadOnly();
     if (this.#role === 'follower') throw notLeader(this.options.follow ?? '');
     checkHistory(this.options.holder.current, peer);
     this.#followers.heard(peer);
     if (call === 'Watch') this.#followers.streams(peer, context.signal);
     return undefined;
+  }
+
+  /**
+   * An epoch has one leader: to this node the first of whom it heard. The others are told so. Of
+   * two that lead and meet, the one with the older data directory goes on.
+   */
+  #meetRival({ nodeId, address }: Peer, epoch: number): Promise<void> | undefined {
+    const newest = this.#newest;
+    const isSame = newest.nodeId === '' || newest.nodeId === nodeId;
+    if (epoch !== newest.epoch || isSame) return undefined;
+    if (this.#role !== 'leader') throw fenced(epoch, newest.address);
+    this.options.log.error({ epoch, other: address }, 'another node leads in the same epoch');
+    if (nodeId < newest.nodeId) return this.#fence({ epoch, address, nodeId });
+    throw fenced(epoch, this.#identity.address);
   }
 
   async promote(ask: { force: boolean; maxLag: number }): Promise<Promotion> {
@@ -190,8 +215,16 @@ export class Node implements Replication {
     };
     if (!following && !ask.force) throw this.#whyReadOnly();
     if (following && !following.hasCopy) throw noFirstCopy();
+    // What another leader has committed since is not known here, and so not in the lag.
+    const checkEpoch = () => {
+      const { epoch } = this.#core.state;
+      if (!following || ask.force || this.#place.provenEpoch === epoch) return;
+      throw newerLeader(epoch, following.newerLeader);
+    };
+    checkEpoch();
     checkLag();
     const hasAgreed = (await following?.takeOver()) ?? false;
+    checkEpoch();
     checkLag();
     await following?.stop();
     const lag = following?.state.lag ?? 0;
@@ -199,7 +232,8 @@ export class Node implements Replication {
     const epoch = core.state.epoch + 1;
     const followed = following ? (this.options.follow ?? '') : '';
     const untold = hasAgreed ? '' : followed;
-    await writePlace(core, { ...this.#place, role: 'leader', followed, untold, leader: '' }, epoch);
+    const leads = { role: 'leader' as const, leader: '', leaderId: this.#identity.nodeId };
+    await writePlace(core, { ...this.#place, ...leads, followed, untold }, epoch);
     this.#following = undefined;
     this.#role = 'leader';
     core.sealed = undefined;
@@ -208,9 +242,13 @@ export class Node implements Replication {
     return { role: 'leader', lag };
   }
 
-  /** Takes no more writes, from this moment on. Resolves when that will outlast a restart. */
-  async #fence(epoch: number, leader: string): Promise<void> {
+  /**
+   * Takes no more writes, from this moment on. Resolves when that will outlast a restart. It then
+   * follows whom it is told to, unless that one is known not to lead.
+   */
+  async #fence(newer: NewerLeader, mayFollow = true): Promise<void> {
     const core = this.#core;
+    const { epoch, address: leader, nodeId: leaderId } = newer;
     if (this.#role === 'leader') {
       this.options.log.warn(
         { epoch, leader, seq: core.state.seq },
@@ -218,14 +256,17 @@ export class Node implements Replication {
       );
     }
     this.#role = 'fenced';
+    this.#fencer = newer;
     core.sealed = () => this.#whyReadOnly();
     this.#followers.giveUp();
-    await writePlace(core, { ...this.#place, role: 'fenced', leader, untold: '' }, epoch);
+    const place = { ...this.#place, role: 'fenced' as const, leader, leaderId, untold: '' };
+    await writePlace(core, place, epoch);
+    if (this.#fencer === newer) this.#fencer = undefined;
     const telling = this.#telling;
     this.#telling = undefined;
     await telling?.stop();
-    // It has been told once whom to follow when it does not lead.
-    if (this.options.follow !== undefined && this.#role === 'fenced') this.#followAgain();
+    const isTold = this.options.follow !== undefined;
+    if (isTold && mayFollow && this.#role === 'fenced') this.#followAgain();
   }
 
   #followAgain(): void {
@@ -263,24 +304,18 @@ export class Node implements Replication {
     });
   }
 
-  #told(oldLeader: string, answer: { epoch: number; role: string; leader: string }): void {
+  #told(oldLeader: string, { epoch, role, leader, isOther }: Heard): void {
     const { log } = this.options;
     const core = this.#core;
-    const own = core.state.epoch;
     if (this.#role !== 'leader') return;
     const failed = (error: unknown) => log.error({ err: error }, 'the place could not be noted');
-    if (answer.epoch > own) {
-      // Someone else was promoted after us.
-      this.#fence(answer.epoch, answer.leader).catch(failed);
+    if (isOther) {
+      const about = { epoch, other: leader, own_epoch: core.state.epoch };
+      log.error(about, 'another node was promoted as well: this one takes no more writes');
+      this.#fence({ epoch, address: leader, nodeId: '' }, role === 'leader').catch(failed);
       return;
     }
-    if (answer.epoch === own && answer.leader !== '' && answer.leader !== this.#identity.address) {
-      log.error(
-        { epoch: own, other: answer.leader },
-        'another node was promoted in the same epoch: only one of them can be right',
-      );
-    }
-    log.info({ old_leader: oldLeader, role: answer.role }, 'the old leader knows');
+    log.info({ old_leader: oldLeader, role }, 'the old leader knows');
     writePlace(core, { ...this.#place, untold: '' }).catch(failed);
   }
 
@@ -292,11 +327,19 @@ export class Node implements Replication {
   #whyReadOnly(): Error {
     return this.#role === 'follower'
       ? readOnlyReplica(this.options.follow ?? '')
-      : fenced(this.#core.state.epoch, this.#place.leader);
+      : fenced(this.#newest.epoch, this.#newest.address);
   }
 
   get #core(): Core {
     return this.options.holder.current.core;
+  }
+
+  /** The newest epoch that this node knows of, and who leads in it. */
+  get #newest(): NewerLeader {
+    const { epoch } = this.#core.state;
+    if (this.#fencer && this.#fencer.epoch >= epoch) return this.#fencer;
+    const { leader, leaderId } = this.#place;
+    return { epoch, address: leader, nodeId: leaderId };
   }
 
   get #place(): Place {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { roleAtStart, type Place } from './place.js';
+import { nowhere, roleAtStart, type Place } from './place.js';
 
-const fresh: Place = { role: undefined, followed: '', untold: '', leader: '', provenEpoch: 0 };
 const [a, b] = ['grpc://a:5433', 'grpc://b:5433'];
 
 test.each<[what: string, place: Partial<Place>, follow: string | undefined, role: string]>([
@@ -17,5 +16,5 @@ test.each<[what: string, place: Partial<Place>, follow: string | undefined, role
   ['or follows', { role: 'fenced', leader: b }, b, 'follower'],
   ['also its old leader', { role: 'fenced', leader: a, followed: a }, a, 'follower'],
 ])('%s', (_what, place, follow, role) => {
-  expect(roleAtStart({ ...fresh, ...place }, follow)).toBe(role);
+  expect(roleAtStart({ ...nowhere, ...place }, follow)).toBe(role);
 });

@@ -11,12 +11,21 @@ export interface Place {
   untold: string;
   /** Whom it followed, or who fenced it, as far as known. */
   leader: string;
+  /** Node id of the leader of the present epoch. "": not known. */
+  leaderId: string;
   /** Epoch of the leader that has found all commits of this node in its own history. */
   provenEpoch: number;
 }
 
 const name = 'replication';
-const nowhere: Place = { role: undefined, followed: '', untold: '', leader: '', provenEpoch: 0 };
+export const nowhere: Place = {
+  role: undefined,
+  followed: '',
+  untold: '',
+  leader: '',
+  leaderId: '',
+  provenEpoch: 0,
+};
 
 export function readPlace(core: Core): Place {
   const row = core.tables.get('meta', Buffer.from(name));

@@ -18,6 +18,17 @@ export function fenced(epoch: number, leader: string): Error {
   );
 }
 
+/** To a promotion that would make a second leader. */
+export function newerLeader(epoch: number, leader: string): Error {
+  const where = leader === '' ? '' : ` at ${leader}`;
+  return refuse(
+    'FENCED',
+    `Another node${where} was promoted in epoch ${epoch}, and this one may lack commits of it: ` +
+      'follow that one, or promote this one with force.',
+    { epoch: String(epoch), leader },
+  );
+}
+
 export function notLeader(leader: string): Error {
   return refuse(
     'NOT_LEADER',

@@ -1,9 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
-import { messageOf, Refusal } from '@millrace/kit/errors';
+import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { Backoff } from '../../client/backoff.js';
-import type { LeaderLink } from './leader-link.js';
+import { isRefusal, otherLeaderIn, type LeaderLink } from './leader-link.js';
 import type { PeerFields } from './self.js';
 
 export interface TellingParts {
@@ -12,8 +12,18 @@ export interface TellingParts {
   random: Random;
   log: Log;
   self: () => PeerFields;
-  /** It has heard. `epoch` is the highest it knows, and `leader` who leads there. */
-  onHeard: (answer: { epoch: number; role: string; leader: string }) => void;
+  onHeard: (answer: Heard) => void;
+}
+
+/** What the old leader said. */
+export interface Heard {
+  /** The highest that it knows. */
+  epoch: number;
+  role: string;
+  /** Who leads in that epoch. */
+  leader: string;
+  /** It is another node than the one that was promoted here. */
+  isOther: boolean;
 }
 
 const longestDelayMs = 5_000;
@@ -57,13 +67,19 @@ export class TellLeader {
       const peer = self();
       const { epoch, role, leaderAddress } = await link.status(peer, this.#stop.signal);
       if (role === 'leader' && epoch < peer.epoch) return 'it answered, but leads on';
-      onHeard({ epoch: Number(epoch), role, leader: leaderAddress });
+      const leader = leaderAddress;
+      onHeard({ epoch: Number(epoch), role, leader, isOther: epoch > peer.epoch });
       return undefined;
     } catch (error) {
-      const isOther = error instanceof Refusal && error.code === 'LINEAGE_MISMATCH';
-      if (!isOther) return messageOf(error);
+      const other = otherLeaderIn(error);
+      if (other) {
+        const { epoch, address } = other;
+        onHeard({ epoch, role: 'fenced', leader: address, isOther: true });
+        return undefined;
+      }
+      if (!isRefusal(error, 'LINEAGE_MISMATCH')) return messageOf(error);
       // Another database lives there by now: there is nobody left to tell.
-      onHeard({ epoch: 0, role: 'unknown', leader: '' });
+      onHeard({ epoch: 0, role: 'unknown', leader: '', isOther: false });
       return undefined;
     }
   }
