@@ -10,6 +10,8 @@ import { version } from './version.js';
  */
 export async function main(args: readonly string[]): Promise<void> {
   const lifecycle = takeOverProcess(process);
+  // What Node says to programmers does not belong among errors as JSON, nor into a log.
+  process.noDeprecation = process.env['MILLRACE_DEBUG'] !== '1';
   if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
     process.stdout.write(`${version()}\n`);
     return;

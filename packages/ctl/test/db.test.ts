@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DbServer } from './db-server.js';
@@ -371,6 +373,16 @@ put folk never {}
 });
 
 describe('without a server', () => {
+  test('errors are JSON alone also over TLS to an address without a name', async () => {
+    const hangsUp = createServer((socket) => socket.destroy());
+    await once(hangsUp.listen(0, '127.0.0.1'), 'listening');
+    const { port } = hangsUp.address() as AddressInfo;
+    const url = `grpcs://127.0.0.1:${port}`;
+    const { code, err } = await ctl(['db', 'status', '--url', url, '--timeout', '2s', '--json']);
+    hangsUp.close();
+    expect([code, JSON.parse(err)]).toMatchObject([1, { error: { message: expect.any(String) } }]);
+  });
+
   test('the error says where it looked and how to start one', async () => {
     const { code, out, err } = await ctl(['db', 'find', 'x', '--url', 'grpc://127.0.0.1:1']);
     expect([code, out]).toEqual([1, '']);

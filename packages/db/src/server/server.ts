@@ -1,10 +1,12 @@
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { isLoopback } from '@millrace/kit/config';
 import { createMetrics } from '@millrace/kit/metrics';
 import { watchFile, type WatchedFile } from '@millrace/kit/tokens';
 import type { World } from '@millrace/kit/world';
 import { join } from 'node:path';
 import { Database } from '../engine/database.js';
+import { checkCollectionName } from '../engine/documents.js';
+import { compileIndex } from '../engine/index/entries.js';
 import { Gate } from './access/gate.js';
 import { parseKeys, type KeySet } from './access/keys.js';
 import { Calls } from './calls/calls.js';
@@ -128,6 +130,15 @@ export async function serveDatabase(
 }
 
 function checkSettings(settings: DatabaseSettings): void {
+  for (const [name, { indexes }] of Object.entries(settings.collections)) {
+    try {
+      checkCollectionName(name);
+      for (const index of indexes) compileIndex(index);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      throw new UsageError(`collections.${name}: ${error.detail}`, { cause: error });
+    }
+  }
   for (const name of ['grpc', 'http'] as const) {
     const { host } = settings[name];
     if (settings.keys_file !== undefined || isLoopback(host)) continue;

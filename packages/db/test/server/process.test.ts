@@ -160,6 +160,17 @@ collections:
   expect(await server.ended).toBe(0);
 });
 
+test.each([
+  ['{1st: {}}', /collections\.1st: "1st" cannot name a collection/],
+  ['{people: {indexes: [{fields: [a, a]}]}}', /collections\.people: .*names a field twice/],
+])('collections that cannot be are a usage error: %s', async (collections, problem) => {
+  const data = join(newDirectory(), 'data');
+  const server = run([...anyPorts, `--data=${data}`, `--collections=${collections}`]);
+  expect(await server.ended).toBe(2);
+  expect(server.stderr()).toMatch(problem);
+  expect(existsSync(data)).toBe(false);
+});
+
 test('a mistake in the file is told with its line', async () => {
   const file = join(newDirectory(), 'db.yaml');
   writeFileSync(file, 'grpc: 127.0.0.1:0\nmax_wachtes: 3\nshed_target_ms: soon\n');
