@@ -63,6 +63,10 @@ describe.each(ways)('by %s', (_, make) => {
     );
     expect(await people.findByKey('ada')).toEqual(ada);
     expect(await people.findById('nobody')).toBeUndefined();
+    const part = { ...ada, data: { age: 36 } };
+    expect(await people.findByKey('ada', { fields: ['age'] })).toEqual(part);
+    expect(await people.findById(ada.id, { fields: ['age'] })).toEqual(part);
+    expect(await codeOf(people.findByKey('ada', { fields: ['a..b'] }))).toBe('BAD_REQUEST');
     expect(await codeOf(people.insertWithKey('ada', { name: 'A', age: 1 }))).toBe('DUPLICATE_KEY');
     expect(await codeOf(people.update(`${ada.id.slice(0, -1)}0`, { name: 'A', age: 1 }))).toBe(
       'RECORD_NOT_FOUND',
@@ -153,6 +157,27 @@ describe.each(ways)('by %s', (_, make) => {
       { readOnly: true },
     );
     expect(await codeOf(still)).toBe('TX_READ_ONLY');
+  });
+
+  test('a transaction that is begun is committed or rolled back by its caller', async () => {
+    const { db, people } = await start();
+    const committed = await db.begin({ lifetimeMs: 30_000 });
+    await people.insertWithKey('a', { name: 'A', age: 1 }, { transaction: committed });
+    expect(await people.findByKey('a')).toBeUndefined();
+    expect(await committed.commit()).toMatchObject({ seq: 1, operations: 1 });
+    const rolledBack = await db.begin();
+    await people.deleteByKey('a', { transaction: rolledBack });
+    await rolledBack.rollback();
+    expect((await people.findByKey('a'))?.rev).toBe(1);
+    const beaten = await db.begin();
+    await people.findByKey('a', { transaction: beaten });
+    await people.mergeByKey('a', { age: 2 });
+    await people.insert({ name: 'B', age: 1 }, { transaction: beaten });
+    expect(await codeOf(beaten.commit())).toBe('TX_CONFLICT');
+    const still = await db.begin({ readOnly: true });
+    const write = people.insert({ name: 'x', age: 1 }, { transaction: still });
+    expect(await codeOf(write)).toBe('TX_READ_ONLY');
+    await still.rollback();
   });
 
   test('watches and live queries tell the same story', async () => {

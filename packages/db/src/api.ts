@@ -12,6 +12,7 @@ import type { AggregateQuery } from './engine/query/aggregate-query.js';
 import type { Filter } from './engine/query/filter.js';
 import type { FindQuery } from './engine/query/query.js';
 import type { StoredRecord } from './engine/stored-record.js';
+import type { CommitResult } from './engine/transactions.js';
 import type { LiveQuery, LiveResult } from './engine/watch/live.js';
 import type { WatchChange, WatchMessage } from './engine/watch/message.js';
 
@@ -45,6 +46,12 @@ export interface ReadCall {
   transaction?: TransactionHandle | undefined;
 }
 
+/** A read of one record. */
+export interface GetCall extends ReadCall {
+  /** Dotted paths of the parts of `data` to return. Left out: all. */
+  fields?: readonly string[] | undefined;
+}
+
 export interface WriteCall extends ReadCall {
   /** How long the record lives from now; 0: for ever; absent: as before, or the default. */
   ttlMs?: number | undefined;
@@ -61,6 +68,20 @@ export interface TransactionOptions {
   tries?: number | undefined;
 }
 
+/** A transaction that its caller brings to an end. */
+export interface OpenTransaction extends TransactionHandle {
+  /** Makes the writes one commit, or refuses TX_CONFLICT and changes nothing. */
+  commit(): Promise<CommitResult>;
+  rollback(): void | Promise<void>;
+}
+
+export interface BeginCall {
+  /** It will not write. Such a transaction never conflicts, and a follower serves it. */
+  readOnly?: boolean | undefined;
+  /** How long it may live: 60 s unless told, and at most. */
+  lifetimeMs?: number | undefined;
+}
+
 export interface DatabaseApi {
   /** The collection of this name. It comes into being with its first record. */
   collection<T extends object = Record<string, unknown>>(name: string): CollectionApi<T>;
@@ -74,6 +95,9 @@ export interface DatabaseApi {
     run: (transaction: TransactionHandle) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>;
+
+  /** Begins a transaction that the caller commits or rolls back; `transaction` does all of it. */
+  begin(options?: BeginCall): Promise<OpenTransaction>;
 
   /** Follows the changes of all collections. Behind a connection it needs admin access. */
   watch(options?: DatabaseWatchOptions): AsyncIterableIterator<WatchMessage>;
@@ -97,8 +121,8 @@ export interface CollectionApi<T extends object> {
   insertWithKey(key: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
 
   /** The record, or undefined. */
-  findById(id: string, options?: ReadCall): Promise<StoredRecord<T> | undefined>;
-  findByKey(key: string, options?: ReadCall): Promise<StoredRecord<T> | undefined>;
+  findById(id: string, options?: GetCall): Promise<StoredRecord<T> | undefined>;
+  findByKey(key: string, options?: GetCall): Promise<StoredRecord<T> | undefined>;
 
   /** Replaces the document. Refuses RECORD_NOT_FOUND. */
   update(id: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;

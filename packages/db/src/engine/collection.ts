@@ -28,6 +28,12 @@ export interface ReadOptions {
   transaction?: Transaction | undefined;
 }
 
+/** A read of one record. */
+export interface GetOptions extends ReadOptions {
+  /** Dotted paths of the parts of `data` to return. Left out: all. */
+  fields?: readonly string[] | undefined;
+}
+
 export interface FoundPage<T> {
   records: StoredRecord<T>[];
   /** Hand it to the next `find` of the same query for the page after this; "" on the last one. */
@@ -67,14 +73,15 @@ export class Collection<T extends object> {
   }
 
   /** The record, or undefined. */
-  async findById(id: string, options: ReadOptions = {}): Promise<StoredRecord<T> | undefined> {
+  async findById(id: string, options: GetOptions = {}): Promise<StoredRecord<T> | undefined> {
     if (!isUlid(id)) return undefined;
-    return shown(this.database.reads.byId(this.name, normalizeUlid(id), options.transaction));
+    const { transaction, fields } = options;
+    return shown(this.database.reads.byId(this.name, normalizeUlid(id), transaction), fields);
   }
 
-  async findByKey(key: string, options: ReadOptions = {}): Promise<StoredRecord<T> | undefined> {
+  async findByKey(key: string, options: GetOptions = {}): Promise<StoredRecord<T> | undefined> {
     checkKey(key);
-    return shown(this.database.reads.byKey(this.name, key, options.transaction));
+    return shown(this.database.reads.byKey(this.name, key, options.transaction), options.fields);
   }
 
   /** Replaces the document. Refuses RECORD_NOT_FOUND. */
@@ -221,6 +228,10 @@ function written<T>(outcome: Outcome): StoredRecord<T> {
   return toStoredRecord<T>(outcome.record!);
 }
 
-function shown<T>(image: RecordImage | undefined): StoredRecord<T> | undefined {
-  return image && toStoredRecord<T>(image);
+function shown<T>(
+  image: RecordImage | undefined,
+  fields: readonly string[] = [],
+): StoredRecord<T> | undefined {
+  const project = fields.length > 0 ? checkFind({ fields }).project : undefined;
+  return image && toStoredRecord<T>(image, project ? project(image.data) : image.data);
 }

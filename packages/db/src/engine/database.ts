@@ -153,6 +153,17 @@ export class Database {
     return new Collection<T>(this, name);
   }
 
+  /** Begins a transaction that the caller commits or rolls back. */
+  async begin({
+    readOnly,
+    lifetimeMs,
+  }: {
+    readOnly?: boolean | undefined;
+    lifetimeMs?: number | undefined;
+  } = {}): Promise<Transaction> {
+    return this.transactions.begin({ readOnly, timeoutMs: lifetimeMs });
+  }
+
   /**
    * Calls `run` with a transaction and commits what it did. When another commit changed what it
    * read, `run` is called again, ten times unless told, so it must do nothing outside that may not
