@@ -6,6 +6,8 @@ import { afterAll, expect, test } from 'vitest';
 import { open, restore } from '@millrace/db';
 import { freshName, recordOf, useServer } from './support/both.js';
 import type { Message } from './support/proto.js';
+import { RestClient } from './support/rest.js';
+import { startServer } from './support/server.js';
 
 const both = useServer({
   collections: '{people: {indexes: [{fields: [email], unique: true}], default_ttl_ms: 3600000}}',
@@ -53,6 +55,21 @@ test('the status of a lone leader is complete', async () => {
   });
   const withCollections = await rest.ok('GET', '/v1/admin/replication?include_collections=true');
   expect(withCollections['collections']).toMatchObject([{ records: 1, default_ttl: '3600s' }]);
+});
+
+test('an index that cannot be built is shown as failed, as the description says', async () => {
+  const data = join(scratch, 'doubles');
+  const before = await open(data);
+  for (let n = 0; n < 2; n++) await before.collection('people').insert({ email: 'a@b.c' });
+  await before.close();
+  const collections = '{people: {indexes: [{fields: [email], unique: true}]}}';
+  const server = await startServer({ collections }, data);
+  const rest = new RestClient(server.http);
+  const path = '/v1/admin/replication?include_collections=true';
+  const shown = async () => (await rest.ok('GET', path))['collections'];
+  const failed = [{ name: 'people', indexes: [{ name: 'email', state: 'failed' }] }];
+  await expect.poll(shown, { timeout: 60_000 }).toMatchObject(failed);
+  await server.dispose();
 });
 
 test('a promotion of a leader changes nothing', async () => {

@@ -30,10 +30,12 @@ export interface FindPage {
   count?: number;
 }
 
+type IndexState = 'building' | 'ready' | 'failed';
+
 export interface CollectionStatus {
   name: string;
   records: number;
-  indexes: { name: string; unique: boolean; sparse: boolean; state: 'building' | 'ready' }[];
+  indexes: { name: string; unique: boolean; sparse: boolean; state: IndexState }[];
   default_ttl?: string;
 }
 

@@ -96,7 +96,7 @@ const columns: readonly Column<CollectionStatus>[] = [
           <span key={name} className="tag db-index">
             {name}
             {unique && ' unique'}
-            {state === 'building' && ' (building)'}
+            {state !== 'ready' && ` (${state})`}
           </span>
         ))
       ),
