@@ -147,11 +147,13 @@ class Extreme implements Gathered {
 class Distinct implements Gathered {
   readonly #plain = new Set<Json>();
   readonly #nested = new Set<string>();
+  #isEmpty = true;
   constructor(
     private readonly read: Reader,
     private readonly budget: { left: number },
   ) {}
   add(row: Row): void {
+    this.#isEmpty = false;
     this.read(row, this.#use);
   }
   #use = (value: Json) => {
@@ -164,7 +166,7 @@ class Distinct implements Gathered {
     return this.#plain.size + this.#nested.size;
   }
   result(): Json {
-    return this.#size;
+    return this.#isEmpty ? null : this.#size;
   }
 }
 

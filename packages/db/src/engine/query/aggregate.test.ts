@@ -112,7 +112,7 @@ test('without groups over nothing there is one group: count and sum 0, the other
         avg: null,
         min: null,
         max: null,
-        count_distinct: 0,
+        count_distinct: null,
         first: null,
         last: null,
       },
