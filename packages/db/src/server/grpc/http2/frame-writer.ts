@@ -2,9 +2,13 @@ import { emptyTable } from './header-block.js';
 import { flags, frameHeadBytes, frameTypes } from './protocol.js';
 
 const slabBytes = 64 * 1024;
+// As many as the largest write fills.
+const mostSpareSlabs = 5;
 // Less is copied sooner than handed to the system by itself.
 const leastSharedBytes = 8 * 1024;
 const messageHeadBytes = 5;
+
+type Slab = ReturnType<typeof Buffer.allocUnsafeSlow>;
 
 /**
  * Puts frames together for one write after the other, for all connections of a face. Small pieces
@@ -16,6 +20,11 @@ export class FrameWriter {
   #start = 0;
   #at = 0;
   #parts: Uint8Array[] = [];
+  /** A write that is not done yet holds a part of the slab. */
+  #isLent = false;
+  /** Slabs that were filled since `settle`. */
+  readonly #full: Slab[] = [];
+  readonly #spare: Slab[] = [];
   /** The next header block must say that it uses no table. */
   isTableDue = false;
 
@@ -87,11 +96,28 @@ export class FrameWriter {
     return parts;
   }
 
+  /**
+   * To be called when the parts that were taken are written. If the system has copied them, their
+   * room is used again: to let go of it at the rate of a busy stream would make the collector run
+   * through the whole heap every second.
+   */
+  settle(isCopied: boolean): void {
+    if (!isCopied) this.#isLent = true;
+    else {
+      if (!this.#isLent) this.#start = this.#at = 0;
+      for (const slab of this.#full) {
+        if (this.#spare.length < mostSpareSlabs) this.#spare.push(slab);
+      }
+    }
+    this.#full.length = 0;
+  }
+
   #reserve(length: number): void {
     if (this.#slab.length - this.#at >= length) return;
     this.#cut();
-    // What was written from the old one may still be on its way, so it is never used again.
-    this.#slab = Buffer.allocUnsafeSlow(slabBytes);
+    if (!this.#isLent) this.#full.push(this.#slab);
+    this.#isLent = false;
+    this.#slab = this.#spare.pop() ?? Buffer.allocUnsafeSlow(slabBytes);
     this.#start = this.#at = 0;
   }
 

@@ -168,7 +168,9 @@ export class SendLine {
       for (const part of parts) socket.write(part);
       socket.uncork();
     }
-    this.#isBlocked = socket.writableNeedDrain && socket.writableLength > 0;
+    const isTaken = socket.writableLength === 0;
+    this.parts.writer.settle(isTaken);
+    this.#isBlocked = socket.writableNeedDrain && !isTaken;
   }
 }
 
