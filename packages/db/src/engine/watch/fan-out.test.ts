@@ -69,3 +69,59 @@ test('a rest does not keep back that the database is closed', async () => {
   clock.advance(100);
   expect(woken).toBe(2);
 });
+
+test('a round that is long gives others their turn in between', async () => {
+  const { clock, fanOut, commit } = scene();
+  const woken: number[] = [];
+  for (let n = 0; n < 5; n++) {
+    fanOut.add(() => {
+      woken.push(n);
+      clock.skip(1);
+    });
+  }
+  commit();
+  expect(woken).toEqual([0, 1]);
+  await turn();
+  expect(woken).toEqual([0, 1, 2, 3]);
+  await turn();
+  expect(woken).toEqual([0, 1, 2, 3, 4]);
+});
+
+test('commits in the middle of a round are told of in a round of their own', async () => {
+  const { clock, fanOut, commit } = scene();
+  const woken: number[] = [];
+  for (let n = 0; n < 3; n++) {
+    fanOut.add(() => {
+      woken.push(n);
+      clock.skip(1);
+    });
+  }
+  commit();
+  commit();
+  expect(woken).toEqual([0, 1]);
+  await turn();
+  await turn();
+  expect(woken).toEqual([0, 1, 2]);
+  clock.advance(3);
+  expect(woken).toEqual([0, 1, 2, 0, 1]);
+  await turn();
+  await turn();
+  expect(woken).toEqual([0, 1, 2, 0, 1, 2]);
+  clock.advance(100);
+  expect(woken).toHaveLength(6);
+});
+
+test('the middle of a round does not keep back that the database is closed', async () => {
+  const { clock, core, fanOut, commit } = scene();
+  const woken: number[] = [];
+  for (let n = 0; n < 4; n++) {
+    fanOut.add(() => {
+      woken.push(n);
+      clock.skip(1);
+    });
+  }
+  commit();
+  core.closed = new Error('closed');
+  commit();
+  expect(woken).toEqual([0, 1, 0, 1, 2, 3]);
+});

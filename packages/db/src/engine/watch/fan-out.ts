@@ -1,8 +1,13 @@
 import type { Timer } from '@millrace/kit/clock';
 import type { Core } from '../core.js';
 
+type Wake = () => void;
+
 /** A round shorter than this is nobody's burden. */
 const shortMs = 0.5;
+
+/** A round goes on for so long before others have their turn. */
+const sliceMs = 2;
 
 /**
  * Wakes the watches when commits are on disk. Where many watch, one round of them takes longer than
@@ -10,7 +15,10 @@ const shortMs = 0.5;
  * watches have half of the event loop at most and are told of several commits at a time.
  */
 export class FanOut {
-  readonly #wakes = new Set<() => void>();
+  readonly #wakes = new Set<Wake>();
+  #isUnderWay = false;
+  /** There were commits after the round under way began. */
+  #isBehind = false;
   #restUntil = 0;
   #rest: Timer | undefined;
 
@@ -18,18 +26,27 @@ export class FanOut {
     core.onDurable(() => this.#onDurable());
   }
 
-  /** Calls `wake` when there may be news. Returns how to stop. */
-  add(wake: () => void): () => void {
+  /** Calls `wake`, which must not throw, when there may be news. Returns how to stop. */
+  add(wake: Wake): () => void {
     this.#wakes.add(wake);
     return () => void this.#wakes.delete(wake);
   }
 
   #onDurable(): void {
-    const { clock, closed } = this.core;
-    // The last word must not wait: nobody comes back to say it.
-    if (closed) this.#rest?.cancel();
-    else if (this.#rest || this.#wakes.size === 0) return;
-    const restMs = closed ? 0 : this.#restUntil - clock.monotonic();
+    if (this.core.closed) return this.#tellEnd();
+    if (this.#isUnderWay) this.#isBehind = true;
+    else if (!this.#rest && this.#wakes.size > 0) this.#start();
+  }
+
+  /** The last word must not wait: nobody comes back to say it. */
+  #tellEnd(): void {
+    this.#rest?.cancel();
+    for (const wake of this.#wakes) wake();
+  }
+
+  #start(): void {
+    const { clock } = this.core;
+    const restMs = this.#restUntil - clock.monotonic();
     if (restMs <= 0) return this.#round();
     this.#rest = clock.after(restMs, () => {
       this.#rest = undefined;
@@ -38,14 +55,31 @@ export class FanOut {
   }
 
   #round(): void {
+    this.#isUnderWay = true;
+    this.#isBehind = false;
+    const wakes = this.#wakes.values();
+    this.#goOn(wakes, wakes.next(), this.core.clock.monotonic());
+  }
+
+  #goOn(wakes: Iterator<Wake>, first: IteratorResult<Wake>, startedAt: number): void {
     const { clock } = this.core;
-    const startedAt = clock.monotonic();
-    for (const wake of this.#wakes) wake();
-    // Those that were woken work in the microtasks that follow; when they are done, this runs.
-    setImmediate(() => {
-      const now = clock.monotonic();
-      const tookMs = now - startedAt;
-      this.#restUntil = tookMs > shortMs ? now + tookMs : now;
-    });
+    const until = clock.monotonic() + sliceMs;
+    for (let next = first; !next.done; next = wakes.next()) {
+      if (clock.monotonic() >= until) {
+        setImmediate(() => this.#goOn(wakes, next, startedAt));
+        return;
+      }
+      next.value();
+    }
+    // Those that were woken may work in the microtasks that follow; when they are done, this runs.
+    setImmediate(() => this.#endRound(startedAt));
+  }
+
+  #endRound(startedAt: number): void {
+    const now = this.core.clock.monotonic();
+    const tookMs = now - startedAt;
+    this.#restUntil = tookMs > shortMs ? now + tookMs : now;
+    this.#isUnderWay = false;
+    if (this.#isBehind && !this.core.closed) this.#start();
   }
 }

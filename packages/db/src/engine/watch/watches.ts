@@ -79,6 +79,7 @@ export class Watches {
   /** Commits were taken back: a watch that has told of one of them ends with an error. */
   historyCut(): void {
     this.#log.clear();
+    for (const shared of this.#looks.values()) shared.historyCut();
     for (const watch of this.#open) watch.historyCut();
   }
 

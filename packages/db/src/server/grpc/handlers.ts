@@ -8,6 +8,7 @@ import { stallMsOf } from '../limits/stalls.js';
 import type { Pollable, StreamingRpc, UnaryRpc } from '../service/call.js';
 import { MethodCodec } from './codec.js';
 import { grpcStatus } from './errors.js';
+import { pushThrough } from './push.js';
 import { StreamSender } from './sender.js';
 import type { GrpcCall } from './transport/call.js';
 import type { SingleMethod } from './transport/methods.js';
@@ -65,6 +66,7 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
         // A watch may have nothing to say for long: its caller hears that it stands.
         if (rpc === 'Watch') call.outbox.sendHeaders();
         const sender = new StreamSender({ call, clock, signal, stallMs });
+        pushThrough(sender, messages, (message) => codec.frame(message));
         for await (const first of messages) {
           for (let next: Message | undefined = first; next; next = poll(messages)) {
             const taken = sender.sendFramed(codec.frame(next));

@@ -37,6 +37,16 @@ export class StreamSender {
     return this.#unlessTaken();
   }
 
+  /** What is pushed now would not have to wait. */
+  hasRoom(): boolean {
+    return this.#options.call.outbox.unsentBytes <= mostUnsentBytes;
+  }
+
+  /** As `sendFramed`, for those who ask first whether there is room. */
+  push(frames: Uint8Array): void {
+    this.#options.call.sendFramed(frames);
+  }
+
   #unlessTaken(): Promise<void> | undefined {
     const { call } = this.#options;
     return call.outbox.unsentBytes > mostUnsentBytes ? this.#taken() : undefined;

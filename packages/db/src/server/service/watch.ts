@@ -13,6 +13,7 @@ import type { VisibleChange, WatchMessage } from '../../engine/watch/message.js'
 import type { Watch } from '../../engine/watch/watch.js';
 import type { CallContext, Pollable, Request, StreamingMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
+import type { Pushing, PushSink } from './pushing.js';
 import { recordMessage, removedRecord } from './records.js';
 import { badField, durationMs, timestamp, wantsJson, wholeNumber } from './values.js';
 
@@ -80,7 +81,9 @@ function lookOf(request: Request<'Watch'>): string {
 }
 
 /** The answers of a watch; those of watches that show the same are the same objects. */
-class WatchStream implements AsyncIterableIterator<WatchResponse>, Pollable<WatchResponse> {
+class WatchStream
+  implements AsyncIterableIterator<WatchResponse>, Pollable<WatchResponse>, Pushing<WatchResponse>
+{
   constructor(
     private readonly watch: Watch<Change>,
     private readonly signal: AbortSignal,
@@ -99,6 +102,13 @@ class WatchStream implements AsyncIterableIterator<WatchResponse>, Pollable<Watc
     return message && sharedResponse(message);
   }
 
+  pushTo(sink: PushSink<WatchResponse>): void {
+    this.watch.pushTo({
+      hasRoom: () => sink.hasRoom(),
+      take: (messages) => sink.take(sharedResponses(messages)),
+    });
+  }
+
   async return(): Promise<IteratorResult<WatchResponse, undefined>> {
     await this.watch.return();
     return { done: true, value: undefined };
@@ -115,6 +125,14 @@ function sharedResponse(message: WatchMessage<Change>): WatchResponse {
   let response = responses.get(message);
   if (!response) responses.set(message, (response = watchResponse(message)));
   return response;
+}
+
+const rows = new WeakMap<readonly WatchMessage<Change>[], readonly WatchResponse[]>();
+
+function sharedResponses(messages: readonly WatchMessage<Change>[]): readonly WatchResponse[] {
+  let row = rows.get(messages);
+  if (!row) rows.set(messages, (row = messages.map(sharedResponse)));
+  return row;
 }
 
 function changeShower(
