@@ -1,12 +1,14 @@
 /**
- * Just enough of an HTTP/2 client to hold many gRPC streams open and look at their bytes: node's
- * own spends more on each piece of data than the servers do, and would be what is measured.
+ * Just enough of an HTTP/2 client to hold many gRPC streams open and look at their bytes, and to
+ * make calls of one message: node's own spends more on each than the servers do, and would be what
+ * is measured on a machine that it shares with them.
  */
 import { connect } from 'node:net';
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-const types = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7 };
+const types = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, window: 8 };
 const flags = { end: 1, ack: 1, endHeaders: 4 };
+const settings = { mostStreams: 3, firstWindow: 4 };
 const headBytes = 9;
 const largestWindow = 2 ** 31 - 1;
 const firstWindow = 65_535;
@@ -17,6 +19,12 @@ export class RawConnection {
   #rest = Buffer.alloc(0);
   #next = 1;
   #opening = new Map();
+  #blocks = new Map();
+  /** Calls under way, by stream, and those for which there is no room yet. */
+  #calls = new Map();
+  #waiting = [];
+  #mostCalls = Infinity;
+  #windowBytes = firstWindow;
 
   constructor(url, { onData, onEnd }) {
     const { hostname, port, host } = new URL(url);
@@ -30,36 +38,68 @@ export class RawConnection {
     this.#socket.on('close', () => onEnd(new Error('the connection is closed')));
     // No window is ever used up: nothing has to be granted while it is measured.
     const window = Buffer.alloc(6);
-    window.writeUInt16BE(4, 0);
+    window.writeUInt16BE(settings.firstWindow, 0);
     window.writeUInt32BE(largestWindow, 2);
     const more = Buffer.alloc(4);
     more.writeUInt32BE(largestWindow - firstWindow, 0);
     this.#socket.write(
-      Buffer.concat([preface, frame(types.settings, 0, 0, window), frame(8, 0, 0, more)]),
+      Buffer.concat([
+        preface,
+        frame(types.settings, 0, 0, window),
+        frame(types.window, 0, 0, more),
+      ]),
     );
   }
 
   /** Resolves with the number of the stream when its answer begins. */
   open({ path, body, isOpen }) {
-    const id = this.#next;
-    this.#next += 2;
-    const fields = [
-      [':method', 'POST'],
-      [':scheme', 'http'],
-      [':path', path],
-      [':authority', this.host],
-      ['content-type', 'application/grpc'],
-      ['te', 'trailers'],
-    ];
-    const block = Buffer.concat(fields.map(([name, value]) => literal(name, value)));
+    const id = this.#nextId();
     const begun = new Promise((resolve) => this.#opening.set(id, resolve));
     this.#socket.write(
       Buffer.concat([
-        frame(types.headers, flags.endHeaders, id, block),
+        frame(types.headers, flags.endHeaders, id, this.#blockOf(path)),
         frame(types.data, isOpen ? 0 : flags.end, id, body),
       ]),
     );
     return { id, begun };
+  }
+
+  /**
+   * A call of one message. `onAnswer` hears whether it was answered: a refusal has no data, and an
+   * answer has.
+   */
+  call({ path, body }, onAnswer) {
+    this.#waiting.push({ path, body, onAnswer });
+    this.#sendWaiting();
+  }
+
+  #sendWaiting() {
+    while (this.#waiting.length > 0 && this.#calls.size < this.#mostCalls) {
+      const { path, body, onAnswer } = this.#waiting[0];
+      if (body.length > this.#windowBytes) return;
+      this.#waiting.shift();
+      this.#windowBytes -= body.length;
+      const id = this.#nextId();
+      this.#calls.set(id, { onAnswer, hasData: false });
+      this.#socket.write(
+        Buffer.concat([
+          frame(types.headers, flags.endHeaders, id, this.#blockOf(path)),
+          frame(types.data, flags.end, id, body),
+        ]),
+      );
+    }
+  }
+
+  #nextId() {
+    const id = this.#next;
+    this.#next += 2;
+    return id;
+  }
+
+  #blockOf(path) {
+    let block = this.#blocks.get(path);
+    if (!block) this.#blocks.set(path, (block = headersOf(path, this.host)));
+    return block;
   }
 
   destroy() {
@@ -87,10 +127,14 @@ export class RawConnection {
   }
 
   #takeFrame(type, flag, id, bytes, start, end) {
+    const call = this.#calls.get(id);
+    if (call) return this.#takeAnswer(call, type, flag, id, end - start);
     if (type === types.data) this.onData(id, bytes.subarray(start, end));
     if (type === types.headers) this.#opening.get(id)?.(id);
-    if (type === types.settings && !(flag & flags.ack)) {
-      this.#socket.write(frame(types.settings, flags.ack, 0, Buffer.alloc(0)));
+    if (type === types.settings && !(flag & flags.ack)) this.#takeSettings(bytes, start, end);
+    if (type === types.window && id === 0) {
+      this.#windowBytes += bytes.readUInt32BE(start);
+      this.#sendWaiting();
     }
     if (type === types.ping && !(flag & flags.ack)) {
       this.#socket.write(frame(types.ping, flags.ack, 0, bytes.subarray(start, end)));
@@ -100,6 +144,36 @@ export class RawConnection {
       this.onEnd(new Error('a stream has ended'));
     }
   }
+
+  #takeAnswer(call, type, flag, id, length) {
+    if (type === types.reset) return this.onEnd(new Error('a call was cut off'));
+    if (type === types.data && length > 0) call.hasData = true;
+    if (type === types.window || !(flag & flags.end)) return;
+    this.#calls.delete(id);
+    call.onAnswer(call.hasData);
+    this.#sendWaiting();
+  }
+
+  #takeSettings(bytes, start, end) {
+    for (let at = start; at < end; at += 6) {
+      if (bytes.readUInt16BE(at) === settings.mostStreams) {
+        this.#mostCalls = bytes.readUInt32BE(at + 2);
+      }
+    }
+    this.#socket.write(frame(types.settings, flags.ack, 0, Buffer.alloc(0)));
+  }
+}
+
+function headersOf(path, host) {
+  const fields = [
+    [':method', 'POST'],
+    [':scheme', 'http'],
+    [':path', path],
+    [':authority', host],
+    ['content-type', 'application/grpc'],
+    ['te', 'trailers'],
+  ];
+  return Buffer.concat(fields.map(([name, value]) => literal(name, value)));
 }
 
 function frame(type, flag, id, payload) {

@@ -15,14 +15,15 @@ import { RawConnection } from './raw-streams.mjs';
 
 const [kind, url, watchers, perSecond, seconds] = process.argv.slice(2);
 const connections = 4;
-const [mark, end] = [Buffer.from('"at":'), Buffer.from(',"note"')];
-
-const numberMark = ',"number":';
+const mark = Buffer.from('"at":');
+const numberMark = Buffer.from(',"number":');
+const [comma, quote] = [0x2c, 0x22];
+const mostCommits = Number(perSecond) * Number(seconds) * 2;
 
 /** One watcher: which commits it has, and how long each took to come. */
 class Watcher {
   #rest = Buffer.alloc(0);
-  #has = new Uint8Array(Number(perSecond) * Number(seconds) * 2);
+  #has = new Uint8Array(mostCommits);
   count = 0;
 
   has(number) {
@@ -35,25 +36,27 @@ class Watcher {
     let at = 0;
     for (;;) {
       const from = bytes.indexOf(mark, at);
-      const to = from === -1 ? -1 : bytes.indexOf(end, from);
-      if (to === -1) {
-        // What is cut off goes on in the next chunk.
-        const rest = from === -1 ? Math.max(at, bytes.length - mark.length) : from;
-        this.#rest = Buffer.from(bytes.subarray(rest));
-        return;
-      }
-      const comma = bytes.indexOf(0x2c, from);
-      const number = wholeNumber(bytes, comma + numberMark.length, to);
+      const middle = from === -1 ? -1 : commaFrom(bytes, from + mark.length);
+      const to = middle === -1 ? -1 : commaFrom(bytes, middle + numberMark.length);
+      if (to === -1) return this.#keep(bytes, from === -1 ? markStart(bytes, at) : from);
+      const number = wholeNumber(bytes, middle + numberMark.length, to);
       if (this.has(number)) fail(new Error(`commit ${number} came twice`));
       this.#has[number] = 1;
       this.count++;
-      times.push((now - wholeNumber(bytes, from + mark.length, comma)) / 1_000);
+      times[timeCount++] = (now - wholeNumber(bytes, from + mark.length, middle)) / 1_000;
       at = to;
     }
   }
+
+  /** What is cut off goes on in the next chunk. */
+  #keep(bytes, from) {
+    this.#rest = from < bytes.length ? Buffer.from(bytes.subarray(from)) : noBytes;
+  }
 }
 
-const times = [];
+const noBytes = Buffer.alloc(0);
+const times = new Float64Array(mostCommits * Number(watchers));
+let timeCount = 0;
 let isOver = false;
 const all = [];
 const sessions = await Promise.all(Array.from({ length: connections }, (_, i) => openWatchers(i)));
@@ -70,7 +73,7 @@ for (const watcher of all) {
     fail(new Error(`a watcher has ${watcher.count} of ${accepted.length} commits`));
   }
 }
-const sorted = Float64Array.from(times).sort();
+const sorted = times.subarray(0, timeCount).sort();
 const at = (share) => sorted[Math.floor((sorted.length - 1) * share)];
 const { user, system } = process.cpuUsage();
 console.log(
@@ -102,6 +105,19 @@ async function openWatchers(place) {
   return connection;
 }
 
+/** Where a mark may begin that goes on in the next chunk. */
+function markStart(bytes, least) {
+  for (let at = Math.max(least, bytes.length - mark.length + 1); at < bytes.length; at++) {
+    if (bytes[at] === quote) return at;
+  }
+  return bytes.length;
+}
+
+function commaFrom(bytes, start) {
+  for (let at = start; at < bytes.length; at++) if (bytes[at] === comma) return at;
+  return -1;
+}
+
 function wholeNumber(bytes, from, to) {
   let value = 0;
   for (let at = from; at < to; at++) value = value * 10 + bytes[at] - 0x30;
@@ -109,7 +125,7 @@ function wholeNumber(bytes, from, to) {
 }
 
 function microseconds() {
-  return Number(process.hrtime.bigint() / 1_000n);
+  return Number(process.hrtime.bigint()) / 1_000;
 }
 
 function fail(error) {
