@@ -127,3 +127,39 @@ test('500 watchers all hear every commit', async () => {
   own.close();
   await expect.poll(() => server.database.watches.size).toBe(0);
 });
+
+test('commits that come together reach the watchers of both faces, each once and in order', async () => {
+  const collection = freshName();
+  const { server, grpc, rest } = both;
+  const readers = [0, 1].map(
+    () => new WatchReader(grpc.stream('Watch', { collection, encoding: 2 })),
+  );
+  const path = `/v1/${collection}/records:watch`;
+  const lines = [await rest.open('POST', path, {}), await rest.open('POST', path, {})];
+  await Promise.all(readers.map((reader) => reader.isOpen));
+  await expect.poll(() => server.database.watches.size).toBe(4);
+  const { writes } = server.database;
+  for (let burst = 0; burst < 10; burst++) {
+    const inserts = Array.from({ length: 50 }, (_, n) =>
+      writes.insert(collection, { n: burst * 50 + n }),
+    );
+    await Promise.all(inserts);
+  }
+  const all = Array.from({ length: 500 }, (_, n) => n);
+  for (const reader of readers) {
+    const heard: number[] = [];
+    while (heard.length < 500) heard.push(await reader.number());
+    expect(heard).toEqual(all);
+    reader.close();
+  }
+  for (const reader of lines) {
+    const heard: number[] = [];
+    while (heard.length < 500) {
+      const [change] = (await reader.line())['changes'] as { record: { data: { n: number } } }[];
+      heard.push(change!.record.data.n);
+    }
+    expect(heard).toEqual(all);
+    reader.close();
+  }
+  await expect.poll(() => server.database.watches.size).toBe(0);
+});

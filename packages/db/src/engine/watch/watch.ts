@@ -3,13 +3,13 @@ import type { Core } from '../core.js';
 import { durableSnapshot } from '../durable-snapshot.js';
 import { Slice } from '../query/slice.js';
 import type { CommitLog } from './commit-log.js';
-import { Cursor, type CursorOptions } from './cursor.js';
+import { LogReader, type ReaderOptions } from './log-reader.js';
 import type { FanOut } from './fan-out.js';
 import { initialBatches } from './initial.js';
 import type { WatchMessage } from './message.js';
 
 /** A watch whose options have been checked. */
-export interface CheckedWatch<Shown> extends CursorOptions<Shown> {
+export interface CheckedWatch<Shown> extends ReaderOptions<Shown> {
   includeInitial: boolean;
   heartbeatMs: number;
   signal: AbortSignal | undefined;
@@ -33,7 +33,7 @@ export interface WatchSink<Shown> {
 export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> {
   readonly #messages: AsyncGenerator<WatchMessage<Shown>, void, void>;
   readonly #slice: Slice;
-  readonly #cursor: Cursor<Shown>;
+  readonly #reader: LogReader<Shown>;
   #lastSentAt: number;
   #over = false;
   #failure: Error | undefined;
@@ -54,8 +54,8 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     private readonly onEnd: () => void,
   ) {
     this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
-    this.#cursor = new Cursor({ core, log, lineage, slice: this.#slice }, options);
-    this.#cursor.prove();
+    this.#reader = new LogReader({ core, log, lineage, slice: this.#slice }, options);
+    this.#reader.prove();
     this.#lastSentAt = core.clock.monotonic();
     options.signal?.addEventListener('abort', this.#end, { once: true });
     this.#isLive = !options.includeInitial;
@@ -65,12 +65,12 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
 
   /** The last commit it has told of or passed over. */
   get position(): number {
-    return this.#cursor.position;
+    return this.#reader.position;
   }
 
   /** Commits were taken back. Whoever has been told of one of them cannot just go on. */
   historyCut(): void {
-    const loss = this.#cursor.lossOf(this.core.durable.seq);
+    const loss = this.#reader.lossOf(this.core.durable.seq);
     if (!loss) return;
     this.#failure = loss;
     this.#rouse();
@@ -84,8 +84,8 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
   poll(): WatchMessage<Shown> | undefined {
     if (!this.#isLive || this.#over || this.core.closed || this.#failure) return undefined;
     if (this.#slice.due()) return undefined;
-    this.#cursor.prove();
-    const message = this.#cursor.next();
+    this.#reader.prove();
+    const message = this.#reader.next();
     if (message) this.#lastSentAt = this.core.clock.monotonic();
     return message;
   }
@@ -140,15 +140,15 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
       const wanted = { collection, filter, isOver: () => this.#isOver() };
       for await (const changes of initialBatches(this.core, view, wanted)) {
         if (this.#isOver()) return;
-        yield { ...this.#cursor.message('initial', state, changes.map(show)), resumeToken: '' };
+        yield { ...this.#reader.message('initial', state, changes.map(show)), resumeToken: '' };
       }
     } finally {
       view.done();
     }
     if (this.#isOver()) return;
-    this.#cursor.moveTo(state);
+    this.#reader.moveTo(state);
     this.#lastSentAt = this.core.clock.monotonic();
-    yield this.#cursor.message('initial_end', state);
+    yield this.#reader.message('initial_end', state);
   }
 
   /** The next commit with something to show, or a bookmark when it is time; undefined at the end. */
@@ -159,11 +159,11 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
         await this.#slice.pause();
         continue;
       }
-      this.#cursor.prove();
-      const message = this.#cursor.next();
+      this.#reader.prove();
+      const message = this.#reader.next();
       if (message) return message;
-      if (this.#bookmarkInMs() <= 0) return this.#cursor.bookmark();
-      if (!this.#cursor.hasMore) await this.#sleep();
+      if (this.#bookmarkInMs() <= 0) return this.#reader.bookmark();
+      if (!this.#reader.hasMore) await this.#sleep();
     }
     return undefined;
   }
@@ -197,11 +197,11 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     const sink = this.#sink;
     if (!sink || this.#over || this.core.closed || this.#failure) return false;
     try {
-      this.#cursor.prove();
+      this.#reader.prove();
       this.#slice.enterAnew();
-      while (this.#cursor.hasMore) {
+      while (this.#reader.hasMore) {
         if (!sink.hasRoom() || this.#slice.due()) return false;
-        const messages = this.#cursor.nextBatch();
+        const messages = this.#reader.nextBatch();
         if (messages.length === 0) continue;
         sink.take(messages);
         this.#lastSentAt = this.core.clock.monotonic();

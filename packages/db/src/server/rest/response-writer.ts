@@ -34,6 +34,17 @@ export class ResponseWriter {
     if (!response.write(piece)) await this.#taken();
   }
 
+  /** What is pushed now would not have to wait. */
+  hasRoom(): boolean {
+    const { response } = this.options;
+    return !response.writableNeedDrain && !response.destroyed;
+  }
+
+  /** As `write`, for those who ask first whether there is room. */
+  push(piece: Uint8Array): void {
+    this.options.response.write(piece);
+  }
+
   /** The last piece; an answer that has not begun is sent as a whole, with its length. */
   end(contentType: string, piece = ''): void {
     const { response } = this.options;

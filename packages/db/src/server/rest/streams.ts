@@ -1,10 +1,11 @@
 import { Database as Api } from '@millrace/contract/db';
 import type { DescField } from '@bufbuild/protobuf';
 import type { StreamingRpc } from '../service/call.js';
+import type { Pushing } from '../service/pushing.js';
 import { jsonWriter, writerWithout } from './json-out.js';
 import type { ResponseWriter } from './response-writer.js';
 
-type Messages = AsyncIterable<unknown>;
+type Messages = AsyncIterable<unknown> & Partial<Pushing<unknown>>;
 
 /** How the messages of a streaming method become one HTTP answer. */
 export interface StreamForm {
@@ -92,16 +93,35 @@ function singular(list: DescField): string {
 /** Each message on a line of its own. */
 export function messageLinesForm(rpc: StreamingRpc): StreamForm {
   const write = sharedWriter(rpc);
+  const deliverPieces = pieceByPiece((message) => `${write(message)}\n`);
   return {
     contentType: 'application/x-ndjson',
     failure: errorLine,
     async deliver(messages, writer) {
       writer.begin('application/x-ndjson');
-      for await (const message of messages) {
-        await writer.write(`${write(message)}\n`);
-      }
+      await deliverPieces(messages, writer);
       writer.end('application/x-ndjson');
     },
+  };
+}
+
+/**
+ * Sends each message as a piece of text. What comes while the stream waits is pushed, all of a
+ * moment in one write; streams that show the same are given the same row, whose text is made once.
+ */
+function pieceByPiece(pieceOf: (message: unknown) => string) {
+  const rows = new WeakMap<readonly unknown[], Buffer>();
+  const rowOf = (messages: readonly unknown[]) => {
+    let row = rows.get(messages);
+    if (!row) rows.set(messages, (row = Buffer.from(messages.map(pieceOf).join(''))));
+    return row;
+  };
+  return async (messages: Messages, writer: ResponseWriter): Promise<void> => {
+    messages.pushTo?.({
+      hasRoom: () => writer.hasRoom(),
+      take: (some) => writer.push(rowOf(some)),
+    });
+    for await (const message of messages) await writer.write(pieceOf(message));
   };
 }
 
@@ -124,6 +144,12 @@ function errorLine(status: object): string {
 /** Each message as a server-sent event, whose id is the resume token. */
 export function eventsForm(rpc: StreamingRpc): StreamForm {
   const write = sharedWriter(rpc);
+  const deliverPieces = pieceByPiece((message) => {
+    const { resumeToken: token } = message as { readonly resumeToken?: string };
+    // An empty id would make a browser forget the one it has.
+    const id = token ? `id: ${token}\n` : '';
+    return `${id}data: ${write(message)}\n\n`;
+  });
   return {
     contentType: 'text/event-stream',
     failure: (status) => `data: ${JSON.stringify({ error: status })}\n\n`,
@@ -131,12 +157,7 @@ export function eventsForm(rpc: StreamingRpc): StreamForm {
       writer.begin('text/event-stream');
       // Something must be sent for some clients to see that the stream is open.
       await writer.write(': open\n\n');
-      for await (const message of messages) {
-        const { resumeToken: token } = message as { readonly resumeToken?: string };
-        // An empty id would make a browser forget the one it has.
-        const id = token ? `id: ${token}\n` : '';
-        await writer.write(`${id}data: ${write(message)}\n\n`);
-      }
+      await deliverPieces(messages, writer);
       writer.end('text/event-stream');
     },
   };

@@ -13,7 +13,7 @@ import type { Batch, SharedMessages } from './shared-messages.js';
 import { badToken, sameHash, writeToken, type ResumePosition } from './token.js';
 
 /** Where a watch begins, and what it shows. */
-export interface CursorOptions<Shown> {
+export interface ReaderOptions<Shown> {
   /** Absent: the whole database. */
   collection: string | undefined;
   filter: RecordFilter | undefined;
@@ -24,8 +24,8 @@ export interface CursorOptions<Shown> {
   shared: SharedMessages<Shown> | undefined;
 }
 
-/** What the cursor reads. */
-export interface CursorParts {
+/** What it reads from. */
+export interface ReaderParts {
   core: Core;
   log: CommitLog;
   lineage: string;
@@ -36,15 +36,15 @@ export interface CursorParts {
 const mostBatchBytes = 64 * 1024;
 
 /** A place in the change log, and what there is to tell from there on. */
-export class Cursor<Shown> {
+export class LogReader<Shown> {
   #position: number;
   #chain: Hash64 | undefined;
   /** The position is that of a token whose commit has not come past here yet. */
   #unproven: boolean;
 
   constructor(
-    private readonly parts: CursorParts,
-    private readonly options: CursorOptions<Shown>,
+    private readonly parts: ReaderParts,
+    private readonly options: ReaderOptions<Shown>,
   ) {
     this.#position = options.position.seq;
     this.#chain = options.position.chain;
