@@ -8,8 +8,8 @@ import { stallMsOf } from '../limits/stalls.js';
 import type { Pollable, StreamingRpc, UnaryRpc } from '../service/call.js';
 import { MethodCodec } from './codec.js';
 import { grpcStatus } from './errors.js';
-import { pushThrough } from './push.js';
 import { StreamSender } from './sender.js';
+import { pushThrough } from './push.js';
 import type { GrpcCall } from './transport/call.js';
 import type { SingleMethod } from './transport/methods.js';
 
