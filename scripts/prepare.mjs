@@ -1,5 +1,5 @@
 /**
- * Makes a fresh clone ready: installs when the lockfile changed since the last install, builds
+ * Makes a fresh clone ready: installs unless what the lockfile names is there, builds
  * what changed since the last build. Plain JavaScript on Node alone, because nothing else is
  * there yet when it runs.
  */
@@ -21,13 +21,31 @@ export function prepare() {
 }
 
 export function install() {
-  const lock = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')));
-  const wanted = `${lock.digest('hex')} ${process.platform}-${process.arch}\n`;
+  const lock = readFileSync(join(root, 'package-lock.json'), 'utf8');
+  const digest = createHash('sha256').update(lock).digest('hex');
+  const wanted = `${digest} ${process.platform}-${process.arch}\n`;
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  say('Installing dependencies (npm ci) ...');
-  // --include=dev: NODE_ENV=production in someone's shell must not leave the compiler out.
-  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']);
+  if (!isInstalled(JSON.parse(lock).packages)) {
+    say('Installing dependencies (npm ci) ...');
+    // --include=dev: NODE_ENV=production in someone's shell must not leave the compiler out.
+    run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']);
+  }
   writeFileSync(stamp, wanted);
+}
+
+/**
+ * Whether somebody has just run `npm ci` or `npm install` by hand: npm notes what it has put
+ * where. Of what is optional, all that is made for this very machine must be there.
+ */
+function isInstalled(packages) {
+  const note = join(root, 'node_modules', '.package-lock.json');
+  if (!existsSync(note)) return false;
+  const there = JSON.parse(readFileSync(note, 'utf8')).packages;
+  return Object.entries(packages).every(([path, { version, optional, os, cpu, libc }]) => {
+    if (!path.startsWith('node_modules/')) return true;
+    const isForUs = os?.includes(process.platform) && cpu?.includes(process.arch) && !libc;
+    return (optional && !isForUs) || there[path]?.version === version;
+  });
 }
 
 export function build() {

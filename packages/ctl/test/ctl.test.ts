@@ -192,6 +192,7 @@ describe('doctor', () => {
       'port 5433',
       'port 8080',
       'port 8081',
+      'port 9464',
       'port 8765',
     ]);
     for (const { status, advice } of report.checks) {
@@ -223,7 +224,7 @@ test('without a build it says so in one line, with exit code 2', async () => {
   await expect(run(process.execPath, [copy, '--version'])).rejects.toMatchObject({
     code: 2,
     stdout: '',
-    stderr: 'ctl: not built yet: run `npm start`, or `npm install` and `npm run build`\n',
+    stderr: 'ctl: not built yet: run `npm start`, or `npm run build`\n',
   });
 });
 
