@@ -130,7 +130,7 @@ function optionsFor(
         ...axis,
         ticks: { show: false },
         size: 60,
-        values: (_plot, ticks) => ticks.map(text),
+        values: (_plot, ticks) => withoutRepeats(ticks.map(text)),
         ...(binary && { incrs: Array.from({ length: 50 }, (_, power) => 2 ** power) }),
       },
     ],
@@ -149,6 +149,11 @@ function optionsFor(
       }),
     ],
   };
+}
+
+/** Steps finer than their texts would show the same text again and again. */
+function withoutRepeats(texts: readonly string[]): string[] {
+  return texts.map((one, index) => (one === texts[index - 1] ? '' : one));
 }
 
 /** Room for the first and the last bar, which stand around their moments. */

@@ -28,7 +28,13 @@ export function BackendTable({ backends }: { backends: readonly Backend[] }) {
         )
       }
     >
-      <div className="scroll-x" tabIndex={0} role="group" aria-label="Backends">
+      <div
+        className="scroll-x"
+        tabIndex={0}
+        role="group"
+        aria-label="Backends"
+        hidden={shown.length === 0}
+      >
         <table role="table" className="table cards backends">
           <thead role="rowgroup">
             <tr role="row">

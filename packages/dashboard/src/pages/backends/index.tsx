@@ -14,8 +14,10 @@ export default function BackendsPage() {
   const registry = useQuery(queries.registry());
   const rescan = useAction({
     run: () => call(daemon.POST('/api/v1/backends/rescan')),
-    done: ({ backends }) =>
-      `Found ${backends.filter(({ installed }) => installed).length} installed backends.`,
+    done: ({ backends }) => {
+      const found = backends.filter(({ installed }) => installed).length;
+      return `Found ${found} installed ${found === 1 ? 'backend' : 'backends'}.`;
+    },
     refresh: ['registry', 'usage'],
   });
   return (

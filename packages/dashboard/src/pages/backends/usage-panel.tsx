@@ -79,9 +79,11 @@ function BackendUsage({ backend }: { backend: Usage }) {
       <div className="row">
         <h3>{id}</h3>
         <Status tone={tones[status]}>{status}</Status>
-        <span className="muted">
-          seen <Time at={observed_at} />
-        </span>
+        {observed_at !== null && (
+          <span className="muted">
+            seen <Time at={observed_at} />
+          </span>
+        )}
       </div>
       {error && <p className="muted">{error}</p>}
       {usage.map((limit) => (
