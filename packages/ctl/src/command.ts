@@ -78,6 +78,10 @@ export class CtlCommand extends Command {
   override error(message: string): never {
     const oneLine = message
       .replace(/^error: /, '')
+      .replace(
+        /^command-argument value ('.*') is invalid for argument ('.*?')/s,
+        'argument $2 cannot be $1',
+      )
       .replace(/\.?\s*\n\((Did you mean .+\?)\)$/s, '. $1')
       .replaceAll(/\s*\n\s*/g, ' ');
     throw new Mistake(this.#asUnknownCommand(oneLine) ?? oneLine, this.path);

@@ -116,7 +116,10 @@ Thinking mode: free_plus_local
 
   test('a wrong word is exit code 2, before anything is asked', async () => {
     const cases: [string[], string][] = [
-      [['tier', 'claude', 'local'], 'Allowed choices are free, subscription, pay_per_use'],
+      [
+        ['tier', 'claude', 'local'],
+        "argument 'tier' cannot be 'local'. Allowed choices are free, subscription, pay_per_use",
+      ],
       [['tier', 'claude'], "missing required argument 'tier'"],
       [['thinking-mode', 'paid'], 'Allowed choices are local_only, free_plus_local'],
       [['rescn'], "unknown command 'rescn'. Did you mean rescan?"],
@@ -177,7 +180,7 @@ describe('finding the daemon', () => {
     expect([code, out]).toEqual([1, '']);
     expect(err).toBe(
       `ctl: no daemon answers at ${url} (nothing listens there). ` +
-        'Start one with `ctl daemon serve`, or name another with --url.\n',
+        'Start one with `ctl daemon serve` or `ctl up`, or name another with --url.\n',
     );
     const json = await server.ctl(['backend', 'list', '--url', url, '--json']);
     expect(JSON.parse(json.err).error.code).toBe('UNAVAILABLE');

@@ -67,7 +67,8 @@ describe('records', () => {
       [['put', 'one', 'k', '[1]'], 'data must be a JSON object such as {"name":"Ada"}.'],
       [
         ['put', 'one', 'k', '{a'],
-        "data is not JSON: Expected property name or '}' in JSON at position 1.",
+        "data is not JSON: Expected property name or '}' in JSON at position 1. " +
+          `Put single quotes around it, as in '{"name":"Ada"}'.`,
       ],
       [['put', 'one', 'k'], 'stdin is not JSON: Unexpected end of JSON input.', ''],
       [
@@ -388,12 +389,14 @@ describe('without a server', () => {
     expect([code, out]).toEqual([1, '']);
     expect(err).toBe(
       'ctl: no database answers at grpc://127.0.0.1:1 (nothing listens there). ' +
-        'Start one with `ctl db serve`, or name another with --url.\n',
+        'Start one with `ctl db serve` or `ctl up`, or name another with --url.\n',
     );
     const json = await ctl(['db', 'status', '--json', '--data', '/nonexistent/x']);
     expect(json.code).toBe(1);
     const { error } = JSON.parse(json.err);
     expect(error.code).toBe('UNAVAILABLE');
-    expect(error.message).toContain('unix:/nonexistent/x/db.sock (no such socket)');
+    expect(error.message).toContain(
+      'no database answers at unix:/nonexistent/x/db.sock (no such socket). Start',
+    );
   });
 });

@@ -17,6 +17,13 @@ Thinking mode: free_plus_local
   );
 });
 
+test('where none is installed it says what to do', () => {
+  const bare = { ...registry, backends: registry.backends.slice(-1) };
+  expect(registryScreen(bare, { columns: 80, paint: plain })).toContain(
+    'None of them is on this machine: install one, then run `ctl backend rescan`.\n',
+  );
+});
+
 test('every known row fits 80 columns, limited or not', () => {
   const row = {
     ...registry.backends[1]!,

@@ -21,7 +21,10 @@ export function registryScreen({ backends, settings }: Registry, sheet: Sheet): 
       : { text: `until ${minuteOf(row.limited_until)}`, tone: 'warn' },
   ]);
   const mode = sheet.paint('strong', printable(settings.internal_thinking_mode));
-  return `${renderTable(columns, rows, sheet)}Thinking mode: ${mode}\n`;
+  const advice = backends.some(({ installed }) => installed)
+    ? ''
+    : 'None of them is on this machine: install one, then run `ctl backend rescan`.\n';
+  return `${renderTable(columns, rows, sheet)}Thinking mode: ${mode}\n${advice}`;
 }
 
 function answer(yes: boolean): Cell {

@@ -102,7 +102,7 @@ function unreachable(url: string, error: unknown): Error {
   return new Refusal(
     'UNAVAILABLE',
     `no daemon answers at ${url} (${reasonOf(error)}). ` +
-      'Start one with `ctl daemon serve`, or name another with --url.',
+      'Start one with `ctl daemon serve` or `ctl up`, or name another with --url.',
     { cause: error },
   );
 }

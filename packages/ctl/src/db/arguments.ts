@@ -94,8 +94,16 @@ export function parseJson(text: string, place: string): unknown {
       /,? ?(?:\.\.\.)?"[^]*" ?(?:\.\.\. ?)?is not valid JSON$/,
       '',
     );
-    throw new UsageError(`${place} is not JSON: ${reason}.`, { cause: error });
+    throw new UsageError(`${place} is not JSON: ${reason}.${lostQuotes(text, place)}`, {
+      cause: error,
+    });
   }
+}
+
+/** A shell takes the double quotes of an argument that has no single quotes around it. */
+function lostQuotes(text: string, place: string): string {
+  if (place !== 'data' || !text.startsWith('{') || text.includes('"')) return '';
+  return ` Put single quotes around it, as in '{"name":"Ada"}'.`;
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -68,7 +68,10 @@ async function findServer(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<string> {
   const given = flags.url ?? (flags.data === undefined ? env['MILLRACE_DB_URL'] : undefined);
-  const candidates = given ? [given] : [...socketUrls(flags.data, env), defaultUrl];
+  const sockets = socketUrls(flags.data, env);
+  // Whoever names a directory means the database in it, and no other that happens to run.
+  const usual = flags.data === undefined ? [...sockets, defaultUrl] : sockets;
+  const candidates = given ? [given] : usual;
   const failures: string[] = [];
   for (const url of candidates) {
     const failure = await probe(url);
@@ -78,7 +81,7 @@ async function findServer(
   throw new Refusal(
     'UNAVAILABLE',
     `no database answers at ${failures.join(', ')}. ` +
-      'Start one with `ctl db serve`, or name another with --url.',
+      'Start one with `ctl db serve` or `ctl up`, or name another with --url.',
   );
 }
 

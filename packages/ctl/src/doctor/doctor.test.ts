@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -106,6 +108,35 @@ describe('ports', () => {
     expect(taken).toMatchObject({ name: `port ${port}`, status: 'warn' });
     expect(taken?.finding).toContain(`(pid ${process.pid})`);
     expect(free).toEqual({ name: `port ${port}`, status: 'ok', finding: 'free (mill, http)' });
+  });
+
+  test('a port that is taken by the very server that is to have it is fine', async () => {
+    const script = join(folder, 'ctl');
+    await writeFile(
+      script,
+      `const server = require('node:net').createServer();
+       server.listen(0, '127.0.0.1', () => console.log(server.address().port));`,
+    );
+    const child = spawn(process.execPath, [script, 'queue', 'serve']);
+    try {
+      const [line] = (await once(child.stdout, 'data')) as [Buffer];
+      const port = Number(line.toString());
+      const part = (name: Part['name']): Part => ({
+        name,
+        title: 'mill',
+        addresses: [{ listener: 'http', port, url: '' }],
+        listeners: [],
+      });
+      const [own, other] = await examine(portChecks([part('queue'), part('db')], signal));
+      expect(own).toEqual({
+        name: `port ${port}`,
+        status: 'ok',
+        finding: `in use by Millrace, pid ${child.pid} (mill, http)`,
+      });
+      expect(other).toMatchObject({ status: 'warn', advice: expect.stringContaining('Stop it') });
+    } finally {
+      child.kill();
+    }
   });
 });
 

@@ -5,6 +5,8 @@ import { promisify } from 'node:util';
 export interface Holder {
   readonly pid: number;
   readonly name: string;
+  /** Its arguments in one line; empty when the system does not tell. */
+  readonly command: string;
 }
 
 /** The process that listens on a port, as far as this user may see it. */
@@ -19,7 +21,8 @@ async function fromProc(port: number): Promise<Holder | null> {
   for (const pid of pids) {
     if (await holdsOneOf(pid, sockets)) {
       const name = await readFile(`/proc/${pid}/comm`, 'utf8');
-      return { pid: Number(pid), name: name.trim() };
+      const args = await orElse(readFile(`/proc/${pid}/cmdline`, 'utf8'), '');
+      return { pid: Number(pid), name: name.trim(), command: args.replaceAll('\0', ' ') };
     }
   }
   return null;
@@ -53,7 +56,10 @@ async function fromLsof(port: number, signal: AbortSignal): Promise<Holder | nul
   });
   const { stdout } = await orElse(asked, { stdout: '', stderr: '' });
   const [, pid, name] = /^p(\d+)\nc(.*)$/m.exec(stdout) ?? [];
-  return pid === undefined || name === undefined ? null : { pid: Number(pid), name };
+  if (pid === undefined || name === undefined) return null;
+  const told = promisify(execFile)('ps', ['-o', 'args=', '-p', pid], { signal, timeout: 5_000 });
+  const { stdout: command } = await orElse(told, { stdout: '', stderr: '' });
+  return { pid: Number(pid), name, command: command.trim() };
 }
 
 /**

@@ -19,10 +19,14 @@ export function portChecks(parts: readonly Part[], interrupted: AbortSignal): Ch
             advice: 'Give the server another address.',
           };
         }
+        const holder = await listenerOn(port, interrupted);
+        if (holder && isServerOf(part, holder)) {
+          return { status: 'ok', finding: `in use by Millrace, pid ${holder.pid} (${use})` };
+        }
         return {
           status: 'warn',
-          finding: `taken by ${nameOf(await listenerOn(port, interrupted))} (${use})`,
-          advice: 'Stop it if it is not Millrace, or give the server another address.',
+          finding: `taken by ${nameOf(holder)} (${use})`,
+          advice: 'Stop it, or give the server another address.',
         };
       },
     })),
@@ -38,6 +42,11 @@ function tryToListen(port: number): Promise<string | null> {
       server.close(() => resolve(null));
     });
   });
+}
+
+/** Whether it is the very server that is to listen there: started by `ctl NAME serve`. */
+function isServerOf({ name }: Part, { command }: Holder): boolean {
+  return new RegExp(`[/ ]ctl(\\.js)? ${name} serve( |$)`).test(command);
 }
 
 function nameOf(holder: Holder | null): string {

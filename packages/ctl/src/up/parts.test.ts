@@ -7,7 +7,13 @@ test('the three parts stand on the ports of the documentation', () => {
   const ports = parts.flatMap(({ name, addresses }) =>
     addresses.map(({ listener, port }) => `${name} ${listener} ${port}`),
   );
-  expect(ports).toEqual(['db grpc 5433', 'db http 8080', 'queue http 8081', 'daemon http 8765']);
+  expect(ports).toEqual([
+    'db grpc 5433',
+    'db http 8080',
+    'queue http 8081',
+    'queue metrics 9464',
+    'daemon http 8765',
+  ]);
 });
 
 test('an address is what a URL has between scheme and path', () => {
@@ -30,6 +36,7 @@ PART      ADDRESS                STATE
 database  grpc://127.0.0.1:5433  running
           http://127.0.0.1:8080  running
 queue     http://127.0.0.1:8081  running
+          http://127.0.0.1:9464  running
 daemon    http://127.0.0.1:8765  running
 
 The dashboard is at http://127.0.0.1:8765
@@ -46,6 +53,7 @@ Ctrl-C stops everything.
 
 test('for scripts there is a line per listener, as the servers print it', () => {
   expect(eventsFor(running[1]!)).toBe(
-    '{"event":"listening","component":"queue","listener":"http","url":"http://127.0.0.1:8081"}\n',
+    '{"event":"listening","component":"queue","listener":"http","url":"http://127.0.0.1:8081"}\n' +
+      '{"event":"listening","component":"queue","listener":"metrics","url":"http://127.0.0.1:9464"}\n',
   );
 });

@@ -32,7 +32,7 @@ const db: Part = {
 const queue: Part = {
   name: 'queue',
   title: 'queue',
-  addresses: [address('http', 8081)],
+  addresses: [address('http', 8081), address('metrics', 9464)],
   listeners: ['http', 'metrics'],
 };
 

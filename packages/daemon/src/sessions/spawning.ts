@@ -30,12 +30,20 @@ export function usable(backend: Backend): Backend {
 }
 
 async function defaultBackend(backends: Backends): Promise<Backend> {
-  const found = (await backends.read()).backends.find((each) => each.default);
+  const rows = (await backends.read()).backends;
+  const found = rows.find((each) => each.default);
   if (found) return found;
+  if (!rows.some(({ id, installed }) => installed && id !== localId)) {
+    throw fail(
+      'BACKEND_NOT_ELIGIBLE',
+      'No coding agent is on this machine: install one, such as claude or codex, and run ' +
+        '`ctl backend rescan`.',
+    );
+  }
   throw fail(
     'BACKEND_NOT_ELIGIBLE',
-    'There is no default backend: name one in `backend`, or choose a default with ' +
-      '`ctl backend default <id>`.',
+    'There is no default backend: choose one with `ctl backend default <id>`, or name one for ' +
+      'this agent (`--backend`, in a request `backend`).',
   );
 }
 
