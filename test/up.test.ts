@@ -62,9 +62,20 @@ test('the parts are processes that know one another, from the first run on', asy
   expect(JSON.parse(status.out)).toMatchObject({
     ok: true,
     db: { up: true, version: expect.any(String), collections: 0, followers: 0 },
-    queue: { up: true, address: first.url('queue'), queues: 1, totals: { pending: 0 } },
+    queue: {
+      up: true,
+      address: first.url('queue'),
+      version: expect.any(String),
+      queues: 1,
+      totals: { pending: 0 },
+    },
     daemon: { up: true, address: first.url('daemon'), agents: {} },
   });
+  const again = await up().ended;
+  expect(again.code).toBe(1);
+  expect(JSON.parse(again.err.trim().split('\n').at(-1)!).error.message).toMatch(
+    /^Millrace already runs on .*, as process \d+: `ctl status` shows it\./,
+  );
 
   // What its owner changes in the queue stays, while the address of the daemon is kept up to date.
   const {

@@ -216,6 +216,20 @@ test('completion prints a script bash accepts, knowing the real commands', async
   expect((await run('bash', ['--norc', '-c', ask])).stdout).toBe('doctor\n');
 });
 
+test('on a Node that is too old it says so in one line, with exit code 2', async () => {
+  const old = join(folder, 'old-node.cjs');
+  const versions = '{ value: { ...process.versions, node: "20.18.3" } }';
+  await writeFile(old, `Object.defineProperty(process, 'versions', ${versions});`);
+  const asked = run(process.execPath, ['--require', old, CTL, '--version']);
+  await expect(asked).rejects.toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^ctl: Millrace needs Node 20\.19 or later; this is v[\d.]+\.\n$/,
+    ),
+  });
+});
+
 test('without a build it says so in one line, with exit code 2', async () => {
   const copy = join(folder, 'bin', 'ctl');
   await mkdir(join(folder, 'bin'));

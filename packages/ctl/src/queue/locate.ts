@@ -58,8 +58,13 @@ function tokenIn(file: string): string {
 
 /** `ctl up` leaves it in the data directory, with the process that would take it away again. */
 function runningUrl(env: Environment): string | undefined {
-  const [url, pid] = (fileInData('queue.url', env) ?? '').split('\n');
-  return url && isAlive(Number(pid)) ? url : undefined;
+  return runningUp(dataDirectory(undefined, env))?.queueUrl;
+}
+
+/** The `ctl up` that runs on a data directory. */
+export function runningUp(dataDir: string): { queueUrl: string; pid: number } | undefined {
+  const [queueUrl, pid] = (fileIn(dataDir, 'queue.url') ?? '').split('\n');
+  return queueUrl && isAlive(Number(pid)) ? { queueUrl, pid: Number(pid) } : undefined;
 }
 
 function isAlive(pid: number): boolean {
@@ -75,12 +80,12 @@ function isAlive(pid: number): boolean {
 
 /** `ctl up` leaves it in the data directory. */
 function ownersToken(env: Environment): string | undefined {
-  return fileInData('queue.token', env)?.trim();
+  return fileIn(dataDirectory(undefined, env), 'queue.token')?.trim();
 }
 
-function fileInData(name: string, env: Environment): string | undefined {
+function fileIn(dataDir: string, name: string): string | undefined {
   try {
-    return readFileSync(join(dataDirectory(undefined, env), name), 'utf8');
+    return readFileSync(join(dataDir, name), 'utf8');
   } catch (error) {
     // Whoever may not read it is not its owner.
     if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(systemCode(error))) return undefined;

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
@@ -58,6 +59,8 @@ async function lookAtDatabase({ data }: StatusFlags, tools: Tools): Promise<Over
 
 async function lookAtQueue(flags: StatusFlags, tools: Tools): Promise<Overview['queue']> {
   const { terminal } = tools;
+  const none = absent('queue server', flags, ['queue.url', 'queue/LOCK']);
+  if (none) return { ...none, queues: null, totals: null };
   // A data directory that is named is looked into, whatever the variables say.
   const env =
     flags.data === undefined
@@ -85,6 +88,8 @@ async function lookAtQueue(flags: StatusFlags, tools: Tools): Promise<Overview['
 }
 
 async function lookAtDaemon(flags: StatusFlags, tools: Tools): Promise<Overview['daemon']> {
+  const none = absent('daemon', flags, ['daemon.url']);
+  if (none) return { ...none, agents: null };
   let address: string | null = null;
   try {
     return await inTime(tools, async (lifecycle) => {
@@ -112,6 +117,22 @@ const absences = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED']);
 
 function isAbsence({ code }: Refusal): boolean {
   return absences.has(code);
+}
+
+/**
+ * In a data directory that is named a server leaves a trace while it runs. Without one, whatever
+ * listens at the usual address is another.
+ */
+function absent(
+  what: string,
+  { data }: StatusFlags,
+  traces: readonly string[],
+): PartState | undefined {
+  if (data === undefined) return undefined;
+  const directory = dataDirectory(data, {});
+  if (traces.some((trace) => existsSync(join(directory, trace)))) return undefined;
+  const reason = `no ${what} runs on the data in ${directory}.`;
+  return { up: false, address: null, version: null, reason };
 }
 
 function down(address: string | null, error: unknown): PartState {

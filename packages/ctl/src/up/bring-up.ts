@@ -11,7 +11,7 @@ import { introduce, type Introductions } from './introductions.js';
 import { KeptPart, type PartEvent } from './kept-part.js';
 import { logWriter } from './log-lines.js';
 import { queueAddressFile, writePrivate } from './own-files.js';
-import { parts, type Part } from './parts.js';
+import { inWordsOfUp, parts, type Part } from './parts.js';
 import { Plan } from './plan.js';
 import { loadSettings, type Addresses, type Settings } from './settings.js';
 import { startParts } from './supervisor.js';
@@ -70,7 +70,11 @@ function keepParts(plan: Plan, { terminal }: Here): KeptPart[] {
         launch: () =>
           startCtl(
             plan.commandFor(part.name, (name) => listenersOf(kept, name)),
-            { listeners: part.listeners, onLog: (line) => onLog(part, line) },
+            {
+              listeners: part.listeners,
+              onLog: (line) => onLog(part, line),
+              reword: (line) => inWordsOfUp(part, line),
+            },
           ),
         onEvent,
       }),

@@ -30,6 +30,8 @@ export interface ChildOptions {
   readonly listeners: readonly string[];
   /** Hears every line that it logs. */
   readonly onLog: (line: string) => void;
+  /** Turns what it tells people into what they can do here. */
+  readonly reword?: (line: string) => string;
 }
 
 /** Starts another `ctl` of this very build. */
@@ -46,7 +48,7 @@ export function startCtl(command: Command, options: ChildOptions): Child {
 export function startChild(
   args: readonly string[],
   env: Command['env'],
-  { listeners, onLog }: ChildOptions,
+  { listeners, onLog, reword = (line) => line }: ChildOptions,
 ): Child {
   const child = spawn(process.execPath, args, {
     env,
@@ -55,7 +57,8 @@ export function startChild(
   });
   let lastWords = '';
   const logs = createInterface({ input: child.stderr! });
-  logs.on('line', (line) => {
+  logs.on('line', (said) => {
+    const line = reword(said);
     lastWords = wordsOf(line) ?? lastWords;
     onLog(line);
   });

@@ -77,7 +77,8 @@ export class KeptPart {
     deadline.cancel();
     await this.#watch;
     if (exit.code === 0 || (exit.code === null && exit.signal === 'SIGTERM')) return undefined;
-    return new Error(`the ${this.part.title} did not stop cleanly: ${exitText(exit)}`);
+    const what = this.listeners.length === 0 ? 'did not start' : 'did not stop cleanly';
+    return new Error(`the ${this.part.title} ${what}: ${exitText(exit)}`);
   }
 
   /** At once, without a drain. */

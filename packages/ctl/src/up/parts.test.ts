@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plain } from '../render/paint.js';
 import { bannerFor, eventsFor } from './banner.js';
-import { addressOfUrl, parts } from './parts.js';
+import { addressOfUrl, inWordsOfUp, parts } from './parts.js';
 
 test('the three parts stand on the ports of the documentation', () => {
   const ports = parts.flatMap(({ name, addresses }) =>
@@ -19,6 +19,16 @@ test('the three parts stand on the ports of the documentation', () => {
 test('an address is what a URL has between scheme and path', () => {
   expect(addressOfUrl('grpc://127.0.0.1:5433')).toBe('127.0.0.1:5433');
   expect(addressOfUrl('http://[::1]:80/')).toBe('[::1]:80');
+});
+
+test('a part that names its own flag is understood to mean that of ctl up', () => {
+  const taken = (flag: string) => `ctl: 127.0.0.1:1 is already in use: pass ${flag} host:port`;
+  const [db, queue, daemon] = parts;
+  expect(inWordsOfUp(db!, taken('--http'))).toBe(taken('--db-http'));
+  expect(inWordsOfUp(queue!, taken('--listen'))).toBe(taken('--queue-listen'));
+  expect(inWordsOfUp(queue!, taken('--metrics-listen'))).toBe(taken('--metrics-listen'));
+  expect(inWordsOfUp(daemon!, taken('--listen'))).toBe(taken('--listen'));
+  expect(inWordsOfUp(queue!, '{"msg":"--listen"}')).toBe('{"msg":"--listen"}');
 });
 
 const running = parts.map((part) => ({

@@ -8,6 +8,8 @@ export interface Part {
   readonly addresses: readonly Address[];
   /** What it announces before it is ready. */
   readonly listeners: readonly string[];
+  /** Flags of its own `serve` that `ctl up` calls by another name. */
+  readonly flags?: Readonly<Record<string, string>>;
 }
 
 export interface Address {
@@ -27,6 +29,7 @@ const db: Part = {
   title: 'database',
   addresses: [address('grpc', 5433, 'grpc'), address('http', 8080)],
   listeners: ['grpc', 'http', 'socket'],
+  flags: { '--grpc': '--db-grpc', '--http': '--db-http' },
 };
 
 const queue: Part = {
@@ -34,6 +37,7 @@ const queue: Part = {
   title: 'queue',
   addresses: [address('http', 8081), address('metrics', 9464)],
   listeners: ['http', 'metrics'],
+  flags: { '--listen': '--queue-listen' },
 };
 
 const daemon: Part = {
@@ -48,6 +52,12 @@ export const parts: readonly Part[] = [db, queue, daemon];
 
 function address(listener: string, port: number, scheme = 'http'): Address {
   return { listener, port, url: `${scheme}://127.0.0.1:${port}` };
+}
+
+/** What a part tells whoever started it, for whoever runs `ctl up`. */
+export function inWordsOfUp({ flags = {} }: Part, line: string): string {
+  if (!line.startsWith('ctl: ')) return line;
+  return line.replaceAll(/--[a-z][a-z-]*/g, (flag) => flags[flag] ?? flag);
 }
 
 /** The address behind a URL, as `--listen` takes it. */

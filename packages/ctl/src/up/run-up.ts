@@ -1,5 +1,7 @@
 import { rmSync } from 'node:fs';
+import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
+import { runningUp } from '../queue/locate.js';
 import type { Tools } from '../registry.js';
 import { bannerFor, eventsFor } from './banner.js';
 import { bringUp } from './bring-up.js';
@@ -17,7 +19,9 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
   const dataDir = dataDirectory(data, env);
   makeDataDirectory(dataDir);
   await tools.lifecycle.serve(async (stopped) => {
-    const up = await bringUp({ dataDir, addresses, stopped }, tools);
+    const up = await bringUp({ dataDir, addresses, stopped }, tools).catch((error: unknown) => {
+      throw besideAnother(dataDir, error);
+    });
     const { kept } = up;
     try {
       if (up.hasStarted) {
@@ -30,4 +34,16 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
     }
     out.write(json ? '{"event":"stopped"}\n' : '\nStopped.\n');
   });
+}
+
+/** Whoever starts it a second time mostly forgot the first. */
+function besideAnother(dataDir: string, error: unknown): unknown {
+  const other = runningUp(dataDir);
+  if (!other || !(error instanceof Refusal)) return error;
+  return new Refusal(
+    error.code,
+    `Millrace already runs on ${dataDir}, as process ${other.pid}: ` +
+      `\`ctl status\` shows it. (${error.detail})`,
+    { cause: error },
+  );
 }

@@ -40,6 +40,23 @@ test('when one cannot start, the others are stopped again and its reason is told
   expect(diary.slice(-2)).toEqual(['SIGTERM queue', 'SIGTERM db']);
 });
 
+test('two that cannot start are both told of as such', async () => {
+  const { db, queue, stages } = three();
+  db.announces = false;
+  queue.announces = false;
+  queue.drains = false;
+  const started = startParts(stages, never);
+  await expect.poll(() => queue.children.length).toBe(1);
+  db.last.die('one port taken');
+  await expect.poll(() => queue.last.signals).toEqual(['SIGTERM']);
+  queue.last.die('another port taken');
+  await expect(started).rejects.toMatchObject({
+    detail:
+      'the database did not start: one port taken (exit code 1); ' +
+      'the queue did not start: another port taken (exit code 1)',
+  });
+});
+
 test('whoever stops it during the start does not wait for the rest of it', async () => {
   const { diary, daemon, stages, kept } = three();
   daemon.announces = false;
