@@ -116,7 +116,7 @@ function optionsFor(
     cursor: { y: false },
     plugins: [tooltip(series, text)],
     scales: {
-      ...(series.some(({ kind }) => kind === 'bars') && { x: { range: halfStepMore } }),
+      x: { range: series.some(({ kind }) => kind === 'bars') ? halfStepMore : aroundOne },
       y: {
         range: (_plot, low, high) => [
           Math.min(low ?? 0, 0),
@@ -155,6 +155,13 @@ function optionsFor(
 function withoutRepeats(texts: readonly string[]): string[] {
   return texts.map((one, index) => (one === texts[index - 1] ? '' : one));
 }
+
+/** uPlot would show a single moment in the midst of years. */
+const aroundOne: uPlot.Scale.Range = (plot, low, high) => {
+  const [only, second] = plot.data[0];
+  if (only === undefined || second !== undefined) return [low ?? 0, high ?? 1];
+  return [only - 30, only + 30];
+};
 
 /** Room for the first and the last bar, which stand around their moments. */
 const halfStepMore: uPlot.Scale.Range = (plot, low, high) => {

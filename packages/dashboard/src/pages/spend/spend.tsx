@@ -7,7 +7,7 @@ import { Choice } from '../../parts/choice.js';
 import { dollars, tokens } from '../../parts/format.js';
 import { Figure, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { localMidnight } from './days.js';
+import { dayByDay } from './days.js';
 import { SpendTable } from './spend-table.js';
 
 type Rollup = DaemonSchema<'SpendRollup'>;
@@ -73,11 +73,11 @@ function SpendReport({ rollup }: { rollup: Rollup }) {
 }
 
 function DayChart({ days }: { days: Rollup['by_day'] }) {
-  const shown = days.slice(-60);
+  const shown = dayByDay(days);
   return (
     <Chart
       label="Dollars by day"
-      times={shown.map(({ key }) => localMidnight(key))}
+      times={shown.map(({ time }) => time)}
       series={[{ label: 'Dollars', kind: 'bars', values: shown.map(({ usd }) => usd) }]}
       format={dollars}
     />
