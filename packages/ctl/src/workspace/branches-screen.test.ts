@@ -51,6 +51,15 @@ test('merged, pending and not yet seen are said in words', () => {
   expect(screen(80, shown)).toMatch(/ yes +pending +30s ago\n.* no +none +not yet\n$/);
 });
 
+test('what is wrong with many is told once', () => {
+  const shown = branches.map((standing) => ({
+    ...standing,
+    checks: [],
+    error: 'gh is not installed',
+  }));
+  expect(screen(80, shown).split('\n').slice(3)).toEqual(['2 agents: gh is not installed.', '']);
+});
+
 test('failures and branches far behind stand out', () => {
   const text = screen(80, branches, painter);
   expect(text).toContain(painter('bad', 'failure'));

@@ -34,7 +34,8 @@ export function branchesScreen(branches: readonly Standing[], now: number, sheet
     rows,
     sheet,
   );
-  return table + branches.flatMap((standing) => notesOf(standing, sheet)).join('');
+  const notes = [...branches.flatMap(failuresOf), ...errorsOf(branches)];
+  return table + notes.flatMap((note) => linesOf(note, sheet)).join('');
 }
 
 function rowOf(standing: Standing, now: number): Cell[] {
@@ -69,15 +70,26 @@ function checksOf({ checks, ci }: Standing): string {
   return failed > 0 ? `${failed} of ${checks.length} failed` : String(checks.length);
 }
 
-function notesOf({ name, checks, error }: Standing, sheet: Sheet): string[] {
-  const failed = checks.filter(({ state }) => state === 'failure');
-  return [
-    ...failed.map((check) => `${name}: ${check.name} failed${check.url ? `, ${check.url}` : ''}`),
-    ...(error === null ? [] : [`${name}: ${error}.`]),
-  ].flatMap((note) =>
-    // An address that is broken in two cannot be followed.
-    (note.includes('://') ? [printable(note)] : wrap(printable(note), sheet.columns)).map(
-      (line) => `${sheet.paint('dim', line)}\n`,
-    ),
-  );
+function failuresOf({ name, checks }: Standing): string[] {
+  return checks
+    .filter(({ state }) => state === 'failure')
+    .map((check) => `${name}: ${check.name} failed${check.url ? `, ${check.url}` : ''}`);
+}
+
+/** What is wrong with many, such as a program that is missing, is told once. */
+function errorsOf(branches: readonly Standing[]): string[] {
+  const names = new Map<string, string[]>();
+  for (const { name, error } of branches) {
+    if (error !== null) names.set(error, [...(names.get(error) ?? []), name]);
+  }
+  return [...names].map(([error, those]) => {
+    const who = those.length === 1 ? those[0]! : `${those.length} agents`;
+    return `${who}: ${error}.`;
+  });
+}
+
+function linesOf(note: string, sheet: Sheet): string[] {
+  // An address that is broken in two cannot be followed.
+  const lines = note.includes('://') ? [printable(note)] : wrap(printable(note), sheet.columns);
+  return lines.map((line) => `${sheet.paint('dim', line)}\n`);
 }

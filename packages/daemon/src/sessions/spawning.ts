@@ -69,11 +69,12 @@ export async function groundFor(parts: GitParts, request: SpawnRequest): Promise
   const facts = await repoFacts(parts, directory);
   if (!facts && (repo !== undefined || wantsWorktree)) await checkGit(parts);
   if (repo !== undefined && !facts) {
-    throw invalid('repo', 'is no git repository; name a directory without one in `cwd`');
+    const other = 'name a directory without one in `cwd` (`--cwd`)';
+    throw invalid('repo', `names ${repo}, which is no git repository; ${other}`);
   }
   if (wantsWorktree && !facts) {
     const field = branch === undefined ? 'worktree' : 'branch';
-    throw invalid(field, 'needs a git repository: name one in `repo`');
+    throw invalid(field, 'needs a git repository: name one in `repo` (`--repo`)');
   }
   return { repo: facts, cwd, wantsWorktree };
 }
@@ -88,8 +89,8 @@ async function checkDirectory(field: 'repo' | 'cwd', path: string): Promise<void
   if (path.includes('\0')) throw invalid(field, 'holds a NUL, which no path can');
   if (!isAbsolute(path)) throw invalid(field, 'must be an absolute path');
   const facts = await stat(path).catch(() => undefined);
-  if (!facts) throw invalid(field, 'does not exist');
-  if (!facts.isDirectory()) throw invalid(field, 'is not a directory');
+  if (!facts) throw invalid(field, `names ${path}, which does not exist`);
+  if (!facts.isDirectory()) throw invalid(field, `names ${path}, which is not a directory`);
 }
 
 export interface NewEntryParts {
