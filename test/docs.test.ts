@@ -118,6 +118,23 @@ describe('commands', () => {
     });
   });
 
+  test('every command that the dashboard names is there', () => {
+    const source = join(root, 'packages', 'dashboard', 'src');
+    const files = readdirSync(source, { recursive: true, encoding: 'utf8' });
+    const commands = files
+      .filter((file) => file.endsWith('.tsx'))
+      .flatMap((file) => [
+        ...readFileSync(join(source, file), 'utf8').matchAll(/<code>(ctl [^<]+)/g),
+      ])
+      .map(
+        ([, command = '']) =>
+          `bin/${command.replaceAll(/\{[^}]*\}/g, 'x').replaceAll('&quot;', '"')}`,
+      );
+    expect(commands.length).toBeGreaterThan(3);
+    const faults = commands.map((command) => [command, faultOf(command, tree)]);
+    expect(faults.filter(([, fault]) => fault !== undefined)).toEqual([]);
+  });
+
   test('a command or flag that is not there is noticed', () => {
     const unknown = (line: string) => faultOf(line, tree);
     expect(unknown('bin/ctl queue redrive mail --filter x')).toBe('no flag --filter');

@@ -130,7 +130,10 @@ describe('the fleet', () => {
       async (page) => {
         await page.getByRole('button', { name: 'New agent' }).waitFor();
         await page.keyboard.press('n');
-        await page.getByLabel('Prompt').fill('x');
+        // Whoever opens the dialog by a key goes on typing.
+        await page.getByRole('dialog').waitFor();
+        await page.keyboard.type('x');
+        expect(await page.getByLabel('Prompt').inputValue()).toBe('x');
         await page.getByLabel('Backend').selectOption('claude');
         await page.getByLabel('Repository').fill('/nowhere/at/all');
         await page.getByRole('button', { name: 'Start agent' }).click();

@@ -12,10 +12,13 @@ interface DialogProps {
 /** A modal dialog; the browser keeps the focus inside and gives it back. */
 export function Dialog({ title, onClose, children, actions, wide }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const body = useRef<HTMLDivElement>(null);
   const titleId = useId();
   useEffect(() => {
     const element = dialog.current;
     element?.showModal();
+    // The browser would begin with the button that closes it.
+    body.current?.querySelector<HTMLElement>('textarea, input, select')?.focus();
     return () => element?.close();
   }, []);
   return (
@@ -34,7 +37,9 @@ export function Dialog({ title, onClose, children, actions, wide }: DialogProps)
           ✕
         </button>
       </div>
-      <div className="dialog-body">{children}</div>
+      <div className="dialog-body" ref={body}>
+        {children}
+      </div>
       {actions && <div className="dialog-actions">{actions}</div>}
     </dialog>
   );

@@ -103,7 +103,7 @@ function BranchRow({ standing }: { standing: Standing }) {
         <span className="muted"> on {base ?? 'an unknown base'}</span>
         {error && <div className="status-warn">{error}</div>}
       </td>
-      <td role="cell">
+      <td role="cell" data-label="CI">
         <CiStatus state={ci.state} url={ci.url} />
         {checks.length > 1 && <Checks checks={checks} />}
       </td>
@@ -117,7 +117,7 @@ function BranchRow({ standing }: { standing: Standing }) {
       <td role="cell" data-label="Merged">
         {merged === null ? <span className="muted">unknown</span> : merged ? 'yes' : 'no'}
       </td>
-      <td role="cell" data-label="Seen" className="muted">
+      <td role="cell" data-label="Seen" className="muted branches-seen">
         <Time at={observed_at} />
       </td>
     </tr>

@@ -122,7 +122,7 @@ function SpawnFields() {
         </label>
         <label className="field">
           Repository
-          <input name="repo" placeholder="/path/to/repository" />
+          <input name="repo" placeholder="/path, else where the daemon runs" />
         </label>
         <label className="field">
           Branch

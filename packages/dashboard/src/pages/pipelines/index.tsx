@@ -34,7 +34,7 @@ export default function PipelinesPage({ params }: { params: Readonly<Record<stri
           list.length === 0 ? (
             <Empty title="No pipelines yet.">
               A pipeline is a set of jobs that wait for one another. Make one here, or with{' '}
-              <code>ctl pipeline create pipeline.yaml</code>.
+              <code>ctl pipeline run pipeline.yaml</code>.
             </Empty>
           ) : (
             <Pipelines pipelines={list} id={params['id']} />
