@@ -108,6 +108,7 @@ export interface DatabaseApi {
   /** Trims the change log and rewrites the data file while the database serves. */
   compact(options?: Pick<CompactOptions, 'trimBeforeSeq' | 'dryRun'>): Promise<Compacted>;
 
+  /** Finishes what is under way and lets go. */
   close(): Promise<void>;
 }
 
@@ -117,18 +118,23 @@ export type DatabaseWatchOptions = Omit<CollectionWatchOptions, 'filter' | 'fiel
 export interface CollectionApi<T extends object> {
   readonly name: string;
 
+  /** Stores a new record, under an id of its own unless one is given. Refuses DUPLICATE_ID. */
   insert(data: T, options?: WriteCall & { id?: string }): Promise<StoredRecord<T>>;
+  /** Stores a new record under a key of your own. Refuses DUPLICATE_KEY. */
   insertWithKey(key: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
 
   /** The record, or undefined. */
   findById(id: string, options?: GetCall): Promise<StoredRecord<T> | undefined>;
+  /** The record with this key, or undefined. */
   findByKey(key: string, options?: GetCall): Promise<StoredRecord<T> | undefined>;
 
   /** Replaces the document. Refuses RECORD_NOT_FOUND. */
   update(id: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
   /** Changes parts of the document by RFC 7396. */
   merge(id: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
+  /** Replaces the document of the record with this key. Refuses KEY_NOT_FOUND. */
   updateByKey(key: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
+  /** Changes parts of it by RFC 7396. Refuses KEY_NOT_FOUND. */
   mergeByKey(key: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
 
   /** Replaces the record with this key, or makes it. */
@@ -146,6 +152,7 @@ export interface CollectionApi<T extends object> {
 
   /** Removes the record and returns it as it was. Refuses RECORD_NOT_FOUND. */
   delete(id: string, options?: WriteCall): Promise<StoredRecord<T>>;
+  /** Removes the record with this key and returns it as it was. Refuses KEY_NOT_FOUND. */
   deleteByKey(key: string, options?: WriteCall): Promise<StoredRecord<T>>;
 
   /** One page of the records that match: 100 unless `limit` says otherwise, 10,000 at most. */
