@@ -102,7 +102,8 @@ export function parseJson(text: string, place: string): unknown {
 
 /** A shell takes the double quotes of an argument that has no single quotes around it. */
 function lostQuotes(text: string, place: string): string {
-  if (place !== 'data' || !text.startsWith('{') || text.includes('"')) return '';
+  const isArgument = place === 'data' || place.startsWith('--');
+  if (!isArgument || !text.startsWith('{') || text.includes('"')) return '';
   return ` Put single quotes around it, as in '{"name":"Ada"}'.`;
 }
 

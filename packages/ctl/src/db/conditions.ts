@@ -99,8 +99,8 @@ function parseCondition(word: string): Filter {
   const [, field, operator, text] = shape.exec(word) ?? [];
   if (field === undefined || operator === undefined || text === undefined) {
     throw new UsageError(
-      `"${word}" is not a condition: write a field, an operator and a value, as in age>30 or ` +
-        `city=Bern. Operators are ${operators.join(' ')}.`,
+      `"${word}" is not a condition: write a field, an operator and a value with no spaces ` +
+        `between, as in age>30 or city=Bern. Operators are ${operators.join(' ')}.`,
     );
   }
   return conditionOf(field, operator as Operator, text, word);

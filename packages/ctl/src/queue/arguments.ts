@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
-import { messageOf, UsageError } from '@millrace/kit/errors';
+import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
 import { parseDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { Terminal } from '../terminal.js';
 
@@ -43,7 +43,9 @@ export async function* bytesOf(file: string, terminal: Terminal): AsyncGenerator
   try {
     yield* createReadStream(file) as AsyncIterable<Buffer>;
   } catch (error) {
-    throw new UsageError(`${messageOf(error)}.`, { cause: error });
+    const isMissing = systemCode(error) === 'ENOENT';
+    const reason = isMissing ? `${file}: no such file` : messageOf(error);
+    throw new UsageError(`${reason}.`, { cause: error });
   }
 }
 

@@ -3,7 +3,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
-import { durationOf, wholeNumber } from '../db/arguments.js';
+import { durationOf, parseJson, wholeNumber } from '../db/arguments.js';
 import type { Terminal } from '../terminal.js';
 import { bytesOf, momentAhead, momentFromNow } from './arguments.js';
 
@@ -59,7 +59,7 @@ export async function submissionOf(
 
 async function payloadOf(
   stdin: string | undefined,
-  { payload, file }: SubmitFlags,
+  { payload, file, contentType = '' }: SubmitFlags,
   terminal: Terminal,
 ): Promise<Buffer | undefined> {
   if (stdin !== undefined && stdin !== '-') {
@@ -69,7 +69,11 @@ async function payloadOf(
   }
   const given = [stdin, payload, file].filter((source) => source !== undefined);
   if (given.length > 1) throw new UsageError('Give one payload: --payload, --file or -.');
-  if (payload !== undefined) return Buffer.from(payload);
+  if (payload !== undefined) {
+    // What a file holds is its owner's business; on a command line the shell may have changed it.
+    if (/^application\/(\S+\+)?json\b/i.test(contentType)) parseJson(payload, '--payload');
+    return Buffer.from(payload);
+  }
   const source = stdin ?? file;
   return source === undefined ? undefined : buffer(bytesOf(source, terminal));
 }

@@ -1,5 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
+import { isUlid } from '@millrace/kit/ulid';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
 import type { Tools } from '../registry.js';
 import type { Tone } from '../render/paint.js';
@@ -15,6 +17,11 @@ export async function showTask(
   { id, payloadOnly }: { id: string; payloadOnly: boolean },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
+  // The server would answer with the pattern of an id.
+  if (!isUlid(id)) {
+    const why = 'is not a task id such as 01JD3Z8Q4M7X2N5V9RTBKWCH6E.';
+    throw new Refusal('TASK_NOT_FOUND', `"${id}" ${why}`);
+  }
   const { body: task } = await api.call('getTask', { id });
   const { out, json } = terminal;
   if (payloadOnly && !json) {
