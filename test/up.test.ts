@@ -74,7 +74,7 @@ test('the parts are processes that know one another, from the first run on', asy
   const again = await up().ended;
   expect(again.code).toBe(1);
   expect(JSON.parse(again.err.trim().split('\n').at(-1)!).error.message).toMatch(
-    /^Millrace already runs on .*, as process \d+: `ctl status` shows it\./,
+    /^Millrace already runs on .*, as process \d+: `ctl status` shows it\.$/,
   );
 
   // What its owner changes in the queue stays, while the address of the daemon is kept up to date.

@@ -42,8 +42,7 @@ function besideAnother(dataDir: string, error: unknown): unknown {
   if (!other || !(error instanceof Refusal)) return error;
   return new Refusal(
     error.code,
-    `Millrace already runs on ${dataDir}, as process ${other.pid}: ` +
-      `\`ctl status\` shows it. (${error.detail})`,
+    `Millrace already runs on ${dataDir}, as process ${other.pid}: \`ctl status\` shows it.`,
     { cause: error },
   );
 }
