@@ -1,6 +1,6 @@
-import type { Socket } from 'node:net';
 import type { Timer } from '@millrace/kit/clock';
 import { Allowance } from './allowance.js';
+import type { ByteSource } from './byte-source.js';
 import * as frames from './control-frames.js';
 import { FrameReader, type FrameSink } from './frame-reader.js';
 import { HeaderIntake } from './header-intake.js';
@@ -46,13 +46,14 @@ export class Http2Connection implements FrameSink, SendLineHost {
   onPong: (() => void) | undefined;
 
   constructor(
-    private readonly socket: Socket,
+    private readonly source: ByteSource,
     private readonly parts: Http2Parts,
   ) {
+    const { socket } = source;
     this.#trifles = new Allowance(parts.clock, 10_000, 1_000);
     this.#line = new SendLine(socket, parts, this.#peer, this);
     this.#streams = new Streams(parts, this.#line, this.#peer);
-    socket.on('data', (chunk: Buffer) => this.#take(chunk));
+    source.take = (bytes, end) => this.#take(bytes, end);
     socket.on('close', () => this.#takeClose());
     this.#line.control(greeting);
   }
@@ -228,10 +229,10 @@ export class Http2Connection implements FrameSink, SendLineHost {
     throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many frames that say nothing');
   }
 
-  #take(chunk: Buffer): void {
+  #take(bytes: Buffer, end: number): void {
     if (this.isOver) return;
     try {
-      this.#reader.push(chunk);
+      this.#reader.push(bytes, end);
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
       this.fail(error);
@@ -243,8 +244,9 @@ export class Http2Connection implements FrameSink, SendLineHost {
     if (this.isOver) return;
     this.isOver = true;
     this.#line.finish();
-    this.socket.end();
-    this.#linger = this.parts.clock.after(lingerMs, () => this.socket.destroy());
+    const { socket } = this.source;
+    socket.end();
+    this.#linger = this.parts.clock.after(lingerMs, () => socket.destroy());
   }
 
   #takeClose(): void {

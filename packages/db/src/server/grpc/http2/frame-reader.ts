@@ -16,7 +16,7 @@ export interface FrameSink {
 
 /**
  * Cuts what arrives into frames, after the preface. A frame that lies in one chunk is handed on
- * where it is; at most one frame is kept that waits for its rest.
+ * where it is, and is gone when the chunk is; at most one is kept that waits for its rest.
  */
 export class FrameReader {
   readonly #sink: FrameSink;
@@ -35,25 +35,25 @@ export class FrameReader {
   }
 
   /** Throws a ConnectionError for what cannot be HTTP/2. */
-  push(chunk: Buffer): void {
-    let at = this.hasPreface ? 0 : this.#takePreface(chunk);
-    if (this.#waiting) at = this.#takeRest(chunk, at);
-    while (chunk.length - at >= frameHeadBytes && !this.#sink.isOver) {
+  push(chunk: Buffer, end: number): void {
+    let at = this.hasPreface ? 0 : this.#takePreface(chunk, end);
+    if (this.#waiting) at = this.#takeRest(chunk, at, end);
+    while (end - at >= frameHeadBytes && !this.#sink.isOver) {
       const next = at + frameHeadBytes + lengthAt(chunk, at);
-      if (next > chunk.length) break;
+      if (next > end) break;
       this.#hand(chunk, at, next);
       at = next;
     }
-    if (at < chunk.length && !this.#sink.isOver) {
+    if (at < end && !this.#sink.isOver) {
       this.#waiting = this.#head;
       this.#waitingBytes = 0;
-      this.#takeRest(chunk, at);
+      this.#takeRest(chunk, at, end);
     }
   }
 
-  #takePreface(chunk: Buffer): number {
+  #takePreface(chunk: Buffer, end: number): number {
     const start = this.#prefaceBytes;
-    const count = Math.min(preface.length - start, chunk.length);
+    const count = Math.min(preface.length - start, end);
     if (preface.compare(chunk, 0, count, start, start + count) !== 0) {
       throw new ConnectionError('PROTOCOL_ERROR', 'HTTP/2 is spoken here, with prior knowledge');
     }
@@ -62,11 +62,11 @@ export class FrameReader {
   }
 
   /** Adds to the frame that waits; answers where what does not belong to it begins. */
-  #takeRest(chunk: Buffer, from: number): number {
+  #takeRest(chunk: Buffer, from: number, end: number): number {
     let at = from;
-    while (at < chunk.length) {
+    while (at < end) {
       const waiting: Buffer = this.#waiting!;
-      const count = Math.min(waiting.length - this.#waitingBytes, chunk.length - at);
+      const count = Math.min(waiting.length - this.#waitingBytes, end - at);
       chunk.copy(waiting, this.#waitingBytes, at, at + count);
       this.#waitingBytes += count;
       at += count;

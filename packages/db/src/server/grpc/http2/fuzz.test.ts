@@ -14,6 +14,7 @@ import {
   rstStream,
 } from '../transport/frames.test-support.js';
 import { framed } from '../transport/transport.test-support.js';
+import { chunksOf } from './byte-source.js';
 import { Http2Connection } from './connection.js';
 import { FrameWriter } from './frame-writer.js';
 import { headerBlock } from './header-block.js';
@@ -35,7 +36,7 @@ class Session {
       done();
     },
   });
-  readonly connection = new Http2Connection(this.socket as unknown as Socket, {
+  readonly connection = new Http2Connection(chunksOf(this.socket as unknown as Socket), {
     clock: systemClock,
     writer: new FrameWriter(),
     turn: new TurnEnd(),

@@ -3,7 +3,7 @@ import { frameTypes, type ErrorName } from './protocol.js';
 
 /** Who speaks on a stream. None of these may throw. */
 export interface StreamUser {
-  /** More of the request: `bytes` from `start` to `end`. */
+  /** More of the request: `bytes` from `start` to `end`, which are gone when this returns. */
   takeBytes(bytes: Buffer, start: number, end: number): void;
   /** The request is complete. */
   takeEnd(): void;
@@ -129,7 +129,7 @@ export class Http2Stream {
     if (padding > 0) this.#grant(padding);
     if (end === start) return;
     if (!this.#isPaused && !this.#held) return this.#read(bytes, start, end);
-    (this.#held ??= []).push(bytes.subarray(start, end));
+    (this.#held ??= []).push(Buffer.from(bytes.subarray(start, end)));
     this.#heldBytes += end - start;
   }
 

@@ -1,5 +1,5 @@
-import type { Socket } from 'node:net';
 import type { Clock, Timer } from '@millrace/kit/clock';
+import type { ByteSource } from '../http2/byte-source.js';
 import { Http2Connection } from '../http2/connection.js';
 import type { RequestHeaders } from '../http2/request-headers.js';
 import type { SendLineParts } from '../http2/send-line.js';
@@ -25,13 +25,14 @@ export class Connection {
   #pong: Timer | undefined;
 
   constructor(
-    private readonly socket: Socket,
+    private readonly source: ByteSource,
     private readonly parts: ConnectionParts,
     sending: SendLineParts,
   ) {
+    const { socket } = source;
     const { remoteAddress = 'unknown', remotePort } = socket;
     this.#peer = remotePort === undefined ? remoteAddress : `${remoteAddress}:${remotePort}`;
-    this.#http2 = new Http2Connection(socket, {
+    this.#http2 = new Http2Connection(source, {
       clock: parts.clock,
       writer: sending.writer,
       turn: sending.turn,
@@ -65,7 +66,7 @@ export class Connection {
 
   #ping(): void {
     if (this.#http2.isOver) return;
-    this.#pong = this.parts.clock.after(pongMs, () => this.socket.destroy());
+    this.#pong = this.parts.clock.after(pongMs, () => this.source.socket.destroy());
     this.#http2.ping();
   }
 

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { TlsFiles } from '../../listeners/tls.js';
+import { chunksOf, SharedBuffer, type ByteSource } from '../http2/byte-source.js';
 import { FrameWriter } from '../http2/frame-writer.js';
 import type { SendLineParts } from '../http2/send-line.js';
 import { TurnEnd } from '../http2/turn-end.js';
@@ -12,6 +13,7 @@ export class Connections {
   readonly #connections = new Set<Connection>();
   readonly #secure: Server | undefined;
   readonly #sending: SendLineParts = { writer: new FrameWriter(), turn: new TurnEnd() };
+  readonly #buffer = new SharedBuffer();
   #isClosing = false;
   #onEmpty: (() => void) | undefined;
 
@@ -19,18 +21,20 @@ export class Connections {
     private readonly parts: ConnectionParts,
     tls: TlsFiles | undefined,
   ) {
-    this.#secure = tls && secureServer(tls, (socket) => this.#open(socket));
+    this.#secure = tls && secureServer(tls, (socket) => this.#open(chunksOf(socket)));
   }
 
-  take(socket: Socket): void {
+  take(accepted: Socket): void {
+    const source = this.#secure ? undefined : this.#buffer.read(accepted);
+    const socket = source?.socket ?? accepted;
     socket.on('error', ignore);
     this.#sockets.add(socket);
     socket.on('close', () => {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) this.#onEmpty?.();
     });
-    if (this.#secure) this.#secure.emit('connection', socket);
-    else this.#open(socket);
+    if (source) this.#open(source);
+    else this.#secure?.emit('connection', socket);
   }
 
   /** Lets calls under way finish; `signal` cuts them. Resolves when all connections are gone. */
@@ -46,9 +50,10 @@ export class Connections {
     signal.removeEventListener('abort', cut);
   }
 
-  #open(socket: Socket): void {
+  #open(source: ByteSource): void {
+    const { socket } = source;
     if (this.#isClosing || socket.destroyed) return void socket.destroy();
-    const connection = new Connection(socket, this.parts, this.#sending);
+    const connection = new Connection(source, this.parts, this.#sending);
     this.#connections.add(connection);
     socket.on('close', () => this.#connections.delete(connection));
   }

@@ -78,13 +78,11 @@ export class Deframer {
 
   #takeBody(chunk: Buffer, at: number, end: number): number {
     const count = Math.min(this.#length - this.#bodyLength, end - at);
-    const piece = chunk.subarray(at, at + count);
-    if (count === this.#length) this.#complete(piece);
-    else {
-      const body = this.#roomFor(count);
-      piece.copy(body, this.#bodyLength);
-      this.#bodyLength += count;
-      if (this.#bodyLength === this.#length) this.#complete(body.subarray(0, this.#length));
+    const body = count === this.#length ? Buffer.allocUnsafe(count) : this.#roomFor(count);
+    chunk.copy(body, this.#bodyLength, at, at + count);
+    this.#bodyLength += count;
+    if (this.#bodyLength === this.#length) {
+      this.#complete(body.length === this.#length ? body : body.subarray(0, this.#length));
     }
     return count;
   }

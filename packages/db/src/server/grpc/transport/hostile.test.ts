@@ -213,7 +213,11 @@ test('bytes changed at random hurt nobody', async () => {
 
 test('a thousand idle connections are no burden, and end at once with the server', async () => {
   const own = await startTransport();
-  const sockets = await Promise.all(Array.from({ length: 1_000 }, () => own.dial()));
+  const sockets: Socket[] = [];
+  // More at once than the system lets wait would be turned away now and then.
+  while (sockets.length < 1_000) {
+    sockets.push(...(await Promise.all(Array.from({ length: 100 }, () => own.dial()))));
+  }
   for (const socket of sockets.slice(0, 500)) socket.write(preface.subarray(0, 10));
   const session = openSession(own.url);
   expect((await rawCall(session, '/t.T/Echo', hello)).status).toBe('0');
