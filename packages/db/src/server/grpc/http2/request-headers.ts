@@ -18,6 +18,8 @@ export class RequestHeaders implements FieldSink {
   'x-api-key': string | undefined = undefined;
   authorization: string | undefined = undefined;
   contentLength: number | undefined = undefined;
+  /** What their reader made of them, kept for when the same come again. */
+  meaning: unknown = undefined;
   #bytes = 0;
   #count = 0;
   #hasRegular = false;

@@ -1,6 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import { Allowance } from './allowance.js';
 import { rstStream, windowUpdate } from './control-frames.js';
+import { OpenStreams } from './open-streams.js';
 import type { PeerSettings } from './peer-settings.js';
 import { ConnectionError, largestWindowBytes, type ErrorName } from './protocol.js';
 import type { RequestHeaders } from './request-headers.js';
@@ -24,7 +25,7 @@ export interface StreamsParts {
 
 /** All streams of a connection, and what the peer may do with each. */
 export class Streams implements StreamHost {
-  readonly #open = new Map<number, Http2Stream>();
+  readonly #open = new OpenStreams();
   /** Streams that we ended: what the peer sent before it heard of it is passed over. */
   readonly #resetIds = new Set<number>();
   // What is harmless now and then, but costs us more than the peer (RFC 9113, 10.5).
@@ -115,7 +116,7 @@ export class Streams implements StreamHost {
 
   /** The peer changed the window with which streams begin: that of open ones changes as much. */
   widenAll(byteCount: number): void {
-    for (const stream of this.#open.values()) {
+    for (const stream of this.#open.all()) {
       stream.sendWindowBytes += byteCount;
       if (stream.sendWindowBytes > largestWindowBytes) {
         throw new ConnectionError('FLOW_CONTROL_ERROR', 'a window is too large');
@@ -158,11 +159,11 @@ export class Streams implements StreamHost {
 
   /** Gives up requests that do not go on. */
   checkPace(): void {
-    for (const stream of this.#open.values()) stream.user?.checkPace();
+    for (const stream of this.#open.all()) stream.user?.checkPace();
   }
 
   closeAll(): void {
-    const streams = [...this.#open.values()];
+    const streams = this.#open.all();
     this.#open.clear();
     for (const stream of streams) stream.close();
   }
@@ -176,7 +177,7 @@ export class Streams implements StreamHost {
     }
     stream.expectedBytes = contentLength;
     stream.isRequestOpen = !isLast;
-    this.#open.set(id, stream);
+    this.#open.add(stream);
     stream.user = this.parts.open(stream, headers);
     if (isLast && !stream.isClosed) stream.receiveEnd();
   }
@@ -199,7 +200,7 @@ export class Streams implements StreamHost {
 
   #areTooMany(): boolean {
     let waitingBytes = 0;
-    for (const stream of this.#open.values()) waitingBytes += stream.waitingBytes;
+    for (const stream of this.#open.all()) waitingBytes += stream.waitingBytes;
     if (waitingBytes > mostWaitingBytes) return true;
     this.#unseenBytes = 0;
     return false;
@@ -223,7 +224,7 @@ export class Streams implements StreamHost {
   }
 
   #drop(stream: Http2Stream): void {
-    this.#open.delete(stream.id);
+    this.#open.delete(stream);
     stream.close();
     if (this.#open.size === 0) this.onIdle?.();
   }

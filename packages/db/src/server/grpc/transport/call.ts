@@ -5,7 +5,7 @@ import { grpcStatus } from '../errors.js';
 import type { RequestHeaders } from '../http2/request-headers.js';
 import type { Http2Stream, StreamUser } from '../http2/stream.js';
 import { decompressed } from './compression.js';
-import { Deframer, type MessageSink } from './deframer.js';
+import { Deframer, isOneMessage, messageHeadBytes, type MessageSink } from './deframer.js';
 import type { Method, SingleMethod } from './methods.js';
 import { Outbox } from './outbox.js';
 import { RequestQueue } from './requests.js';
@@ -40,7 +40,8 @@ export class GrpcCall implements MessageSink, StreamUser {
   work: Work | undefined;
   readonly outbox: Outbox;
   readonly #asked: CallRequest;
-  readonly #deframer = new Deframer(this, mostMessageBytes);
+  /** For a request that comes in pieces. */
+  #deframer: Deframer | undefined;
   readonly #timer: Timer | undefined;
   #requests: RequestQueue | undefined;
   #request: Promise<Buffer> | Buffer | undefined;
@@ -66,7 +67,7 @@ export class GrpcCall implements MessageSink, StreamUser {
 
   get waitingBytes(): number {
     const message = Buffer.isBuffer(this.#request) && !this.#hasStarted ? this.#request.length : 0;
-    return message + this.#deframer.waitingBytes;
+    return message + (this.#deframer?.waitingBytes ?? 0);
   }
 
   /** For a method of many messages, which begins before the first of them. */
@@ -105,6 +106,12 @@ export class GrpcCall implements MessageSink, StreamUser {
 
   takeBytes(chunk: Buffer, start: number, end: number): void {
     if (this.#isOver) return;
+    if (!this.#deframer && isOneMessage(chunk, start, end)) {
+      const bytes = Buffer.allocUnsafe(end - start - messageHeadBytes);
+      chunk.copy(bytes, 0, start + messageHeadBytes, end);
+      return this.takeMessage(bytes, chunk[start] === 1);
+    }
+    this.#deframer ??= new Deframer(this, mostMessageBytes);
     const problem = this.#deframer.push(chunk, start, end);
     if (problem) this.#refuse(problem);
   }
@@ -120,7 +127,7 @@ export class GrpcCall implements MessageSink, StreamUser {
   /** The caller has said all. */
   takeEnd(): void {
     if (this.#isOver) return;
-    if (this.#deframer.isMidway) {
+    if (this.#deframer?.isMidway) {
       return this.#refuse(failed('INTERNAL', 'The request ends in the middle of a message.'));
     }
     if (this.#requests) return this.#requests.end();

@@ -4,7 +4,7 @@ import { Http2Connection } from '../http2/connection.js';
 import type { RequestHeaders } from '../http2/request-headers.js';
 import type { SendLineParts } from '../http2/send-line.js';
 import type { Http2Stream } from '../http2/stream.js';
-import { GrpcCall } from './call.js';
+import { GrpcCall, type CallRequest } from './call.js';
 import { requestOf } from './intake.js';
 import type { Methods } from './methods.js';
 
@@ -49,8 +49,10 @@ export class Connection {
   }
 
   #open(stream: Http2Stream, headers: RequestHeaders): GrpcCall | undefined {
-    const request = requestOf(stream, headers, this.parts.methods);
+    const known = headers.meaning as CallRequest | undefined;
+    const request = known ?? requestOf(stream, headers, this.parts.methods);
     if (!request) return undefined;
+    headers.meaning = request;
     const call = new GrpcCall(stream, request, this.#peer, this.parts.clock);
     call.begin();
     return call;

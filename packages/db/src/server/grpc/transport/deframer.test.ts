@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Deframer } from './deframer.js';
+import { Deframer, isOneMessage } from './deframer.js';
 import { framed } from './transport.test-support.js';
 
 function collecting(mostBytes = 1_000_000) {
@@ -89,4 +89,15 @@ test('a length that is only announced takes no room', () => {
   });
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8_000_000);
   expect(waiting.every(({ isMidway }) => isMidway)).toBe(true);
+});
+
+test('one whole message is told from less, from more and from nonsense', () => {
+  const one = framed(Buffer.from('one'));
+  const within = Buffer.concat([Buffer.of(9), one, Buffer.of(9)]);
+  expect(isOneMessage(within, 1, within.length - 1)).toBe(true);
+  expect(isOneMessage(framed(Buffer.alloc(0), 1), 0, 5)).toBe(true);
+  for (let end = 1; end < one.length; end++) expect(isOneMessage(within, 1, end)).toBe(false);
+  expect(isOneMessage(within, 1, within.length)).toBe(false);
+  expect(isOneMessage(Buffer.concat([one, one]), 0, 2 * one.length)).toBe(false);
+  expect(isOneMessage(framed(Buffer.from('two'), 2), 0, 8)).toBe(false);
 });

@@ -5,7 +5,7 @@ export interface MessageSink {
   takeMessage(bytes: Buffer, isCompressed: boolean): void;
 }
 
-const headBytes = 5;
+export const messageHeadBytes = 5;
 const firstBytes = 16 * 1024;
 
 /**
@@ -58,15 +58,15 @@ export class Deframer {
   }
 
   #takeHead(chunk: Buffer, at: number, end: number): number {
-    if (this.#headLength === 0 && end - at >= headBytes) {
+    if (this.#headLength === 0 && end - at >= messageHeadBytes) {
       this.#readHead(chunk, at);
-      return headBytes;
+      return messageHeadBytes;
     }
-    this.#head ??= Buffer.allocUnsafe(headBytes);
-    const count = Math.min(headBytes - this.#headLength, end - at);
+    this.#head ??= Buffer.allocUnsafe(messageHeadBytes);
+    const count = Math.min(messageHeadBytes - this.#headLength, end - at);
     chunk.copy(this.#head, this.#headLength, at, at + count);
     this.#headLength += count;
-    if (this.#headLength === headBytes) this.#readHead(this.#head, 0);
+    if (this.#headLength === messageHeadBytes) this.#readHead(this.#head, 0);
     return count;
   }
 
@@ -101,4 +101,13 @@ export class Deframer {
     this.#bodyLength = 0;
     this.#sink.takeMessage(message, this.#flag === 1);
   }
+}
+
+/** Whether these bytes are a message as a whole, and nothing but it. */
+export function isOneMessage(bytes: Buffer, start: number, end: number): boolean {
+  return (
+    end - start >= messageHeadBytes &&
+    bytes[start]! <= 1 &&
+    bytes.readUInt32BE(start + 1) === end - start - messageHeadBytes
+  );
 }

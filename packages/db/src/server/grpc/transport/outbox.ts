@@ -137,8 +137,13 @@ export class Outbox implements OutgoingBytes {
     this.#at = 0;
     this.#first++;
     if (this.#first < this.#pieces.length && this.#first < mostSentPieces) return;
-    this.#pieces.splice(0, this.#first);
-    this.#heads.splice(0, this.#first);
+    if (this.#first === this.#pieces.length) {
+      this.#pieces = [];
+      this.#heads = [];
+    } else {
+      this.#pieces.splice(0, this.#first);
+      this.#heads.splice(0, this.#first);
+    }
     this.#first = 0;
   }
 }
