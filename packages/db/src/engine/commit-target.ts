@@ -10,11 +10,9 @@ import type { DatabaseState } from './storage/state.js';
 
 /** Operations that go straight into a commit. Lives inside one job of the writer. */
 export class CommitTarget implements Target {
-  readonly view: WriterView<DatabaseState>;
   readonly commit: CommitBuilder;
 
   constructor(private readonly core: Core) {
-    this.view = core.view();
     this.commit = new CommitBuilder(core);
   }
 
@@ -23,6 +21,11 @@ export class CommitTarget implements Target {
     return (this.#rows ??= rowWriter(this.core));
   }
   #rows: RowWriter | undefined;
+
+  get view(): WriterView<DatabaseState> {
+    return (this.#view ??= this.core.view());
+  }
+  #view: WriterView<DatabaseState> | undefined;
 
   get now(): number {
     return this.commit.now;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { refusalOf, useScratch } from './scratch.test-support.js';
-import { mergePatch, toDocument, type JsonObject } from './documents.js';
+import { mergePatch, ownDocument, toDocument, type JsonObject } from './documents.js';
 
 const scratch = useScratch();
 
@@ -43,12 +43,14 @@ describe('a document', () => {
     ['33 levels of objects and arrays', inObject(nested(32, inArray))],
   ])('is not %s', (_what, value) => {
     expect(() => toDocument(value)).toThrow(/^BAD_DATA: /);
+    expect(() => ownDocument(value)).toThrow(/^BAD_DATA: /);
   });
 
   test('that contains itself is refused, not followed', () => {
     const loop: Record<string, unknown> = {};
     loop['self'] = loop;
     expect(() => toDocument(loop)).toThrow('deeper than 32 levels');
+    expect(() => ownDocument(loop)).toThrow('deeper than 32 levels');
   });
 
   test('says where the trouble is', () => {
@@ -119,6 +121,25 @@ const document = fc
   .dictionary(fc.string({ unit: 'grapheme', maxLength: 4 }), json, { maxKeys: 8 })
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject)
   .filter((value) => !JSON.stringify(value).includes('__proto__'));
+
+test('a document that nobody else holds is taken as it is, and what is not clean is copied', () => {
+  fc.assert(
+    fc.property(document, (value) => {
+      expect(ownDocument(value)).toBe(value);
+      expect(toDocument(value)).not.toBe(value);
+    }),
+  );
+  for (const value of [
+    { a: [{ b: -0 }] },
+    { a: undefined, b: 1 },
+    { a: [undefined] },
+    Object.assign(Object.create(null) as object, { a: 1 }),
+  ]) {
+    const owned = ownDocument(value);
+    expect(owned).not.toBe(value);
+    expect(owned).toStrictEqual(toDocument(value));
+  }
+});
 
 test('documents of any number of shapes come back as they were, also after a reopen', async () => {
   let db = await scratch.open();

@@ -46,6 +46,48 @@ export function toDocument(value: unknown): JsonObject {
   return copyObject(value, undefined, 1);
 }
 
+/**
+ * As `toDocument`, of a value that nobody else holds: what is clean already, as nearly all that a
+ * parser made is, is not copied.
+ */
+export function ownDocument(value: unknown): JsonObject {
+  const isClean = typeof value === 'object' && value !== null && isCleanObject(value, 1);
+  return isClean ? (value as JsonObject) : toDocument(value);
+}
+
+function isCleanObject(object: object, depth: number): boolean {
+  if (depth > mostDepth || Object.getPrototypeOf(object) !== Object.prototype) return false;
+  for (const name of Object.keys(object)) {
+    if (name === '__proto__' || !name.isWellFormed()) return false;
+    if (!isCleanValue((object as Record<string, unknown>)[name], depth)) return false;
+  }
+  return true;
+}
+
+function isCleanValue(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case 'string':
+      return value.isWellFormed();
+    case 'number':
+      return Number.isFinite(value) && !Object.is(value, -0);
+    case 'boolean':
+      return true;
+    case 'object':
+      if (value === null) return true;
+      return Array.isArray(value)
+        ? isCleanArray(value, depth + 1)
+        : isCleanObject(value, depth + 1);
+    default:
+      return false;
+  }
+}
+
+function isCleanArray(array: readonly unknown[], depth: number): boolean {
+  if (depth > mostDepth) return false;
+  for (let i = 0; i < array.length; i++) if (!isCleanValue(array[i], depth)) return false;
+  return true;
+}
+
 /** Where in a document we are. Made text only when something is wrong there. */
 interface Place {
   parent: Place | undefined;

@@ -1,7 +1,7 @@
 import type { CollectionInfo } from './catalog.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from './core.js';
-import { toDocument } from './documents.js';
+import { ownDocument, toDocument } from './documents.js';
 import { encodeDocument } from './mutations.js';
 import * as operations from './operations.js';
 import type { Address, Document, Target, UpdateMode, WriteOptions } from './operations.js';
@@ -14,6 +14,8 @@ export interface CallOptions extends WriteOptions {
   requestId?: string | undefined;
   /** Does the write inside this transaction instead of at once. */
   transaction?: Transaction | undefined;
+  /** Nobody else holds the data: it need not be copied. */
+  isDataOwn?: boolean | undefined;
 }
 
 /** The writes of a database, each one commit of its own or a part of a transaction. */
@@ -25,7 +27,7 @@ export class Writes {
     data: unknown,
     options: CallOptions & { id?: string | undefined; key?: string | undefined } = {},
   ): Promise<Outcome> {
-    const document = this.#document(data);
+    const document = this.#document(data, options);
     const print = () => [
       'insert',
       collection,
@@ -45,7 +47,7 @@ export class Writes {
     data: unknown,
     options: CallOptions & { mode?: UpdateMode | undefined } = {},
   ): Promise<Outcome> {
-    const document = this.#document(data, options.mode);
+    const document = this.#document(data, options);
     const print = () => ['update', collection, address, document.data, options.mode, options.ttlMs];
     return this.#run(collection, options, print, (target, info) =>
       operations.update(target, info, address, document, options),
@@ -58,7 +60,7 @@ export class Writes {
     data: unknown,
     options: CallOptions & { mode?: UpdateMode | undefined } = {},
   ): Promise<Outcome> {
-    const document = this.#document(data, options.mode);
+    const document = this.#document(data, options);
     const print = () => ['upsert', collection, key, document.data, options.mode, options.ttlMs];
     return this.#run(collection, options, print, (target, info) =>
       operations.upsert(target, info, key, document, options),
@@ -72,7 +74,7 @@ export class Writes {
     data: unknown,
     options: CallOptions & { mode?: UpdateMode | undefined } = {},
   ): Promise<Outcome> {
-    const document = this.#document(data, options.mode);
+    const document = this.#document(data, options);
     const print = () => [
       'updateIfRev',
       collection,
@@ -97,9 +99,9 @@ export class Writes {
   }
 
   /** Checks and encodes outside the writer, so that its turn is short. */
-  #document(data: unknown, mode?: UpdateMode): Document {
-    const document = toDocument(data);
-    return mode === 'merge'
+  #document(data: unknown, options: CallOptions & { mode?: UpdateMode | undefined }): Document {
+    const document = options.isDataOwn ? ownDocument(data) : toDocument(data);
+    return options.mode === 'merge'
       ? { data: document }
       : { data: document, encoded: encodeDocument(this.core, document) };
   }
@@ -120,14 +122,17 @@ export class Writes {
     const { requestId, transaction } = options;
     const print = requestId ? JSON.stringify(fingerprint()) : '';
     if (transaction) return inside(transaction, requestId, print, collection, operate);
+    if (!requestId) return this.core.writer.submit(() => this.#commit(collection, operate));
     return this.core.writer.submit(() =>
-      once(this.core, requestId, print, () => {
-        const target = new CommitTarget(this.core);
-        const written = operate(target, collection);
-        target.commit.finish();
-        return outcomeOf(written, target.commit.seq);
-      }),
+      once(this.core, requestId, print, () => this.#commit(collection, operate)),
     );
+  }
+
+  #commit(collection: CollectionInfo, operate: Operate): Outcome {
+    const target = new CommitTarget(this.core);
+    const written = operate(target, collection);
+    target.commit.finish();
+    return outcomeOf(written, target.commit.seq);
   }
 }
 

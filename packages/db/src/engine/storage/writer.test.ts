@@ -35,6 +35,11 @@ function writerOn(tables: MemoryTables, options: Partial<WriterOptions<Counted>>
   return { writer, put, flushed, failures };
 }
 
+/** As many turns of the event loop as the writer needs for whatever it can do by itself. */
+async function turns(): Promise<void> {
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 const onDisk = (tables: MemoryTables, name: string) => tables.get('records', key(name))?.toString();
 
 describe('the writer', () => {
@@ -55,6 +60,17 @@ describe('the writer', () => {
     expect(onDisk(tables, 'k')).toBe('19');
   });
 
+  test('tells how long each job waited for its turn', async () => {
+    const clock = new ManualClock();
+    const { writer } = writerOn(new MemoryTables(), { clock });
+    const waited: number[] = [];
+    writer.onWaited = (delayMs) => waited.push(delayMs);
+    const first = writer.submit(() => clock.advance(2));
+    clock.advance(5);
+    await Promise.all([first, writer.submit(() => undefined)]);
+    expect(waited).toEqual([5, 2]);
+  });
+
   test('resolves a job only when its batch is on disk', async () => {
     const tables = new MemoryTables();
     let release!: () => void;
@@ -62,7 +78,7 @@ describe('the writer', () => {
     const { writer, put } = writerOn(tables);
     let resolved = false;
     const job = writer.submit(() => put('k', 'v')).then(() => (resolved = true));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await turns();
     expect(tables.commits).toBe(1);
     expect(resolved).toBe(false);
     expect(onDisk(tables, 'k')).toBeUndefined();
@@ -77,19 +93,19 @@ describe('the writer', () => {
     tables.onCommit = () => new Promise((resolve) => releases.push(resolve));
     const { writer, put } = writerOn(tables);
     const first = writer.submit(() => put('a', '1'));
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
     let ran = false;
     const second = writer.submit(() => {
       ran = true;
       expect(writer.get('records', key('a'))?.toString()).toBe('1');
       put('b', '2');
     });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
     expect(ran).toBe(true);
     expect(releases).toHaveLength(1);
     releases[0]!();
     await first;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
     releases[1]!();
     await second;
     expect(onDisk(tables, 'b')).toBe('2');
@@ -136,9 +152,9 @@ describe('the writer', () => {
       ),
     ];
     jobs.push(note(writer.submit(refuse), 'same batch'));
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
     jobs.push(note(writer.submit(refuse), 'next batch'));
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
     expect(settled).toEqual([]);
     releases[0]!();
     await Promise.all(jobs);
@@ -211,14 +227,14 @@ describe('a failed flush', () => {
       commit === 2 ? new Promise((_, reject) => (fail = reject)) : Promise.resolve();
     const lost = writer.submit(() => put('k', 'lost'));
     const lostToo = writer.submit(() => put('l', 'lost'));
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
     const seen: (string | undefined)[] = [];
     const next = writer.submit(() => {
       seen.push(writer.get('records', key('k'))?.toString());
       put('m', 'kept');
       return writer.state.count;
     });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
     fail(new Error('disk'));
     await expect(lost).rejects.toThrow('explained');
     await expect(lostToo).rejects.toThrow('explained');
@@ -246,9 +262,9 @@ describe('a failed flush', () => {
     };
     const lost = writer.submit(take('lost'));
     const sameBatch = writer.submit(take('same batch'));
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
     const nextBatch = writer.submit(take('next batch'));
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
     fail(new Error('disk'));
     await expect(lost).rejects.toThrow('explained');
     await sameBatch;

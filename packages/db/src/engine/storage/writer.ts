@@ -26,6 +26,8 @@ export class Writer<State extends object> {
   #touched: TouchedRows | undefined;
   /** Batches on disk of which not every job has heard yet. */
   #settling = 0;
+  /** Hears how long each job waited for its turn. */
+  onWaited: ((delayMs: number) => void) | undefined;
   /** Replaced, never changed in place: a job that fails gets the old one back. */
   state: Readonly<State>;
 
@@ -39,8 +41,9 @@ export class Writer<State extends object> {
   /** Runs `job` in its turn. Resolves with what it returned once that is on disk. */
   submit<Result>(job: () => Result): Promise<Result> {
     if (this.#closed) return Promise.reject(this.#closed);
+    const submittedAt = this.options.clock.monotonic();
     return new Promise<Result>((resolve, reject) => {
-      this.#queue.push({ run: job, resolve: resolve as (value: unknown) => void, reject });
+      this.#queue.push(new Job(job, resolve as (value: unknown) => void, reject, submittedAt));
       this.#schedule();
     });
   }
@@ -167,7 +170,8 @@ export class Writer<State extends object> {
 
   #fill(): void {
     this.tables.refresh();
-    const started = this.options.clock.monotonic();
+    const { clock, sliceMs } = this.options;
+    const started = clock.monotonic();
     const batch = (this.#filling ??= {
       writes: new PendingWrites(),
       jobs: [],
@@ -175,11 +179,12 @@ export class Writer<State extends object> {
       isSettled: false,
     });
     let taken = 0;
-    while (taken < this.#queue.length) {
-      this.#runJob(batch, this.#queue[taken++]!);
-      if (this.#isFull()) break;
-      // Others want the event loop too. The rest of the queue runs on the next turn.
-      if (this.options.clock.monotonic() - started > this.options.sliceMs) break;
+    // Others want the event loop too. The rest of the queue runs on the next turn.
+    for (let now = started; now - started <= sliceMs; now = clock.monotonic()) {
+      const job = this.#queue[taken++]!;
+      this.onWaited?.(now - job.submittedAt);
+      this.#runJob(batch, job);
+      if (taken === this.#queue.length || this.#isFull()) break;
     }
     this.#queue = taken === this.#queue.length ? [] : this.#queue.slice(taken);
   }
@@ -304,13 +309,18 @@ export interface WriterOptions<State> {
   relaxed: boolean;
 }
 
-interface Job {
-  run: () => unknown;
-  resolve: (value: unknown) => void;
-  reject: (reason: unknown) => void;
-  result?: unknown;
+class Job {
+  result: unknown = undefined;
   /** What it threw. */
-  refusal?: { error: unknown } | undefined;
+  refusal: { error: unknown } | undefined = undefined;
+
+  constructor(
+    readonly run: () => unknown,
+    readonly resolve: (value: unknown) => void,
+    readonly reject: (reason: unknown) => void,
+    /** On the monotonic clock. */
+    readonly submittedAt: number,
+  ) {}
 }
 
 interface Batch {

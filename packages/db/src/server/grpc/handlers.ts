@@ -31,9 +31,13 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
   const { calls } = parts;
   const codec = new MethodCodec(rpc);
   const finish = ({ call, scope }: ReadyCall, answer: Message): void => {
-    const bytes = codec.encode(answer);
-    calls.close(scope);
-    call.answer(bytes);
+    try {
+      const bytes = codec.encode(answer);
+      calls.close(scope);
+      call.answer(bytes);
+    } catch (error) {
+      refuseCall(parts, scope, call, error);
+    }
   };
   const begin = (ready: ReadyCall): void => {
     const { call, scope, request } = ready;
@@ -42,7 +46,7 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
       identify(parts, scope, call);
       const answer = calls.unary(scope, rpc, codec.decode(request));
       if (!(answer instanceof Promise)) return finish(ready, answer);
-      answer.then((later) => finish(ready, later)).catch(fail);
+      answer.then((later) => finish(ready, later), fail);
     } catch (error) {
       fail(error);
     }

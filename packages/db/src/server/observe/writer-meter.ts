@@ -9,19 +9,11 @@ export interface WriterObserver {
 }
 
 /**
- * Times the writer's queue and its commits, from outside: each job and each commit is wrapped
- * where it is handed over. A compaction puts another file in place, which is wrapped as well.
+ * Times the writer's queue and its commits, these from outside: each is wrapped where it is handed
+ * over. A compaction puts another file in place, which is wrapped as well.
  */
 export function meterWriter(core: Core, observer: WriterObserver): void {
-  const { writer, clock } = core;
-  const submit = writer.submit.bind(writer);
-  writer.submit = (job) => {
-    const submittedAt = clock.monotonic();
-    return submit(() => {
-      observer.waited(clock.monotonic() - submittedAt);
-      return job();
-    });
-  };
+  core.writer.onWaited = observer.waited;
   meterTables(core.tables, core, observer);
   const switchTo = core.switchTo.bind(core);
   core.switchTo = (tables) => {

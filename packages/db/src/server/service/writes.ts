@@ -51,6 +51,8 @@ export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteM
       transaction: desk.of(request.txId, context),
       ttlMs: durationMs(request.ttl, 'ttl'),
       requestId: request.requestId,
+      // It was read from the request, which nobody looks at again.
+      isDataOwn: true,
       id: place.id === '' ? undefined : place.id,
       key: place.key,
       mode: place.mode,
@@ -58,15 +60,16 @@ export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteM
   }
 
   /** The answer waits for the disk, and for followers where they are asked for. */
-  async function settled(
+  function settled<Answer>(
     write: Promise<Outcome>,
     { transaction }: WriteOptions,
     context: CallContext,
-  ): Promise<Outcome> {
-    const outcome = await write;
-    const confirmed = transaction ? undefined : replication.confirmed(outcome.seq, context);
-    if (confirmed) await confirmed;
-    return outcome;
+    answer: (outcome: Outcome) => Answer,
+  ): Promise<Answer> {
+    return write.then((outcome) => {
+      const confirmed = transaction ? undefined : replication.confirmed(outcome.seq, context);
+      return confirmed ? confirmed.then(() => answer(outcome)) : answer(outcome);
+    });
   }
 
   function shown({ encoding }: WriteRequest, options: WriteOptions, { record }: Outcome): Record {
@@ -74,29 +77,31 @@ export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteM
     return recordMessage(record!, { json: wantsJson(encoding), seq });
   }
 
-  async function insert(
+  function insert<Answer>(
     request: Request<'Insert'> | Request<'InsertWithKey'>,
     options: WriteOptions,
     context: CallContext,
-  ): Promise<Record> {
+    answer: (record: Record) => Answer,
+  ): Promise<Answer> {
     const { collection } = request;
     const write = parts.database.writes.insert(collection, documentOf(request), options);
-    return shown(request, options, await settled(write, options, context));
+    return settled(write, options, context, (outcome) => answer(shown(request, options, outcome)));
   }
 
-  async function remove(
+  function remove(
     request: Request<'Delete'> | Request<'DeleteByKey'>,
     address: Address,
     context: CallContext,
   ): Promise<{ seq: bigint; record?: Record }> {
     const options = prepare(request, context);
     const write = parts.database.writes.remove(request.collection, address, options);
-    const outcome = await settled(write, options, context);
-    const seq = BigInt(outcome.seq);
-    return request.returnRecord ? { seq, record: shown(request, options, outcome) } : { seq };
+    return settled(write, options, context, (outcome) => {
+      const seq = BigInt(outcome.seq);
+      return request.returnRecord ? { seq, record: shown(request, options, outcome) } : { seq };
+    });
   }
 
-  async function update(
+  function update(
     request: Request<'Update'> | Request<'UpdateByKey'>,
     address: Address,
     context: CallContext,
@@ -104,18 +109,23 @@ export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteM
     const { collection } = request;
     const options = prepare(request, context, { mode: engineMode(request.mode) });
     const write = parts.database.writes.update(collection, address, documentOf(request), options);
-    return shown(request, options, await settled(write, options, context));
+    return settled(write, options, context, (outcome) => shown(request, options, outcome));
   }
 
   return {
-    Insert: async (request, context) => {
-      const record = await insert(request, prepare(request, context, { id: request.id }), context);
-      return { $typeName: 'millrace.db.v1.InsertResponse', record };
+    Insert: (request, context) => {
+      const options = prepare(request, context, { id: request.id });
+      return insert(request, options, context, (record) => ({
+        $typeName: 'millrace.db.v1.InsertResponse',
+        record,
+      }));
     },
-    InsertWithKey: async (request, context) => {
+    InsertWithKey: (request, context) => {
       const { id, key } = request;
-      const record = await insert(request, prepare(request, context, { id, key }), context);
-      return { $typeName: 'millrace.db.v1.InsertWithKeyResponse', record };
+      return insert(request, prepare(request, context, { id, key }), context, (record) => ({
+        $typeName: 'millrace.db.v1.InsertWithKeyResponse',
+        record,
+      }));
     },
     Update: async (request, context) => {
       const record = await update(request, { id: request.id }, context);
@@ -125,15 +135,17 @@ export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteM
       const record = await update(request, { key: request.key }, context);
       return { $typeName: 'millrace.db.v1.UpdateByKeyResponse', record };
     },
-    Upsert: async (request, context) => {
+    Upsert: (request, context) => {
       const { collection, key } = request;
       const options = prepare(request, context, { mode: engineMode(request.mode) });
       const write = parts.database.writes.upsert(collection, key, documentOf(request), options);
-      const outcome = await settled(write, options, context);
-      const record = shown(request, options, outcome);
-      return { $typeName: 'millrace.db.v1.UpsertResponse', record, created: outcome.created };
+      return settled(write, options, context, (outcome) => ({
+        $typeName: 'millrace.db.v1.UpsertResponse',
+        record: shown(request, options, outcome),
+        created: outcome.created,
+      }));
     },
-    UpdateIfRev: async (request, context) => {
+    UpdateIfRev: (request, context) => {
       const mode = engineMode(request.mode);
       const address = eitherAddress(request);
       const rev = wholeNumber(request.expectedRev, 'expected_rev');
@@ -141,8 +153,10 @@ export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteM
       const { writes } = parts.database;
       const document = documentOf(request);
       const write = writes.updateIfRev(request.collection, address, rev, document, options);
-      const record = shown(request, options, await settled(write, options, context));
-      return { $typeName: 'millrace.db.v1.UpdateIfRevResponse', record };
+      return settled(write, options, context, (outcome) => ({
+        $typeName: 'millrace.db.v1.UpdateIfRevResponse',
+        record: shown(request, options, outcome),
+      }));
     },
     Delete: async (request, context) => ({
       $typeName: 'millrace.db.v1.DeleteResponse',
