@@ -16,7 +16,12 @@ const faults: Record<string, string> = {
     WHERE NOT EXISTS (SELECT 1 FROM millrace.queues q WHERE q.no = r.queue_no)
       AND NOT EXISTS (SELECT 1 FROM millrace.wrecks w WHERE w.queue_no = r.queue_no)`,
   'a lease of one that does not run, or none of one that does': `SELECT id FROM millrace.live
-    WHERE (status = 2) <> (lease_token IS NOT NULL) OR (status = 2) <> (due_at IS NULL)`,
+    WHERE (stage = 2 AND lease_token IS NULL) OR (stage = 1 AND lease_token IS NOT NULL)
+      OR (stage = 0 AND lease_token IS NOT NULL AND group_key <> '')
+      OR (lease_token IS NULL) <> (lease_expires_at IS NULL) OR (stage = 2) <> (due_at IS NULL)`,
+  'a lease whose end nobody would see': `SELECT l.id FROM millrace.live l
+    WHERE l.lease_token IS NOT NULL AND NOT EXISTS (SELECT 1 FROM millrace.claims c
+      WHERE c.lease_expires_at = l.lease_expires_at AND l.id = ANY(c.ids))`,
   'a queue without its gate, or a gate without its queue': `SELECT q.no, g.queue_no
     FROM millrace.queues q FULL JOIN millrace.gates g ON g.queue_no = q.no
     WHERE q.no IS NULL OR g.queue_no IS NULL`,
@@ -26,8 +31,8 @@ const faults: Record<string, string> = {
     CROSS JOIN LATERAL (SELECT coalesce(sum(pending), 0) AS pending,
       coalesce(sum(in_flight), 0) AS in_flight, coalesce(sum(dead), 0) AS dead
       FROM millrace.ledger WHERE queue_no = q.no) b
-    CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE status < 2) AS pending,
-      count(*) FILTER (WHERE status = 2) AS in_flight
+    CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE lease_token IS NULL) AS pending,
+      count(*) FILTER (WHERE lease_token IS NOT NULL) AS in_flight
       FROM millrace.live WHERE queue_no = q.no) l
     CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE status = 4) AS dead
       FROM millrace.ended WHERE queue_no = q.no) e

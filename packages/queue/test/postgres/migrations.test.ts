@@ -4,7 +4,9 @@ import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
 import { tables } from '../../src/storage/postgres/migrations/0001-tables.sql.js';
+import { upkeep } from '../../src/storage/postgres/migrations/0002-upkeep.sql.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
+import type { Attempt } from '../../src/core/task.js';
 import { someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
@@ -49,47 +51,121 @@ async function open(at = url): Promise<TaskStore> {
   return store;
 }
 
-async function claimAll(store: TaskStore) {
+async function claimAll(store: TaskStore, limit = 10) {
   const now = systemClock.now();
   return store.claimDue({
     queue: 'mail',
-    limit: 10,
+    limit,
     now,
     nodeId: 'test',
     leaseExpiresAt: now + 45_000,
     newToken: () => systemRandom.ulid(now),
-    maxInFlight: 10,
+    maxInFlight: 100,
     dispatchPerSecond: 0,
     fifoGroups: false,
   });
 }
 
+/** As the second version left them: of two groups and of none, two of each in flight. */
+const secondTables = `${firstTables};
+  ${upkeep.join(';\n')};
+  UPDATE millrace.schema_version SET version = 2;
+  CREATE TEMPORARY TABLE made AS SELECT '01K000000000000000000' || 10000 + i AS id, i,
+      CASE i % 3 WHEN 0 THEN NULL WHEN 1 THEN 'a' ELSE 'b' END AS group_key
+    FROM generate_series(1, 60) AS i;
+  INSERT INTO millrace.tasks (id, queue, handler_ref, priority, group_key, created_at, first_due_at,
+    submitted_by, content_type, headers, payload)
+    SELECT id, 'mail', 'mail.send', 4, group_key, i, i, 'shop', 'text/plain', '{}', id::bytea
+    FROM made;
+  INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, lease_expires_at,
+    lease_started_at, attempt, total_attempts, redrive_count, status, priority, started,
+    lease_async, group_key, lease_token, lease_node, attempts)
+    SELECT id, no, i, i, CASE WHEN i > 6 THEN i END, CASE WHEN i <= 6 THEN 1000 + i % 2 END,
+      CASE WHEN i <= 6 THEN i END, CASE WHEN i <= 6 THEN 1 ELSE 0 END,
+      CASE WHEN i <= 6 THEN 1 ELSE 0 END, 0, CASE WHEN i <= 6 THEN 2 ELSE 0 END, 4, i <= 6,
+      CASE WHEN i <= 6 THEN false END, coalesce(group_key, ''), CASE WHEN i <= 6 THEN 'token' || i END,
+      CASE WHEN i <= 6 THEN 'old' END, '{}'
+    FROM made, millrace.queues;
+  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    SELECT no, 54, 6, 0 FROM millrace.queues`;
+
 test('tables of the first version become those of this one, with what they hold', async () => {
   await postgres.sql(url, firstTables);
   const store = await open();
-  expect(await version()).toEqual([{ version: 2 }]);
-  expect(await optionsOf('live')).toMatch(/fillfactor=45.*autovacuum_vacuum_cost_delay=0/);
+  expect(await version()).toEqual([{ version: 3 }]);
+  expect(await optionsOf('live')).toMatch(/fillfactor=38/);
+  expect(await optionsOf('live')).toMatch(/autovacuum_vacuum_cost_delay=0/);
   const [task] = await claimAll(store);
   expect(task).toMatchObject({ id: heldId, attempt: 1 });
   expect(Buffer.from(task!.payload).toString()).toBe('old');
   expect(await tableProblems(postgres, url)).toEqual([]);
 });
 
-test('where the upkeep of the tables is refused, the server works all the same', async () => {
-  await postgres.sql(url, firstTables);
+test('what was in flight in tables of the second version is found when its lease ends', async () => {
+  await postgres.sql(url, secondTables);
+  const store = await open();
+  expect(await version()).toEqual([{ version: 3 }]);
+  expect(await tableProblems(postgres, url)).toEqual([]);
+  expect(await store.counts('mail')).toMatchObject({ pending: 55, inFlight: 6 });
+  expect((await store.nextEventAt()).upkeepAt).toBe(1_000);
+  const ended = await store.endedLeases({ now: 1_001, limit: 100 });
+  expect(ended.map(({ lease }) => lease!.token)).toEqual(
+    [2, 4, 6, 1, 3, 5].map((serial) => `token${serial}`),
+  );
+  const now = systemClock.now();
+  const results = await store.settle(
+    ended.map((task) => ({
+      id: task.id,
+      token: task.lease!.token,
+      now,
+      verdict: { kind: 'retry', dueAt: now },
+      attempt: {} as Attempt,
+    })),
+  );
+  expect(results.map(({ kind }) => kind)).toEqual(ended.map(() => 'settled'));
+  const claimed = [await claimAll(store, 40), await claimAll(store, 40)].flat();
+  expect(claimed).toHaveLength(61);
+  expect(new Set(claimed.map(({ id }) => id)).size).toBe(61);
+  expect(claimed.filter(({ attempt }) => attempt === 2)).toHaveLength(6);
+  expect(await tableProblems(postgres, url)).toEqual([]);
+});
+
+const asGuest = async (grants: string) => {
   const { pathname } = new URL(url);
   await postgres.sql(
     url,
-    `CREATE ROLE guest LOGIN PASSWORD 'password';
+    `DO $$ BEGIN CREATE ROLE guest LOGIN PASSWORD 'password';
+      EXCEPTION WHEN duplicate_object THEN NULL; END $$;
     GRANT CREATE ON DATABASE ${pathname.slice(1)} TO guest;
     GRANT ALL ON SCHEMA millrace TO guest;
     GRANT ALL ON ALL TABLES IN SCHEMA millrace TO guest;
-    GRANT ALL ON ALL SEQUENCES IN SCHEMA millrace TO guest`,
+    GRANT ALL ON ALL SEQUENCES IN SCHEMA millrace TO guest;
+    ${grants}`,
   );
   const guest = new URL(url);
   guest.username = 'guest';
-  const store = await open(guest.href);
-  expect(await version()).toEqual([{ version: 2 }]);
-  expect(await optionsOf('live')).toBeNull();
+  return guest.href;
+};
+
+test('where the upkeep of a table is refused, the server works all the same', async () => {
+  await postgres.sql(url, firstTables);
+  const guest = await asGuest('ALTER TABLE millrace.live OWNER TO guest');
+  const store = await open(guest);
+  expect(await version()).toEqual([{ version: 3 }]);
+  expect(await optionsOf('live')).toMatch(/fillfactor=38/);
+  expect(await optionsOf('ledger')).toBeNull();
   expect(await claimAll(store)).toHaveLength(1);
+});
+
+test('who may not change the tables is told so, and they stay as they were', async () => {
+  await postgres.sql(url, firstTables);
+  await expect(open(await asGuest(''))).rejects.toThrow(/must be owner/);
+  expect(await version()).toEqual([{ version: 1 }]);
+  expect(await optionsOf('live')).toBeNull();
+});
+
+test('a server of the second version that still runs can do nothing to the tables', async () => {
+  await open();
+  const claim = `UPDATE millrace.live SET status = 2 WHERE status + 0 = 0`;
+  await expect(postgres.sql(url, claim)).rejects.toThrow(/column "status"/);
 });

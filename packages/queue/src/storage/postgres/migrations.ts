@@ -3,16 +3,21 @@ import type { Connections, Transaction } from './connections.js';
 import { isAway, isConflict } from './failures.js';
 import { tables } from './migrations/0001-tables.sql.js';
 import { upkeep } from './migrations/0002-upkeep.sql.js';
+import { claims, claimsUpkeep } from './migrations/0003-claims.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
   texts: readonly string[];
   /** The engine may refuse these, each for itself, and the tables are right all the same. */
-  areWishes?: boolean;
+  wishes: readonly string[];
 }
 
 /** Each is applied once, in this order, and never changed after a release. */
-const migrations: readonly Migration[] = [{ texts: tables }, { texts: upkeep, areWishes: true }];
+const migrations: readonly Migration[] = [
+  { texts: tables, wishes: [] },
+  { texts: [], wishes: upkeep },
+  { texts: claims, wishes: claimsUpkeep },
+];
 
 const schemaVersion = migrations.length;
 
@@ -49,11 +54,9 @@ export async function migrate(connections: Connections): Promise<void> {
   await connections.transact(async (transaction) => {
     const [row] = await transaction.ask<{ version: number }>(plain(lockVersion));
     refuseNewer(row!.version);
-    for (const { texts, areWishes } of migrations.slice(row!.version)) {
-      for (const text of texts) {
-        if (areWishes) await wish(transaction, text);
-        else await transaction.ask(plain(text));
-      }
+    for (const { texts, wishes } of migrations.slice(row!.version)) {
+      for (const text of texts) await transaction.ask(plain(text));
+      for (const text of wishes) await wish(transaction, text);
     }
     await transaction.ask(plain(writeVersion), [schemaVersion]);
   });

@@ -32,6 +32,7 @@ import { purge, readDeadGroups, readDeadPage, redrive } from './dead-rows.js';
 import { Floors } from './floors.js';
 import type { Hints } from './hints.js';
 import { insertAll, type Insert } from './inserts.js';
+import { nextLeaseEnd, readEndedLeases } from './leases.js';
 import { Ledger } from './ledger.js';
 import { Pace } from './pace.js';
 import * as acts from './queue-acts.js';
@@ -45,13 +46,12 @@ import { PostgresEnd } from './transfer/postgres-end.js';
 import { transfer, type TransferTally, type TransferWatch } from './transfer/transfer.js';
 import * as bury from './statements/bury.sql.js';
 import { counts } from './statements/counts.sql.js';
-import { endedLeases } from './statements/ended-leases.sql.js';
 import { expireTasks } from './statements/expire-tasks.sql.js';
 import { extendLease } from './statements/extend-lease.sql.js';
 import { findTasks, findWholeTasks } from './statements/find-tasks.sql.js';
 import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { forgetClaimants, leaveClaimants, readTime } from './statements/instances.sql.js';
-import { nextDue, nextUpkeep } from './statements/next-events.sql.js';
+import { nextDue, nextExpiry } from './statements/next-events.sql.js';
 import { getQueue, listQueues } from './statements/queues.sql.js';
 
 export interface PostgresStoreParts {
@@ -236,9 +236,8 @@ export class PostgresStore implements TaskStore {
     return found && found.status !== null ? 'lease_lost' : 'not_found';
   }
 
-  async endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
-    const found = await this.#connections.ask<rows.WholeColumns>(endedLeases, [now, limit]);
-    return found.map(rows.toWholeTask);
+  endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
+    return readEndedLeases(this.#connections, { now, limit });
   }
 
   async expireTasks({ now, limit }: { now: number; limit: number }): Promise<Task[]> {
@@ -254,13 +253,15 @@ export class PostgresStore implements TaskStore {
     dueByQueue: ReadonlyMap<string, number>;
     upkeepAt: number | undefined;
   }> {
-    const [due, upkeep] = await Promise.all([
+    const [due, [expiry], leaseEnd] = await Promise.all([
       this.#connections.ask<{ name: string; due_at: number }>(nextDue),
-      this.#connections.ask<{ at: number | null }>(nextUpkeep),
+      this.#connections.ask<{ at: number }>(nextExpiry),
+      nextLeaseEnd(this.#connections),
     ]);
+    const upkeepAt = Math.min(expiry?.at ?? Infinity, leaseEnd ?? Infinity);
     return {
       dueByQueue: new Map(due.map((row) => [row.name, row.due_at])),
-      upkeepAt: upkeep[0]?.at ?? undefined,
+      upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt,
     };
   }
 

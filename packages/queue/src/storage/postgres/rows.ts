@@ -66,7 +66,8 @@ export function toTask(row: TaskColumns): Task {
     id: row.id,
     queue: row.queue,
     handlerRef: row.handler_ref,
-    status: statusNames[row.status]!,
+    // Without a group it is in flight by its lease alone.
+    status: row.lease_token === null ? statusNames[row.status]! : 'IN_FLIGHT',
     payloadContentType: row.content_type,
     headers: row.headers === '{}' ? {} : (JSON.parse(row.headers) as Record<string, string>),
     priority: row.priority,
@@ -76,7 +77,7 @@ export function toTask(row: TaskColumns): Task {
     redriveCount: row.redrive_count,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
-    dueAt: row.due_at,
+    dueAt: row.lease_token === null ? row.due_at : null,
     expiresAt: row.expires_at,
     lease: leaseOf(row),
     completedAt: row.status === statuses.succeeded ? row.ended_at : null,

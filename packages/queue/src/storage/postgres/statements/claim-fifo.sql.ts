@@ -1,5 +1,5 @@
 import { statement } from '../statement.js';
-import { claimFrom, isDue, lanes } from './claim.js';
+import { claimFrom, isDue, isReady, lanes } from './claim.js';
 
 /**
  * Of each group only its head: none while one is in flight, the first of those that were started and
@@ -8,13 +8,13 @@ import { claimFrom, isDue, lanes } from './claim.js';
  */
 const candidates = `${lanes}, walk(group_key, groups) AS (
     (SELECT l.group_key, 1 FROM millrace.live l
-      WHERE l.queue_no = $1 AND l.status < 2 AND l.group_key <> '' AND l.group_key > $12
+      WHERE l.queue_no = $1 AND l.stage < 2 AND l.group_key <> '' AND l.group_key > $12
       ORDER BY l.group_key LIMIT 1)
     UNION ALL
     SELECT n.group_key, w.groups + 1
     FROM walk w CROSS JOIN LATERAL (
       SELECT l.group_key FROM millrace.live l
-      WHERE l.queue_no = $1 AND l.status < 2 AND l.group_key <> '' AND l.group_key > w.group_key
+      WHERE l.queue_no = $1 AND l.stage < 2 AND l.group_key <> '' AND l.group_key > w.group_key
       ORDER BY l.group_key LIMIT 1
     ) n
     WHERE w.groups < $13
@@ -22,28 +22,28 @@ const candidates = `${lanes}, walk(group_key, groups) AS (
     SELECT h.id
     FROM walk w CROSS JOIN LATERAL (
       (SELECT l.id, 0 AS choice, l.due_at FROM millrace.live l
-        WHERE l.queue_no = $1 AND l.status < 2 AND l.started AND l.group_key <> ''
+        WHERE l.queue_no = $1 AND l.stage < 2 AND l.started AND l.group_key <> ''
           AND l.group_key = w.group_key
         ORDER BY l.due_at, l.id LIMIT 1)
       UNION ALL
       (SELECT l.id, 1, l.due_at FROM millrace.live l
-        WHERE l.queue_no = $1 AND l.status < 2 AND l.group_key <> '' AND l.group_key = w.group_key
+        WHERE l.queue_no = $1 AND l.stage < 2 AND l.group_key <> '' AND l.group_key = w.group_key
         ORDER BY l.due_at, l.id LIMIT 1)
       LIMIT 1
     ) h
     WHERE NOT EXISTS (SELECT 1 FROM millrace.live r
-      WHERE r.queue_no = $1 AND r.status = 2 AND r.group_key <> ''
+      WHERE r.queue_no = $1 AND r.stage = 2 AND r.group_key <> ''
         AND r.group_key = w.group_key)
   ), candidates AS (
     SELECT p.priority, p.place, l.group_key,
       CASE WHEN l.group_key > p.turn THEN 0 ELSE 2 END AS turn_group, l.id, l.due_at
     FROM heads h JOIN millrace.live l ON l.id = h.id JOIN lanes p ON p.priority = l.priority
-    WHERE l.status = 0 AND ${isDue}
+    WHERE l.stage = 0 AND ${isDue}
     UNION ALL
     SELECT p.priority, p.place, '', 1, r.id, r.due_at
     FROM lanes p CROSS JOIN LATERAL (
       SELECT l.id, l.due_at FROM millrace.live l
-      WHERE l.queue_no = $1 AND l.status = 0 AND l.priority = p.priority AND l.group_key = ''
+      WHERE l.queue_no = $1 AND ${isReady} AND l.priority = p.priority AND l.group_key = ''
         AND (l.due_at, l.id) > (p.floor_due, p.floor_id) AND ${isDue}
       ORDER BY l.due_at, l.id
       LIMIT $2

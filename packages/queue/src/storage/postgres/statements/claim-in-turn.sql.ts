@@ -1,8 +1,8 @@
 import { statement } from '../statement.js';
-import { claimFrom, isDue, lanes } from './claim.js';
+import { claimFrom, isDue, isReady, lanes } from './claim.js';
 
 const readyIn = (lane: string) =>
-  `l.queue_no = $1 AND l.status = 0 AND l.priority = ${lane}.priority`;
+  `l.queue_no = $1 AND ${isReady} AND l.priority = ${lane}.priority`;
 
 /**
  * In each priority the groups take turns from where the last turn ended. It leaps from group to

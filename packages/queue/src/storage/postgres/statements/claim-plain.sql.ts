@@ -1,5 +1,5 @@
 import { statement } from '../statement.js';
-import { claimPicked, isDue, lanes, room } from './claim.js';
+import { claimPicked, isDue, isReady, lanes, room } from './claim.js';
 
 /** The tasks without a group had the last turn in each priority that was claimed from. */
 const turned = `turned AS (
@@ -19,12 +19,12 @@ export const claimPlain = statement(
     SELECT r.id, r.due_at
     FROM lanes p CROSS JOIN LATERAL (
       SELECT l.id, l.due_at FROM millrace.live l
-      WHERE l.queue_no = $1 AND l.status = 0 AND l.priority = p.priority AND l.group_key = ''
+      WHERE l.queue_no = $1 AND ${isReady} AND l.priority = p.priority AND l.group_key = ''
         AND (l.due_at, l.id) > (p.floor_due, p.floor_id) AND ${isDue}
       ORDER BY l.due_at, l.id
       LIMIT $2
     ) r
     ORDER BY p.place, r.due_at, r.id
     LIMIT ${room}
-  ), ${claimPicked({ beside: turned })}`,
+  ), ${claimPicked({ beside: turned, withGroups: false })}`,
 );

@@ -26,25 +26,36 @@ export const room = `(SELECT
       FROM millrace.ledger WHERE queue_no = $1)`;
 
 /**
+ * A claim changes nothing that an index has: the row is written next to its old version and no index
+ * hears of it. Only where a task has a group does the claim show in `stage`, because the order of
+ * groups hangs on it.
+ */
+const groupChanges = `stage = CASE l.group_key WHEN '' THEN l.stage ELSE 2 END,
+      due_at = CASE l.group_key WHEN '' THEN l.due_at END,
+      started = l.started OR l.group_key <> '', `;
+
+/**
  * Claims what was `picked`, in that order: each has the token of its position.
  *
- * `status + 0` keeps the planner from going by an index of all rows of that status, and an array
- * tells it that there are few. There may be more tokens than tasks. `beside` is what else is to be
- * done with `claimed`.
+ * An array tells the planner that there are few. There may be more tokens than tasks. `beside` is
+ * what else is to be done with `claimed`, `withGroups`: some may have one.
  */
-export const claimPicked = ({ walk = '', beside = '' } = {}) => `claimed AS (
-    UPDATE millrace.live l SET status = 2, attempt = l.attempt + 1,
-      total_attempts = l.total_attempts + 1, updated_at = $4, due_at = NULL, started = true,
+export const claimPicked = ({ walk = '', beside = '', withGroups = true } = {}) => `claimed AS (
+    UPDATE millrace.live l SET ${withGroups ? groupChanges : ''}attempt = l.attempt + 1,
+      total_attempts = l.total_attempts + 1, updated_at = $4,
       lease_token = p.token, lease_expires_at = $5, lease_node = $6,
       lease_started_at = $4, lease_async = false
     FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT due_at FROM picked), $7::text[])
       WITH ORDINALITY AS p(id, due_at, token, position)
-    WHERE p.id IS NOT NULL AND l.id = p.id AND l.status + 0 = 0
+    WHERE p.id IS NOT NULL AND l.id = p.id AND l.lease_token IS NULL
     RETURNING l.id, l.attempt, l.total_attempts, l.redrive_count, l.expires_at, l.last_error,
       l.attempts, l.priority, p.position, p.due_at AS was_due_at
   ), booked AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT $1, -count(*), count(*), 0 FROM claimed HAVING count(*) > 0
+  ), noted AS (
+    INSERT INTO millrace.claims (lease_expires_at, ids)
+    SELECT $5, array_agg(id) FROM claimed HAVING count(*) > 0
   )${beside && `, ${beside}`}
   SELECT ${walk && 'w.walked, w.walked_to, '}c.id, c.position::integer AS position, c.was_due_at,
     t.handler_ref, t.content_type, t.headers, c.priority, t.group_key, t.created_at,
@@ -60,3 +71,6 @@ export const lanes = `lanes AS (
 
 /** Not past its expiry, and not made ready before the clock was set back. */
 export const isDue = 'l.due_at <= $4 AND (l.expires_at IS NULL OR l.expires_at > $4)';
+
+/** Those in flight stay among the ready where they have no group, and are passed over. */
+export const isReady = 'l.stage = 0 AND l.lease_token IS NULL';

@@ -3,7 +3,7 @@ export const fixedColumns = `t.id, t.queue, t.handler_ref, t.content_type, t.hea
   t.group_key, t.created_at, t.submitted_by`;
 
 /** What changes of one that waits or runs, from a row of `live`. */
-export const liveColumns = (l: string) => `${l}.status, ${l}.attempt, ${l}.total_attempts,
+export const liveColumns = (l: string) => `${l}.stage AS status, ${l}.attempt, ${l}.total_attempts,
   ${l}.redrive_count, ${l}.updated_at, ${l}.due_at, ${l}.expires_at, ${l}.lease_token,
   ${l}.lease_expires_at, ${l}.lease_node, ${l}.lease_started_at, ${l}.lease_async, ${l}.last_error,
   NULL::bigint AS ended_at, NULL::text AS dead_reason`;

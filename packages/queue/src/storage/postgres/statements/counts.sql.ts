@@ -6,7 +6,8 @@ export const counts = statement(
     coalesce(sum(b.in_flight), 0)::bigint AS in_flight,
     coalesce(sum(b.dead), 0)::bigint AS dead,
     (SELECT l.created_at FROM millrace.live l
-      WHERE l.queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND l.status < 2
+      WHERE l.queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND l.stage < 2
+        AND l.lease_token IS NULL
       ORDER BY l.created_at LIMIT 1) AS oldest_pending_at
   FROM millrace.ledger b
   WHERE b.queue_no = (SELECT no FROM millrace.queues WHERE name = $1)`,

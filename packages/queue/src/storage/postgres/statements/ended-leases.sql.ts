@@ -1,10 +1,39 @@
 import { statement } from '../statement.js';
 import { fixedColumns, historyColumn, liveColumns, tasksOf } from './columns.js';
 
+/**
+ * Looks at the claims whose leases end first, those by $1, at most $2, and forgets those that nobody
+ * holds any more. A lease that is moved is another claim, so what is forgotten is not missed.
+ */
+export const sweepClaims = statement(
+  'sweep_claims',
+  `WITH seen AS MATERIALIZED (
+    SELECT c.lease_expires_at, c.no,
+      EXISTS (SELECT 1 FROM millrace.live l
+        WHERE l.id = ANY(c.ids) AND l.lease_token IS NOT NULL
+          AND l.lease_expires_at = c.lease_expires_at) AS is_held
+    FROM (
+      SELECT * FROM millrace.claims WHERE lease_expires_at <= $1
+      ORDER BY lease_expires_at, no LIMIT $2
+    ) c
+  ), forgotten AS (
+    DELETE FROM millrace.claims c USING seen s
+    WHERE NOT s.is_held AND c.lease_expires_at = s.lease_expires_at AND c.no = s.no
+  )
+  SELECT count(*) AS seen, min(lease_expires_at) FILTER (WHERE is_held) AS held_until FROM seen`,
+);
+
+/** $1 now, $2 limit, $3 how many claims to look at: after a sweep some of each are held. */
 export const endedLeases = statement(
   'ended_leases',
   `WITH past AS (
-    SELECT * FROM millrace.live WHERE status = 2 AND lease_expires_at <= $1
+    SELECT * FROM millrace.live
+    WHERE id = ANY(ARRAY(
+      SELECT unnest(c.ids) FROM (
+        SELECT ids FROM millrace.claims WHERE lease_expires_at <= $1
+        ORDER BY lease_expires_at, no LIMIT $3
+      ) c
+    )) AND lease_token IS NOT NULL AND lease_expires_at <= $1
     ORDER BY lease_expires_at, id LIMIT $2
   )
   SELECT ${fixedColumns}, ${liveColumns('p')}, ${historyColumn('p')}, t.payload

@@ -6,12 +6,12 @@ export const expireTasks = skippingStatement(
   'expire_tasks',
   `WITH past AS (
     SELECT id, expires_at FROM millrace.live
-    WHERE status < 2 AND expires_at IS NOT NULL AND expires_at <= $1
+    WHERE stage < 2 AND expires_at IS NOT NULL AND expires_at <= $1 AND lease_token IS NULL
     ORDER BY expires_at, id LIMIT $2
     FOR UPDATE SKIP LOCKED
   ), gone AS (
     DELETE FROM millrace.live l USING unnest(ARRAY(SELECT id FROM past)) AS p(id)
-    WHERE l.id = p.id AND l.status + 0 < 2 RETURNING l.*
+    WHERE l.id = p.id AND l.lease_token IS NULL RETURNING l.*
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, status, http_status, settled_verdict, settled_token, dead_reason,

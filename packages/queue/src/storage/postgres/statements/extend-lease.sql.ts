@@ -7,6 +7,9 @@ export const extendLease = statement(
     UPDATE millrace.live SET lease_expires_at = $3, lease_async = $4, updated_at = $5
     WHERE id = $1 AND lease_token = $2
     RETURNING *
+  ), noted AS (
+    INSERT INTO millrace.claims (lease_expires_at, ids)
+    SELECT lease_expires_at, ARRAY[id] FROM moved
   )
   SELECT ${fixedColumns}, ${liveColumns('m')} FROM moved m ${tasksOf('m')}`,
 );

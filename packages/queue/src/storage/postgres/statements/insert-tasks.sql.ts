@@ -33,7 +33,7 @@ export const insertTasks = statement(
       t.first_expires_at
   ), waiting AS (
     INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, expires_at, attempt,
-      total_attempts, redrive_count, status, priority, started, group_key, attempts)
+      total_attempts, redrive_count, stage, priority, started, group_key, attempts)
     SELECT s.id, k.no, s.created_at, s.created_at, s.first_due_at, s.first_expires_at, 0,
       0, 0, CASE WHEN s.first_due_at <= s.created_at THEN 0 ELSE 1 END, s.priority, false,
       coalesce(s.group_key, ''), '{}'

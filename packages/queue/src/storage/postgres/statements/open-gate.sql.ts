@@ -15,17 +15,17 @@ export const openGate = statement(
     FOR UPDATE OF g
   ), due AS (
     SELECT l.id FROM millrace.live l
-    WHERE l.queue_no = (SELECT no FROM gate) AND l.status = 1 AND l.due_at <= $2
+    WHERE l.queue_no = (SELECT no FROM gate) AND l.stage = 1 AND l.due_at <= $2
     ORDER BY l.due_at, l.id
     LIMIT 4096
   ), made AS (
-    UPDATE millrace.live l SET status = 0 FROM unnest(ARRAY(SELECT id FROM due)) AS d(id)
-    WHERE l.id = d.id AND l.status + 0 = 1
+    UPDATE millrace.live l SET stage = 0 FROM unnest(ARRAY(SELECT id FROM due)) AS d(id)
+    WHERE l.id = d.id AND l.stage + 0 = 1
     RETURNING l.priority, l.group_key, l.due_at
   )
   SELECT gate.no, gate.turns, gate.starts,
     EXISTS (SELECT 1 FROM millrace.live l
-      WHERE l.queue_no = gate.no AND l.status < 2 AND l.group_key <> '') AS has_groups,
+      WHERE l.queue_no = gate.no AND l.stage < 2 AND l.group_key <> '') AS has_groups,
     (SELECT min(due_at) FROM made WHERE group_key = '') AS earliest_made
   FROM gate`,
 );

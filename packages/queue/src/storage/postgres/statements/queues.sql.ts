@@ -45,8 +45,8 @@ export const pauseQueue = statement(
 export const queueIsEmpty = statement(
   'queue_is_empty',
   `SELECT NOT EXISTS (SELECT 1 FROM millrace.live
-      WHERE queue_no = $1 AND status = 0)
-    AND NOT EXISTS (SELECT 1 FROM millrace.live WHERE queue_no = $1 AND status = 1)
+      WHERE queue_no = $1 AND stage = 0)
+    AND NOT EXISTS (SELECT 1 FROM millrace.live WHERE queue_no = $1 AND stage = 1)
     AND coalesce((SELECT sum(in_flight) FROM millrace.ledger WHERE queue_no = $1), 0) = 0
     AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND status = 4) AS empty`,
 );

@@ -12,7 +12,7 @@ export const redrive = statement(
     RETURNING e.*, i.due_at
   ), waiting AS (
     INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, attempt,
-      total_attempts, redrive_count, status, priority, settled_verdict, started, group_key,
+      total_attempts, redrive_count, stage, priority, settled_verdict, started, group_key,
       settled_token, http_status, error_type, last_error, attempts)
     SELECT b.id, b.queue_no, t.created_at, $5, b.due_at, 0, b.total_attempts,
       b.redrive_count + 1, CASE WHEN b.due_at <= $5 THEN 0 ELSE 1 END, t.priority,

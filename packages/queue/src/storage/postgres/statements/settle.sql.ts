@@ -16,8 +16,8 @@ export const settle = statement(
     AS i(id, token, verdict, now, due_at, reason, attempt, error, error_type, http_status)
   ), back AS (
     UPDATE millrace.live l SET
-      status = CASE WHEN i.due_at <= i.now THEN 0 ELSE 1 END,
-      due_at = i.due_at, updated_at = i.now,
+      stage = CASE WHEN i.due_at <= i.now THEN 0 ELSE 1 END,
+      started = true, due_at = i.due_at, updated_at = i.now,
       attempt = l.attempt - CASE i.verdict WHEN 3 THEN 1 ELSE 0 END,
       total_attempts = l.total_attempts - CASE i.verdict WHEN 3 THEN 1 ELSE 0 END,
       lease_token = NULL, lease_expires_at = NULL, lease_node = NULL, lease_started_at = NULL,

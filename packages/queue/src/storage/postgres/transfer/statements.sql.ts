@@ -15,7 +15,7 @@ export const movedTasks = statement(
   )
   SELECT t.id, t.queue, t.handler_ref, t.content_type, t.headers, t.priority, t.group_key,
     t.created_at, t.submitted_by, t.payload, t.purged_at, t.purged_status,
-    coalesce(l.status, e.status) AS status, coalesce(l.attempt, e.attempt) AS attempt,
+    coalesce(l.stage, e.status) AS status, coalesce(l.attempt, e.attempt) AS attempt,
     coalesce(l.total_attempts, e.total_attempts) AS total_attempts,
     coalesce(l.redrive_count, e.redrive_count) AS redrive_count,
     coalesce(l.updated_at, e.ended_at) AS updated_at,
@@ -24,7 +24,7 @@ export const movedTasks = statement(
     coalesce(l.last_error, e.last_error) AS last_error, e.ended_at, e.dead_reason,
     coalesce(l.settled_token, e.settled_token) AS settled_token,
     coalesce(l.settled_verdict, e.settled_verdict) AS settled_verdict,
-    coalesce(l.started, false) AS started,
+    coalesce(l.started OR l.lease_token IS NOT NULL, false) AS started,
     array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts
   FROM page t
   LEFT JOIN millrace.live l ON l.id = t.id
@@ -90,7 +90,7 @@ export const putTasks = statement(
     FROM input
   ), living AS (
     INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, expires_at,
-      lease_expires_at, lease_started_at, attempt, total_attempts, redrive_count, status, priority,
+      lease_expires_at, lease_started_at, attempt, total_attempts, redrive_count, stage, priority,
       settled_verdict, started, lease_async, group_key, lease_token, lease_node, settled_token,
       http_status, error_type, last_error, attempts)
     SELECT id, queue_no, created_at, updated_at, due_at, expires_at, lease_expires_at,
@@ -98,6 +98,10 @@ export const putTasks = statement(
       started, lease_async, coalesce(group_key, ''), lease_token, lease_node, settled_token,
       http_status, error_type, last_error, attempts
     FROM input WHERE status < 3
+  ), noted AS (
+    INSERT INTO millrace.claims (lease_expires_at, ids)
+    SELECT lease_expires_at, array_agg(id) FROM input
+    WHERE lease_token IS NOT NULL GROUP BY lease_expires_at
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, status, http_status, settled_verdict, settled_token, dead_reason,
