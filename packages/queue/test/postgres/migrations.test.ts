@@ -6,8 +6,7 @@ import { openPostgresStore } from '../../src/storage/postgres/index.js';
 import { tables } from '../../src/storage/postgres/migrations/0001-tables.sql.js';
 import { upkeep } from '../../src/storage/postgres/migrations/0002-upkeep.sql.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
-import type { Attempt } from '../../src/core/task.js';
-import { someConfig } from '../task-store/fixture.js';
+import { someAttempt, someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
@@ -119,7 +118,7 @@ test('what was in flight in tables of the second version is found when its lease
       token: task.lease!.token,
       now,
       verdict: { kind: 'retry', dueAt: now },
-      attempt: {} as Attempt,
+      attempt: someAttempt({ attempt: task.attempt }),
     })),
   );
   expect(results.map(({ kind }) => kind)).toEqual(ended.map(() => 'settled'));

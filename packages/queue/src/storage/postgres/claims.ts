@@ -4,7 +4,7 @@ import type { ClaimAsk } from '../task-store.js';
 import { bigintArray, smallintArray, textArray } from './arrays.js';
 import type { Connections, Transaction } from './connections.js';
 import type { FloorClaim, Floors } from './floors.js';
-import { attemptsOf } from './rows.js';
+import { attemptsOf } from './history.js';
 import { claimFifo } from './statements/claim-fifo.sql.js';
 import { claimInTurn } from './statements/claim-in-turn.sql.js';
 import { claimPlain } from './statements/claim-plain.sql.js';
@@ -19,28 +19,32 @@ interface Gate {
   earliest_made: number | null;
 }
 
-interface ClaimedColumns {
-  id: string;
+/** A row of a claim. */
+type ClaimedRow = [
+  id: string,
   /** From 1: whose token it has. */
-  position: number;
-  was_due_at: number;
-  handler_ref: string;
-  content_type: string;
-  headers: string;
-  priority: number;
-  group_key: string | null;
-  created_at: number;
-  submitted_by: string;
-  attempt: number;
-  total_attempts: number;
-  redrive_count: number;
-  expires_at: number | null;
-  last_error: string | null;
-  attempts: string;
-  payload: Buffer;
-  walked?: number;
-  walked_to?: string | null;
-}
+  position: number,
+  wasDueAt: number,
+  handlerRef: string,
+  contentType: string,
+  /** Null: none. */
+  headers: string | null,
+  priority: number,
+  groupKey: string | null,
+  createdAt: number,
+  submittedBy: string,
+  expiresAt: number | null,
+  /** Null: it was never claimed before. */
+  past: string | null,
+  payload: Buffer,
+  walked?: number,
+  walkedTo?: string | null,
+];
+
+/** The same by name, as far as a claim goes by it. */
+const at = { id: 0, position: 1, wasDueAt: 2, priority: 6, groupKey: 7 } as const;
+const walkedAt = 13;
+const walkedToAt = 14;
 
 /** By priority, the group whose turn was last; '' for none. */
 type Turns = Record<number, string>;
@@ -112,7 +116,7 @@ export class Claims {
     { ask, gate, limit, tokens }: Picking,
     turns: Turns,
     floorClaim: FloorClaim,
-  ): Promise<ClaimedColumns[]> {
+  ): Promise<ClaimedRow[]> {
     const floors = priorities.map((each) => this.floors.floor(ask.queue, floorClaim, each));
     const values = [
       gate.no,
@@ -132,15 +136,15 @@ export class Claims {
       // Others wait at the gate: it is not held while the tasks are read here.
       const isLast = ask.dispatchPerSecond === 0;
       const rows = isLast
-        ? transaction.askLast<ClaimedColumns>(claimPlain, values)
-        : transaction.ask<ClaimedColumns>(claimPlain, values);
+        ? transaction.askLast<ClaimedRow>(claimPlain, values)
+        : transaction.ask<ClaimedRow>(claimPlain, values);
       return inOrder(await rows);
     }
     if (!ask.fifoGroups) return inOrder(await transaction.ask(claimInTurn, values));
     values.push(this.#walks.get(ask.queue) ?? '', mostGroups);
-    const rows = await transaction.ask<ClaimedColumns>(claimFifo, values);
-    const { walked, walked_to: walkedTo } = rows[0]!;
-    if (walked === mostGroups) this.#walks.set(ask.queue, walkedTo!);
+    const rows = await transaction.ask<ClaimedRow>(claimFifo, values);
+    const first = rows[0]!;
+    if (first[walkedAt] === mostGroups) this.#walks.set(ask.queue, first[walkedToAt]!);
     else this.#walks.delete(ask.queue);
     return inOrder(walkedRows(rows));
   }
@@ -155,53 +159,59 @@ interface Picking {
 }
 
 /** Undefined: they stay as they are. */
-function turnsAfter(turns: Turns, rows: readonly ClaimedColumns[]): Turns | undefined {
+function turnsAfter(turns: Turns, rows: readonly ClaimedRow[]): Turns | undefined {
   let next: Turns | undefined;
-  for (const { priority, group_key: groupKey } of rows) {
-    if ((next ?? turns)[priority] === (groupKey ?? '')) continue;
+  for (const row of rows) {
+    const [priority, group] = [row[at.priority], row[at.groupKey] ?? ''];
+    if ((next ?? turns)[priority] === group) continue;
     next ??= { ...turns };
-    next[priority] = groupKey ?? '';
+    next[priority] = group;
   }
   return next;
 }
 
-function lastFree(rows: readonly ClaimedColumns[]): ({ due: number; id: string } | undefined)[] {
-  const last: ({ due: number; id: string } | undefined)[] = [];
-  for (const { priority, group_key: groupKey, was_due_at: due, id } of rows) {
-    if (groupKey === null) last[priority] = { due, id };
-  }
-  return last;
+function lastFree(rows: readonly ClaimedRow[]): ({ due: number; id: string } | undefined)[] {
+  const last: (ClaimedRow | undefined)[] = [];
+  for (const row of rows) if (row[at.groupKey] === null) last[row[at.priority]] = row;
+  return last.map((row) => row && { due: row[at.wasDueAt], id: row[at.id] });
 }
 
 /** In the order in which they were picked. */
-function inOrder(rows: ClaimedColumns[]): ClaimedColumns[] {
-  return rows.sort((a, b) => a.position - b.position);
+function inOrder(rows: ClaimedRow[]): ClaimedRow[] {
+  return rows.sort((a, b) => a[at.position] - b[at.position]);
 }
 
 /** Without the row that is there when nothing was claimed. */
-function walkedRows(rows: ClaimedColumns[]): ClaimedColumns[] {
-  return (rows[0]!.id as string | null) === null ? [] : rows;
+function walkedRows(rows: ClaimedRow[]): ClaimedRow[] {
+  return (rows[0]![at.id] as string | null) === null ? [] : rows;
 }
 
-function toClaimed(row: ClaimedColumns, { ask, tokens }: Picking): WholeTask {
+/** Attempt, of all, redrives, the last error, the history as text. */
+type Past = [number, number, number, LastError | null, string];
+const noPast: Past = [1, 1, 0, null, ''];
+
+function toClaimed(row: ClaimedRow, { ask, tokens }: Picking): WholeTask {
+  const [id, position, , handlerRef, contentType, headers, priority, groupKey, createdAt] = row;
+  const [submittedBy, expiresAt, pastText, payload] = [row[9], row[10], row[11], row[12]];
+  const past = pastText === null ? noPast : (JSON.parse(`[${pastText}]`) as Past);
   return {
-    id: row.id,
+    id,
     queue: ask.queue,
-    handlerRef: row.handler_ref,
+    handlerRef,
     status: 'IN_FLIGHT',
-    payloadContentType: row.content_type,
-    headers: row.headers === '{}' ? {} : (JSON.parse(row.headers) as Record<string, string>),
-    priority: row.priority,
-    groupKey: row.group_key,
-    attempt: row.attempt,
-    totalAttempts: row.total_attempts,
-    redriveCount: row.redrive_count,
-    createdAt: row.created_at,
+    payloadContentType: contentType,
+    headers: headers === null ? {} : (JSON.parse(headers) as Record<string, string>),
+    priority,
+    groupKey,
+    attempt: past[0],
+    totalAttempts: past[1],
+    redriveCount: past[2],
+    createdAt,
     updatedAt: ask.now,
     dueAt: null,
-    expiresAt: row.expires_at,
+    expiresAt,
     lease: {
-      token: tokens[row.position - 1]!,
+      token: tokens[position - 1]!,
       expiresAt: ask.leaseExpiresAt,
       nodeId: ask.nodeId,
       startedAt: ask.now,
@@ -210,9 +220,9 @@ function toClaimed(row: ClaimedColumns, { ask, tokens }: Picking): WholeTask {
     completedAt: null,
     deadAt: null,
     deadReason: null,
-    lastError: row.last_error === null ? null : (JSON.parse(row.last_error) as LastError),
-    submittedBy: row.submitted_by,
-    payload: row.payload,
-    attempts: attemptsOf(row.attempts),
+    lastError: past[3],
+    submittedBy,
+    payload,
+    attempts: attemptsOf(past[4]),
   };
 }

@@ -2,7 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import type { Client, ClientConfig } from 'pg';
+import type { Client, ClientConfig, QueryConfig } from 'pg';
 import { StorageUnavailable } from '../task-store.js';
 import { isAway, isConflict, unavailable } from './failures.js';
 import { Pool } from './pool.js';
@@ -179,10 +179,12 @@ class OpenTransaction implements Transaction {
 
 async function rowsOf<Row>(
   client: Client,
-  { name, text }: Statement,
+  { name, text, rowMode }: Statement,
   values: readonly unknown[],
 ): Promise<Row[]> {
-  const query = name ? { name, text, values: [...values] } : { text, values: [...values] };
+  const query: QueryConfig & { rowMode?: string } = { text, values: [...values] };
+  if (name) query.name = name;
+  if (rowMode) query.rowMode = rowMode;
   const { rows } = await client.query(query);
   return rows as Row[];
 }

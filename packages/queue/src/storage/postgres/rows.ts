@@ -1,13 +1,7 @@
-import type {
-  Attempt,
-  DeadReason,
-  LastError,
-  Task,
-  Tombstone,
-  WholeTask,
-} from '../../core/task.js';
+import type { DeadReason, LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
 import type { TaskStatus } from '../../core/task.js';
 import type { Verdict } from '../task-store.js';
+import { attemptsOf } from './history.js';
 
 /** A task as the statements show it. */
 export interface TaskColumns {
@@ -93,10 +87,6 @@ export function toWholeTask(row: WholeColumns): WholeTask {
   task.payload = row.payload;
   task.attempts = attemptsOf(row.attempts);
   return task;
-}
-
-export function attemptsOf(text: string): Attempt[] {
-  return text === '' ? [] : (JSON.parse(`[${text}]`) as Attempt[]);
 }
 
 export function toTombstone(row: FoundColumns): Tombstone {

@@ -3,6 +3,7 @@ import { bigintArray, integerArray, smallintArray, textArray } from './arrays.js
 import { partsWithoutRepeats } from './batcher.js';
 import type { ClaimedTasks } from './claimed-tasks.js';
 import type { Asking, Connections } from './connections.js';
+import { attemptText } from './history.js';
 import { toTask, verdicts, wholeMs, withoutZeros, type FoundColumns } from './rows.js';
 import { findTasks } from './statements/find-tasks.sql.js';
 import { settle, succeed } from './statements/settle.sql.js';
@@ -14,41 +15,52 @@ export async function settleAll(
   settlements: readonly Settlement[],
 ): Promise<SettleResult[]> {
   const cleaned = settlements.map(withoutZerosIn);
-  const parts = partsWithoutRepeats(cleaned, ({ id }) => id);
-  if (parts.length === 1) return settlePart(connections, claimed, cleaned);
+  // All take the rows in one order, so that nobody waits for another in a circle.
+  const list = cleaned.toSorted(byId);
+  if (!hasRepeats(list)) return settlePart(connections, claimed, cleaned, list);
   return connections.transact(async (transaction) => {
     const results: SettleResult[] = [];
-    for (const part of parts) results.push(...(await settlePart(transaction, claimed, part)));
+    for (const part of partsWithoutRepeats(cleaned, ({ id }) => id)) {
+      results.push(...(await settlePart(transaction, claimed, part, part.toSorted(byId))));
+    }
     return results;
   });
 }
 
+function byId(a: Settlement, b: Settlement): number {
+  return a.id < b.id ? -1 : 1;
+}
+
+/** Of a list in the order of the ids. */
+function hasRepeats(list: readonly Settlement[]): boolean {
+  for (let i = 1; i < list.length; i++) if (list[i]!.id === list[i - 1]!.id) return true;
+  return false;
+}
+
+/** `list` has the same in the order of their ids. */
 async function settlePart(
   asking: Asking,
   claimed: ClaimedTasks,
   settlements: readonly Settlement[],
+  list: readonly Settlement[],
 ): Promise<SettleResult[]> {
-  const settled = await askFor(asking, settlements);
-  const results = new Map<string, SettleResult>();
+  const isSettled = await askFor(asking, list);
+  const results: (SettleResult | undefined)[] = [];
   const unknown: Settlement[] = [];
   for (const settlement of settlements) {
-    const task = settled.has(settlement.id) ? claimed.settled(settlement) : undefined;
-    if (task) results.set(settlement.id, { kind: 'settled', task });
-    else unknown.push(settlement);
+    const task = isSettled(settlement.id) ? claimed.settled(settlement) : undefined;
+    if (!task) unknown.push(settlement);
+    results.push(task && { kind: 'settled', task });
   }
-  if (unknown.length > 0) {
-    const found = await asking.ask<FoundColumns>(findTasks, [unknown.map(({ id }) => id)]);
-    const rows = new Map(found.map((row) => [row.id, row]));
-    for (const { id, token } of unknown) {
-      const row = rows.get(id);
-      const isSettled = settled.has(id) && row && row.status !== null;
-      results.set(
-        id,
-        isSettled ? { kind: 'settled', task: toTask(row) } : missedResult(row, token),
-      );
-    }
-  }
-  return settlements.map(({ id }) => results.get(id)!);
+  if (unknown.length === 0) return results as SettleResult[];
+  const found = await asking.ask<FoundColumns>(findTasks, [unknown.map(({ id }) => id)]);
+  const rows = new Map(found.map((row) => [row.id, row]));
+  return settlements.map(({ id, token }, i) => {
+    const row = rows.get(id);
+    if (results[i]) return results[i];
+    const isShown = isSettled(id) && row && row.status !== null;
+    return isShown ? { kind: 'settled', task: toTask(row) } : missedResult(row, token);
+  });
 }
 
 function missedResult(row: FoundColumns | undefined, token: string): SettleResult {
@@ -58,20 +70,28 @@ function missedResult(row: FoundColumns | undefined, token: string): SettleResul
   return { kind: 'repeated', task, verdict: verdicts[row.settled_verdict!]! };
 }
 
-/** The ids of those that took effect. */
-async function askFor(asking: Asking, settlements: readonly Settlement[]): Promise<Set<string>> {
-  // All take the rows in one order, so that nobody waits for another in a circle.
-  const list = settlements.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+/** Tells by its id whether one took effect. */
+async function askFor(
+  asking: Asking,
+  list: readonly Settlement[],
+): Promise<(id: string) => boolean> {
   const isPlain = ({ verdict, error }: Settlement) => verdict.kind === 'succeeded' && !error;
   const [row] = list.every(isPlain)
-    ? await asking.ask<{ settled: string | null }>(succeed, [
+    ? await asking.ask<SettledColumns>(succeed, [
         textArray(list.map(({ id }) => id)),
         textArray(list.map(({ token }) => token)),
         bigintArray(list.map(({ now }) => now)),
-        textArray(list.map(({ attempt }) => JSON.stringify(attempt))),
+        textArray(list.map(({ attempt }) => attemptText(attempt))),
       ])
-    : await asking.ask<{ settled: string | null }>(settle, valuesOf(list));
-  return new Set(row!.settled ? row!.settled.split(',') : []);
+    : await asking.ask<SettledColumns>(settle, valuesOf(list));
+  if (row!.count === list.length) return () => true;
+  const settled = new Set(row!.settled?.split(','));
+  return (id) => settled.has(id);
+}
+
+interface SettledColumns {
+  count: number;
+  settled: string | null;
 }
 
 function valuesOf(list: readonly Settlement[]): unknown[] {
@@ -82,7 +102,7 @@ function valuesOf(list: readonly Settlement[]): unknown[] {
     bigintArray(list.map(({ now }) => now)),
     bigintArray(list.map(({ verdict }) => ('dueAt' in verdict ? wholeMs(verdict.dueAt) : null))),
     textArray(list.map(({ verdict }) => ('reason' in verdict ? verdict.reason : null))),
-    textArray(list.map(({ attempt }) => JSON.stringify(attempt))),
+    textArray(list.map(({ attempt }) => attemptText(attempt))),
     textArray(list.map(({ error }) => (error ? JSON.stringify(error) : null))),
     textArray(list.map(({ error }) => error?.errorType ?? null)),
     integerArray(list.map(({ error }) => error?.httpStatus ?? null)),

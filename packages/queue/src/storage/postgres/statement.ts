@@ -2,6 +2,13 @@
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /** Rows are lists: the driver takes long over objects with many columns. */
+  readonly rowMode?: 'array';
+}
+
+/** A statement whose rows come as lists. */
+export function listingStatement(name: string, text: string): Statement {
+  return { ...statement(name, text), rowMode: 'array' };
 }
 
 export function statement(name: string, text: string): Statement {

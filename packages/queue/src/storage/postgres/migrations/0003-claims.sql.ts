@@ -15,7 +15,7 @@ export const claims = [
   )`,
   `INSERT INTO millrace.claims (lease_expires_at, ids)
     SELECT lease_expires_at, array_agg(id) FROM millrace.live
-    WHERE lease_token IS NOT NULL GROUP BY lease_expires_at`,
+    WHERE status = 2 GROUP BY lease_expires_at`,
   'DROP INDEX millrace.live_leased',
   'ALTER TABLE millrace.live RENAME COLUMN status TO stage',
 ];

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { listingStatement } from '../statement.js';
 import { claimFrom, isDue, isReady, lanes } from './claim.js';
 
 /**
@@ -52,4 +52,4 @@ const candidates = `${lanes}, walk(group_key, groups) AS (
 
 const walked = '(SELECT count(*) AS walked, max(group_key) AS walked_to FROM walk)';
 
-export const claimFifo = statement('claim_fifo', claimFrom(candidates, walked));
+export const claimFifo = listingStatement('claim_fifo', claimFrom(candidates, walked));

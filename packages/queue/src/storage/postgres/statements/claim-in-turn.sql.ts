@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { listingStatement } from '../statement.js';
 import { claimFrom, isDue, isReady, lanes } from './claim.js';
 
 const readyIn = (lane: string) =>
@@ -50,4 +50,4 @@ const candidates = `${lanes}, turns(priority, turn, place, sweep, group_key, gro
     ) r
   )`;
 
-export const claimInTurn = statement('claim_in_turn', claimFrom(candidates));
+export const claimInTurn = listingStatement('claim_in_turn', claimFrom(candidates));

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { listingStatement } from '../statement.js';
 import { claimPicked, isDue, isReady, lanes, room } from './claim.js';
 
 /** The tasks without a group had the last turn in each priority that was claimed from. */
@@ -13,7 +13,7 @@ const turned = `turned AS (
   )`;
 
 /** Where no task with a group waits, nobody has to take turns: priorities, then due time and id. */
-export const claimPlain = statement(
+export const claimPlain = listingStatement(
   'claim_plain',
   `WITH ${lanes}, picked AS MATERIALIZED (
     SELECT r.id, r.due_at

@@ -57,12 +57,21 @@ export const claimPicked = ({ walk = '', beside = '', withGroups = true } = {}) 
     INSERT INTO millrace.claims (lease_expires_at, ids)
     SELECT $5, array_agg(id) FROM claimed HAVING count(*) > 0
   )${beside && `, ${beside}`}
-  SELECT ${walk && 'w.walked, w.walked_to, '}c.id, c.position::integer AS position, c.was_due_at,
-    t.handler_ref, t.content_type, t.headers, c.priority, t.group_key, t.created_at,
-    t.submitted_by, c.attempt, c.total_attempts, c.redrive_count, c.expires_at, c.last_error,
-    array_to_string(c.attempts, ',') AS attempts, t.payload
+  SELECT c.id, c.position::integer, c.was_due_at, t.handler_ref, t.content_type,
+    nullif(t.headers, '{}'), c.priority, t.group_key, t.created_at, t.submitted_by, c.expires_at,
+    ${pastOf('c')}, t.payload${walk && ', w.walked, w.walked_to'}
   FROM ${walk && `${walk} w LEFT JOIN (`}claimed c ${tasksOf('c')}
     ${walk && ') ON true'}`;
+
+/**
+ * What came before, as JSON without its brackets; null for a task that is claimed for the first time,
+ * as most are.
+ */
+const pastOf = (c: string) => `CASE WHEN ${c}.total_attempts > 1 OR ${c}.redrive_count > 0
+      OR ${c}.attempts <> '{}' OR ${c}.last_error IS NOT NULL
+    THEN concat(${c}.attempt, ',', ${c}.total_attempts, ',', ${c}.redrive_count, ',',
+      coalesce(${c}.last_error, 'null'), ',', to_json(array_to_string(${c}.attempts, ',')))
+    END`;
 
 export const lanes = `lanes AS (
     SELECT * FROM unnest($8::smallint[], $9::text[], $10::bigint[], $11::text[])
@@ -72,5 +81,8 @@ export const lanes = `lanes AS (
 /** Not past its expiry, and not made ready before the clock was set back. */
 export const isDue = 'l.due_at <= $4 AND (l.expires_at IS NULL OR l.expires_at > $4)';
 
-/** Those in flight stay among the ready where they have no group, and are passed over. */
-export const isReady = 'l.stage = 0 AND l.lease_token IS NULL';
+/**
+ * Those in flight stay among the ready where they have no group, and are passed over: by the end of
+ * the lease, which is nearer to the beginning of a row than its token.
+ */
+export const isReady = 'l.stage = 0 AND l.lease_expires_at IS NULL';

@@ -5,7 +5,8 @@ const history = (attempt: string) => `CASE WHEN cardinality(l.attempts) < 50 THE
     ELSE l.attempts[1:1] || l.attempts[3:] END || ARRAY[${attempt}]`;
 
 /**
- * Ends the claims whose tokens are still those of their tasks, whose ids differ, and says which.
+ * Ends the claims whose tokens are still those of their tasks, whose ids differ, and says how many and
+ * which.
  * $3: 0 succeeded, 1 retry, 2 dead, 3 handed back.
  */
 export const settle = statement(
@@ -56,11 +57,15 @@ export const settle = statement(
       UNION ALL SELECT queue_no, 0, CASE status WHEN 4 THEN 1 ELSE 0 END FROM gone
     ) AS settled GROUP BY queue_no
   )
-  SELECT concat_ws(',', (SELECT string_agg(id, ',') FROM back),
-    (SELECT string_agg(id, ',') FROM gone)) AS settled`,
+  SELECT (SELECT count(*) FROM back) + (SELECT count(*) FROM gone) AS count,
+    concat_ws(',', (SELECT string_agg(id, ',') FROM back),
+      (SELECT string_agg(id, ',') FROM gone)) AS settled`,
 );
 
-/** The same where all have succeeded, without an error, as most do. $3: now, $4: attempts. */
+/**
+ * The same where all have succeeded, without an error, as most do. Which took effect is told where not
+ * all did. $3: now, $4: attempts.
+ */
 export const succeed = statement(
   'succeed',
   `WITH gone AS (
@@ -81,5 +86,7 @@ export const succeed = statement(
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT queue_no, 0, -count(*), 0 FROM gone GROUP BY queue_no
   )
-  SELECT string_agg(id, ',') AS settled FROM gone`,
+  SELECT (SELECT count(*) FROM gone) AS count,
+    CASE WHEN (SELECT count(*) FROM gone) < cardinality($1::text[])
+      THEN (SELECT string_agg(id, ',') FROM gone) END AS settled`,
 );

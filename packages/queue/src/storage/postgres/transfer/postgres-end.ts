@@ -5,7 +5,6 @@ import { auditValues, toRecord, type AuditColumns } from '../audit.js';
 import type { Connections, Transaction } from '../connections.js';
 import { toQueue, type QueueColumns } from '../queue-acts.js';
 import {
-  attemptsOf,
   statuses,
   toTask,
   toTombstone,
@@ -14,6 +13,7 @@ import {
   type FoundColumns,
   type WholeColumns,
 } from '../rows.js';
+import { attemptsOf, attemptText } from '../history.js';
 import { addAudit } from '../statements/audit.sql.js';
 import * as sql from './statements.sql.js';
 import {
@@ -202,6 +202,6 @@ function columnsOf({ row, payload, attempts }: MovedTask, now: number) {
     http_status: error?.httpStatus ?? null,
     ended_at: row.completedAt ?? row.deadAt,
     dead_reason: row.deadReason,
-    attempts: attempts.map((attempt) => JSON.stringify(attempt)),
+    attempts: attempts.map(attemptText),
   };
 }

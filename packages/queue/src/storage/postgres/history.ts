@@ -1,0 +1,74 @@
+import type { Attempt, AttemptOutcome } from '../../core/task.js';
+
+/**
+ * An attempt as the table has it: the values of its fields as JSON in this order, without the nulls at
+ * the end. With its names it would be three times as long, and most of what a settlement sends.
+ */
+type Kept = [
+  attempt: number,
+  redrive: number,
+  startedAt: number,
+  endedAt: number,
+  durationMs: number,
+  outcome: AttemptOutcome,
+  nodeId: string,
+  httpStatus?: number | null,
+  url?: string | null,
+  remoteIp?: string | null,
+  traceId?: string | null,
+  responseSnippet?: string | null,
+  errorType?: string | null,
+  message?: string | null,
+  retryAfterMs?: number | null,
+  nextAttemptAt?: number | null,
+];
+
+export function attemptText(of: Attempt): string {
+  const start =
+    `[${of.attempt},${of.redrive},${of.startedAt},${of.endedAt},${of.durationMs},` +
+    `"${of.outcome}",${JSON.stringify(of.nodeId)},${of.httpStatus},${quoted(of.url)},` +
+    quoted(of.remoteIp);
+  const { traceId, responseSnippet, errorType, message, retryAfterMs, nextAttemptAt } = of;
+  const hasError = errorType !== null || message !== null;
+  if (!hasError && retryAfterMs === null && nextAttemptAt === null) {
+    if (traceId === null && responseSnippet === null) return `${start}]`;
+    return `${start},${quoted(traceId)},${quoted(responseSnippet)}]`;
+  }
+  return (
+    `${start},${quoted(traceId)},${quoted(responseSnippet)},${quoted(errorType)},` +
+    `${quoted(message)},${retryAfterMs},${nextAttemptAt}]`
+  );
+}
+
+function quoted(text: string | null): string {
+  return text === null ? 'null' : JSON.stringify(text);
+}
+
+/** Of attempts that were joined by commas. Older programs wrote them with their names. */
+export function attemptsOf(text: string): Attempt[] {
+  if (text === '') return [];
+  return (JSON.parse(`[${text}]`) as (Attempt | Kept)[]).map((kept) =>
+    Array.isArray(kept) ? toAttempt(kept) : kept,
+  );
+}
+
+function toAttempt(kept: Kept): Attempt {
+  return {
+    attempt: kept[0],
+    redrive: kept[1],
+    startedAt: kept[2],
+    endedAt: kept[3],
+    durationMs: kept[4],
+    outcome: kept[5],
+    errorType: kept[12] ?? null,
+    message: kept[13] ?? null,
+    httpStatus: kept[7] ?? null,
+    retryAfterMs: kept[14] ?? null,
+    nextAttemptAt: kept[15] ?? null,
+    responseSnippet: kept[11] ?? null,
+    url: kept[8] ?? null,
+    remoteIp: kept[9] ?? null,
+    nodeId: kept[6],
+    traceId: kept[10] ?? null,
+  };
+}
