@@ -1,0 +1,67 @@
+import { parseArgs } from 'node:util';
+
+export const peerNames = ['pg-boss', 'graphile-worker'];
+/** What a run has to have at least for its results to be kept. */
+const usual = { rounds: 3, tasks: 40_000, backlog: 200_000 };
+
+const help = `npm run bench -- queue-postgres [options]
+
+  --rounds N            how often everything is measured in turn; the median counts (${usual.rounds})
+  --tasks N             tasks that are stored and worked off in each measure (${usual.tasks})
+  --backlog N           tasks that wait while some are worked off, beside 10000 (${usual.backlog});
+                        --backlog 1000000 takes a few minutes more in each round
+  --snapshot-minutes N  how long Millrace works under a snapshot that somebody holds before it is
+                        measured (0: once before); --snapshot-minutes 10 takes that long in each round
+  --peers LIST          some of ${peerNames.join(',')}, or '' for none
+  --install             installs what Millrace is compared with, in bench/node_modules, and ends
+
+Results are kept in bench/results when no option asks for less than usual.`;
+
+/** The options of a run, or undefined when there is nothing to run but something to say. */
+export function readOptions(args, note) {
+  try {
+    const options = parse(args);
+    if (!options.help) return options;
+    note(help);
+  } catch (error) {
+    note(`${error.message}\n\n${help}`);
+    process.exitCode = 2;
+  }
+  return undefined;
+}
+
+function parse(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      install: { type: 'boolean', default: false },
+      rounds: { type: 'string', default: String(usual.rounds) },
+      tasks: { type: 'string', default: String(usual.tasks) },
+      backlog: { type: 'string', default: String(usual.backlog) },
+      'snapshot-minutes': { type: 'string', default: '0' },
+      peers: { type: 'string', default: peerNames.join(',') },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  });
+  const options = {
+    help: values.help,
+    install: values.install,
+    rounds: number('rounds', values.rounds, 1),
+    tasks: number('tasks', values.tasks, 1_000),
+    backlog: number('backlog', values.backlog, 20_000),
+    snapshotMinutes: number('snapshot-minutes', values['snapshot-minutes'], 0),
+    peers: values.peers.split(',').filter(Boolean),
+  };
+  const unknown = options.peers.filter((name) => !peerNames.includes(name));
+  if (unknown.length > 0) throw new Error(`No such peer: ${unknown.join(', ')}.`);
+  options.isWhole =
+    options.peers.length === peerNames.length &&
+    Object.keys(usual).every((key) => options[key] >= usual[key]);
+  return options;
+}
+
+function number(name, text, least) {
+  const value = Number(text);
+  if (!(value >= least)) throw new Error(`--${name} must be a number from ${least} on.`);
+  return value;
+}
