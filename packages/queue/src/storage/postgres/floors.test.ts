@@ -29,6 +29,17 @@ test('once a second everything is looked through', () => {
   expect(claimUpTo(floors, 30_000, 1_000)).toBe(-1);
 });
 
+test.each([
+  { tookMs: 100, restMs: 2_000 },
+  { tookMs: 600, restMs: 60_000 },
+])('after a look of $tookMs ms the next one is $restMs ms later', ({ tookMs, restMs }) => {
+  const floors = new Floors();
+  const claim = floors.begin('mail', 1, 0);
+  floors.end('mail', claim, place(10_000), tookMs);
+  expect(claimUpTo(floors, 20_000, tookMs + restMs - 1)).toBe(9_750);
+  expect(claimUpTo(floors, 30_000, tookMs + restMs)).toBe(-1);
+});
+
 test('what becomes ready at or below the floor takes it away', () => {
   const floors = new Floors();
   claimUpTo(floors, 10_000, 0);

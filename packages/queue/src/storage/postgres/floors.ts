@@ -26,6 +26,8 @@ const priorities = 10;
 /** Tasks of other servers may be committed later than younger ones that were claimed. */
 const slackMs = 250;
 const shortestMs = 1_000;
+/** Where a look takes so long, it goes over what cannot be cleaned up, and others wait for it. */
+const longLookMs = 500;
 
 /**
  * What was claimed is still in the index until the database cleans up, and that it cannot do while
@@ -76,8 +78,9 @@ export class Floors {
     const floors = this.#queues.get(queue);
     if (!floors?.claims.delete(claim)) return;
     if (claim.isFull) {
+      const tookMs = now - claim.startedAt;
       floors.lookedAt = now;
-      floors.keptMs = Math.max(shortestMs, 20 * (now - claim.startedAt));
+      floors.keptMs = Math.max(shortestMs, tookMs * (tookMs < longLookMs ? 20 : 100));
     }
     last.forEach((place, priority) => {
       if (!place) return;
