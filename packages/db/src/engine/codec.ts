@@ -1,6 +1,7 @@
 import { Packr } from 'msgpackr';
 import type { Json, JsonObject } from './documents.js';
 import { FieldReader, type undecided } from './field-reader.js';
+import { GrowingBytes } from './growing-bytes.js';
 import { JsonWriter } from './json-writer.js';
 
 /**
@@ -21,6 +22,8 @@ export interface Codec {
   ): Json | undefined | typeof undecided;
   /** The document as JSON text. Valid until the next call: copy what is to stay. */
   json(bytes: Uint8Array, start: number, end: number): Buffer;
+  /** Writes that text. */
+  writeJson(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void;
 }
 
 export interface ShapeStore {
@@ -29,6 +32,9 @@ export interface ShapeStore {
 }
 
 type Shapes = string[][];
+
+const firstTextBytes = 64 * 1024;
+const mostKeptBytes = 1024 * 1024;
 
 // Enough for the collections of one database; documents of rarer shapes carry their field names.
 const mostShapes = 256;
@@ -60,11 +66,21 @@ export function createCodec(store: ShapeStore): Codec {
     (bytes, start, end) => decode(bytes, start, end) as Json,
   );
   const writer = new JsonWriter(shapesOf);
+  let text = new GrowingBytes(firstTextBytes);
+  const writeJson = (to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void => {
+    if (writer.write(to, bytes, start, end)) return;
+    to.put(Buffer.from(JSON.stringify(decode(bytes, start, end))));
+  };
   return {
     encode: (data) => packr.pack(data),
     decode: (bytes, start, end) => decode(bytes, start, end) as JsonObject,
     field: (bytes, start, end, name) => reader.read(bytes, start, end, name),
-    json: (bytes, start, end) =>
-      writer.write(bytes, start, end) ?? Buffer.from(JSON.stringify(decode(bytes, start, end))),
+    json: (bytes, start, end) => {
+      if (text.bytes.length > mostKeptBytes) text = new GrowingBytes(firstTextBytes);
+      text.at = 0;
+      writeJson(text, bytes, start, end);
+      return text.bytes.subarray(0, text.at);
+    },
+    writeJson,
   };
 }

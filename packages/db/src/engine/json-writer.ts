@@ -1,20 +1,27 @@
+import type { GrowingBytes } from './growing-bytes.js';
+
 const failed = -1;
-const firstBytes = 64 * 1024;
-const mostKeptBytes = 1024 * 1024;
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
-const [minus, zero] = [0x2d, 0x30];
+const [minus, zero, point] = [0x2d, 0x30, 0x2e];
 // The longest number of JavaScript, as -1.2345678901234567e-300, and a comma.
 const numberRoom = 32;
 // A control character takes six bytes, and text has two quotes and a comma.
 const escapeRoom = 6;
+const wordBytes = 4;
 
 type Names = readonly string[];
 
-/** The text before each value of a shape: `{"name":` for the first, `,"next":` for the others. */
+/** The text before a value of a shape: `{"name":` for the first, `,"next":` for the others. */
+interface Label {
+  /** As words of four bytes, the last one filled up. */
+  readonly words: Int32Array;
+  readonly length: number;
+}
+
 interface Labels {
   readonly names: Names;
-  readonly texts: readonly Uint8Array[];
+  readonly texts: readonly Label[];
 }
 
 /**
@@ -23,28 +30,43 @@ interface Labels {
  * (see codec.ts) and leaves everything else to the real decoder.
  */
 export class JsonWriter {
-  #out = Buffer.allocUnsafeSlow(firstBytes);
-  #at = 0;
+  #to!: GrowingBytes;
+  #memory: ArrayBufferLike = new ArrayBuffer(0);
+  #source = new DataView(this.#memory);
+  /** Where the bytes that are read begin in `#source`, which has all of their memory. */
+  #base = 0;
+  /** Where the document must have ended. */
+  #end = 0;
   readonly #labels: (Labels | undefined)[] = [];
 
   /** `shapes`: the field names of each shape, by number. */
   constructor(private readonly shapes: () => readonly (Names | undefined)[]) {}
 
-  /** The text, valid until the next call; undefined when the bytes hold something else. */
-  write(bytes: Uint8Array, start: number, end: number): Buffer | undefined {
-    if (this.#out.length > mostKeptBytes) this.#out = Buffer.allocUnsafeSlow(firstBytes);
-    this.#at = 0;
-    return this.#value(bytes, start) === end ? this.#out.subarray(0, this.#at) : undefined;
+  /** False, and nothing is written, when the bytes hold something else than a JSON document. */
+  write(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): boolean {
+    const { buffer } = bytes;
+    // Records lie in one window, or side by side: mostly it is the memory of the one before.
+    if (buffer !== this.#memory) {
+      this.#memory = buffer;
+      this.#source = new DataView(buffer);
+    }
+    this.#base = bytes.byteOffset;
+    this.#end = end;
+    this.#to = to;
+    const before = to.at;
+    if (this.#value(bytes, start) === end) return true;
+    to.at = before;
+    return false;
   }
 
   /** Writes the value at `at` and returns the position behind it. */
   #value(bytes: Uint8Array, at: number): number {
     const token = bytes[at]!;
+    if (token >= 0xa0 && token < 0xc0) return this.#text(bytes, at + 1, token - 0xa0);
     if (token < 0x40) return this.#whole(token, at + 1);
     if (token < 0x80) return this.#shape(bytes, at, token);
     if (token < 0x90) return this.#map(bytes, at + 1, token - 0x80);
     if (token < 0xa0) return this.#list(bytes, at + 1, token - 0x90);
-    if (token < 0xc0) return this.#text(bytes, at + 1, token - 0xa0);
     if (token >= 0xe0) return this.#whole(token - 0x100, at + 1);
     switch (token) {
       case 0xc0:
@@ -54,9 +76,9 @@ export class JsonWriter {
       case 0xc3:
         return this.#word('true', at);
       case 0xca:
-        return this.#number(floatAt(bytes, at + 1, 4), at + 5);
+        return this.#float(at + 5, 4);
       case 0xcb:
-        return this.#number(floatAt(bytes, at + 1, 8), at + 9);
+        return this.#float(at + 9, 8);
       case 0xcc:
         return this.#whole(bytes[at + 1]!, at + 2);
       case 0xcd:
@@ -97,13 +119,7 @@ export class JsonWriter {
     let at = isLong ? start + 2 : start + 1;
     if (texts.length === 0) return this.#word('{}', at - 1);
     for (let i = 0; i < texts.length; i++) {
-      const label = texts[i]!;
-      this.#reserve(label.length);
-      const out = this.#out;
-      let to = this.#at;
-      // Names are short: copying them byte by byte beats a call.
-      for (let j = 0; j < label.length; j++) out[to++] = label[j]!;
-      this.#at = to;
+      this.#label(texts[i]!);
       at = this.#value(bytes, at);
       if (at === failed) return failed;
     }
@@ -111,14 +127,20 @@ export class JsonWriter {
     return at;
   }
 
-  #labelsOf(number: number): readonly Uint8Array[] | undefined {
+  #label({ words, length }: Label): void {
+    const to = this.#to;
+    to.reserve(length + wordBytes);
+    const { view, at } = to;
+    for (let i = 0; i < words.length; i++) view.setInt32(at + wordBytes * i, words[i]!, true);
+    to.at = at + length;
+  }
+
+  #labelsOf(number: number): readonly Label[] | undefined {
     const names = this.shapes()[number];
     if (!names) return undefined;
     const known = this.#labels[number];
     if (known && known.names === names) return known.texts;
-    const texts = names.map((name, i) =>
-      Buffer.from(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
-    );
+    const texts = names.map((name, i) => labelOf(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`));
     this.#labels[number] = { names, texts };
     return texts;
   }
@@ -151,66 +173,137 @@ export class JsonWriter {
   }
 
   #text(bytes: Uint8Array, start: number, length: number): number {
-    this.#reserve(length * escapeRoom + 2);
-    const out = this.#out;
-    const end = start + length;
-    let to = this.#at;
-    out[to++] = quote;
-    for (let at = start; at < end; at++) {
-      const byte = bytes[at]!;
-      if (byte >= 0x20 && byte !== quote && byte !== backslash) out[to++] = byte;
-      else to += out.write(escapes[byte]!, to, 'latin1');
+    if (start + length > this.#end) return failed;
+    const to = this.#to;
+    to.reserve(length * escapeRoom + 2);
+    to.bytes[to.at++] = quote;
+    if (length < wordBytes || !this.#plainText(start, length)) this.#anyText(bytes, start, length);
+    to.bytes[to.at++] = quote;
+    return start + length;
+  }
+
+  /** Copies text of which every byte stands for itself; false when one does not. */
+  #plainText(start: number, length: number): boolean {
+    const to = this.#to;
+    const target = to.view;
+    const source = this.#source;
+    const from = this.#base + start;
+    const { at } = to;
+    // The last word may have a part of the one before it, so that it is whole.
+    const last = length - wordBytes;
+    for (let i = 0; ; i = Math.min(i + wordBytes, last)) {
+      const word = source.getInt32(from + i, true);
+      if (hasSpecial(word)) return false;
+      target.setInt32(at + i, word, true);
+      if (i === last) break;
     }
-    out[to++] = quote;
-    this.#at = to;
-    return end;
+    to.at = at + length;
+    return true;
+  }
+
+  #anyText(bytes: Uint8Array, start: number, length: number): void {
+    const { bytes: out } = this.#to;
+    let { at } = this.#to;
+    for (let i = start; i < start + length; i++) {
+      const byte = bytes[i]!;
+      if (byte >= 0x20 && byte !== quote && byte !== backslash) out[at++] = byte;
+      else at += out.write(escapes[byte]!, at, 'latin1');
+    }
+    this.#to.at = at;
   }
 
   #whole(value: number, next: number): number {
-    this.#reserve(numberRoom);
+    this.#to.reserve(numberRoom);
+    this.#digits(value);
+    return next;
+  }
+
+  /** A whole number of at most 2^32. */
+  #digits(value: number): void {
+    const to = this.#to;
+    const out = to.bytes;
     let rest = value;
     if (rest < 0) {
-      this.#out[this.#at++] = minus;
+      out[to.at++] = minus;
       rest = -rest;
     }
     let digits = 1;
     for (let limit = 10; rest >= limit; limit *= 10) digits++;
-    const end = this.#at + digits;
-    for (let at = end - 1; at >= this.#at; at--) {
+    const end = to.at + digits;
+    for (let at = end - 1; at >= to.at; at--) {
       const tenth = Math.floor(rest / 10);
-      this.#out[at] = zero + rest - tenth * 10;
+      out[at] = zero + rest - tenth * 10;
       rest = tenth;
     }
-    this.#at = end;
+    to.at = end;
+  }
+
+  #float(next: number, length: 4 | 8): number {
+    if (next > this.#end) return failed;
+    const at = this.#base + next - length;
+    const value = length === 4 ? this.#source.getFloat32(at) : this.#source.getFloat64(at);
+    if (!Number.isFinite(value)) return failed;
+    const to = this.#to;
+    to.reserve(numberRoom);
+    const tenths = Math.round(value * 10);
+    // No two numbers of so few digits are the same double: these are the shortest that name it.
+    if (tenths / 10 === value && Math.abs(tenths) < mostTenths) this.#oneDecimal(value, tenths);
+    else {
+      const text = String(value);
+      for (let i = 0; i < text.length; i++) to.bytes[to.at++] = text.charCodeAt(i);
+    }
     return next;
   }
 
-  #number(value: number, next: number): number {
-    if (!Number.isFinite(value)) return failed;
-    this.#reserve(numberRoom);
-    const text = String(value);
-    for (let i = 0; i < text.length; i++) this.#out[this.#at++] = text.charCodeAt(i);
-    return next;
+  #oneDecimal(value: number, tenths: number): void {
+    const to = this.#to;
+    const whole = Math.trunc(tenths / 10);
+    if (value < 0 && whole === 0) to.bytes[to.at++] = minus;
+    this.#digits(whole);
+    const decimal = Math.abs(tenths - whole * 10);
+    if (decimal === 0) return;
+    to.bytes[to.at++] = point;
+    to.bytes[to.at++] = zero + decimal;
   }
 
   /** A word that one byte at `at` stands for. */
   #word(word: string, at: number): number {
-    this.#reserve(word.length);
-    for (let i = 0; i < word.length; i++) this.#out[this.#at++] = word.charCodeAt(i);
+    const to = this.#to;
+    to.reserve(word.length);
+    for (let i = 0; i < word.length; i++) to.bytes[to.at++] = word.charCodeAt(i);
     return at + 1;
   }
 
   #byte(byte: number): void {
-    this.#reserve(1);
-    this.#out[this.#at++] = byte;
+    const to = this.#to;
+    to.reserve(1);
+    to.bytes[to.at++] = byte;
   }
+}
 
-  #reserve(count: number): void {
-    if (this.#at + count <= this.#out.length) return;
-    const larger = Buffer.allocUnsafeSlow(2 * (this.#at + count));
-    this.#out.copy(larger, 0, 0, this.#at);
-    this.#out = larger;
-  }
+const mostTenths = 2 ** 31;
+
+function labelOf(text: string): Label {
+  const { length } = Buffer.from(text);
+  const filled = Buffer.alloc(Math.ceil(length / wordBytes) * wordBytes);
+  filled.write(text);
+  const words = new Int32Array(filled.length / wordBytes);
+  for (let i = 0; i < words.length; i++) words[i] = filled.readInt32LE(wordBytes * i);
+  return { words, length };
+}
+
+/** Whether one of four bytes is a control character, a quote or a backslash. */
+function hasSpecial(word: number): boolean {
+  const quotes = word ^ 0x22222222;
+  const backslashes = word ^ 0x5c5c5c5c;
+  // Taking a number away from a smaller byte sets its highest bit, where it was not set before.
+  return (
+    ((((word - 0x20202020) & ~word) |
+      ((quotes - 0x01010101) & ~quotes) |
+      ((backslashes - 0x01010101) & ~backslashes)) &
+      0x80808080) !==
+    0
+  );
 }
 
 /** What JSON writes in place of the characters that it does not write as they are. */
@@ -229,12 +322,4 @@ function uint16(bytes: Uint8Array, at: number): number {
 
 function uint32(bytes: Uint8Array, at: number): number {
   return uint16(bytes, at) * 0x10000 + uint16(bytes, at + 2);
-}
-
-const floatBytes = new Uint8Array(8);
-const floatView = new DataView(floatBytes.buffer);
-
-function floatAt(bytes: Uint8Array, at: number, length: 4 | 8): number {
-  for (let i = 0; i < length; i++) floatBytes[i] = bytes[at + i]!;
-  return length === 4 ? floatView.getFloat32(0) : floatView.getFloat64(0);
 }

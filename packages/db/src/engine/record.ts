@@ -1,5 +1,6 @@
 import type { Codec } from './codec.js';
 import type { Json, JsonObject } from './documents.js';
+import type { GrowingBytes } from './growing-bytes.js';
 import { undecided } from './field-reader.js';
 import { copyIdText, idLength, readId, readUint48 } from './storage/keys.js';
 
@@ -103,6 +104,9 @@ export class RecordImage {
   get expiresAt(): number {
     return this.bytes[0]! & hasExpiry ? readUint48(this.bytes, fixedLength) : 0;
   }
+  get hasKey(): boolean {
+    return (this.bytes[0]! & hasKey) !== 0;
+  }
   /** "": not keyed. */
   get key(): string {
     if (!(this.bytes[0]! & hasKey)) return '';
@@ -117,6 +121,10 @@ export class RecordImage {
   /** The document as JSON text, made of its bytes. Valid until the next one is asked for. */
   get json(): Buffer {
     return this.codec.json(this.bytes, this.documentStart, this.end);
+  }
+  /** Writes that text. */
+  writeJson(to: GrowingBytes): void {
+    this.codec.writeJson(to, this.bytes, this.documentStart, this.end);
   }
   /**
    * A top-level field of the document; undefined when it has none of this name. Cheap as long as

@@ -24,6 +24,7 @@ export const jsonCodec: Codec = {
     ) as never,
   field: () => undecided,
   json: (bytes, start, end) => Buffer.from(bytes.subarray(start, end)),
+  writeJson: (to, bytes, start, end) => to.put(bytes.subarray(start, end)),
 };
 
 const ops: readonly ChangeOp[] = ['insert', 'update', 'delete', 'expire'];

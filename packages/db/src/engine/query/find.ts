@@ -1,13 +1,14 @@
 import { refuse } from '../refusal.js';
-import { Page, type FoundRecord } from './page.js';
+import { Page } from './page.js';
 import { planQuery, type Plan } from './plan.js';
 import { compilePredicate } from './predicate.js';
 import type { CheckedFind } from './query.js';
+import { KeptRecords, type FoundRecord, type RecordSink } from './record-sink.js';
 import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.js';
 
 /** At most 256 records or 256 KiB; the last one has `end`, and perhaps no records. */
-export interface FindBatch {
-  readonly records: readonly FoundRecord[];
+export interface FindBatch<Records = readonly FoundRecord[]> {
+  readonly records: Records;
   readonly end?: FindEnd | undefined;
 }
 
@@ -20,10 +21,19 @@ export interface FindEnd {
 }
 
 /** Finds records, batch by batch; the caller's pace is its pace. */
-export async function* find(
+export function find(
   source: QuerySource,
   query: CheckedFind,
 ): AsyncGenerator<FindBatch, void, void> {
+  return findInto(source, query, new KeptRecords(query.project));
+}
+
+/** As `find`, with batches of what the sink makes of the records. */
+export async function* findInto<Records>(
+  source: QuerySource,
+  query: CheckedFind,
+  sink: RecordSink<Records>,
+): AsyncGenerator<FindBatch<Records>, void, void> {
   const { slice } = source;
   slice.enter();
   const plan = planQuery(query.condition, query.order, source.collection.indexes);
@@ -31,10 +41,10 @@ export async function* find(
   if (query.countOnly) {
     const { count, rows } = await countMatches(source, query, plan);
     const report = reportOf(plan, rows, 0, slice);
-    yield { records: [], end: { nextCursor: '', plan: report, count } };
+    yield { records: sink.take(), end: { nextCursor: '', plan: report, count } };
     return;
   }
-  const page = new Page(source, query);
+  const page = new Page(source, query, sink);
   const walk = await page.open(plan);
   for (let ended = false; !ended;) {
     ended = walk.run(page.visit) || page.isFull;

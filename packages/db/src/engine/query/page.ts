@@ -1,28 +1,15 @@
-import type { JsonObject } from '../documents.js';
 import type { RecordImage } from '../record.js';
 import { fingerprintOf, readCursor, writeCursor } from './cursor.js';
 import { openInOrder } from './open-walk.js';
 import type { Plan } from './plan.js';
 import { compilePredicate, type Predicate } from './predicate.js';
 import type { CheckedFind } from './query.js';
+import type { RecordSink } from './record-sink.js';
 import { sortInSlices } from './merge-sort.js';
 import { Sorter, type Position } from './sort.js';
 import { overlaid, visitAll, walkSource, type QuerySource } from './source.js';
 import { Top } from './top.js';
 import { IdWalk, type Walk } from './walk.js';
-
-export class FoundRecord {
-  constructor(
-    readonly image: RecordImage,
-    /** The parts of the document that were asked for; undefined: all of it. */
-    readonly parts: JsonObject | undefined,
-  ) {}
-
-  /** The document, or the parts of it that were asked for. */
-  get data(): JsonObject {
-    return this.parts ?? this.image.data;
-  }
-}
 
 const mostBatchRecords = 256;
 const mostBatchBytes = 256 * 1024;
@@ -30,10 +17,10 @@ const mostBatchBytes = 256 * 1024;
 const mostTop = 100_000;
 
 /**
- * The records of one find, gathered in order: those behind the cursor, without the ones to skip,
- * up to the limit, with a transaction's own records merged in.
+ * The records of one find, handed to the sink in order: those behind the cursor, without the ones
+ * to skip, up to the limit, with a transaction's own records merged in.
  */
-export class Page {
+export class Page<Records> {
   returned = 0;
   /** The limit is reached, and there is at least one record more. */
   isFull = false;
@@ -44,13 +31,17 @@ export class Page {
   #own: { image: RecordImage; position: Position }[] = [];
   #skip: number;
   #inPlace = true;
-  #gathered: RecordImage[] = [];
-  #gatheredBytes = 0;
-  #last: RecordImage | undefined;
+  /** Of the batch that the sink has. */
+  #batchRecords = 0;
+  #batchBytes = 0;
+  #full: Records[] = [];
+  /** Where the last record stands that the limit allows. */
+  #last: Position | undefined;
 
   constructor(
     private readonly source: QuerySource,
     private readonly query: CheckedFind,
+    private readonly sink: RecordSink<Records>,
   ) {
     const { condition, order, cursor } = query;
     this.#sorter = new Sorter(order);
@@ -90,25 +81,18 @@ export class Page {
     if (!this.isFull) this.#addOwn(() => true);
   }
 
-  /** A batch that cannot take another record. */
-  takeBatch(): FoundRecord[] | undefined {
-    let bytes = 0;
-    for (let count = 0; count < this.#gathered.length; count++) {
-      bytes += this.#gathered[count]!.end;
-      const isOver = count > 0 && bytes > mostBatchBytes;
-      if (isOver || count === mostBatchRecords) return this.#take(count);
-    }
-    return undefined;
+  /** A batch that could not take another record. */
+  takeBatch(): Records | undefined {
+    return this.#full.shift();
   }
 
-  takeRest(): FoundRecord[] {
-    return this.#take(this.#gathered.length);
+  takeRest(): Records {
+    return this.sink.take();
   }
 
   nextCursor(): string {
     if (!this.isFull || !this.#last) return '';
-    const position = this.#sorter.positionOf(this.#last);
-    return writeCursor(position, this.#fingerprint(), this.source.now);
+    return writeCursor(this.#last, this.#fingerprint(), this.source.now);
   }
 
   /** Most queries neither go on from a page nor leave one to go on from. */
@@ -153,20 +137,20 @@ export class Page {
       return false;
     }
     if (this.returned === this.query.limit) return (this.isFull = true);
-    const kept = this.#inPlace ? image.keep() : image;
-    this.returned++;
-    this.#last = kept;
-    this.#gathered.push(kept);
-    this.#gatheredBytes += kept.end;
-    return this.#gathered.length > mostBatchRecords || this.#gatheredBytes > mostBatchBytes;
+    const isNext = this.#isBatchFull(image.end);
+    if (isNext) {
+      this.#full.push(this.sink.take());
+      this.#batchRecords = this.#batchBytes = 0;
+    }
+    this.sink.add(image, this.#inPlace);
+    this.#batchRecords++;
+    this.#batchBytes += image.end;
+    if (++this.returned === this.query.limit) this.#last = this.#sorter.positionOf(image);
+    return isNext;
   }
 
-  #take(count: number): FoundRecord[] {
-    const { project } = this.query;
-    const images = this.#gathered.splice(0, count);
-    return images.map((image) => {
-      this.#gatheredBytes -= image.end;
-      return new FoundRecord(image, project?.(image.data));
-    });
+  #isBatchFull(nextBytes: number): boolean {
+    if (this.#batchRecords === mostBatchRecords) return true;
+    return this.#batchRecords > 0 && this.#batchBytes + nextBytes > mostBatchBytes;
   }
 }

@@ -1,6 +1,7 @@
 import type { DbMethod } from '@millrace/contract/db';
 import { local, type Principal } from '../access/principal.js';
 import type { CallContext } from '../service/call.js';
+import type { RecordWriter } from '../service/found-records.js';
 
 export type Face = 'grpc' | 'rest';
 
@@ -30,6 +31,7 @@ export class CallScope implements CallContext {
   isFollower = false;
   /** Looks once more whether the call may be made. */
   recheck: (() => void) | undefined;
+  recordWriter: (() => RecordWriter) | undefined;
   #controller: AbortController | undefined;
   #aborted: { reason: unknown } | undefined;
 

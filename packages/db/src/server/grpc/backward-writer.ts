@@ -11,8 +11,6 @@ const [low7, more, group] = [0x7f, 0x80, 128];
 export class BackwardWriter {
   #bytes = Buffer.allocUnsafeSlow(firstBytes);
   #at = firstBytes;
-  // One for all, as it is used at once.
-  readonly #room = { bytes: this.#bytes, at: 0 };
 
   /** How much has been written. */
   get length(): number {
@@ -113,15 +111,6 @@ export class BackwardWriter {
     this.#at -= length;
     this.#bytes.write(value, this.#at, length, 'utf8');
     this.number(length);
-  }
-
-  /** Room for so many bytes, which the caller must fill at once: where they are to lie. */
-  room(count: number): { readonly bytes: Buffer; readonly at: number } {
-    this.#reserve(count);
-    this.#at -= count;
-    this.#room.bytes = this.#bytes;
-    this.#room.at = this.#at;
-    return this.#room;
   }
 
   #reserve(count: number): void {

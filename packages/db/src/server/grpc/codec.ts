@@ -4,8 +4,10 @@ import { Database as Api, FilterSchema, type DbMethod, type Filter } from '@mill
 import { messageOf } from '@millrace/kit/errors';
 import { refuse } from '../../engine/refusal.js';
 import type { Request } from '../service/call.js';
+import type { FoundRecords } from '../service/found-records.js';
 import { PlainDecoder } from './decoder.js';
 import { MessageEncoder } from './encoder.js';
+import { PiledRecords } from './record-pile.js';
 
 export const mostRequestBytes = 4 * 1024 * 1024;
 
@@ -51,6 +53,8 @@ export class MethodCodec<Rpc extends DbMethod> {
    * same objects, of which the bytes are then made once.
    */
   frame(message: Message): Buffer {
+    const { written } = message as Partial<FoundRecords>;
+    if (written instanceof PiledRecords) return written.frame(this.#encoder.encode(message));
     if (this.rpc !== 'Watch') return this.#encoder.frame(message);
     let frame = frames.get(message);
     if (!frame) frames.set(message, (frame = this.#encoder.frame(message)));

@@ -8,7 +8,7 @@ import {
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { ShownRecord } from '../service/records.js';
 import { BackwardWriter } from './backward-writer.js';
-import { writeRecord } from './record-writer.js';
+import { recordBytes } from './record-writer.js';
 import { delimited, noBytes, scalars, type WriteValue } from './scalars.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -88,7 +88,7 @@ export class MessageEncoder {
   }
 
   #write(message: Fields): void {
-    if (message instanceof ShownRecord) return writeRecord(writer, message);
+    if (message instanceof ShownRecord) return writer.raw(recordBytes(message));
     for (const name of this.#rare) {
       if (isThere(message[name])) {
         return writer.raw(toBinary(this.#desc, message as unknown as Message));

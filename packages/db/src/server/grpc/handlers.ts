@@ -8,6 +8,7 @@ import { stallMsOf } from '../limits/stalls.js';
 import type { Pollable, StreamingRpc, UnaryRpc } from '../service/call.js';
 import { MethodCodec } from './codec.js';
 import { grpcStatus } from './errors.js';
+import { RecordPile } from './record-pile.js';
 import { StreamSender } from './sender.js';
 import { pushThrough } from './push.js';
 import type { GrpcCall } from './transport/call.js';
@@ -66,6 +67,7 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
     try {
       identify(parts, scope, call);
       const { signal } = scope;
+      scope.recordWriter = newPile;
       await calls.stream(scope, rpc, codec.decode(request), async (messages) => {
         // A watch may have nothing to say for long: its caller hears that it stands.
         if (rpc === 'Watch') call.outbox.sendHeaders();
@@ -90,6 +92,8 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
     start: (call, request) => queue.push({ call, scope: openScope(parts, rpc, call), request }),
   };
 }
+
+const newPile = () => new RecordPile();
 
 function poll(messages: object & Partial<Pollable<Message>>): Message | undefined {
   return messages.poll?.();

@@ -1,6 +1,7 @@
 import type { MessageShape } from '@bufbuild/protobuf';
 import type { Database as Api, DbMethod, dbMethods, Filter } from '@millrace/contract/db';
 import type { Principal } from '../access/principal.js';
+import type { RecordWriter } from './found-records.js';
 
 type Method<Rpc extends DbMethod> = (typeof Api.method)[Uncapitalize<Rpc>];
 export type RequestMessage<Rpc extends DbMethod> = MessageShape<Method<Rpc>['input']>;
@@ -32,6 +33,8 @@ export interface CallContext {
   readonly deadline: number | undefined;
   /** For logs. */
   readonly peer: string;
+  /** How the face writes records that are found as JSON; undefined: it takes messages. */
+  readonly recordWriter?: (() => RecordWriter) | undefined;
 }
 
 export type UnaryMethods = {

@@ -1,13 +1,12 @@
-import type { FindResponse, QueryPlan, Record } from '@millrace/contract/db';
+import type { FindResponse, QueryPlan } from '@millrace/contract/db';
 import { checkCollectionName } from '../../engine/documents.js';
-import type { FoundRecord } from '../../engine/query/page.js';
 import { checkFind } from '../../engine/query/query.js';
 import type { PlanReport } from '../../engine/query/source.js';
 import type { Request, StreamingMethods } from './call.js';
+import { MessageSink, WritingSink, type FoundRecords } from './found-records.js';
 import { ownIds } from './own-writes.js';
 import type { ServiceParts } from './parts.js';
 import { checkReadSeq, reachSeq } from './reach-seq.js';
-import { recordMessage } from './records.js';
 import { noteSlowQuery } from './slow-query.js';
 import { stoppableFind } from './stoppable-queries.js';
 import type { TransactionDesk } from './transactions.js';
@@ -23,21 +22,21 @@ export function findMethod(parts: ServiceParts, desk: TransactionDesk): Streamin
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
     else await reachSeq(parts, request.minSeq, context);
     const own = transaction && ownIds(parts.database, transaction, collection);
-    const show = ({ image, parts: data }: FoundRecord): Record =>
-      recordMessage(image, { json, data, seq: own?.has(image.id) ? 0 : undefined });
+    const showing = { json, project: query.project, own };
+    const writer = json ? context.recordWriter?.() : undefined;
+    const sink = writer ? new WritingSink(writer, showing) : new MessageSink(showing);
 
     const place = { collection, transaction, signal: context.signal };
-    for await (const batch of stoppableFind(parts.database.core, place, query)) {
-      const { records, end, readSeq } = batch;
-      const message = findResponse(records.map(show), readSeq);
+    for await (const batch of stoppableFind(parts.database.core, place, query, sink)) {
+      const { end } = batch;
+      const message = findResponse(batch.records, batch.readSeq);
       if (end) {
         message.nextCursor = end.nextCursor;
         if (query.explain) message.plan = planMessage(end.plan);
         if (end.count !== undefined) message.count = BigInt(end.count);
         noteSlowQuery(parts, context, { method: 'Find', collection, query, plan: end.plan });
       }
-      // Only the last message may be empty of records.
-      if (end || records.length > 0) yield message;
+      yield message;
     }
   };
 }
@@ -56,10 +55,10 @@ function findQuery(request: Request<'Find'>) {
   };
 }
 
-function findResponse(records: Record[], readSeq: number): FindResponse {
+function findResponse(found: FoundRecords, readSeq: number): FindResponse & FoundRecords {
   return {
     $typeName: 'millrace.db.v1.FindResponse',
-    records,
+    ...found,
     nextCursor: '',
     readSeq: BigInt(readSeq),
   };

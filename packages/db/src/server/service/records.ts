@@ -26,7 +26,7 @@ export class ShownRecord {
   constructor(
     readonly image: RecordImage,
     /** What to show of the document; undefined: all of it. */
-    private readonly parts: JsonObject | undefined,
+    readonly parts: JsonObject | undefined,
     /** The commit to show. */
     readonly commit: number,
   ) {}

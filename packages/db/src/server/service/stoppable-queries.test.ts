@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { useScratch } from '../../engine/scratch.test-support.js';
 import { checkAggregate } from '../../engine/query/aggregate-query.js';
 import { checkFind } from '../../engine/query/query.js';
+import { KeptRecords } from '../../engine/query/record-sink.js';
 import { systemClock } from '@millrace/kit/clock';
 import { stoppableAggregate, stoppableFind } from './stoppable-queries.js';
 
@@ -24,7 +25,7 @@ test('a signal stops a scan in its middle, and the snapshot is given back', asyn
   const reason = new Error('enough');
   const abort = new AbortController();
   const place = { collection: 'c', transaction: undefined, signal: abort.signal };
-  const found = stoppableFind(core, place, query).next();
+  const found = stoppableFind(core, place, query, new KeptRecords(undefined)).next();
   abort.abort(reason);
   await expect(found).rejects.toBe(reason);
   expect(core.snapshots.size).toBe(0);
@@ -42,7 +43,8 @@ test('without a signal both come to their end', async () => {
   const { signal } = new AbortController();
   const place = { collection: 'c', transaction: undefined, signal };
   const batches = [];
-  for await (const batch of stoppableFind(core, place, checkFind({ countOnly: true }))) {
+  const sink = new KeptRecords(undefined);
+  for await (const batch of stoppableFind(core, place, checkFind({ countOnly: true }), sink)) {
     batches.push(batch);
   }
   expect(batches).toMatchObject([{ readSeq: 20_000, end: { count: 20_000 } }]);

@@ -3,9 +3,10 @@ import type { Core } from '../../engine/core.js';
 import { aggregate, type AggregateResult } from '../../engine/query/aggregate.js';
 import type { CheckedAggregate } from '../../engine/query/aggregate-query.js';
 import type { Condition } from '../../engine/query/filter.js';
-import { find, type FindBatch } from '../../engine/query/find.js';
+import { findInto, type FindBatch } from '../../engine/query/find.js';
 import { compilePredicate } from '../../engine/query/predicate.js';
 import type { CheckedFind } from '../../engine/query/query.js';
+import type { RecordSink } from '../../engine/query/record-sink.js';
 import { Slice } from '../../engine/query/slice.js';
 import type { QuerySource } from '../../engine/query/source.js';
 import type { ReadView } from '../../engine/read-view.js';
@@ -18,17 +19,18 @@ export interface QueryPlace {
 }
 
 /** As the engine's own find, but a signal stops it within milliseconds, wherever it is. */
-export async function* stoppableFind(
+export async function* stoppableFind<Records>(
   core: Core,
   place: QueryPlace,
   query: CheckedFind,
-): AsyncGenerator<FindBatch & { readSeq: number }, void, void> {
+  sink: RecordSink<Records>,
+): AsyncGenerator<FindBatch<Records> & { readSeq: number }, void, void> {
   const [source, done] = sourceOf(core, place, query.condition);
   try {
     const readSeq = source.view.seq;
-    for await (const batch of find(source, query)) {
+    for await (const { records, end } of findInto(source, query, sink)) {
       place.signal.throwIfAborted();
-      yield { ...batch, readSeq };
+      yield { records, end, readSeq };
     }
   } finally {
     done();

@@ -1,0 +1,36 @@
+/** Bytes that are written from front to back, in room that grows. */
+export class GrowingBytes {
+  bytes: Buffer;
+  /** Of the same bytes: four at a time are as cheap as one. */
+  view: DataView;
+  /** Where the next byte goes. Whoever moves it has made room first. */
+  at = 0;
+
+  constructor(firstBytes: number) {
+    this.bytes = Buffer.allocUnsafeSlow(firstBytes);
+    this.view = viewOf(this.bytes);
+  }
+
+  /** Makes room for so many bytes. */
+  reserve(count: number): void {
+    if (this.at + count > this.bytes.length) this.#grow(count);
+  }
+
+  /** Bytes as they are. */
+  put(source: Uint8Array): void {
+    this.reserve(source.length);
+    this.bytes.set(source, this.at);
+    this.at += source.length;
+  }
+
+  #grow(count: number): void {
+    const larger = Buffer.allocUnsafeSlow(2 * (this.at + count));
+    this.bytes.copy(larger, 0, 0, this.at);
+    this.bytes = larger;
+    this.view = viewOf(larger);
+  }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
+}

@@ -1,0 +1,42 @@
+import type { JsonObject } from '../documents.js';
+import type { RecordImage } from '../record.js';
+import type { Projection } from './projection.js';
+
+/** Takes the records of a find as they are met and gives them back batch by batch. */
+export interface RecordSink<Records> {
+  /** An image that lies in place is valid only during the call. */
+  add(image: RecordImage, inPlace: boolean): void;
+  /** All since the last time. */
+  take(): Records;
+}
+
+export class FoundRecord {
+  constructor(
+    readonly image: RecordImage,
+    /** The parts of the document that were asked for; undefined: all of it. */
+    readonly parts: JsonObject | undefined,
+  ) {}
+
+  /** The document, or the parts of it that were asked for. */
+  get data(): JsonObject {
+    return this.parts ?? this.image.data;
+  }
+}
+
+/** Keeps the records themselves. */
+export class KeptRecords implements RecordSink<FoundRecord[]> {
+  #kept: FoundRecord[] = [];
+
+  constructor(private readonly project: Projection | undefined) {}
+
+  add(image: RecordImage, inPlace: boolean): void {
+    const kept = inPlace ? image.keep() : image;
+    this.#kept.push(new FoundRecord(kept, this.project?.(kept.data)));
+  }
+
+  take(): FoundRecord[] {
+    const taken = this.#kept;
+    this.#kept = [];
+    return taken;
+  }
+}
