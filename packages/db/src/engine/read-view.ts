@@ -11,6 +11,8 @@ export interface ReadView {
   readonly seq: number;
   /** The record, also when it is past its expiry: callers that care ask `isExpired`. */
   record(collection: number, id: string): RecordImage | undefined;
+  /** As `record`, by the 16 bytes of an id. The image is in place: valid until the next read. */
+  recordAt(collection: number, ids: Uint8Array, at: number): RecordImage | undefined;
   /** The id that bears this key. */
   idOfKey(collection: number, key: string): string | undefined;
   /** The id that holds these values in a unique index (encoded as in index/encoding.ts). */
@@ -21,10 +23,10 @@ export interface ReadView {
    */
   scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage>;
   /**
-   * Entries of an index from `start` (included) to `end` (excluded) in the direction of travel:
-   * in reverse `start` is the higher bound.
+   * Shows entries of an index from `start` (included) to `end` (excluded) in the direction of
+   * travel: in reverse `start` is the higher bound.
    */
-  entries(index: number, range: EntryRange): Iterable<IndexEntry>;
+  entries(index: number, range: EntryRange, visit: EntryVisit): void;
 }
 
 /** Called for every record that a scan passes. */
@@ -42,8 +44,8 @@ export interface EntryRange {
   reverse?: boolean | undefined;
 }
 
-export interface IndexEntry {
-  /** The encoded values without the index's prefix and without the id. Valid until the next step. */
-  values: Uint8Array;
-  id: string;
-}
+/**
+ * Sees an entry of an index in place, valid only during the call: its encoded values, without the
+ * index's prefix, lie from `start` on and the 16 bytes of its id from `idAt` on. True ends the walk.
+ */
+export type EntryVisit = (bytes: Uint8Array, start: number, idAt: number) => boolean;

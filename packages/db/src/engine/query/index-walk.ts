@@ -1,5 +1,6 @@
 import { after } from '../index/encoding.js';
-import { idBytes } from '../storage/keys.js';
+import type { EntryVisit } from '../read-view.js';
+import { idBytes, idLength, readId } from '../storage/keys.js';
 import type { IndexAccess } from './plan.js';
 import type { IndexRange } from './ranges.js';
 import type { Visit, Walk, WalkSource } from './walk.js';
@@ -9,6 +10,8 @@ export interface IndexWalkOptions {
   reverse?: boolean | undefined;
   /** Read backwards, records with the same values still come by growing id. */
   idsGrow?: boolean | undefined;
+  /** How many records will be asked for, as far as it is known. */
+  wanted?: number | undefined;
   /** Begin behind this place, in the direction of travel. */
   resume?: IndexPlace | undefined;
 }
@@ -21,16 +24,18 @@ export interface IndexPlace {
   cut: boolean;
 }
 
-const firstChunk = 32;
+// To find a place costs as much as to read some dozens of entries from there.
+const leastChunk = 32;
+const mostFirstChunk = 256;
 const mostChunk = 1024;
 const zero = Buffer.from([0]);
+const noBytes = Buffer.alloc(0);
 
 /**
  * Records in the order of an index. Entries are read a chunk at a time, and nothing stays open
  * between chunks, so that the walk can rest at any place.
  */
 export class IndexWalk implements Walk {
-  readonly inPlace = false;
   rows = 0;
   /** In the direction of travel; the first is where the walk is. */
   readonly #ranges: IndexRange[];
@@ -41,9 +46,11 @@ export class IndexWalk implements Walk {
   #group: IndexRange | undefined;
   /** The last entry of the chunk before, where a walk backwards begins again. */
   #lastKey: Buffer | undefined;
-  #chunk: string[] = [];
+  /** The ids of the chunk, side by side. */
+  #ids = noBytes;
+  #count = 0;
   #next = 0;
-  #chunkLength = firstChunk;
+  #chunkLength: number;
 
   constructor(
     private readonly source: WalkSource,
@@ -54,16 +61,18 @@ export class IndexWalk implements Walk {
     this.#idsGrow = this.#reverse && (options.idsGrow ?? false);
     this.#ranges = this.#reverse ? access.ranges.toReversed() : [...access.ranges];
     this.#seen = access.index.multi ? new Set() : undefined;
+    const wanted = Math.max(options.wanted ?? leastChunk, leastChunk);
+    this.#chunkLength = Math.min(wanted, mostFirstChunk);
     if (options.resume) this.#resume(options.resume);
   }
 
   run(visit: Visit): boolean {
     const { view, collection, now, hidden, slice } = this.source;
     for (;;) {
-      while (this.#next < this.#chunk.length) {
-        const id = this.#chunk[this.#next++]!;
-        if (hidden?.has(id)) continue;
-        const image = view.record(collection, id);
+      while (this.#next < this.#count) {
+        const at = idLength * this.#next++;
+        if (hidden?.has(readId(this.#ids, at))) continue;
+        const image = view.recordAt(collection, this.#ids, at);
         if (!image || image.isExpired(now)) continue;
         const stop = visit(image);
         if (slice.spend(image.end) || stop) return false;
@@ -74,13 +83,16 @@ export class IndexWalk implements Walk {
 
   /** The ids of the next entries, none twice; `undefined` when there are no more. */
   nextIds(): readonly string[] | undefined {
-    return this.#fill() ? this.#chunk : undefined;
+    if (!this.#fill()) return undefined;
+    return Array.from({ length: this.#count }, (_, i) => readId(this.#ids, idLength * i));
   }
 
   #fill(): boolean {
-    this.#chunk = [];
-    this.#next = 0;
-    while (this.#chunk.length === 0) {
+    this.#count = this.#next = 0;
+    if (this.#ids.length < idLength * this.#chunkLength) {
+      this.#ids = Buffer.allocUnsafeSlow(idLength * this.#chunkLength);
+    }
+    while (this.#count === 0) {
       if (this.#group) this.#group = this.#forwards(this.#group);
       else {
         const range = this.#ranges[0];
@@ -98,36 +110,42 @@ export class IndexWalk implements Walk {
     return true;
   }
 
-  #add(id: string): void {
+  #add(bytes: Uint8Array, idAt: number): void {
     this.rows++;
-    if (this.#seen?.has(id)) return;
-    this.#seen?.add(id);
-    this.#chunk.push(id);
+    if (this.#seen) {
+      const id = readId(bytes, idAt);
+      if (this.#seen.has(id)) return;
+      this.#seen.add(id);
+    }
+    const to = idLength * this.#count++;
+    for (let i = 0; i < idLength; i++) this.#ids[to + i] = bytes[idAt + i]!;
   }
 
   /** Reads a chunk of the range; returns what is left of it. */
   #forwards(range: IndexRange): IndexRange | undefined {
-    const { index } = this.access;
     let left = this.#chunkLength;
-    for (const { values, id } of this.source.view.entries(index.id, range)) {
-      this.#add(id);
-      if (--left === 0) return { start: keyOf(values, id, zero), end: range.end };
-    }
-    return undefined;
+    let rest: IndexRange | undefined;
+    this.source.view.entries(this.access.index.id, range, (bytes, start, idAt) => {
+      this.#add(bytes, idAt);
+      if (--left > 0) return false;
+      rest = { start: Buffer.concat([entryOf(bytes, start, idAt), zero]), end: range.end };
+      return true;
+    });
+    return rest;
   }
 
   #backwards(range: IndexRange): IndexRange | undefined {
     let left = this.#chunkLength;
-    for (const { values, id } of this.#entriesBackwards(range)) {
-      const key = keyOf(values, id);
-      if (this.#lastKey?.equals(key)) continue;
-      this.#add(id);
-      if (--left === 0) {
-        this.#lastKey = key;
-        return { start: range.start, end: key };
-      }
-    }
-    return undefined;
+    let rest: IndexRange | undefined;
+    this.#entriesBackwards(range, (bytes, start, idAt) => {
+      if (this.#lastKey?.equals(entryOf(bytes, start, idAt))) return false;
+      this.#add(bytes, idAt);
+      if (--left > 0) return false;
+      this.#lastKey = Buffer.from(entryOf(bytes, start, idAt));
+      rest = { start: range.start, end: this.#lastKey };
+      return true;
+    });
+    return rest;
   }
 
   /**
@@ -135,14 +153,16 @@ export class IndexWalk implements Walk {
    * one; when it alone fills the chunk, it is read forwards where it stands.
    */
   #byGroups(range: IndexRange): IndexRange | undefined {
-    const groups: { values: Buffer; ids: string[] }[] = [];
+    const groups: { values: Buffer; ids: Buffer[] }[] = [];
     let left = this.#chunkLength;
-    for (const { values, id } of this.#entriesBackwards(range)) {
+    this.#entriesBackwards(range, (bytes, start, idAt) => {
+      const values = bytes.subarray(start, idAt);
+      const id = Buffer.from(bytes.subarray(idAt, idAt + idLength));
       const group = groups.at(-1);
       if (group?.values.equals(values)) group.ids.push(id);
       else groups.push({ values: Buffer.from(values), ids: [id] });
-      if (--left === 0) break;
-    }
+      return --left === 0;
+    });
     let rest: IndexRange | undefined;
     if (left === 0) {
       const { values } = groups.pop()!;
@@ -152,13 +172,13 @@ export class IndexWalk implements Walk {
         rest = { start: range.start, end: values };
       }
     }
-    for (const { ids } of groups) for (let i = ids.length - 1; i >= 0; i--) this.#add(ids[i]!);
+    for (const { ids } of groups) for (let i = ids.length - 1; i >= 0; i--) this.#add(ids[i]!, 0);
     return rest && Buffer.compare(rest.start, rest.end) < 0 ? rest : undefined;
   }
 
-  #entriesBackwards({ start, end }: IndexRange) {
+  #entriesBackwards({ start, end }: IndexRange, visit: EntryVisit): void {
     const range = { start: end, end: start, reverse: true };
-    return this.source.view.entries(this.access.index.id, range);
+    this.source.view.entries(this.access.index.id, range, visit);
   }
 
   #resume({ values, id, cut }: IndexPlace): void {
@@ -183,6 +203,11 @@ export class IndexWalk implements Walk {
       .filter(({ start, end }) => Buffer.compare(start, end) < 0);
     this.#ranges.splice(0, this.#ranges.length, ...clipped);
   }
+}
+
+/** The values and the id. */
+function entryOf(bytes: Uint8Array, start: number, idAt: number): Uint8Array {
+  return bytes.subarray(start, idAt + idLength);
 }
 
 function keyOf(values: Uint8Array, id: string, tail?: Uint8Array): Buffer {

@@ -1,9 +1,9 @@
 import { createCodec } from '../codec.js';
 import type { JsonObject } from '../documents.js';
 import { compileIndex, type CompiledIndex, type IndexDefinition } from '../index/entries.js';
-import type { EntryRange, IdRange, IndexEntry, ReadView, RecordTest } from '../read-view.js';
+import type { EntryRange, EntryVisit, IdRange, ReadView, RecordTest } from '../read-view.js';
 import { encodeRecord, RecordImage } from '../record.js';
-import { idBytes } from '../storage/keys.js';
+import { idBytes, readId } from '../storage/keys.js';
 import { Slice } from './slice.js';
 import type { QuerySource } from './source.js';
 
@@ -63,6 +63,7 @@ export class MemoryView implements ReadView {
   readonly seq = 1;
   readonly indexes: TestIndex[];
   readonly #images: RecordImage[];
+  readonly #window = Buffer.alloc(64 * 1024);
   readonly #entries: Entry[][];
 
   constructor(records: readonly TestRecord[], definitions: readonly IndexDefinition[] = []) {
@@ -95,6 +96,15 @@ export class MemoryView implements ReadView {
     return this.#images.find((image) => image.id === id)?.keep();
   }
 
+  recordAt(_collection: number, ids: Uint8Array, at: number): RecordImage | undefined {
+    const id = readId(ids, at);
+    const found = this.#images.find((image) => image.id === id);
+    if (!found) return undefined;
+    this.#window.fill(0xc1);
+    this.#window.set(found.bytes);
+    return new RecordImage(id, this.#window, found.end, codec);
+  }
+
   idOfKey(_collection: number, key: string): string | undefined {
     return this.#images.find((image) => image.key === key)?.id;
   }
@@ -105,27 +115,27 @@ export class MemoryView implements ReadView {
 
   *scan(_collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage> {
     const { after, reverse } = range;
-    const window = Buffer.alloc(64 * 1024);
     for (const { id, bytes } of reverse ? this.#images.toReversed() : this.#images) {
       if (after !== undefined && (reverse ? id >= after : id <= after)) continue;
-      window.fill(0xc1);
-      window.set(bytes);
-      const image = new RecordImage(id, window, bytes.length, codec);
+      this.#window.fill(0xc1);
+      this.#window.set(bytes);
+      const image = new RecordImage(id, this.#window, bytes.length, codec);
       if (test(image)) yield image.keep();
     }
   }
 
   /** `start` is included and `end` is not, in the direction of travel. */
-  *entries(index: number, range: EntryRange): Iterable<IndexEntry> {
+  entries(index: number, range: EntryRange, visit: EntryVisit): void {
     const { start, end, reverse } = range;
     const entries = this.#entries[index]!;
     const sign = reverse ? -1 : 1;
-    for (const { key, values, id } of reverse ? entries.toReversed() : entries) {
+    for (const { key, values } of reverse ? entries.toReversed() : entries) {
       if (Buffer.compare(key, start) * sign < 0) continue;
       if (Buffer.compare(key, end) * sign >= 0) return;
-      const shown = Buffer.from(values);
-      yield { values: shown, id };
+      const shown = Buffer.concat([Buffer.from('in'), key]);
+      const isEnough = visit(shown, 2, 2 + values.length);
       shown.fill(0xee);
+      if (isEnough) return;
     }
   }
 }

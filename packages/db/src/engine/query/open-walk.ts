@@ -7,19 +7,27 @@ import { RaceWalk } from './race-walk.js';
 import type { Position, SortOrder } from './sort.js';
 import { IdWalk, ScanWalk, type Walk, type WalkSource } from './walk.js';
 
+export interface PageWanted {
+  readonly order: SortOrder;
+  /** Behind this place. */
+  readonly resume: Position | undefined;
+  /** How many records, as far as it is known. */
+  readonly wanted: number;
+}
+
 /** The records of a plan whose access gives the order, or of which only the ids must be sorted. */
 export function openInOrder(
   source: WalkSource,
   plan: Plan,
-  order: SortOrder,
-  resume: Position | undefined,
+  { order, resume, wanted }: PageWanted,
 ): Walk {
   const { access, reverse } = plan;
   if (access.kind === 'scan') return new ScanWalk(source, reverse, undefined, resume?.id);
   if (access.kind === 'idRange') return new ScanWalk(source, reverse, access, resume?.id);
   if (access.kind === 'index' && plan.order === 'given') {
     const place = resume && placeOf(access, order, resume);
-    return new IndexWalk(source, access, { reverse, idsGrow: !order.idDesc, resume: place });
+    const idsGrow = !order.idDesc;
+    return new IndexWalk(source, access, { reverse, idsGrow, resume: place, wanted });
   }
   return new RaceWalk(source, access, order.idDesc, resume?.id);
 }

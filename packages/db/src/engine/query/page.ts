@@ -30,7 +30,6 @@ export class Page<Records> {
   /** Records of the overlay that are still to come, in order. */
   #own: { image: RecordImage; position: Position }[] = [];
   #skip: number;
-  #inPlace = true;
   /** Of the batch that the sink has. */
   #batchRecords = 0;
   #batchBytes = 0;
@@ -53,9 +52,7 @@ export class Page<Records> {
 
   /** The walk to run with `visit`, until it ends or the page is full. */
   async open(plan: Plan): Promise<Walk> {
-    const walk = plan.order === 'sort' ? await this.#openSorted(plan) : this.#openInOrder(plan);
-    this.#inPlace = walk.inPlace;
-    return walk;
+    return plan.order === 'sort' ? this.#openSorted(plan) : this.#openInOrder(plan);
   }
 
   #openInOrder(plan: Plan): Walk {
@@ -63,7 +60,10 @@ export class Page<Records> {
       .filter((image) => this.#matches(image) && this.#isBehindCursor(image))
       .map((image) => ({ image, position: this.#sorter.positionOf(image) }))
       .sort((a, b) => this.#sorter.compare(a.position, b.position));
-    return openInOrder(walkSource(this.source), plan, this.query.order, this.#resume);
+    const { order, limit } = this.query;
+    // One more shows whether there is a next page.
+    const page = { order, resume: this.#resume, wanted: this.#skip + limit + 1 };
+    return openInOrder(walkSource(this.source), plan, page);
   }
 
   visit = (image: RecordImage): boolean => {
@@ -142,7 +142,7 @@ export class Page<Records> {
       this.#full.push(this.sink.take());
       this.#batchRecords = this.#batchBytes = 0;
     }
-    this.sink.add(image, this.#inPlace);
+    this.sink.add(image);
     this.#batchRecords++;
     this.#batchBytes += image.end;
     if (++this.returned === this.query.limit) this.#last = this.#sorter.positionOf(image);

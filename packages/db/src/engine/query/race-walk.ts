@@ -15,7 +15,6 @@ const stepLength = 4096;
  * about twice that of the better way.
  */
 export class RaceWalk implements Walk {
-  readonly inPlace = true;
   readonly #collector: IdCollector;
   readonly #scan: ScanWalk;
   #sorting: Generator<void, string[], void> | undefined;

@@ -4,8 +4,8 @@ import type { Projection } from './projection.js';
 
 /** Takes the records of a find as they are met and gives them back batch by batch. */
 export interface RecordSink<Records> {
-  /** An image that lies in place is valid only during the call. */
-  add(image: RecordImage, inPlace: boolean): void;
+  /** The image lies in place: it is valid only during the call. */
+  add(image: RecordImage): void;
   /** All since the last time. */
   take(): Records;
 }
@@ -29,8 +29,8 @@ export class KeptRecords implements RecordSink<FoundRecord[]> {
 
   constructor(private readonly project: Projection | undefined) {}
 
-  add(image: RecordImage, inPlace: boolean): void {
-    const kept = inPlace ? image.keep() : image;
+  add(image: RecordImage): void {
+    const kept = image.keep();
     this.#kept.push(new FoundRecord(kept, this.project?.(kept.data)));
   }
 

@@ -1,5 +1,6 @@
 import type { ReadView } from '../read-view.js';
 import type { RecordImage } from '../record.js';
+import { idLength, writeId } from '../storage/keys.js';
 import { idBefore, idBehind, isStoredId } from './ids.js';
 import type { IdRangeAccess } from './plan.js';
 import type { Slice } from './slice.js';
@@ -16,13 +17,14 @@ export interface WalkSource {
   readonly slice: Slice;
 }
 
-/** Called with each record. True ends the run; the next one goes on behind this record. */
+/**
+ * Called with each record where it lies, valid only during the visit: `keep()` what is to stay.
+ * True ends the run; the next one goes on behind this record.
+ */
 export type Visit = (image: RecordImage) => boolean;
 
 /** A way through records that can be left and taken up again at any record. */
 export interface Walk {
-  /** Records are shown where they lie, valid only during the visit: `keep()` what is to stay. */
-  readonly inPlace: boolean;
   /** Rows read so far, from an index or the collection. */
   readonly rows: number;
   /** Goes on until `visit` ends it or a pause is due (false), or there are no more (true). */
@@ -31,7 +33,6 @@ export interface Walk {
 
 /** The collection or a part of it, by id. */
 export class ScanWalk implements Walk {
-  readonly inPlace = true;
   rows = 0;
   #after: string | undefined;
   #ended = false;
@@ -96,7 +97,7 @@ export class ScanWalk implements Walk {
 
 /** Records by their ids, in the order given. */
 export class IdWalk implements Walk {
-  readonly inPlace = false;
+  readonly #id = Buffer.alloc(idLength);
   #next = 0;
 
   constructor(
@@ -123,6 +124,8 @@ export class IdWalk implements Walk {
     const { view, collection, hidden } = this.source;
     const own = this.instead?.get(id);
     if (own) return own;
-    return hidden?.has(id) ? undefined : view.record(collection, id);
+    if (hidden?.has(id)) return undefined;
+    writeId(id, this.#id, 0);
+    return view.recordAt(collection, this.#id, 0);
   }
 }

@@ -1,4 +1,8 @@
 import { open, type Database, type RootDatabase, type Transaction } from 'lmdb';
+import { InPlaceReads } from './in-place.js';
+import { rangeOptions, type KeyRange } from './key-range.js';
+
+export type { KeyRange };
 
 /** The tables of a store. Their keys are told in keys.ts. */
 export const tableNames = [
@@ -14,15 +18,6 @@ export const tableNames = [
 ] as const;
 export type TableName = (typeof tableNames)[number];
 
-export interface KeyRange {
-  /** Included, in either direction. */
-  start?: Uint8Array;
-  /** Excluded, in either direction. */
-  end?: Uint8Array;
-  reverse?: boolean | undefined;
-  limit?: number;
-}
-
 export interface TableRow {
   key: Buffer;
   value: Buffer;
@@ -36,14 +31,6 @@ interface FastReader {
   /** The length of what was read last: the bytes are a shared window that is longer. */
   lastSize: number;
 }
-
-/** What a record scan shows of each row, in place: nothing here outlives the call. */
-export type RowVisitor<Result> = (
-  keyBytes: Uint8Array,
-  keyStart: number,
-  valueBytes: Uint8Array,
-  valueEnd: number,
-) => Result | undefined;
 
 // LMDB copies nothing before it has to, so neither do we: these encoders hand bytes through, and
 // `readKey` gives each key memory of its own.
@@ -77,10 +64,7 @@ const mostReaders = 4_096;
 export class Tables {
   readonly #root: RootDatabase<Buffer, Buffer> & { _endWrites?: () => undefined };
   readonly #handles: Record<TableName, Handle>;
-  readonly #visited: Database<unknown, Buffer>;
-  #visitor: RowVisitor<unknown> | undefined;
-  #keyBytes: Uint8Array = new Uint8Array(0);
-  #keyStart = 0;
+  readonly inPlace: InPlaceReads;
   #failed = false;
 
   constructor(readonly path: string) {
@@ -100,7 +84,7 @@ export class Tables {
       TableName,
       Handle
     >;
-    this.#visited = this.#openVisited();
+    this.inPlace = new InPlaceReads(this.#root);
   }
 
   get(table: TableName, key: Uint8Array, txn?: Transaction): Buffer | undefined {
@@ -121,27 +105,6 @@ export class Tables {
 
   count(table: TableName, txn?: Transaction): number {
     return this.#handles[table].getCount(rangeOptions({}, txn));
-  }
-
-  /** Walks a range and shows each row in place; yields what `visit` makes of the rows it wants. */
-  *visit<Result>(
-    range: KeyRange,
-    txn: Transaction | undefined,
-    visit: RowVisitor<Result>,
-  ): Iterable<Result> {
-    const rows = this.#visited.getRange(rangeOptions(range, txn))[Symbol.iterator]();
-    try {
-      for (;;) {
-        // Another scan may have run since the last step.
-        this.#visitor = visit;
-        const step = rows.next();
-        if (step.done) return;
-        const result = step.value.value as Result | undefined;
-        if (result !== undefined) yield result;
-      }
-    } finally {
-      rows.return?.();
-    }
   }
 
   /** A snapshot that stays until `done()`. It keeps old pages from being used again. */
@@ -213,25 +176,6 @@ export class Tables {
     if (this.#failed) this.#root._endWrites = () => undefined;
     await this.#root.close();
   }
-
-  #openVisited(): Database<unknown, Buffer> {
-    return this.#root.openDB<unknown, Buffer>({
-      name: 'records',
-      keyEncoder: {
-        writeKey: keyEncoder.writeKey,
-        readKey: (source: Uint8Array, start: number) => {
-          this.#keyBytes = source;
-          this.#keyStart = start;
-          return undefined;
-        },
-      },
-      encoder: {
-        encode: valueEncoder.encode,
-        decode: (bytes: Uint8Array, end?: number) =>
-          this.#visitor?.(this.#keyBytes, this.#keyStart, bytes, end ?? bytes.length),
-      },
-    } as object as { name: string });
-  }
 }
 
 /** What lmdb hides behind "Commit failed": the error of the system, as a promise of its own. */
@@ -244,22 +188,5 @@ async function whyCommitFailed(error: unknown): Promise<unknown> {
   return error;
 }
 
-/** A bound that every key lies above: none is a single zero. */
-const belowAll = Buffer.of(0);
-
 export type PutRow = (table: TableName, key: Buffer, value: Buffer) => void;
 export type RemoveRow = (table: TableName, key: Buffer) => void;
-
-function rangeOptions(range: KeyRange, txn: Transaction | undefined) {
-  const options: Record<string, unknown> = {};
-  // Without a bound of ours lmdb would take its own, byte 5, and pass over most of our keys.
-  const [start, end] = range.reverse
-    ? [range.start, range.end ?? belowAll]
-    : [range.start ?? belowAll, range.end];
-  if (start) options['start'] = start;
-  if (end) options['end'] = end;
-  if (range.reverse) options['reverse'] = true;
-  if (range.limit !== undefined) options['limit'] = range.limit;
-  if (txn) options['transaction'] = txn;
-  return options as { start?: Buffer; end?: Buffer };
-}

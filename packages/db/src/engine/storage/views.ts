@@ -1,9 +1,11 @@
 import type { Transaction } from 'lmdb';
 import type { Codec } from '../codec.js';
-import type { EntryRange, IdRange, IndexEntry, ReadView, RecordTest } from '../read-view.js';
+import type { EntryRange, EntryVisit, IdRange, ReadView, RecordTest } from '../read-view.js';
 import { RecordImage, type IdInPlace } from '../record.js';
 import { idLength, prefixed, prefixKey, prefixLength, readId, recordKey } from './keys.js';
-import type { KeyRange, RowVisitor, TableName, TableRow, Tables } from './tables.js';
+import type { RowVisitor } from './in-place.js';
+import type { KeyRange } from './key-range.js';
+import type { TableName, TableRow, Tables } from './tables.js';
 import type { Writer } from './writer.js';
 
 const noBytes = new Uint8Array(0);
@@ -34,26 +36,23 @@ abstract class RowView implements ReadView {
     return bytes && readId(bytes, 0);
   }
 
-  *entries(index: number, range: EntryRange): Iterable<IndexEntry> {
-    const bounds = {
-      start: prefixed(index, range.start),
-      end: prefixed(index, range.end),
-      reverse: range.reverse,
-    };
-    for (const key of this.rowKeys('index', bounds)) {
-      const cut = key.length - idLength;
-      yield { values: key.subarray(prefixLength, cut), id: readId(key, cut) };
-    }
+  recordAt(collection: number, ids: Uint8Array, at: number): RecordImage | undefined {
+    return this.record(collection, readId(ids, at));
   }
 
-  protected *rowKeys(table: TableName, range: KeyRange): Iterable<Buffer> {
-    for (const row of this.rows(table, range)) yield row.key;
+  entries(index: number, range: EntryRange, visit: EntryVisit): void {
+    for (const { key } of this.rows('index', entryBounds(index, range))) {
+      if (visit(key, prefixLength, key.length - idLength)) return;
+    }
   }
 }
 
 /** A state that does not change while others write. Give it back with `done()`. */
 export class SnapshotView extends RowView {
   readonly #txn: Transaction;
+  readonly #options: { transaction: Transaction };
+  // One place serves all: an image is looked at before the next one comes, or kept.
+  readonly #place: IdInPlace = { bytes: noBytes, at: 0 };
   #isDone = false;
   #reason: Error | undefined;
 
@@ -69,6 +68,7 @@ export class SnapshotView extends RowView {
       readSeq((key) => tables.get('meta', key, txn)),
     );
     this.#txn = txn;
+    this.#options = { transaction: txn };
   }
 
   get(table: TableName, key: Buffer): Buffer | undefined {
@@ -80,22 +80,35 @@ export class SnapshotView extends RowView {
     return this.#whileOpen(() => this.tables.range(table, range, this.#txn));
   }
 
-  protected override rowKeys(table: TableName, range: KeyRange): Iterable<Buffer> {
-    return this.#whileOpen(() => this.tables.keys(table, range, this.#txn));
+  override recordAt(collection: number, ids: Uint8Array, at: number): RecordImage | undefined {
+    if (this.#isDone) throw this.#ended();
+    const { inPlace } = this.tables;
+    const bytes = inPlace.record(collection, ids, at, this.#options);
+    if (!bytes) return undefined;
+    this.#place.bytes = ids;
+    this.#place.at = at;
+    return new RecordImage(this.#place, bytes, inPlace.foundLength, this.codec);
+  }
+
+  override entries(index: number, range: EntryRange, visit: EntryVisit): void {
+    if (this.#isDone) throw this.#ended();
+    const { inPlace } = this.tables;
+    inPlace.entries(entryBounds(index, range), this.#txn, (bytes, start, end) =>
+      visit(bytes, start + prefixLength, end - idLength),
+    );
   }
 
   scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage> {
     const { codec } = this;
-    const place: IdInPlace = { bytes: noBytes, at: 0 };
+    const place = this.#place;
     const visit: RowVisitor<RecordImage> = (keys, at, bytes, end) => {
-      // One place serves them all: an image is looked at before the next one comes, or kept.
       place.bytes = keys;
       place.at = at + prefixLength;
       const image = new RecordImage(place, bytes, end, codec);
       return test(image) ? image.keep() : undefined;
     };
     const bounds = scanBounds(collection, range);
-    return this.#whileOpen(() => this.tables.visit(bounds, this.#txn, visit));
+    return this.#whileOpen(() => this.tables.inPlace.rows(bounds, this.#txn, visit));
   }
 
   /** Gives the snapshot back. Whoever still reads from it hears `reason`. */
@@ -152,6 +165,10 @@ export class WriterView<State extends { seq: number }> extends RowView {
       if (test(image)) yield image;
     }
   }
+}
+
+function entryBounds(index: number, { start, end, reverse }: EntryRange): KeyRange {
+  return { start: prefixed(index, start), end: prefixed(index, end), reverse };
 }
 
 function scanBounds(collection: number, range: IdRange): KeyRange {

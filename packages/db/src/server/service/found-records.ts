@@ -35,9 +35,9 @@ export class MessageSink implements RecordSink<FoundRecords> {
 
   constructor(private readonly showing: Showing) {}
 
-  add(image: RecordImage, inPlace: boolean): void {
+  add(image: RecordImage): void {
     const { json, project, own } = this.showing;
-    const kept = inPlace ? image.keep() : image;
+    const kept = image.keep();
     const seq = own?.has(kept.id) ? 0 : undefined;
     this.#records.push(recordMessage(kept, { json, data: project?.(kept.data), seq }));
   }
