@@ -80,8 +80,8 @@ export function tooLarge(bytes: number | undefined): Error {
   );
 }
 
-/** The condition as JSON has it. What is not set is left out, so that the engine can tell. */
-function plainFilter({ field, op, value, and, or, not }: Filter): object {
+/** As filter-decoder.ts reads most: the condition as JSON has it. What is not set is left out, so that the engine can tell. */
+export function plainFilter({ field, op, value, and, or, not }: Filter): object {
   return {
     ...(field !== '' && { field }),
     ...(op !== '' && { op }),

@@ -1,12 +1,16 @@
-import { create, fromBinary, toBinary, type DescMessage } from '@bufbuild/protobuf';
+import { create, fromBinary, fromJson, toBinary, type DescMessage } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
   Database as Api,
+  FilterSchema,
   FindByKeyRequestSchema,
   FindRequestSchema,
   InsertRequestSchema,
+  type Filter,
 } from '@millrace/contract/db';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { plainFilter } from './codec.js';
 import { PlainDecoder } from './decoder.js';
 
 /** True when it was read here; then as the library reads it. */
@@ -14,7 +18,12 @@ function readsAlike(desc: DescMessage, bytes: Uint8Array): boolean {
   const read = new PlainDecoder(desc).decode(Buffer.from(bytes));
   if (!read) return false;
   const known = fromBinary(desc, Buffer.from(bytes), { readUnknownFields: false });
-  expect({ ...read }).toStrictEqual({ ...known });
+  const expected: Record<string, unknown> = { ...known };
+  for (const { message, localName } of desc.fields) {
+    const part = expected[localName];
+    if (part && message === FilterSchema) expected[localName] = plainFilter(part as Filter);
+  }
+  expect({ ...read }).toStrictEqual(expected);
   return true;
 }
 
@@ -39,6 +48,33 @@ const insert = fc.record(
   },
   { requiredKeys: [] },
 );
+const json = fc.oneof(
+  fc.constantFrom(null, true, false, 0, -0, 1.5, '', 'Port 001', 'ü'),
+  fc.double(),
+  text,
+  fc.array(fc.constantFrom(1, 'a', null, [2]), { maxLength: 4 }),
+  fc.constant({ a: 1 }),
+);
+const leaf = {
+  field: text,
+  op: fc.constantFrom('eq', 'in', 'no such op'),
+  value: json.map((value) => fromJson(ValueSchema, value)),
+};
+const { filter } = fc.letrec<{ filter: object }>((tie) => ({
+  filter: fc.oneof(
+    { maxDepth: 2 },
+    fc.record(leaf, { requiredKeys: [] }),
+    fc.record(
+      {
+        ...leaf,
+        and: fc.array(tie('filter'), { maxLength: 2 }),
+        or: fc.array(tie('filter'), { maxLength: 2 }),
+        not: tie('filter'),
+      },
+      { requiredKeys: [] },
+    ),
+  ),
+}));
 const find = fc.record(
   {
     collection: text,
@@ -48,7 +84,7 @@ const find = fc.record(
     minSeq: uint64,
     explain: fc.boolean(),
     allowFullScan: fc.boolean(),
-    filter: fc.option(fc.record({ field: text, op: text }), { nil: undefined, freq: 5 }),
+    filter: fc.option(filter, { nil: undefined, freq: 5 }),
   },
   { requiredKeys: [] },
 );
@@ -73,6 +109,12 @@ test('the calls that are made most are read here', () => {
   expect(readsAlike(InsertRequestSchema, toBinary(InsertRequestSchema, write))).toBe(true);
   const read = create(FindByKeyRequestSchema, { collection: 'c', key: 'k', minSeq: 7n });
   expect(readsAlike(FindByKeyRequestSchema, toBinary(FindByKeyRequestSchema, read))).toBe(true);
+  const value = fromJson(ValueSchema, 'Port 001');
+  const filter = {
+    and: [{ field: 'city', op: 'eq', value }, { not: { field: 'b', op: 'exists' } }],
+  };
+  const query = create(FindRequestSchema, { collection: 'c', filter, limit: 100 });
+  expect(readsAlike(FindRequestSchema, toBinary(FindRequestSchema, query))).toBe(true);
 });
 
 test('whatever the bytes are, what is read here is what the library reads', () => {

@@ -1,4 +1,6 @@
 import { create, ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf';
+import { FilterSchema } from '@millrace/contract/db';
+import { readFilter } from './filter-decoder.js';
 import { delimited } from './scalars.js';
 
 type Fields = Record<string, unknown>;
@@ -12,13 +14,15 @@ interface FieldReader {
   readonly name: string;
   readonly wire: number;
   readonly isList: boolean;
+  /** What is sent of it twice would have to be merged. */
+  readonly isPart: boolean;
   /** From its number, or from where its bytes lie; undefined: the library must look. */
   readonly read: (number: number, bytes: Buffer, start: number) => unknown;
 }
 
 /**
  * Reads requests whose fields are all of the plain kinds, as the library does but at a fraction of
- * its cost. Whatever is not plain, or not right, it leaves to the library, which then says so.
+ * its cost; a condition is read as JSON has it. Whatever is not plain, or not right, it leaves to the library, which then says so.
  */
 export class PlainDecoder {
   /** By number. */
@@ -49,6 +53,7 @@ export class PlainDecoder {
       const value = field.read(number, bytes, at);
       if (value === undefined) return undefined;
       if (field.wire === delimited) at += number;
+      if (field.isPart && message[field.name] !== undefined) return undefined;
       if (field.isList) (message[field.name] as unknown[]).push(value);
       else message[field.name] = value;
     }
@@ -65,13 +70,17 @@ export class PlainDecoder {
 function readerOf(field: DescField): FieldReader | undefined {
   const isList = field.fieldKind === 'list';
   const kind = isList ? field.listKind : field.fieldKind;
+  const name = field.localName;
+  if (kind === 'message' && !isList && field.message?.typeName === FilterSchema.typeName) {
+    return { name, wire: delimited, isList, isPart: true, read: readFilter };
+  }
   if (field.oneof || (kind !== 'scalar' && kind !== 'enum')) return undefined;
   const type = kind === 'enum' ? ScalarType.INT32 : field.scalar;
   const read = type === undefined ? undefined : reads.get(type);
   const wire = type === ScalarType.STRING || type === ScalarType.BYTES ? delimited : varint;
   // Numbers of a list may lie in two ways.
   if (!read || (isList && wire === varint)) return undefined;
-  return { name: field.localName, wire, isList, read };
+  return { name, wire, isList, isPart: false, read };
 }
 
 const reads: ReadonlyMap<ScalarType, FieldReader['read']> = new Map<
