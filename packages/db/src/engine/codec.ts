@@ -20,6 +20,14 @@ export interface Codec {
     end: number,
     name: string,
   ): Json | undefined | typeof undecided;
+  /** Whether one top-level field is the text of these bytes, or `undecided`. */
+  isText(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    name: string,
+    text: Uint8Array,
+  ): boolean | typeof undecided;
   /** The document as JSON text. Valid until the next call: copy what is to stay. */
   json(bytes: Uint8Array, start: number, end: number): Buffer;
   /** Writes that text. */
@@ -66,7 +74,7 @@ export function createCodec(store: ShapeStore): Codec {
     (bytes, start, end) => decode(bytes, start, end) as Json,
   );
   const writer = new JsonWriter(shapesOf);
-  let text = new GrowingBytes(firstTextBytes);
+  let jsonText = new GrowingBytes(firstTextBytes);
   const writeJson = (to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void => {
     if (writer.write(to, bytes, start, end)) return;
     to.put(Buffer.from(JSON.stringify(decode(bytes, start, end))));
@@ -75,11 +83,12 @@ export function createCodec(store: ShapeStore): Codec {
     encode: (data) => packr.pack(data),
     decode: (bytes, start, end) => decode(bytes, start, end) as JsonObject,
     field: (bytes, start, end, name) => reader.read(bytes, start, end, name),
+    isText: (bytes, start, end, name, text) => reader.isText(bytes, start, end, name, text),
     json: (bytes, start, end) => {
-      if (text.bytes.length > mostKeptBytes) text = new GrowingBytes(firstTextBytes);
-      text.at = 0;
-      writeJson(text, bytes, start, end);
-      return text.bytes.subarray(0, text.at);
+      if (jsonText.bytes.length > mostKeptBytes) jsonText = new GrowingBytes(firstTextBytes);
+      jsonText.at = 0;
+      writeJson(jsonText, bytes, start, end);
+      return jsonText.bytes.subarray(0, jsonText.at);
     },
     writeJson,
   };

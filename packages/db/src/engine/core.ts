@@ -20,6 +20,7 @@ export interface CoreOptions {
   durability: 'strict' | 'relaxed';
 }
 
+const noBytes: Buffer = Buffer.alloc(0);
 const shapesRow = Buffer.from('shapes');
 
 /**
@@ -45,6 +46,7 @@ export class Core {
    */
   sealed: (() => Error) | undefined;
   readonly #onDurable = new Set<() => void>();
+  #lastState = { row: noBytes, seq: 0 };
   #shapes: { bytes: Uint8Array; saved: boolean } | undefined;
   readonly stats = { commits: 0, batches: 0, largestBatch: 0 };
 
@@ -94,7 +96,7 @@ export class Core {
     const view = new SnapshotView(
       tables,
       this.codec,
-      (get) => decodeState(get(stateRow)).seq,
+      (get) => this.#seqOf(get(stateRow)),
       (done) => {
         this.snapshots.delete(done);
         endUse();
@@ -103,6 +105,14 @@ export class Core {
     const endUse = this.files.begin(tables);
     this.snapshots.add(view);
     return view;
+  }
+
+  /** Between two commits every snapshot has the same state. */
+  #seqOf(row: Buffer | undefined): number {
+    if (!row || !this.#lastState.row.equals(row)) {
+      this.#lastState = { row: row ?? noBytes, seq: decodeState(row).seq };
+    }
+    return this.#lastState.seq;
   }
 
   /** Goes on with another file that holds the same rows. Only while the writer is held. */

@@ -46,6 +46,22 @@ test('one field read alone is the field of the decoded document', () => {
   expect(decided).toBeGreaterThan(500);
 });
 
+test('a field is told to be a text without being read', () => {
+  const near = fc.constantFrom('', 'a', 'ü', 'é'.repeat(40), 'x'.repeat(300), 'y'.repeat(70_000));
+  const others = fc.constantFrom<unknown>(null, true, 1, 2 ** 40, ['a'], { a: 'a' });
+  const value = fc.oneof(near, others, fc.string({ unit: 'grapheme', maxLength: 40 }));
+  const pair = fc.record({ a: value, b: value });
+  fc.assert(
+    fc.property(pair, near, fc.constantFrom('a', 'b', 'c'), (each, text, wanted) => {
+      const { encode, isText } = codec();
+      const bytes = Buffer.concat([Buffer.alloc(7), encode(each as JsonObject), Buffer.alloc(3)]);
+      const is = isText(bytes, 7, bytes.length - 3, wanted, Buffer.from(text));
+      expect(is).toBe((each as Record<string, unknown>)[wanted] === text);
+    }),
+    { numRuns: 500 },
+  );
+});
+
 test('documents of more shapes than one byte can name are read alone too', () => {
   const { encode, field } = codec();
   for (let i = 0; i < 300; i++) {

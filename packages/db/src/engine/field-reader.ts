@@ -4,6 +4,7 @@ import type { Json } from './documents.js';
 export const undecided = Symbol('undecided');
 
 const failed = -1;
+const absent = -2;
 
 /**
  * Reads one top-level field of an encoded document without decoding the others: most filters look
@@ -24,14 +25,37 @@ export class FieldReader {
     end: number,
     name: string,
   ): Json | undefined | typeof undecided {
+    const from = this.#find(bytes, start, end, name);
+    if (from === failed) return undecided;
+    return from === absent ? undefined : this.#value(bytes, from);
+  }
+
+  /** Whether the field is this text, of which the bytes are given: no text is made of it. */
+  isText(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    name: string,
+    text: Uint8Array,
+  ): boolean | typeof undecided {
+    const from = this.#find(bytes, start, end, name);
+    if (from === failed) return undecided;
+    if (from === absent) return false;
+    const at = from + textHead(bytes, from, text.length);
+    if (at === from || at + text.length > end) return false;
+    for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text[i]) return false;
+    return true;
+  }
+
+  /** Where the field is. */
+  #find(bytes: Uint8Array, start: number, end: number, name: string): number {
     const names = this.#shapeAt(bytes, start);
-    if (!names) return undecided;
+    if (!names) return failed;
     const at = names.indexOf(name);
-    if (at < 0) return undefined;
+    if (at < 0) return absent;
     const first = start + shapeLength(bytes[start]!);
     const from = at === 0 ? first : this.#skip(bytes, first, at);
-    if (from === failed || from >= end) return undecided;
-    return this.#value(bytes, from);
+    return from >= end ? failed : from;
   }
 
   #value(bytes: Uint8Array, at: number): Json | typeof undecided {
@@ -119,6 +143,15 @@ for (const token of [0xcb, 0xcf, 0xd3]) lengths[token - 0xc0] = 9;
 /** Shapes from the 33rd on take two bytes. */
 function shapeLength(token: number): number {
   return token < 0x60 ? 1 : 2;
+}
+
+/** How long the head of a text of this length is; 0: it is no such text. */
+function textHead(bytes: Uint8Array, at: number, length: number): number {
+  const token = bytes[at]!;
+  if (token >= 0xa0 && token < 0xc0) return token - 0xa0 === length ? 1 : 0;
+  if (token === 0xd9) return bytes[at + 1] === length ? 2 : 0;
+  if (token === 0xda) return uint16(bytes, at + 1) === length ? 3 : 0;
+  return token === 0xdb && uint32(bytes, at + 1) === length ? 5 : 0;
 }
 
 function uint16(bytes: Uint8Array, at: number): number {

@@ -138,6 +138,14 @@ export class RecordImage {
     const { data } = this;
     return Object.hasOwn(data, name) ? data[name] : undefined;
   }
+  /** Whether a top-level field is this text, given as it is and as bytes. */
+  isText(name: string, text: string, utf8: Uint8Array): boolean {
+    if (this.#data === undefined) {
+      const is = this.codec.isText(this.bytes, this.documentStart, this.end, name, utf8);
+      if (is !== undecided) return is;
+    }
+    return this.top(name) === text;
+  }
   get documentStart(): number {
     if (!(this.bytes[0]! & hasKey)) return this.#keyStart;
     const at = this.#keyStart;

@@ -23,6 +23,7 @@ export const jsonCodec: Codec = {
       Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString(),
     ) as never,
   field: () => undecided,
+  isText: () => undecided,
   json: (bytes, start, end) => Buffer.from(bytes.subarray(start, end)),
   writeJson: (to, bytes, start, end) => to.put(bytes.subarray(start, end)),
 };

@@ -65,6 +65,7 @@ describe('each op', () => {
     expect(holds({ a: ['x', 'y'] }, 'a', 'eq', ['y', 'x'])).toBe(false);
     expect(holds({ a: ['x', 'y'] }, 'a', 'eq', 'x')).toBe(false);
     expect(holds({ a: 0 }, 'a', 'eq', -0)).toBe(true);
+    expect(holds({ a: 'ü', b: 1 }, 'a', 'eq', 'ü')).toBe(true);
     expect(holds({ a: false }, 'a', 'eq', false)).toBe(true);
   });
 

@@ -7,7 +7,8 @@ import { compareValues } from './order.js';
 export type Row = Pick<
   RecordImage,
   'id' | 'key' | 'rev' | 'seq' | 'createdAt' | 'updatedAt' | 'expiresAt' | 'data' | 'top'
->;
+> &
+  Partial<Pick<RecordImage, 'isText'>>;
 
 /**
  * A dotted path into a record's data, or one of its own fields (`$id`, ...).
@@ -123,6 +124,15 @@ export function anyValue(path: Path, test: (value: Json) => boolean): (row: Row)
     const value = row.top(name);
     return value !== undefined && visitFrom(value, segments, 1, test);
   };
+}
+
+/** As `anyValue` with a test for one text: a field at the top is compared where it lies. */
+export function anyText(path: Path, text: string): (row: Row) => boolean {
+  const [first, second] = path.segments;
+  if (!first || second) return anyValue(path, (found) => found === text);
+  const { name } = first;
+  const utf8 = Buffer.from(text);
+  return (row) => row.isText?.(name, text, utf8) ?? row.top(name) === text;
 }
 
 /** Calls `visit` with every value that the path reaches in the record. */

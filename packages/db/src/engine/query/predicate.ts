@@ -2,7 +2,7 @@ import type { Json } from '../documents.js';
 import type { Condition, FieldTest, FilterField } from './filter.js';
 import { parseFilter } from './filter.js';
 import { compareText, compareValues, equalValues, ordersByUnit, rankOf } from './order.js';
-import { anyValue, type Path, type Row } from './path.js';
+import { anyText, anyValue, type Path, type Row } from './path.js';
 import { compileRegex } from './regex.js';
 
 export type Predicate<Subject = Row> = (subject: Subject) => boolean;
@@ -15,7 +15,7 @@ export function compileFilter(filter: unknown): Predicate {
 
 /** A function that says whether a record meets the condition. */
 export function compilePredicate(condition: Condition): Predicate {
-  return compileWith<Path, Row>(condition, anyValue);
+  return compileWith<Path, Row>(condition, anyOfPath);
 }
 
 /**
@@ -78,6 +78,13 @@ function compileTest<Field extends FilterField, Subject>(
   }
 }
 
+/** A test that only one text passes. */
+type TextTest = ValueTest & { readonly only?: string };
+
+function anyOfPath(path: Path, test: TextTest): Predicate {
+  return test.only === undefined ? anyValue(path, test) : anyText(path, test.only);
+}
+
 function negate<Subject>(predicate: Predicate<Subject>): Predicate<Subject> {
   return (subject) => !predicate(subject);
 }
@@ -106,7 +113,10 @@ function someOf<Subject>(parts: Predicate<Subject>[]): Predicate<Subject> {
   };
 }
 
-function equalTo(value: Json): ValueTest {
+function equalTo(value: Json): TextTest {
+  if (typeof value === 'string') {
+    return Object.assign((found: Json) => found === value, { only: value });
+  }
   if (typeof value !== 'object' || value === null) return (found) => found === value;
   return (found) => typeof found === 'object' && equalValues(found, value);
 }
