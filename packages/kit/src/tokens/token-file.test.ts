@@ -34,6 +34,14 @@ test('a token is refused from its expiry on', () => {
   expect(tokens.find('opensesame', expiry).outcome).toBe('expired');
 });
 
+test('a token that was sent before is held against its expiry again', () => {
+  const tokens = read(entry(`token_sha256: ${hash}, grants: [], expires_at: 2030-01-01T00:00:00Z`));
+  const expiry = Date.parse('2030-01-01T00:00:00Z');
+  const found = [expiry - 2, expiry - 1, expiry].map((now) => tokens.find('opensesame', now));
+  expect(found.map(({ outcome }) => outcome)).toEqual(['known', 'known', 'expired']);
+  expect(tokens.find('opensesame!', expiry - 1).outcome).toBe('unknown');
+});
+
 test('a token in clear works and is warned about without being shown', () => {
   const tokens = read(entry('token: opensesame, grants: []'));
   expect(tokens.find('opensesame', 0).outcome).toBe('known');

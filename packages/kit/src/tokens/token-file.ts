@@ -33,6 +33,11 @@ interface Known<Role extends string> {
 /** The tokens of one file. */
 export class TokenSet<Role extends string> {
   readonly #byHash: ReadonlyMap<string, Known<Role>>;
+  /**
+   * Tokens that were sent and are known, so no more than there are. A token that is not known has
+   * another hash value, seeded anew in each process, and is not compared with these.
+   */
+  readonly #sent = new Map<string, Known<Role>>();
   /** What the person who runs the server should know about the file. */
   readonly warnings: readonly string[];
 
@@ -47,14 +52,21 @@ export class TokenSet<Role extends string> {
 
   /** Looks a token up by its hash, so that the time it takes tells nothing about the others. */
   find(token: string, now: number): TokenLookup<Role> {
-    const hash = hashSecret(token);
-    const entry = this.#byHash.get(hash);
-    if (!entry || !sameHash(entry.hash, hash)) return unknown;
+    const entry = this.#sent.get(token) ?? this.#findByHash(token);
+    if (!entry) return unknown;
     const { holder } = entry;
     if (holder.expiresAt !== undefined && now >= holder.expiresAt) {
       return { outcome: 'expired', holder };
     }
     return { outcome: 'known', holder };
+  }
+
+  #findByHash(token: string): Known<Role> | undefined {
+    const hash = hashSecret(token);
+    const entry = this.#byHash.get(hash);
+    if (!entry || !sameHash(entry.hash, hash)) return undefined;
+    this.#sent.set(token, entry);
+    return entry;
   }
 }
 

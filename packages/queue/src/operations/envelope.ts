@@ -74,9 +74,17 @@ export function toTombstone(tombstone: Tombstone): QueueSchema<'Tombstone'> {
   return { id, queue, handler_ref: handlerRef, status, purged: true };
 }
 
+// The times of a new task are one, and those of its neighbours often the same.
+let lastTime = 0;
+let lastText = new Date(0).toISOString();
+
 /** RFC 3339 in UTC with milliseconds. */
 export function timeText(time: number): string {
-  return new Date(time).toISOString();
+  if (time !== lastTime) {
+    lastText = new Date(time).toISOString();
+    lastTime = time;
+  }
+  return lastText;
 }
 
 function timeOrNull(time: number | null): string | null {

@@ -106,6 +106,19 @@ function failNextCommit(): void {
 const soon = () => new Promise((resolve) => setTimeout(resolve, 5));
 
 describe('commits', () => {
+  test('inserts that share a step hint at their queue once, and one claim takes them all', async () => {
+    let hints = 0;
+    let claiming: Promise<WholeTask[]> | undefined;
+    const stop = store.onWork(() => {
+      hints++;
+      claiming ??= claim();
+    });
+    await Promise.all([insert(1), insert(1), insert(1)]);
+    stop();
+    expect(hints).toBe(1);
+    expect(await claiming).toHaveLength(3);
+  });
+
   test('a claim that follows the hint of an insert shares its commit', async () => {
     let claiming: Promise<WholeTask[]> | undefined;
     const stop = store.onWork(() => void (claiming ??= claim()));

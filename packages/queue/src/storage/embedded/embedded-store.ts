@@ -66,8 +66,11 @@ export class EmbeddedStore implements TaskStore {
     private readonly random: Random,
   ) {
     const act: Act = (run) => this.#act(run);
-    this.#inserts = new Gathering(act, gatheredTasks, (step, list) =>
-      list.map(({ task, now }) => insertTask(step, task, now)),
+    this.#inserts = new Gathering(
+      act,
+      gatheredTasks,
+      (step, list) => list.map(({ task, now }) => insertTask(step, task, now)),
+      (queue) => this.#tell(queue),
     );
     this.#settlements = new Gathering(act, gatheredTasks, (step, list) =>
       list.map((settlement) => settle(step, settlement)),
@@ -91,14 +94,14 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#change(put.queue, (step) => putQueue(step, put, incarnation));
     if (result.kind === 'written') {
       this.#due.forgetQueues();
-      this.#tell([put.queue]);
+      this.#tell(put.queue);
     }
     return result;
   }
 
   async setPaused(change: QueueAct & { paused: boolean }): Promise<boolean> {
     const isThere = await this.#change(change.queue, (step) => setPaused(step, change));
-    if (isThere) this.#tell([change.queue]);
+    if (isThere) this.#tell(change.queue);
     return isThere;
   }
 
@@ -132,7 +135,7 @@ export class EmbeddedStore implements TaskStore {
     try {
       // Told before it is on disk: whoever claims now does so in the step of the insert, behind it,
       // and shares its commit. Neither hears of it before that is safe.
-      return await this.#inserts.add(inserts, () => this.#tell(queues));
+      return await this.#inserts.add(inserts, queues);
     } finally {
       this.#arrivals.end(queues);
       for (const queue of queues) this.#due.forget(queue);
@@ -161,7 +164,7 @@ export class EmbeddedStore implements TaskStore {
     const results = await this.#settlements.add(settlements);
     const queues = new Set<string>();
     for (const result of results) if (result.kind === 'settled') queues.add(result.task.queue);
-    this.#tell(queues);
+    for (const queue of queues) this.#tell(queue);
     return results;
   }
 
@@ -178,7 +181,7 @@ export class EmbeddedStore implements TaskStore {
   async expireTasks(ask: { now: number; limit: number }): Promise<Task[]> {
     if (!this.#read((rows) => reading.hasExpired(rows, ask.now))) return [];
     const expired = await this.#act((step) => expireTasks(step, ask));
-    this.#tell(new Set(expired.map((task) => task.queue)));
+    for (const queue of new Set(expired.map((task) => task.queue))) this.#tell(queue);
     return expired;
   }
 
@@ -221,7 +224,7 @@ export class EmbeddedStore implements TaskStore {
     const changed = await this.#act((step) =>
       step.queue(change.queue) ? redrive(step, change) : [],
     );
-    if (changed.length > 0) this.#tell([change.queue]);
+    if (changed.length > 0) this.#tell(change.queue);
     return changed;
   }
 
@@ -315,11 +318,9 @@ export class EmbeddedStore implements TaskStore {
     return dueAt !== undefined && dueAt <= now;
   }
 
-  #tell(queues: Iterable<string>): void {
-    for (const queue of queues) {
-      this.#due.forget(queue);
-      for (const listener of this.#listeners) listener(queue);
-    }
+  #tell(queue: string): void {
+    this.#due.forget(queue);
+    for (const listener of this.#listeners) listener(queue);
   }
 }
 

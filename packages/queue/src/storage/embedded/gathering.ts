@@ -6,6 +6,8 @@ export type Act = <Result>(run: (step: Step) => Result) => Promise<Result>;
 interface Group<Item, Answer> {
   asks: (readonly Item[])[];
   items: number;
+  /** The queues whose work was hinted at. */
+  hinted: Set<string>;
   /** What runs behind the asks, in the same step. */
   riders: ((step: Step) => unknown)[];
   outcome: Promise<{ answers: Answer[][]; rides: unknown[] }>;
@@ -25,22 +27,28 @@ export class Gathering<Item, Answer> {
     private readonly act: Act,
     private readonly mostItems: number,
     private readonly run: (step: Step, ask: readonly Item[]) => Answer[],
+    /** Called for a queue that will have work, when the writer has that in its queue. */
+    private readonly hint: (queue: string) => void = () => undefined,
   ) {}
 
-  /** `queued` is called when the writer has it in its queue, also when that happens again. */
-  async add(ask: readonly Item[], queued: () => void = () => undefined): Promise<Answer[]> {
+  async add(ask: readonly Item[], queues: Iterable<string> = []): Promise<Answer[]> {
     if (ask.length === 0) return [];
     const group = this.#groupFor(ask.length);
     const place = group.asks.push(ask) - 1;
     group.items += ask.length;
-    queued();
+    for (const queue of queues) {
+      // Once for each step: whoever heard of it claims behind all that the step inserts.
+      if (group.hinted.has(queue)) continue;
+      group.hinted.add(queue);
+      this.hint(queue);
+    }
     try {
       return (await group.outcome).answers[place]!;
     } catch (error) {
       if (isAlone(group) || error instanceof StorageUnavailable) throw error;
       // One of them is wrong, and the others have nothing to do with it.
       const answers = this.act((step) => this.run(step, ask));
-      queued();
+      for (const queue of queues) this.hint(queue);
       return answers;
     }
   }
@@ -64,6 +72,7 @@ export class Gathering<Item, Answer> {
     const group: Group<Item, Answer> = {
       asks: [],
       items: 0,
+      hinted: new Set(),
       riders: [],
       outcome: Promise.resolve({ answers: [], rides: [] }),
     };
