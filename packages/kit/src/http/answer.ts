@@ -26,7 +26,8 @@ export function sendAnswer(
   }
 }
 
-function textOf(body: unknown): string | undefined {
+/** Undefined: there is no body. */
+export function textOf(body: unknown): string | undefined {
   if (body instanceof KeptJson) return body.text;
   return body === undefined ? undefined : JSON.stringify(body);
 }

@@ -1,7 +1,7 @@
 import fastify from 'fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { METHODS } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Refusal } from '../errors.js';
 import type { CodeTable } from '../errors.js';
 import type { Metrics } from '../metrics.js';
@@ -19,6 +19,8 @@ export interface AppOptions {
   metrics?: Metrics;
   /** The codes of refusals that this layer makes, where they differ from the usual names. */
   glueCodes?: Partial<GlueCodes>;
+  /** What an error of the layers below means to a caller; undefined: what it says itself. */
+  translateError?: (error: unknown) => unknown;
   /** Last word on the shape of a problem document. */
   shapeProblem?: (problem: Problem) => object;
   /** Operations whose requests are counted but not logged: health checks. */
@@ -48,6 +50,13 @@ export interface SentProblem {
   code: string | undefined;
 }
 
+interface ShapedProblem extends SentProblem {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+}
+
+export const problemMediaType = 'application/problem+json';
+
 /** What the operations are bound to: an app, and the ways to answer on it. */
 export class AppCore implements HttpApp {
   readonly fastify: FastifyInstance;
@@ -58,9 +67,9 @@ export class AppCore implements HttpApp {
   routeMissing: Take = (request, reply) => this.#refuseUnknown(request, reply);
   /** Takes requests whose path cannot be decoded; they reach no route and no hook. */
   pathUnreadable: Take = (request, reply) => this.#refuseUnknown(request, reply);
+  readonly ledger: Ledger;
   readonly #options: AppOptions;
   readonly #ending = new AbortController();
-  readonly #ledger: Ledger;
 
   constructor(options: AppOptions) {
     const { world, metrics, quietOperations, quietReads = false } = options;
@@ -68,15 +77,16 @@ export class AppCore implements HttpApp {
     this.world = world;
     this.glueCodes = { ...defaultGlueCodes, ...options.glueCodes };
     checkGlueCodes(this.glueCodes, options.codes);
-    this.#ledger = new Ledger({
+    this.ledger = new Ledger({
       clock: world.clock,
       log: world.log,
       metrics,
       quietOperations: new Set(quietOperations),
       quietReads,
     });
-    this.fastify = newFastify(options, (request, reply) => {
-      this.#ledger.open(request, reply);
+    const requestId = (headers: IncomingHttpHeaders) => this.requestId(headers);
+    this.fastify = newFastify(options, requestId, (request, reply) => {
+      this.ledger.open(request, reply);
       this.pathUnreadable(request, reply);
     });
     this.fastify.decorateRequest('exchange');
@@ -84,7 +94,7 @@ export class AppCore implements HttpApp {
       for (const one of [method].flat()) this.routes.push({ method: one, url });
     });
     this.fastify.addHook('onRequest', (request, reply, done) => {
-      this.#ledger.open(request, reply);
+      this.ledger.open(request, reply);
       done();
     });
     this.fastify.setErrorHandler((error, request, reply) => {
@@ -117,27 +127,44 @@ export class AppCore implements HttpApp {
   /** Answers with the problem that the error stands for, and returns what it said. */
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): SentProblem | undefined {
     const { log } = this.world;
-    const notes = { err: error, request_id: request.id };
     if (reply.sent) {
-      log.error(notes, 'a request failed after its answer had begun');
+      log.error(
+        { err: error, request_id: request.id },
+        'a request failed after its answer had begun',
+      );
       if (!reply.raw.writableEnded) reply.raw.destroy();
       return undefined;
     }
-    const { codes, shapeProblem } = this.#options;
-    const options = { codes, glueCodes: this.glueCodes };
-    const { problem, headers, isBug } = problemFor(error, request.id, options);
-    if (isBug) log.error(notes, 'a request met a bug');
-    else if (problem.status >= 500) log.warn(notes, 'a request could not be served');
     try {
-      const body = shapeProblem?.(problem) ?? problem;
+      const { status, headers, body, code } = this.problemOf(error, request.id);
       reply.headers(headers);
-      this.send(reply, problem.status, 'application/problem+json', JSON.stringify(body));
-      return { body, code: problem.code };
+      this.send(reply, status, problemMediaType, JSON.stringify(body));
+      return { body, code };
     } catch (bug) {
       log.error({ err: bug, request_id: request.id }, 'a problem could not be sent');
       reply.raw.destroy();
       return undefined;
     }
+  }
+
+  /** What the caller is told of an error; the log is told what is ours. */
+  problemOf(error: unknown, requestId: string): ShapedProblem {
+    const { log } = this.world;
+    const { codes, shapeProblem, translateError } = this.#options;
+    const meant = translateError?.(error) ?? error;
+    const notes = { err: meant, request_id: requestId };
+    const options = { codes, glueCodes: this.glueCodes };
+    const { problem, headers, isBug } = problemFor(meant, requestId, options);
+    if (isBug) log.error(notes, 'a request met a bug');
+    else if (problem.status >= 500) log.warn(notes, 'a request could not be served');
+    const body = shapeProblem?.(problem) ?? problem;
+    return { status: problem.status, headers, body, code: problem.code };
+  }
+
+  /** The id that the client gave its request, or a new one. */
+  requestId({ 'x-request-id': given }: IncomingHttpHeaders): string {
+    const { clock, random } = this.world;
+    return typeof given === 'string' && sane.test(given) ? given : random.ulid(clock.now());
   }
 
   #refuseUnknown(request: FastifyRequest, reply: FastifyReply): void {
@@ -154,31 +181,30 @@ export function createApp(options: AppOptions): HttpApp {
 // What a client that was answered early may still send before its connection is cut.
 const leftoverLimitBytes = 67_108_864;
 
+export const usualKeepAliveMs = 72_000;
+
 const sane = /^[A-Za-z0-9._~:-]{1,128}$/;
 
 function newFastify(
   options: AppOptions,
+  requestId: (headers: IncomingHttpHeaders) => string,
   onUnreadablePath: (request: FastifyRequest, reply: FastifyReply) => void,
 ): FastifyInstance {
-  const { clock, random, log } = options.world;
-  const newRequestId = () => random.ulid(clock.now());
+  const { log } = options.world;
   const shapeProblem = options.shapeProblem ?? ((problem: Problem) => problem);
   const instance = fastify({
     logger: false,
     // The contract's schemas are checked by the glue; Fastify would load two compilers for none.
     schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
-    genReqId: (raw: IncomingMessage) => {
-      const given = raw.headers['x-request-id'];
-      return typeof given === 'string' && sane.test(given) ? given : newRequestId();
-    },
+    genReqId: (raw: IncomingMessage) => requestId(raw.headers),
     requestTimeout: options.requestTimeoutMs ?? 120_000,
-    keepAliveTimeout: options.keepAliveTimeoutMs ?? 72_000,
+    keepAliveTimeout: options.keepAliveTimeoutMs ?? usualKeepAliveMs,
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => onUnreadablePath(request, reply),
     clientErrorHandler: (error, socket) => {
-      const requestId = newRequestId();
-      const status = answerClientError(error, socket, requestId, shapeProblem);
-      if (status) log.info({ request_id: requestId, status, reason: error.code }, 'bad request');
+      const id = requestId({});
+      const status = answerClientError(error, socket, id, shapeProblem);
+      if (status) log.info({ request_id: id, status, reason: error.code }, 'bad request');
     },
   });
   // Bodies are read by the operation itself: Fastify would answer 415 before 413, and cut the

@@ -1,10 +1,13 @@
 import type { CodeTable } from '../errors.js';
-import { AppCore } from './app.js';
+import type { IncomingHttpHeaders } from 'node:http';
+import { AppCore, usualKeepAliveMs } from './app.js';
 import type { HttpApp } from './app.js';
 import { Dispatcher } from './dispatch.js';
 import { operationsOf } from './document.js';
 import type { OpenApiDocument, OperationDescription } from './document.js';
-import type { BindOptions, UntypedOptions } from './options.js';
+import type { BindOptions, RequestLoad, UntypedOptions } from './options.js';
+import { openPlainDoor } from './plain/door.js';
+import { PlainOperations } from './plain/service.js';
 import { DocumentSchemas } from './schemas.js';
 
 /** An app that serves a document. */
@@ -34,7 +37,35 @@ export function bindOperations<Operations extends object, Principal>(
   app.fastify.addHook('onRequest', (request, reply, done) => {
     dispatcher.identify(request, reply, done);
   });
+  if (options.load) tellLoad(app, options.load);
+  if (options.plainOperations) servePlainly(app, dispatcher, untyped);
   return Object.assign(app, { document: options.document, operations, codes: options.codes });
+}
+
+/** A body of unknown length counts as this much. */
+const largestBodyBytes = 16 * 2 ** 20;
+
+function tellLoad({ fastify }: AppCore, load: RequestLoad): void {
+  fastify.addHook('onRequest', ({ headers }, reply, done) => {
+    const bytes = announcedBytes(headers);
+    load.enter(bytes);
+    reply.raw.on('close', () => load.leave(bytes));
+    done();
+  });
+}
+
+function announcedBytes(headers: IncomingHttpHeaders): number {
+  const length = headers['content-length'];
+  if (length !== undefined) return Math.min(Number(length), largestBodyBytes);
+  return headers['transfer-encoding'] === undefined ? 0 : largestBodyBytes;
+}
+
+function servePlainly(app: AppCore, dispatcher: Dispatcher, options: UntypedOptions): void {
+  if (options.admit) throw new Error('admit looks at requests of Fastify, so none can be plain');
+  const { router, answers } = dispatcher;
+  const { keepAliveTimeoutMs = usualKeepAliveMs } = options;
+  const service = new PlainOperations({ app, router, answers, options, keepAliveTimeoutMs });
+  openPlainDoor(app.fastify.server, service, keepAliveTimeoutMs);
 }
 
 function checkHandlers(operations: readonly OperationDescription[], handlers: object): void {

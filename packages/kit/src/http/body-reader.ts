@@ -29,7 +29,7 @@ interface Form {
 export class BodyReader {
   readonly #operation: OperationDescription;
   readonly #glueCodes: GlueCodes;
-  readonly #limitBytes: number;
+  readonly limitBytes: number;
   readonly #invalidCode: string;
   readonly #required: boolean;
   readonly #forms = new Map<string, Form>();
@@ -43,7 +43,7 @@ export class BodyReader {
     }
     this.#operation = operation;
     this.#glueCodes = options.glueCodes;
-    this.#limitBytes = options.limitBytes;
+    this.limitBytes = options.limitBytes;
     this.#invalidCode = invalidCode;
     this.#required = body.required;
     const { fillDefaults, schemas, parsers } = options;
@@ -58,7 +58,7 @@ export class BodyReader {
 
   /** Calls back with the bytes, or with undefined when they are too many. */
   receive(raw: IncomingMessage, done: (bytes: Buffer | undefined) => void): void {
-    if (hasBody(raw)) readBody(raw, this.#limitBytes, done);
+    if (hasBody(raw)) readBody(raw, this.limitBytes, done);
     else done(noBytes);
   }
 
@@ -99,7 +99,7 @@ export class BodyReader {
   #tooLarge(): Refusal {
     return new Refusal(
       this.#glueCodes.payloadTooLarge,
-      `The body is larger than the ${this.#limitBytes} bytes that ${this.#operation.id} takes.`,
+      `The body is larger than the ${this.limitBytes} bytes that ${this.#operation.id} takes.`,
     );
   }
 

@@ -8,14 +8,13 @@ import type { SecureParse } from './body.js';
 import { allowOf, boundOperation, operationFor } from './bound.js';
 import type { PathEntry } from './bound.js';
 import { LiveCall } from './call.js';
+import { perform } from './perform.js';
 import type { OperationDescription } from './document.js';
 import type { UntypedOptions } from './options.js';
 import { PathRouter } from './router.js';
 import type { DocumentSchemas } from './schemas.js';
 
 type Params = Readonly<Record<string, string>>;
-
-const nothing: Readonly<Record<string, never>> = Object.freeze({});
 
 /**
  * Walks a request through the checks in the order that the contract promises: 401, then 404 or
@@ -25,8 +24,8 @@ const nothing: Readonly<Record<string, never>> = Object.freeze({});
 export class Dispatcher {
   readonly #app: AppCore;
   readonly #options: UntypedOptions;
-  readonly #router = new PathRouter<PathEntry>();
-  readonly #answers: AnswerCheck | undefined;
+  readonly router = new PathRouter<PathEntry>();
+  readonly answers: AnswerCheck | undefined;
 
   constructor(
     app: AppCore,
@@ -37,7 +36,7 @@ export class Dispatcher {
     this.#app = app;
     this.#options = options;
     const { onUndocumentedAnswer: report } = options;
-    this.#answers = report ? new AnswerCheck(schemas, report) : undefined;
+    this.answers = report ? new AnswerCheck(schemas, report) : undefined;
     this.#bindAll(operations, schemas);
   }
 
@@ -53,7 +52,7 @@ export class Dispatcher {
         entry = { methods: new Map(), allow: '', isPublic: true };
         entries.set(operation.path, entry);
         const rest = operation.parameters.find(({ takesRest }) => takesRest);
-        this.#router.add(operation.path, entry, rest?.name);
+        this.router.add(operation.path, entry, rest?.name);
       }
       entry.methods.set(operation.method, boundOperation(operation, parts));
       entry.isPublic &&= operation.isPublic;
@@ -66,7 +65,7 @@ export class Dispatcher {
     const { exchange } = request;
     if (!this.#isAdmitted(request, reply)) return;
     const path = pathOf(request.raw.url!);
-    const match = this.#router.find(path);
+    const match = this.router.find(path);
     let needsToken: boolean;
     if (match) {
       const bound = operationFor(match.leaf, request.method);
@@ -140,7 +139,7 @@ export class Dispatcher {
   #refuseUnknown(request: FastifyRequest, reply: FastifyReply): void {
     const path = pathOf(request.raw.url!);
     const bare = path.slice(0, -1);
-    const isMeant = path.endsWith('/') && this.#router.find(bare) !== undefined;
+    const isMeant = path.endsWith('/') && this.router.find(bare) !== undefined;
     const hint = isMeant ? ` Without the slash at the end there is: ${bare}.` : '';
     const detail = `There is no route ${path}.${hint}`;
     this.#app.fail(new Refusal(this.#app.glueCodes.notFound, detail), request, reply);
@@ -187,21 +186,14 @@ export class Dispatcher {
 
   async #serve(call: LiveCall, params: Params, bytes: Buffer | undefined): Promise<void> {
     const { bound, request } = call;
-    const { handler } = bound;
     try {
-      const body = bound.body?.parse(bytes, request.raw.headers);
-      call.query = bound.query ? bound.query.read(request.query as Params) : nothing;
-      call.headers = bound.headers ? bound.headers.read(request.raw.headers) : nothing;
-      call.params = bound.path ? bound.path.read(params) : nothing;
-      call.body = body?.value;
+      const { headers } = request.raw;
+      const given = { params, query: request.query as Params, headers, bytes };
       // Waiting costs a turn of the microtask queue, which a handler that is not async can spare.
-      const checked = handler.before?.(call as never);
-      if (checked instanceof Promise) await checked;
-      if (body && handler.checkBody) bound.body!.verify(body);
-      const outcome = handler.handle(call as never);
+      const outcome = perform(bound, call, given);
       const answer = outcome instanceof Promise ? await outcome : outcome;
       if ('takenOver' in answer) return;
-      this.#answers?.seeAnswer(bound.operation, answer);
+      this.answers?.seeAnswer(bound.operation, answer);
       sendAnswer(this.#app, request, call.reply, answer);
     } catch (error) {
       this.#fail(call, error);
@@ -210,7 +202,7 @@ export class Dispatcher {
 
   #fail(call: LiveCall, error: unknown): void {
     const problem = this.#app.fail(error, call.request, call.reply);
-    if (problem) this.#answers?.seeProblem(call.operation, problem.body, problem.code);
+    if (problem) this.answers?.seeProblem(call.operation, problem.body, problem.code);
   }
 }
 

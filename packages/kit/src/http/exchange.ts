@@ -13,9 +13,16 @@ export class Exchange {
   match: RouteMatch<PathEntry> | undefined;
   principal: unknown;
   principalName: string | undefined;
+  /** The length of its body, if the server's load was told of it. */
+  enteredBytes: number | undefined;
+  /** Aborted when the client leaves; made when somebody asks for it. */
+  leaving: AbortController | undefined;
+  /** Fastify's own route, for what no operation serves. */
+  route: string | undefined;
 
   constructor(
-    readonly request: FastifyRequest,
+    readonly id: string,
+    readonly method: string,
     readonly startedAt: number,
     readonly ledger: Ledger,
   ) {}
@@ -38,6 +45,9 @@ export interface LedgerOptions {
   quietReads: boolean;
 }
 
+/** What proxies write when the client did not wait for the answer. */
+export const goneStatus = 499;
+
 const exchangeOf = Symbol('exchange');
 type TrackedResponse = ServerResponse & { [exchangeOf]?: Exchange };
 
@@ -52,33 +62,36 @@ export class Ledger {
     this.#observe = observer(options.metrics, () => this.#inFlight);
   }
 
-  open(request: FastifyRequest, reply: FastifyReply): Exchange {
-    const exchange = new Exchange(request, this.#options.clock.monotonic(), this);
+  open(request: FastifyRequest, reply: FastifyReply): void {
+    const exchange = this.begin(request.id, request.method);
+    exchange.route = request.routeOptions.url;
     request.exchange = exchange;
     reply.header('x-request-id', request.id);
     const raw: TrackedResponse = reply.raw;
     raw[exchangeOf] = exchange;
     raw.on('close', onClose);
-    this.#inFlight++;
-    return exchange;
   }
 
-  close(exchange: Exchange, response: ServerResponse): void {
+  /** Every exchange that is begun must be closed. */
+  begin(id: string, method: string): Exchange {
+    this.#inFlight++;
+    return new Exchange(id, method, this.#options.clock.monotonic(), this);
+  }
+
+  close(exchange: Exchange, status: number): void {
     this.#inFlight--;
     const { clock, log, quietOperations, quietReads } = this.#options;
     const durationMs = clock.monotonic() - exchange.startedAt;
-    // 499 is what proxies write when the client did not wait for the answer.
-    const status = response.writableFinished ? response.statusCode : 499;
     const operation = exchange.operation?.id ?? 'none';
     this.#observe(operation, status, durationMs / 1000);
     if (quietOperations.has(operation)) return;
-    const { method } = exchange.request;
+    const { method } = exchange;
     const isQuiet = quietReads && status < 400 && (method === 'GET' || method === 'HEAD');
     log[isQuiet ? 'debug' : 'info'](
       {
-        request_id: exchange.request.id,
+        request_id: exchange.id,
         method,
-        route: exchange.operation?.path ?? exchange.request.routeOptions.url ?? '',
+        route: exchange.operation?.path ?? exchange.route ?? '',
         operation,
         status,
         duration_ms: Math.round(durationMs * 100) / 100,
@@ -93,7 +106,7 @@ export class Ledger {
 function onClose(this: TrackedResponse): void {
   const exchange = this[exchangeOf];
   if (!exchange) return;
-  exchange.ledger.close(exchange, this);
+  exchange.ledger.close(exchange, this.writableFinished ? this.statusCode : goneStatus);
 }
 
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30];

@@ -131,7 +131,7 @@ export interface UntypedHandler {
   handle: (call: never) => UntypedOutcome | Promise<UntypedOutcome>;
 }
 
-type UntypedOutcome = UntypedAnswer | typeof takenOver;
+export type UntypedOutcome = UntypedAnswer | typeof takenOver;
 
 export interface UntypedAnswer {
   status: number;

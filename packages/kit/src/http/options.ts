@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { AppOptions } from './app.js';
 import type { BodyParser } from './body.js';
 import type { OpenApiDocument, OperationDescription } from './document.js';
@@ -12,7 +13,7 @@ export interface BindOptions<Operations extends object, Principal> extends AppOp
   /** Runs first of all, on every request: the place for a check of Host and Origin. */
   admit?: (request: FastifyRequest) => void;
   /** Who is calling? Refuses with the server's code for 401. */
-  authenticate: (request: FastifyRequest) => Principal | Promise<Principal>;
+  authenticate: (caller: Caller) => Principal | Promise<Principal>;
   /** May this caller do that? Refuses with the server's code for 403. */
   authorize?: (
     principal: Principal,
@@ -35,12 +36,32 @@ export interface BindOptions<Operations extends object, Principal> extends AppOp
   fillDefaults?: boolean;
   /** Parsers of request bodies other than JSON, by media type. */
   bodyParsers?: Readonly<Record<string, BodyParser>>;
+  /** Told of every request that has a caller, from its first byte to the last of its answer. */
+  load?: RequestLoad;
+  /**
+   * Operations whose requests are read without Node's HTTP where they are plain. Their handlers
+   * answer with a body or none, and ask for neither `request` nor `takeOver`.
+   */
+  plainOperations?: readonly string[];
   /** Operations whose first call must be as quick as the others: their checks are made at once. */
   readyOperations?: readonly string[];
   /** The schemas of `document`, where the server has made them already. */
   schemas?: DocumentSchemas;
   /** Hears of every answer that the document does not describe. For tests. */
   onUndocumentedAnswer?: (difference: string) => void;
+}
+
+/** Who asks, as far as HTTP tells. */
+export interface Caller {
+  readonly headers: IncomingHttpHeaders;
+  readonly ip: string;
+}
+
+export interface RequestLoad {
+  /** A request has come, with a body of so many bytes as far as it says. */
+  enter(bodyBytes: number): void;
+  /** It is answered, or its caller has left. */
+  leave(bodyBytes: number): void;
 }
 
 /** The options without the types of the operations, for the glue itself. */

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { queueCodes } from '@millrace/contract/queue';
 import { openApiDocument } from '@millrace/contract/documents';
 import { bindOperations, type BoundApp, type DocumentSchemas } from '@millrace/kit/http';
@@ -10,7 +9,7 @@ import { StorageUnavailable } from '../storage/task-store.js';
 import { accessLogOf, type AccessLog } from './access-log.js';
 import { authenticate, authorize } from './access.js';
 import type { QueueContext } from './context.js';
-import { queueHandlers, type QueueHandlers, type Served } from './handlers.js';
+import { queueHandlers, type Served } from './handlers.js';
 import type { Load, Urgency } from './limits/load.js';
 
 export interface QueueAppOptions {
@@ -28,19 +27,24 @@ export interface QueueAppOptions {
 export function queueApp(options: QueueAppOptions): BoundApp {
   const { context, schemas, tokens, load, metrics, accessLog, onUndocumentedAnswer } = options;
   const { clock, random, log } = context;
-  const app = bindOperations<Served, Principal>({
+  return bindOperations<Served, Principal>({
     world: { clock, random, log: accessLogOf(log, accessLog) },
     document: openApiDocument('queue'),
     schemas,
     codes: queueCodes,
     metrics,
-    handlers: guarded(queueHandlers(context)),
+    handlers: queueHandlers(context),
+    // A store that is away is no bug.
+    translateError: (error) =>
+      error instanceof StorageUnavailable ? storageUnavailable(error) : undefined,
+    load,
     anonymous,
     principalName: ({ principal }) => principal,
     protectedPrefixes: ['/v1'],
     invalidQueryCode: 'INVALID_QUERY',
     quietOperations: ['getLiveness', 'getReadiness'],
     readyOperations: ['submitTask', 'submitBatch'],
+    plainOperations,
     authenticate: ({ headers }) => authenticate(headers.authorization, tokens.current, clock),
     authorize: (caller, operation, params) => {
       authorize(caller, operation, params);
@@ -49,27 +53,20 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     },
     ...(onUndocumentedAnswer && { onUndocumentedAnswer }),
   });
-  countRequests(app, load);
-  return app;
 }
 
-/** Whoever has a token counts from the first byte of the request to the last of its answer. */
-function countRequests({ fastify }: BoundApp, load: Load): void {
-  fastify.addHook('onRequest', ({ headers }, reply, done) => {
-    const bytes = announcedBytes(headers);
-    load.enter(bytes);
-    reply.raw.on('close', () => load.leave(bytes));
-    done();
-  });
-}
-
-function announcedBytes(headers: IncomingHttpHeaders): number {
-  const length = headers['content-length'];
-  if (length !== undefined) return Math.min(Number(length), largestBody);
-  return headers['transfer-encoding'] === undefined ? 0 : largestBody;
-}
-
-const largestBody = 16 * 2 ** 20;
+/** What producers, workers and probes ask for all day. */
+const plainOperations = [
+  'submitTask',
+  'submitBatch',
+  'getTask',
+  'getStats',
+  'completeTask',
+  'failTask',
+  'extendTask',
+  'getLiveness',
+  'getReadiness',
+];
 
 const urgencies: Readonly<Partial<Record<string, Urgency>>> = {
   submitTask: 'new_work',
@@ -79,24 +76,6 @@ const urgencies: Readonly<Partial<Record<string, Urgency>>> = {
 };
 
 const retryAfterMs = 5_000;
-
-/** The handlers, telling a store that is away from a bug. */
-function guarded(handlers: QueueHandlers): QueueHandlers {
-  const entries = Object.entries(handlers).map(([id, entry]) => {
-    const handle = (typeof entry === 'function' ? entry : entry.handle) as (
-      call: never,
-    ) => Promise<unknown>;
-    const guard = async (call: never) => {
-      try {
-        return await handle(call);
-      } catch (error) {
-        throw error instanceof StorageUnavailable ? storageUnavailable(error) : error;
-      }
-    };
-    return [id, typeof entry === 'function' ? guard : { ...entry, handle: guard }];
-  });
-  return Object.fromEntries(entries) as QueueHandlers;
-}
 
 function storageUnavailable(cause: StorageUnavailable): Error {
   const detail = 'The task store does not answer; a submit may be sent again with the same id.';
