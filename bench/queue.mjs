@@ -20,11 +20,23 @@ const measures = {
   p99: 'submit to handler at 200 tasks/s: p99, ms',
 };
 
+const help = `npm run bench -- queue [options]
+
+  --install      install the peers into bench/node_modules, and end
+  --rounds N     how often each queue is measured; the median counts (3)
+  --seconds N    how long each load lasts (4)
+  --backlog N    tasks that wait in the measure of a long queue (1000000)
+  --peers LIST   peers to stand beside, by commas (${peerNames.join(',')}); "" for none
+  --help         this text
+
+bench/results/queue.md is written only with all peers and the whole backlog.`;
+
 /** Everything durable; each queue in turn, in rounds; the same handler, payload and load tool. */
 export async function run({ args, root, machine, report, note }) {
   const { values } = parseArgs({
     args,
     options: {
+      help: { type: 'boolean', default: false },
       install: { type: 'boolean', default: false },
       rounds: { type: 'string', default: '3' },
       seconds: { type: 'string', default: '4' },
@@ -32,6 +44,7 @@ export async function run({ args, root, machine, report, note }) {
       peers: { type: 'string', default: peerNames.join(',') },
     },
   });
+  if (values.help) return note(help);
   if (values.install) return installPeers(note);
   if (!hasCommand('wrk')) throw new Error('wrk is missing: apt-get install wrk');
   const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));

@@ -61,6 +61,12 @@ const schema = z.strictObject({
     .max(600_000)
     .default(30_000)
     .meta({ description: 'How long requests and callbacks under way have to finish at the end' }),
+  warm_up_ms: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(400)
+    .meta({ description: 'How long to rehearse before the first request is taken; 0: not at all' }),
   access_log: z
     .enum(['all', 'failures', 'off'])
     .default('failures')

@@ -5,15 +5,19 @@ import { systemRandom } from '@millrace/kit/random';
 import type { World } from '@millrace/kit/world';
 import { queueConfig, type QueueSettings } from './config.js';
 import { foundations } from './foundations.js';
+import { rehearse } from './rehearsal.js';
 import { startServer, type RunningQueue } from './server.js';
 
 export { queueConfig, type QueueSettings } from './config.js';
 export type { ListenerAddress } from './doors.js';
 export type { RunningQueue } from './server.js';
 
-/** Opens the store and serves the queue. */
+/** Opens the store, warms up, and serves the queue. */
 export function serveQueue(settings: QueueSettings, world: World): Promise<RunningQueue> {
-  return startServer(settings, world, foundations);
+  const beforeDoors = async () => {
+    if (settings.warm_up_ms > 0) await rehearse(settings, world, foundations);
+  };
+  return startServer(settings, world, { ...foundations, beforeDoors });
 }
 
 /**

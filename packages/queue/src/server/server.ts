@@ -42,6 +42,8 @@ export type RunningDelivery = DeliveryDesk & Pick<Delivery, 'start' | 'stop'>;
 export interface Foundations {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
+  /** Runs when all is there and nobody can ask yet. */
+  beforeDoors?: () => Promise<void>;
   /** Hears of every answer that the contract does not describe. */
   onUndocumentedAnswer?: ((difference: string) => void) | undefined;
 }
@@ -58,6 +60,7 @@ export async function startServer(
     const { api, metrics } = buildApps(settings, world, foundations, house);
     // The first task after a start must not wait for this.
     await prepareOutbound();
+    await foundations.beforeDoors?.();
     const doors = await openDoors(settings, { api, metrics }, undo);
     await house.delivery.start();
     const stop = () =>

@@ -131,6 +131,7 @@ export function testSettings(directory: string): QueueSettings {
     max_inflight: 1024,
     shed_target_ms: 0,
     drain_timeout_ms: 5_000,
+    warm_up_ms: 0,
     access_log: 'off',
     log_level: undefined,
   };
