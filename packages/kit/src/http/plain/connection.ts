@@ -28,6 +28,8 @@ export interface ConnectionOptions<Route> {
 
 const endOfHead = Buffer.from('\r\n\r\n');
 const mostHeadBytes = 8_192;
+/** There may be very many connections. */
+const mostKeptHeadBytes = 2_048;
 /** What comes in one read of a socket, or in two. */
 const mostBodyBytes = 65_536;
 
@@ -114,9 +116,12 @@ export class PlainConnection<Route> {
     const head = readPlainHead(text);
     const route = head && this.options.service.routeOf(head);
     if (!head || route === undefined) return undefined;
-    this.#lastText = text;
-    this.#lastAsk = { head, route };
-    return this.#lastAsk;
+    const ask = { head, route };
+    if (text.length <= mostKeptHeadBytes) {
+      this.#lastText = text;
+      this.#lastAsk = ask;
+    }
+    return ask;
   }
 
   #handOver(bytes: Buffer): void {
