@@ -11,7 +11,7 @@ import { FakeOutbound, sampleConfig, sampleTask } from '../src/delivery/delivery
 import { createDelivery } from '../src/delivery/index.js';
 import { EmbeddedStore } from '../src/storage/embedded/embedded-store.js';
 
-test('a task that meets an idle queue is accepted, delivered and settled in two commits', async () => {
+async function openDelivery(maxInFlight = 64) {
   const directory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
   const world = { clock: systemClock, random: seededRandom(5), log: silentLog };
   const database = await open(directory, world);
@@ -29,20 +29,43 @@ test('a task that meets an idle queue is accepted, delivered and settled in two 
     nodeId: 'node-1',
   });
   const now = () => world.clock.now();
-  await store.putQueue({ queue: 'mail', config: sampleConfig(), now: now(), by: 'test' });
+  const config = sampleConfig({ limits: { max_in_flight: maxInFlight } });
+  await store.putQueue({ queue: 'mail', config, now: now(), by: 'test' });
   await delivery.start();
   const { stats } = database.core;
   const before = stats.batches;
-  const tasks = 20;
-  for (let i = 0; i < tasks; i++) {
-    const id = world.random.ulid(now());
-    await store.insertTasks([sampleTask(id, now())], now());
-    await expect
-      .poll(async () => (await store.getTask(id)) ?? {}, { interval: 2, timeout: 20_000 })
-      .toMatchObject({ status: 'SUCCEEDED' });
-  }
-  await delivery.stop({ timeoutMs: 20_000 });
-  expect(stats.batches - before).toBe(2 * tasks);
-  await store.close();
-  rmSync(directory, { recursive: true, force: true });
+  const submit = async (count: number) => {
+    const ids = Array.from({ length: count }, () => world.random.ulid(now()));
+    await store.insertTasks(
+      ids.map((id) => sampleTask(id, now())),
+      now(),
+    );
+    for (const id of ids) {
+      await expect
+        .poll(async () => (await store.getTask(id)) ?? {}, { interval: 2, timeout: 20_000 })
+        .toMatchObject({ status: 'SUCCEEDED' });
+    }
+  };
+  const countCommits = async () => {
+    await delivery.stop({ timeoutMs: 20_000 });
+    await store.close();
+    rmSync(directory, { recursive: true, force: true });
+    return stats.batches - before;
+  };
+  return { submit, countCommits };
+}
+
+const tasks = 20;
+
+test('a task that meets an idle queue is accepted, delivered and settled in two commits', async () => {
+  const { submit, countCommits } = await openDelivery();
+  for (let i = 0; i < tasks; i++) await submit(1);
+  expect(await countCommits()).toBe(2 * tasks);
+});
+
+test('where places are few, the next task is claimed in the commit that settles the one before', async () => {
+  const { submit, countCommits } = await openDelivery(1);
+  await submit(tasks);
+  // One to accept them and claim the first, one for each that ends.
+  expect(await countCommits()).toBe(tasks + 1);
 });

@@ -56,9 +56,17 @@ export class Delivery {
     const health = new StoreHealth(log, random, metrics);
     const lane = (name: string) => this.#dispatcher.lane(name);
     const wake = (woken: ReturnType<typeof lane>) => this.#dispatcher.wake(woken);
-    this.#settler = new Settler(store, clock, health, () => {
-      this.#dispatcher.pump();
-      this.#noticeIdle();
+    this.#settler = new Settler({
+      store,
+      clock,
+      health,
+      ending: (runs) => this.#dispatcher.ending(runs),
+      ended: (ending, result) => this.#runner.settled(ending, result),
+      wake,
+      afterGroup: () => {
+        this.#dispatcher.pump();
+        this.#noticeIdle();
+      },
     });
     this.#runner = new Runner({
       store,

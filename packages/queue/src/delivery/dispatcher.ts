@@ -47,6 +47,7 @@ export class Dispatcher {
   readonly #changed = new Set<Lane>();
   readonly #afterFailure: Alarm;
   #running = 0;
+  #ending = 0;
   #claims = 0;
   #failures = 0;
   #isResting = false;
@@ -80,12 +81,22 @@ export class Dispatcher {
     this.pump();
   }
 
+  /** Their ends are with the store, and what is claimed from now on comes after them. */
+  ending(runs: Iterable<Run>): void {
+    for (const run of runs) {
+      run.isEnding = true;
+      run.lane.ending++;
+      this.#ending++;
+      this.#placeIsFree(run);
+    }
+    this.pump();
+  }
+
   release(run: Run): void {
-    const { lane, queue } = run;
-    this.#free(lane, 1);
-    // The next of its group may go.
-    if (queue.config.ordering.mode === 'group') lane.mayHaveWork = true;
-    this.#consider(lane);
+    this.#free(run.lane, 1);
+    if (!run.isEnding) return this.#placeIsFree(run);
+    run.lane.ending--;
+    this.#ending--;
   }
 
   stop(): void {
@@ -99,7 +110,7 @@ export class Dispatcher {
     this.#showInFlight();
     for (const lane of this.#ready) {
       if (this.#isResting || this.#claims >= mostClaimsAtOnce) return;
-      if (this.#running >= this.tools.maxRunning) return;
+      if (this.#running - this.#ending >= this.tools.maxRunning) return;
       this.#ready.delete(lane);
       void this.#claim(lane);
     }
@@ -113,6 +124,12 @@ export class Dispatcher {
     this.#changed.delete(lane);
     this.lanes.delete(lane.name);
     this.tools.metrics.forget(lane.name);
+  }
+
+  #placeIsFree({ lane, queue }: Run): void {
+    // The next of its group may go.
+    if (queue.config.ordering.mode === 'group') lane.mayHaveWork = true;
+    this.#consider(lane);
   }
 
   #consider(lane: Lane): void {
@@ -169,8 +186,9 @@ export class Dispatcher {
 
   #limitOf(lane: Lane, queue: Queue): number {
     const { max_in_flight: most } = queue.config.limits;
-    const free = Math.min(most - lane.running, this.tools.maxRunning - this.#running + 1);
-    return Math.min(mostPerClaim, free, lane.allowance());
+    const places = this.tools.maxRunning - this.#running + this.#ending + 1;
+    const free = most - lane.running + lane.ending;
+    return Math.min(mostPerClaim, free, places, lane.allowance());
   }
 
   async #take(lane: Lane, queue: Queue, limit: number): Promise<(WholeTask & ClaimedTask)[]> {

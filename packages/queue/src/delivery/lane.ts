@@ -19,6 +19,8 @@ export class Lane {
   breaker: Breaker | undefined;
   /** Tasks that are claimed, or being claimed, by this server and not settled yet. */
   running = 0;
+  /** How many of those are being settled and keep no place from being claimed. */
+  ending = 0;
   /** Somebody said so, or the last claim left some. */
   mayHaveWork = false;
   isClaiming = false;
@@ -55,7 +57,8 @@ export class Lane {
   }
 
   get isFull(): boolean {
-    return this.queue !== undefined && this.running >= this.queue.config.limits.max_in_flight;
+    const { queue } = this;
+    return queue !== undefined && this.running - this.ending >= queue.config.limits.max_in_flight;
   }
 
   /** How many calls the circuit breaker lets through now. */

@@ -8,6 +8,8 @@ import type { Lane } from './lane.js';
 export class Run {
   /** The end of the lease as last known. */
   leaseEnd: number;
+  /** Its end is with the store: another may be claimed for its place. */
+  isEnding = false;
   #changes: Promise<unknown> = Promise.resolve();
 
   constructor(

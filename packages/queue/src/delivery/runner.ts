@@ -18,7 +18,7 @@ import { callbackRequest } from './callback-request.js';
 import type { Credentials } from './credentials.js';
 import type { Lane } from './lane.js';
 import { Run } from './run.js';
-import type { Settler } from './settler.js';
+import type { Ending, Settler } from './settler.js';
 import type { StoreHealth } from './store-health.js';
 
 export interface RunnerTools {
@@ -106,11 +106,7 @@ export class Runner {
     run.lane.callEnded(run.mark, outcome.health);
     if (outcome.kind === 'async') return void this.#handOver(run);
     const settlement = this.#settlementOf(run, outcome, wasSent);
-    this.tools.settler.add({
-      settlement,
-      leaseEnd: () => run.leaseEnd,
-      done: (result) => this.#settled(run, settlement.verdict, result),
-    });
+    this.tools.settler.add({ run, settlement });
   }
 
   #settlementOf(run: Run, outcome: Outcome, wasSent: boolean): Settlement {
@@ -148,8 +144,10 @@ export class Runner {
     });
   }
 
-  #settled(run: Run, verdict: Verdict, result: SettleResult | 'late'): void {
+  /** The store was told, or it was too late for that. */
+  settled({ run, settlement }: Ending, result: SettleResult | 'late'): void {
     const { series, alarm } = run.lane;
+    const { verdict } = settlement;
     if (result === 'late') return this.#late(run);
     if (result.kind === 'settled') {
       if (verdict.kind === 'dead') series.dead(verdict.reason).inc();

@@ -5,15 +5,27 @@ import {
   type SettleResult,
   type TaskStore,
 } from '../storage/task-store.js';
+import type { Lane } from './lane.js';
+import type { Run } from './run.js';
 import type { StoreHealth } from './store-health.js';
 
 /** A claim that is to be settled. */
 export interface Ending {
+  run: Run;
   settlement: Settlement;
-  /** The end of the lease, after which nothing is settled any more. */
-  leaseEnd(): number;
+}
+
+export interface SettlerTools {
+  store: TaskStore;
+  clock: Clock;
+  health: StoreHealth;
+  /** The store has these, and what is claimed from now on comes after them. */
+  ending: (runs: Iterable<Run>) => void;
   /** `late`: the lease ended before the store could be told. */
-  done(result: SettleResult | 'late'): void;
+  ended: (ending: Ending, result: SettleResult | 'late') => void;
+  wake: (lane: Lane) => void;
+  /** Called after the `ended` of all that were settled together. */
+  afterGroup: () => void;
 }
 
 const mostPerCall = 500;
@@ -27,13 +39,7 @@ export class Settler {
   #waiting: Ending[] = [];
   #hasGivenUp = false;
 
-  constructor(
-    private readonly store: TaskStore,
-    private readonly clock: Clock,
-    private readonly health: StoreHealth,
-    /** Called after the `done` of all that were settled together. */
-    private readonly afterGroup: () => void,
-  ) {}
+  constructor(private readonly tools: SettlerTools) {}
 
   add(ending: Ending): void {
     this.#waiting.push(ending);
@@ -54,32 +60,43 @@ export class Settler {
   }
 
   async #send(group: readonly Ending[], failures: number): Promise<void> {
-    const now = this.clock.now();
+    const { store, clock, health } = this.tools;
+    const now = clock.now();
     const isOver = this.#hasGivenUp && failures > 0;
     const current: Ending[] = [];
     for (const ending of group) {
-      if (isOver || ending.leaseEnd() <= now) ending.done('late');
+      if (isOver || ending.run.leaseEnd <= now) this.tools.ended(ending, 'late');
       else current.push(ending);
     }
     let results: SettleResult[] = [];
     try {
       if (current.length > 0) {
-        results = await this.store.settle(current.map((ending) => ending.settlement));
-        this.health.answered('settle');
+        const settled = store.settle(current.map((ending) => ending.settlement));
+        const isFirst = failures === 0;
+        if (isFirst && store.claimsFollowSettlements) this.tools.ending(runsOf(current));
+        results = await settled;
+        health.answered('settle');
       }
     } catch (error) {
       return await this.#again(current, failures, error);
     }
-    current.forEach((ending, i) => ending.done(results[i]!));
-    this.afterGroup();
+    current.forEach((ending, i) => this.tools.ended(ending, results[i]!));
+    // What was claimed for their places while they were not settled yet may have come short.
+    if (failures > 0) for (const { run } of current) this.tools.wake(run.lane);
+    this.tools.afterGroup();
   }
 
   async #again(group: readonly Ending[], failures: number, error: unknown): Promise<void> {
-    await this.clock.sleep(this.health.failed('settle', error, failures));
+    const { clock, health } = this.tools;
+    await clock.sleep(health.failed('settle', error, failures));
     // One that the store cannot take must not keep the others from being settled.
     if (error instanceof StorageUnavailable || group.length === 1) {
       return this.#send(group, failures + 1);
     }
     await Promise.all(group.map((ending) => this.#send([ending], failures + 1)));
   }
+}
+
+function runsOf(endings: readonly Ending[]): Run[] {
+  return endings.map((ending) => ending.run);
 }

@@ -45,6 +45,11 @@ export interface TaskStore {
    * nor more than `dispatchPerSecond` (0: any number) start in a second.
    */
   claimDue(ask: ClaimAsk): Promise<WholeTask[]>;
+  /**
+   * True: a claim that is made while claims are being settled comes after that, as if it had waited,
+   * so the places that become free can be claimed at once. Absent: it may come before.
+   */
+  readonly claimsFollowSettlements?: boolean;
   /** Ends claims, each if its lease token is still the task's; a result for each, in order. */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
   /** Moves the end of a lease that is still held. */

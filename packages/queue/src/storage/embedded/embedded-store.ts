@@ -52,13 +52,13 @@ interface Insert {
 /** The port on the database engine in this process. Made by `openEmbeddedStore`. */
 export class EmbeddedStore implements TaskStore {
   readonly pushesDownFilters = false;
+  readonly claimsFollowSettlements = true;
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #due = new reading.DueTimes();
   readonly #recent = new RecentTasks();
   /** Queues that were read since they last changed. Nobody else writes here, so they are right. */
   readonly #known = new Map<string, Queue>();
-  readonly #inserts: Gathering<Insert, InsertResult>;
-  readonly #settlements: Gathering<Settlement, SettleResult>;
+  readonly #gathered: Gathering<Insert | Settlement, InsertResult | SettleResult>;
   readonly #arrivals = new Arrivals();
 
   constructor(
@@ -66,14 +66,13 @@ export class EmbeddedStore implements TaskStore {
     private readonly random: Random,
   ) {
     const act: Act = (run) => this.#act(run);
-    this.#inserts = new Gathering(
+    const run = (step: Step, item: Insert | Settlement) =>
+      'verdict' in item ? settle(step, item) : insertTask(step, item.task, item.now);
+    this.#gathered = new Gathering(
       act,
       gatheredTasks,
-      (step, list) => list.map(({ task, now }) => insertTask(step, task, now)),
-      (queue) => this.#tell(queue),
-    );
-    this.#settlements = new Gathering(act, gatheredTasks, (step, list) =>
-      list.map((settlement) => settle(step, settlement)),
+      (step, list) => list.map((item) => run(step, item)),
+      (queue) => this.#hint(queue),
     );
   }
 
@@ -135,7 +134,7 @@ export class EmbeddedStore implements TaskStore {
     try {
       // Told before it is on disk: whoever claims now does so in the step of the insert, behind it,
       // and shares its commit. Neither hears of it before that is safe.
-      return await this.#inserts.add(inserts, queues);
+      return (await this.#gathered.add(inserts, queues)) as InsertResult[];
     } finally {
       this.#arrivals.end(queues);
       for (const queue of queues) this.#due.forget(queue);
@@ -151,19 +150,27 @@ export class EmbeddedStore implements TaskStore {
     if (!this.#mayBeDue(ask)) return [];
     const claim = (step: Step) => claimDue(step, ask);
     const convert = (step: Step) => convertOrder(step, ask.queue, ask.fifoGroups);
-    let claimed = await this.#inserts.join(claim);
+    let claimed = await this.#gathered.join(claim);
     while (!claimed) {
       while (!(await this.#act(convert))) continue;
       claimed = await this.#act(claim);
     }
-    this.#due.forget(ask.queue);
+    // Who got all that was asked for asks again, and need not look first.
+    if (claimed.length === ask.limit) this.#due.suppose(ask.queue, ask.now);
+    else this.#due.forget(ask.queue);
     return claimed;
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
-    const results = await this.#settlements.add(settlements);
+    // As with an insert: who claims now does so behind this, and the places that it frees are free.
+    const hinted = this.#recent.queuesOf(settlements);
+    const results = (await this.#gathered.add(settlements, hinted)) as SettleResult[];
     const queues = new Set<string>();
-    for (const result of results) if (result.kind === 'settled') queues.add(result.task.queue);
+    for (const result of results) {
+      if (result.kind !== 'settled') continue;
+      const { queue, status } = result.task;
+      if (status === 'PENDING' || !hinted.has(queue)) queues.add(queue);
+    }
     for (const queue of queues) this.#tell(queue);
     return results;
   }
@@ -320,6 +327,10 @@ export class EmbeddedStore implements TaskStore {
 
   #tell(queue: string): void {
     this.#due.forget(queue);
+    this.#hint(queue);
+  }
+
+  #hint(queue: string): void {
     for (const listener of this.#listeners) listener(queue);
   }
 }

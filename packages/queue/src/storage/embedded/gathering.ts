@@ -14,7 +14,7 @@ interface Group<Item, Answer> {
 }
 
 /** With more items than this a step is long enough: riders have one of their own. */
-const mostItemsWithRiders = 64;
+const mostItemsWithRiders = 128;
 
 /**
  * Calls that come before the writer gets to the first of them are one step: a step has to read and

@@ -108,6 +108,11 @@ export class DueTimes {
     this.#known.delete(queue);
   }
 
+  /** Something may be due since then, which the next claim will find out. */
+  suppose(queue: string, at: number): void {
+    this.#known.set(queue, at);
+  }
+
   forgetAll(): void {
     this.#known.clear();
   }

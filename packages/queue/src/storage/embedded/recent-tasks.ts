@@ -21,6 +21,16 @@ export class RecentTasks {
     this.#tasks.set(task.row.id, { bytes, task });
   }
 
+  /** The queues of those tasks that are here. */
+  queuesOf(tasks: readonly { id: string }[]): Set<string> {
+    const queues = new Set<string>();
+    for (const { id } of tasks) {
+      const kept = this.#tasks.get(id);
+      if (kept) queues.add(kept.task.row.queue);
+    }
+    return queues;
+  }
+
   /** The task of these bytes, if it is here. It is the caller's from then on. */
   take(id: string, bytes: Buffer): StoredTask | undefined {
     const kept = this.#tasks.get(id);

@@ -26,7 +26,7 @@ const seen = (tasks: readonly WholeTask[]) =>
   ]);
 
 test.each([false, true])(
-  'a claim in the step of an insert takes what a claim after it would (FIFO: %s)',
+  'a claim in the step of settlements and inserts takes what one after them would (FIFO: %s)',
   async (fifoGroups) => {
     const directory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
     const random = seededRandom(fifoGroups ? 11 : 12);
@@ -73,19 +73,20 @@ test.each([false, true])(
     for (let round = 0; round < rounds; round++) {
       now += random.integer(0, 15);
       const tasks = Array.from({ length: random.integer(1, 3) }, newTask);
+      const ended = running.filter(() => chance(0.6));
+      running = running.filter((task) => !ended.includes(task));
+      const settlements = ended.map((task) => ({ ...settlementOf(task, verdict()), now }));
       const before = database.core.stats.batches;
+      const settled = embedded.settle(settlements);
       const inserted = embedded.insertTasks(tasks, now);
       const claimed = await embedded.claimDue(ask(round));
-      await inserted;
+      await Promise.all([settled, inserted]);
       claims += database.core.stats.batches - before;
+      await memory.settle(settlements);
       await memory.insertTasks(tasks, now);
       expect(seen(claimed)).toEqual(seen(await memory.claimDue(ask(round))));
       taken += claimed.length;
       running.push(...claimed);
-      const ended = running.filter(() => chance(0.6));
-      running = running.filter((task) => !ended.includes(task));
-      const settlements = ended.map((task) => ({ ...settlementOf(task, verdict()), now }));
-      for (const store of stores) await store.settle(settlements);
       expect(await embedded.counts('mail')).toEqual(await memory.counts('mail'));
     }
     expect(database.readRows(storeProblems)).toEqual([]);
