@@ -18,6 +18,16 @@ test('a second of tokens may go at once, and then one at a time', () => {
   expect(takeOne(bucket, 100)).toBe(true);
 });
 
+test('a token is there when its time has come, whatever fraction the clock began with', () => {
+  const begun = Array.from({ length: 1_000 }, (_, i) => 1_000 + i * 59.123457);
+  for (const start of begun) {
+    const bucket = new TokenBucket(2, start);
+    bucket.take(2);
+    expect(takeOne(bucket, start + 500)).toBe(true);
+    expect(takeOne(bucket, start + 500)).toBe(false);
+  }
+});
+
 test('less than one a second is one every so often', () => {
   const bucket = new TokenBucket(0.5, 0);
   expect(takeOne(bucket, 0)).toBe(true);

@@ -1,3 +1,6 @@
+// Times have fractions, so half a second later may be a hair less: the token is there all the same.
+const dust = 1e-6;
+
 /**
  * Lets `perSecond` through on average and at most a second's worth at once. Time arrives as
  * monotonic milliseconds.
@@ -30,7 +33,7 @@ export class TokenBucket {
   /** How many of `wanted` may go. */
   peek(wanted: number, now: number): number {
     this.#fill(now);
-    return Math.min(wanted, Math.floor(this.#tokens));
+    return Math.min(wanted, Math.floor(this.#tokens + dust));
   }
 
   take(count: number): void {
@@ -40,7 +43,7 @@ export class TokenBucket {
   /** How long until one more may go. */
   waitMs(now: number): number {
     this.#fill(now);
-    return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) / this.#perSecond) * 1000;
+    return this.#tokens + dust >= 1 ? 0 : ((1 - this.#tokens) / this.#perSecond) * 1000;
   }
 
   /** True when it is as good as new, and may be forgotten. */
