@@ -64,10 +64,12 @@ export class Collection<T extends object> {
     readonly name: string,
   ) {}
 
+  /** Stores a new record, under an id of its own unless one is given. Refuses DUPLICATE_ID. */
   async insert(data: T, options: CallOptions & { id?: string } = {}): Promise<StoredRecord<T>> {
     return written(await this.database.writes.insert(this.name, data, options));
   }
 
+  /** Stores a new record under a key of your own. Refuses DUPLICATE_KEY. */
   async insertWithKey(key: string, data: T, options: CallOptions = {}): Promise<StoredRecord<T>> {
     return written(await this.database.writes.insert(this.name, data, { ...options, key }));
   }
@@ -79,6 +81,7 @@ export class Collection<T extends object> {
     return shown(this.database.reads.byId(this.name, normalizeUlid(id), transaction), fields);
   }
 
+  /** The record with this key, or undefined. */
   async findByKey(key: string, options: GetOptions = {}): Promise<StoredRecord<T> | undefined> {
     checkKey(key);
     return shown(this.database.reads.byKey(this.name, key, options.transaction), options.fields);
@@ -95,10 +98,12 @@ export class Collection<T extends object> {
     return written(await this.database.writes.update(this.name, { id }, patch, merging));
   }
 
+  /** Replaces the document of the record with this key. Refuses KEY_NOT_FOUND. */
   async updateByKey(key: string, data: T, options: CallOptions = {}): Promise<StoredRecord<T>> {
     return written(await this.database.writes.update(this.name, { key }, data, options));
   }
 
+  /** Changes parts of it by RFC 7396. Refuses KEY_NOT_FOUND. */
   async mergeByKey(
     key: string,
     patch: Patch<T>,
@@ -219,6 +224,7 @@ export class Collection<T extends object> {
     return live<T>(this.database.watches, this.name, query);
   }
 
+  /** Removes the record with this key and returns it as it was. Refuses KEY_NOT_FOUND. */
   async deleteByKey(key: string, options: CallOptions = {}): Promise<StoredRecord<T>> {
     return written(await this.database.writes.remove(this.name, { key }, options));
   }
