@@ -66,5 +66,20 @@ test('more than one step’s worth of finished tasks goes in one sweep', async (
   };
   await world.runFor(2_500);
   expect(left).toBe(0);
-  expect(limits.slice(0, 3)).toEqual([100, 100, 100]);
+  expect(limits.slice(0, 5)).toEqual([20, 40, 80, 100, 100]);
+});
+
+test('where deleting takes long it goes by few at a time, until that would never end', async () => {
+  const { world, putQueue, store } = await newScene();
+  await putQueue({ retention: { succeeded_ms: 5_000 } });
+  const limits: number[] = [];
+  store.deleteFinished = async ({ limit }) => {
+    limits.push(limit);
+    await world.clock.sleep(20);
+    return limit;
+  };
+  await world.runFor(5_000);
+  expect(limits.slice(0, 4)).toEqual([20, 10, 10, 10]);
+  await world.runFor(60_000);
+  expect(limits.at(-1)).toBe(100);
 });

@@ -13,7 +13,12 @@ export interface RetentionTools {
 }
 
 /** Few, for nothing else is done meanwhile: a task that comes in now must not wait for old ones. */
-const perStep = 100;
+const mostPerStep = 100;
+const fewestPerStep = 10;
+/** Steps shrink when they take longer than this, and grow when they take less than half of it. */
+const longStepMs = 6;
+/** Who has had no end of deleting for so long deletes as many as may be, or would never catch up. */
+const patienceMs = 60_000;
 const allQueuesEveryMs = 60_000;
 const shortestPauseMs = 1_000;
 
@@ -21,6 +26,7 @@ const shortestPauseMs = 1_000;
 export class Retention {
   #isStopping = false;
   #allQueuesAt = -Infinity;
+  #perStep = fewestPerStep * 2;
 
   constructor(private readonly tools: RetentionTools) {}
 
@@ -34,7 +40,7 @@ export class Retention {
     if (clock.monotonic() - this.#allQueuesAt >= allQueuesEveryMs) {
       // Another server may have made queues that this one has never heard of.
       for (const queue of await store.listQueues()) this.tools.lane(queue.name);
-      await this.#inSteps(() => store.deleteTombstones({ now: clock.now(), limit: perStep }));
+      await this.#inSteps((limit) => store.deleteTombstones({ now: clock.now(), limit }));
       this.#allQueuesAt = clock.monotonic();
     }
     for (const lane of this.tools.lanes()) {
@@ -54,9 +60,9 @@ export class Retention {
 
   async #delete(queue: string, status: 'SUCCEEDED' | 'DEAD', keptMs: number): Promise<void> {
     const { store, clock, metrics } = this.tools;
-    await this.#inSteps(async () => {
+    await this.#inSteps(async (limit) => {
       const now = clock.now();
-      const ask = { queue, status, endedBefore: now - keptMs, now, limit: perStep };
+      const ask = { queue, status, endedBefore: now - keptMs, now, limit };
       const deleted = await store.deleteFinished(ask);
       if (deleted > 0) metrics.tasksDeleted.inc({ queue, status }, deleted);
       return deleted;
@@ -64,14 +70,23 @@ export class Retention {
   }
 
   /** As long at rest as at work, so that half of the store is left to the tasks that live. */
-  async #inSteps(step: () => Promise<number>): Promise<void> {
+  async #inSteps(step: (limit: number) => Promise<number>): Promise<void> {
     const { clock } = this.tools;
+    const beganAt = clock.monotonic();
     while (!this.#isStopping) {
       const startedAt = clock.monotonic();
-      if ((await step()) < perStep) return;
+      const limit = startedAt - beganAt < patienceMs ? this.#perStep : mostPerStep;
+      if ((await step(limit)) < limit) return;
       const tookMs = clock.monotonic() - startedAt;
+      this.#adapt(tookMs);
       if (tookMs > 0) await clock.sleep(tookMs);
     }
+  }
+
+  /** Old rows lie scattered, and a disk that is slow with them holds up whoever comes meanwhile. */
+  #adapt(tookMs: number): void {
+    if (tookMs > longStepMs) this.#perStep = Math.max(fewestPerStep, this.#perStep >> 1);
+    else if (tookMs < longStepMs / 2) this.#perStep = Math.min(mostPerStep, this.#perStep * 2);
   }
 }
 

@@ -5,6 +5,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Attempt } from '../../src/core/task.js';
+import { attemptsOf } from '../../src/storage/postgres/history.js';
 import { newDirectory } from '../support/server.js';
 import { ChaosServer } from './chaos-servers.js';
 import { tableProblems } from './consistency.js';
@@ -201,7 +202,7 @@ function checkHistories(ended: readonly Ended[], startedAt: number): void {
   let expiries = 0;
   for (const { id, attempts } of ended) {
     let last: Attempt | undefined;
-    for (const attempt of attempts.map((text) => JSON.parse(text) as Attempt)) {
+    for (const attempt of attempts.flatMap(attemptsOf)) {
       expect(attempt.startedAt, id).toBeGreaterThanOrEqual(last?.endedAt ?? startedAt - 5_000);
       last = attempt;
       if (attempt.outcome !== 'LEASE_EXPIRED') continue;
@@ -234,7 +235,7 @@ function checkDeliveries(ended: readonly Ended[], deliveries: readonly Delivery[
 function checkSpread(ended: readonly Ended[]): void {
   const counts = new Map<string, number>();
   for (const { attempts } of ended) {
-    const { nodeId } = JSON.parse(attempts.at(-1)!) as Attempt;
+    const { nodeId } = attemptsOf(attempts.at(-1)!)[0]!;
     counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
   }
   expect(counts.size).toBe(3);

@@ -156,7 +156,7 @@ export class EmbeddedStore implements TaskStore {
       claimed = await this.#act(claim);
     }
     // Who got all that was asked for asks again, and need not look first.
-    if (claimed.length === ask.limit) this.#due.suppose(ask.queue, ask.now);
+    if (claimed.length === ask.limit) this.#due.suppose(ask.queue);
     else this.#due.forget(ask.queue);
     return claimed;
   }
@@ -321,6 +321,7 @@ export class EmbeddedStore implements TaskStore {
 
   #mayBeDue({ queue, now }: ClaimAsk): boolean {
     if (this.#arrivals.at(queue)) return true;
+    if (this.#due.isSupposed(queue)) return true;
     const dueAt = this.#read((rows) => this.#due.of(queue, rows));
     return dueAt !== undefined && dueAt <= now;
   }

@@ -102,19 +102,27 @@ export function wrecks(rows: RowReader): number[] {
  */
 export class DueTimes {
   readonly #known = new Map<string, number | undefined>();
+  readonly #supposed = new Set<string>();
   #names: readonly string[] | undefined;
 
   forget(queue: string): void {
     this.#known.delete(queue);
+    this.#supposed.delete(queue);
   }
 
-  /** Something may be due since then, which the next claim will find out. */
-  suppose(queue: string, at: number): void {
-    this.#known.set(queue, at);
+  /** More may be due, which the next claim finds out by itself. */
+  suppose(queue: string): void {
+    this.#known.delete(queue);
+    this.#supposed.add(queue);
+  }
+
+  isSupposed(queue: string): boolean {
+    return this.#supposed.has(queue);
   }
 
   forgetAll(): void {
     this.#known.clear();
+    this.#supposed.clear();
   }
 
   /** There is a queue more, or less. */
