@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { listeningLog, sampleHandlers, startSample, token } from '../../test/http/sample-server.js';
@@ -75,6 +76,29 @@ describe('a drain', () => {
     expect(await drained).toBe(true);
     agent.destroy();
   });
+
+  test.each(['', '\r\n'])(
+    'answers a request that was on its way, and ends its connection (%j before it)',
+    async (before) => {
+      const server = await startSample();
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+      let said = '';
+      socket.setEncoding('utf8').on('data', (part: string) => (said += part));
+      const closed = new Promise((resolve) => socket.on('close', resolve));
+      socket.on('error', () => undefined);
+      const ask = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+      socket.write(before + ask);
+      await vi.waitFor(() => expect(said).toMatch(/\{.*\}$/), 10_000);
+      expect(said).not.toMatch(/\r\nConnection: close\r\n/i);
+      said = '';
+      const drained = drainHttp(server.app, { clock: systemClock, deadlineMs: 10_000 });
+      socket.write(ask);
+      await closed;
+      expect(said).toMatch(/^HTTP\/1\.1 200 /);
+      expect(said).toMatch(/\r\nConnection: close\r\n/i);
+      expect(await drained).toBe(true);
+    },
+  );
 
   test('ends open streams by their signal', async () => {
     const { server, arrived } = await startSlow();

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { Clock } from '../clock.js';
 import { messageOf } from '../errors.js';
 import type { Log } from '../log.js';
@@ -12,10 +13,13 @@ export interface DrainOptions {
 }
 
 const idleCheckMs = 50;
+const partingStepMs = 10;
+const partingSteps = 20;
 
 /**
- * Stops a server gently: no new connections, idle ones closed, requests under way finished, and
- * open-ended streams told to end. Returns false when something had to be cut at the deadline.
+ * Stops a server gently: requests under way are finished, those that are on their way are answered
+ * with the end of their connection, open-ended streams are told to end, then no new connections,
+ * and idle ones closed. Returns false when something had to be cut at the deadline.
  */
 export async function drainHttp(app: HttpApp, options: DrainOptions): Promise<boolean> {
   const { clock, deadlineMs, signal } = options;
@@ -26,13 +30,15 @@ export async function drainHttp(app: HttpApp, options: DrainOptions): Promise<bo
     fastify.server.closeAllConnections();
   };
   app.beginDrain();
+  const endsAt = clock.monotonic() + deadlineMs;
+  await part(fastify.server, options);
   const closed = fastify.close();
   // A connection that was busy when the server closed turns idle later.
   let check = clock.after(0, function closeIdle() {
     fastify.server.closeIdleConnections();
     check = clock.after(idleCheckMs, closeIdle);
   });
-  const deadline = clock.after(deadlineMs, cut);
+  const deadline = clock.after(Math.max(0, endsAt - clock.monotonic()), cut);
   if (signal?.aborted) cut();
   signal?.addEventListener('abort', cut, { once: true });
   try {
@@ -43,6 +49,25 @@ export async function drainHttp(app: HttpApp, options: DrainOptions): Promise<bo
     signal?.removeEventListener('abort', cut);
   }
   return isGentle;
+}
+
+/**
+ * Waits a moment before idle connections are closed: a client that asks again and again has sent
+ * its next request before it can know, and would see it go unanswered. By steps, so that what has
+ * arrived is read even where the process was held up.
+ */
+async function part(server: Server, { clock, deadlineMs, signal }: DrainOptions): Promise<void> {
+  const most = Math.min(partingSteps, Math.floor(deadlineMs / partingStepMs / 2));
+  for (let step = 0; step < most && !signal?.aborted; step++) {
+    if ((await connectionsOf(server)) === 0) return;
+    await clock.sleep(partingStepMs);
+  }
+}
+
+function connectionsOf(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+  });
 }
 
 /** One thing to do before the process ends. Steps run in order. */
