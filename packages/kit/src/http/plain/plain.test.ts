@@ -209,6 +209,26 @@ test('a drain closes idle connections and ends busy ones with their answer', asy
   expect(said.text).toContain('\r\nConnection: close\r\n\r\n{');
 });
 
+test('the rest of a request is waited for shortly, and then by Node', async () => {
+  const { server, socket, answers, byNode } = await start();
+  let waitsMs: () => number | undefined = () => undefined;
+  server.app.fastify.server.on('connection', (one: Socket) => (waitsMs = () => one.timeout));
+  // A second longer than clients are told.
+  await expect.poll(() => waitsMs(), patience).toBe(73_000);
+  const text = submit('one');
+  socket.write(text.slice(0, -5));
+  await expect.poll(() => waitsMs(), patience).toBe(2_000);
+  socket.write(text.slice(-5));
+  await expect.poll(answers, patience).toEqual([ok]);
+  expect(waitsMs()).toBe(73_000);
+  expect(byNode()).toBe(0);
+  socket.write(text.slice(0, -5));
+  await expect.poll(() => waitsMs(), patience).toBe(0);
+  socket.write(text.slice(-5));
+  await expect.poll(answers, patience).toEqual([ok, ok]);
+  expect(byNode()).toBe(1);
+});
+
 test('a connection that says nothing for long is closed', async () => {
   const { socket, said, answers } = await start({ keepAliveTimeoutMs: 300 });
   socket.write(submit('one'));
