@@ -1,4 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
+import { nextStartAt } from '../storage/start-window.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { Alarm } from './alarm.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -128,18 +129,21 @@ export class Agenda {
       lane.isStale ||= isBeat;
       this.tools.dispatcher.wake(lane);
     } else {
-      this.#planBlocked(lane);
+      this.#planBlocked(lane, now);
     }
   }
 
   /** It was due at the last claim and was not claimed: its queue's limits stand against it. */
-  #planBlocked(lane: Lane): void {
+  #planBlocked(lane: Lane, now: number): void {
     const config = lane.queue?.config;
     if (!config || this.#stopping.signal.aborted) return;
     const rate = config.limits.dispatch_per_second;
     if (rate > 0) {
       lane.isRateLimited = true;
-      lane.alarm.ringIn(Math.min(Math.max(1000 / rate, pauseMs), 1000));
+      const ownTurnAt = nextStartAt(lane.starts, now, rate);
+      // Where others started what may start, nobody here knows when: it is looked at now and then.
+      const waitMs = ownTurnAt === undefined ? Math.min(1000 / rate, 1000) : ownTurnAt - now;
+      lane.alarm.ringIn(Math.max(waitMs, ownTurnAt === undefined ? pauseMs : 1));
     } else if (config.ordering.mode === 'group') {
       // What waits behind its group hides what falls due later in others.
       lane.alarm.ringIn(fifoPauseMs);

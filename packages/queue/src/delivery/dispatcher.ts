@@ -3,6 +3,7 @@ import type { Random } from '@millrace/kit/random';
 import { isClaimed, type ClaimedTask } from '../core/attempt-record.js';
 import type { Queue } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
+import { withStarts } from '../storage/start-window.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { Alarm } from './alarm.js';
 import { credentialsOf, type Credentials, type SecretsOf } from './credentials.js';
@@ -213,6 +214,9 @@ export class Dispatcher {
       const claimed = tasks.filter(isClaimed);
       taken = claimed.length;
       lane.lastClaimAt = now;
+      if (taken > 0 && limits.dispatch_per_second > 0) {
+        lane.starts = withStarts(lane.starts, now, taken, limits.dispatch_per_second);
+      }
       metrics.claimBatch.observe({}, taken);
       if (taken > 0) this.tools.leaseTaken(leaseMs);
       return claimed;

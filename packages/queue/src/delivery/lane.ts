@@ -3,6 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import { Breaker } from '../core/breaker.js';
 import type { TargetHealth } from '../core/outcome.js';
 import type { Queue } from '../core/queue.js';
+import type { Starts } from '../storage/start-window.js';
 import { Alarm } from './alarm.js';
 import { QueueSeries, type DeliveryMetrics } from './delivery-metrics.js';
 
@@ -28,6 +29,8 @@ export class Lane {
   isStale = true;
   /** The time of the last claim, as the store was told it. */
   lastClaimAt = -Infinity;
+  /** What this server started lately of a queue that has a `dispatch_per_second`. */
+  starts: Starts = [];
   /** The last claim got less than was due because of `dispatch_per_second`. */
   isRateLimited = false;
   /** Why the queue is held although it is not paused; undefined when it is not. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { mayStart, withStarts, type Starts } from './start-window.js';
+import { mayStart, nextStartAt, withStarts, type Starts } from './start-window.js';
 
 test('without a rate any number may start', () => {
   expect(mayStart([[0, 1e9]], 0, 0)).toBe(Infinity);
@@ -42,4 +42,14 @@ test('half a task a second is one in two seconds, one and a half are three', () 
   const two = withStarts([], 10_000, 2, 1.5);
   expect(mayStart(two, 11_300, 1.5)).toBe(0);
   expect(mayStart(two, 11_340, 1.5)).toBe(2);
+});
+
+test('the next start is told to the millisecond', () => {
+  for (const perSecond of [0.5, 1, 1.5, 3, 3.3]) {
+    const starts = withStarts([], 5_007, Math.ceil(perSecond), perSecond);
+    const at = nextStartAt(starts, 5_008, perSecond)!;
+    expect(mayStart(starts, at - 1, perSecond)).toBe(0);
+    expect(mayStart(starts, at, perSecond)).toBeGreaterThan(0);
+    expect(nextStartAt(starts, at, perSecond)).toBeUndefined();
+  }
 });

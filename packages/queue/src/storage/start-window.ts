@@ -15,6 +15,13 @@ export function mayStart(starts: Starts, now: number, perSecond: number): number
   return Math.max(0, Math.ceil(perSecond) - started);
 }
 
+/** When one more may start if none may at `now`; undefined if these starts leave room by then. */
+export function nextStartAt(starts: Starts, now: number, perSecond: number): number | undefined {
+  if (mayStart(starts, now, perSecond) > 0) return undefined;
+  const oldest = starts.find(([at]) => isRecent(at, now, perSecond));
+  return oldest && Math.ceil(oldest[0] + windowOf(perSecond));
+}
+
 export function withStarts(starts: Starts, now: number, count: number, perSecond: number): Starts {
   const moment = Math.ceil(now / stepMs) * stepMs;
   const kept: [number, number][] = [];
