@@ -126,6 +126,7 @@ export class Catalog {
 
   /** Puts every row that is out of date. What changes from here on belongs to the next commit. */
   saveChanges(put: PutMeta): void {
+    if (this.#unsaved.size === 0) return;
     for (const info of this.#unsaved) {
       if ('definition' in info) put(indexRow(info.id), storedIndex(info));
       else put(collectionRow(info.name), { id: info.id, name: info.name });
@@ -136,7 +137,7 @@ export class Catalog {
 
   /** The commit of the last `saveChanges` is on disk. */
   saved(): void {
-    this.#saving.clear();
+    if (this.#saving.size > 0) this.#saving.clear();
   }
 
   /** It is not: its rows go out with the next one. */

@@ -1,6 +1,7 @@
 import { open, type Database, type RootDatabase, type Transaction } from 'lmdb';
 import { InPlaceReads } from './in-place.js';
 import { rangeOptions, type KeyRange } from './key-range.js';
+import { cutWrittenList } from './written-list.js';
 
 export type { KeyRange };
 
@@ -85,6 +86,7 @@ export class Tables {
       Handle
     >;
     this.inPlace = new InPlaceReads(this.#root);
+    cutWrittenList(this.#root);
   }
 
   get(table: TableName, key: Uint8Array, txn?: Transaction): Buffer | undefined {
