@@ -4,13 +4,14 @@ import type { Hash64 } from '../hash.js';
 import { refuse } from '../refusal.js';
 import { seqKey } from '../storage/keys.js';
 import { decodeState, stateRow } from '../storage/state.js';
+import { RecentCommits } from './recent-commits.js';
 
-const mostKept = 1_024;
+export const mostKept = 1_024;
 const mostKeptBytes = 8 * 2 ** 20;
 
 export interface ReadCommit {
-  commit: Commit;
-  bytes: number;
+  readonly commit: Commit;
+  readonly bytes: number;
 }
 
 /**
@@ -18,20 +19,19 @@ export interface ReadCommit {
  * are kept decoded, for most watches stand at the same place.
  */
 export class CommitLog {
-  readonly #kept = new Map<number, ReadCommit>();
-  #keptBytes = 0;
+  readonly #kept = new RecentCommits<ReadCommit>(mostKept, mostKeptBytes);
 
   constructor(private readonly core: Core) {}
 
   /** The commit, which must be on disk. Refuses WATCH_COMPACTED when the log no longer has it. */
   read(seq: number): ReadCommit {
     this.checkReaches(seq);
-    const kept = this.#kept.get(seq);
+    const kept = this.#kept.find(seq);
     if (kept) return kept;
     const row = this.core.tables.get('log', seqKey(seq));
     if (!row) throw this.#compacted(seq);
     const read = { commit: decodeCommit(seq, row, this.core.codec), bytes: row.length };
-    this.#keep(seq, read);
+    if (read.bytes <= mostKeptBytes / 8) this.#kept.keep(read);
     return read;
   }
 
@@ -46,7 +46,11 @@ export class CommitLog {
   /** Forgets what it has read: the history went another way. */
   clear(): void {
     this.#kept.clear();
-    this.#keptBytes = 0;
+  }
+
+  /** Forgets what it has read up to this commit. */
+  forgetTo(seq: number): void {
+    this.#kept.forgetTo(seq);
   }
 
   /** Refuses a position from which the log cannot go on. */
@@ -60,17 +64,6 @@ export class CommitLog {
       return refuse('CORRUPT', `The change log has no commit ${seq}; run "ctl db verify".`);
     }
     return compacted(seq, oldestSeq);
-  }
-
-  #keep(seq: number, read: ReadCommit): void {
-    if (read.bytes > mostKeptBytes / 8) return;
-    this.#kept.set(seq, read);
-    this.#keptBytes += read.bytes;
-    for (const [oldest, { bytes }] of this.#kept) {
-      if (this.#kept.size <= mostKept && this.#keptBytes <= mostKeptBytes) return;
-      this.#kept.delete(oldest);
-      this.#keptBytes -= bytes;
-    }
   }
 }
 

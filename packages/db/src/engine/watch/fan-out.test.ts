@@ -13,8 +13,9 @@ function scene() {
     commit = run;
     return () => undefined;
   }
-  const fanOut = new FanOut(core as unknown as Core);
-  return { clock, core, fanOut, commit: () => commit() };
+  const told = { rounds: 0 };
+  const fanOut = new FanOut(core as unknown as Core, () => void told.rounds++);
+  return { clock, core, fanOut, told, commit: () => commit() };
 }
 
 test('watches are woken at once while that is quickly done', async () => {
@@ -29,6 +30,16 @@ test('watches are woken at once while that is quickly done', async () => {
   stop();
   commit();
   expect(woken).toBe(3);
+});
+
+test('the end of a round is told when those who were woken have done their work', async () => {
+  const { fanOut, told, commit } = scene();
+  let woken = 0;
+  fanOut.add(() => void Promise.resolve().then(() => woken++));
+  commit();
+  expect([woken, told.rounds]).toEqual([0, 0]);
+  await turn();
+  expect([woken, told.rounds]).toEqual([1, 1]);
 });
 
 test('a long round is followed by as long a rest, after which all is told together', async () => {

@@ -22,7 +22,11 @@ export class FanOut {
   #restUntil = 0;
   #rest: Timer | undefined;
 
-  constructor(private readonly core: Core) {
+  /** `onTold` hears of the end of each round. */
+  constructor(
+    private readonly core: Core,
+    private readonly onTold: () => void,
+  ) {
     core.onDurable(() => this.#onDurable());
   }
 
@@ -80,6 +84,7 @@ export class FanOut {
     const tookMs = now - startedAt;
     this.#restUntil = tookMs > shortMs ? now + tookMs : now;
     this.#isUnderWay = false;
+    this.onTold();
     if (this.#isBehind && !this.core.closed) this.#start();
   }
 }

@@ -97,14 +97,13 @@ export class LogReader<Shown> {
   /** What commits up to the last one have to show, or up to where it is enough for once. */
   nextBatch(): readonly WatchMessage<Shown>[] {
     const { shared } = this.options;
-    const after = this.#position;
-    const known = shared?.batchAfter(after);
+    const known = shared?.batchAfter(this.#position);
     if (known) {
       this.moveTo(known);
       return known.messages;
     }
     const batch = this.#readBatch();
-    shared?.keepBatch(after, batch);
+    shared?.keepBatch(batch);
     return batch.messages;
   }
 
@@ -133,6 +132,7 @@ export class LogReader<Shown> {
   }
 
   #readBatch(): Batch<Shown> {
+    const after = this.#position;
     const messages: WatchMessage<Shown>[] = [];
     let bytes = 0;
     for (let isEnough = false; this.hasMore && !isEnough;) {
@@ -142,7 +142,7 @@ export class LogReader<Shown> {
       bytes += read.bytes;
       isEnough = this.parts.slice.spend(read.bytes) || bytes >= mostBatchBytes;
     }
-    return { seq: this.#position, chain: this.#chain!, bytes, messages };
+    return { after, seq: this.#position, chain: this.#chain!, bytes, messages };
   }
 
   #read(): ReadCommit {

@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest';
 import { useScratch } from '../scratch.test-support.js';
 import type { VisibleChange } from './message.js';
-import { next, take } from './watch.test-support.js';
+import { next, settle, take } from './watch.test-support.js';
 
 const scratch = useScratch();
 
 async function openWatched() {
   const db = await scratch.open();
   let shows = 0;
-  const open = (look?: string) =>
+  const open = (look?: string, startSeq = 0) =>
     db.watches.open<string>({
       collection: 'items',
       look,
+      startSeq,
       show: ({ id }: VisibleChange) => `${++shows} ${id}`,
     });
   return { db, open, items: db.collection('items'), shown: () => shows };
@@ -63,6 +64,26 @@ test('a watch far behind the others makes its messages itself', async () => {
   );
   expect(shown()).toBeGreaterThan(600);
   await Promise.all([quick.return(), slow.return()]);
+});
+
+test('what all watches have told is let go of, and what one has yet to tell is not', async () => {
+  const { open, items, shown } = await openWatched();
+  const [a, b] = [open('x'), open('x')];
+  for (const watch of [a, b]) watch.pushTo({ hasRoom: () => true, take: () => undefined });
+  const waiting = [a.next(), b.next()];
+  for (let n = 0; n < 3; n++) await items.insert({ n });
+  await settle();
+  expect([a.position, b.position, shown()]).toEqual([3, 3, 3]);
+  const late = open('x', 1);
+  expect(await take(late, 2)).toHaveLength(2);
+  expect(shown()).toBe(5);
+  await items.insert({ n: 3 });
+  await settle();
+  const last = open('x', 4);
+  expect([(await take(late, 2)).at(-1)!.seq, (await next(last)).seq]).toEqual([4, 4]);
+  expect(shown()).toBe(7);
+  await Promise.all([a, b, late, last].map((watch) => watch.return()));
+  await Promise.all(waiting);
 });
 
 test('commits that are taken back are not told for those that bear their numbers', async () => {

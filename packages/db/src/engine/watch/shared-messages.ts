@@ -1,6 +1,7 @@
 import type { Commit } from '../changes.js';
 import type { Hash64 } from '../hash.js';
 import type { WatchMessage } from './message.js';
+import { RecentCommits } from './recent-commits.js';
 
 // Watches that share stand close together: the slow ones make their messages themselves.
 const mostKept = 256;
@@ -16,6 +17,8 @@ interface Kept<Shown> {
 
 /** What some commits in a row have to show. */
 export interface Batch<Shown> {
+  /** The commit before the first of them. */
+  readonly after: number;
   /** The last of the commits. */
   readonly seq: number;
   readonly chain: Hash64;
@@ -27,49 +30,43 @@ export interface Batch<Shown> {
 export class SharedMessages<Shown> {
   /** How many watches have this look. */
   users = 0;
-  readonly #kept = new Map<number, Kept<Shown>>();
-  #keptBytes = 0;
-  /** By the commit before their first. */
-  readonly #batches = new Map<number, Batch<Shown>>();
+  readonly #kept = new RecentCommits<Kept<Shown>>(mostKept, mostKeptBytes);
+  /** The oldest first. */
+  #batches: Batch<Shown>[] = [];
 
   /** What was made of this very commit: after a fail-over another one may bear its number. */
   find(commit: Commit): Kept<Shown> | undefined {
-    const kept = this.#kept.get(commit.seq);
+    const kept = this.#kept.find(commit.seq);
     return kept?.commit === commit ? kept : undefined;
   }
 
   keep(commit: Commit, bytes: number, message: WatchMessage<Shown> | undefined): void {
     if (this.users < 2 || bytes > mostKeptBytes / 2) return;
-    const before = this.#kept.get(commit.seq);
-    if (before) this.#forget(commit.seq, before);
-    this.#kept.set(commit.seq, { commit, bytes, message });
-    this.#keptBytes += bytes;
-    for (const [seq, oldest] of this.#kept) {
-      if (this.#kept.size <= mostKept && this.#keptBytes <= mostKeptBytes) return;
-      this.#forget(seq, oldest);
-    }
+    this.#kept.keep({ commit, bytes, message });
   }
 
   /** What a watch that stands at this commit is to be told next. */
   batchAfter(seq: number): Batch<Shown> | undefined {
-    return this.#batches.get(seq);
+    return this.#batches.find(({ after }) => after === seq);
   }
 
-  keepBatch(after: number, batch: Batch<Shown>): void {
+  keepBatch(batch: Batch<Shown>): void {
     if (this.users < 2 || batch.bytes > mostKeptBytes / 2) return;
-    this.#batches.set(after, batch);
-    if (this.#batches.size <= mostBatches) return;
-    const [oldest] = this.#batches.keys();
-    this.#batches.delete(oldest!);
+    this.#batches.push(batch);
+    if (this.#batches.length > mostBatches) this.#batches.shift();
+  }
+
+  /** Forgets what all watches of this look have told. */
+  forgetTo(seq: number): void {
+    this.#kept.forgetTo(seq);
+    if (this.#batches.some(({ after }) => after < seq)) {
+      this.#batches = this.#batches.filter(({ after }) => after >= seq);
+    }
   }
 
   /** Commits were taken back, and others may come to bear their numbers. */
   historyCut(): void {
-    this.#batches.clear();
-  }
-
-  #forget(seq: number, kept: Kept<Shown>): void {
-    this.#kept.delete(seq);
-    this.#keptBytes -= kept.bytes;
+    this.#kept.clear();
+    this.#batches = [];
   }
 }

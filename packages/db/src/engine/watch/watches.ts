@@ -3,7 +3,7 @@ import { checkCollectionName } from '../documents.js';
 import { lineageOf } from '../format.js';
 import type { Hash64 } from '../hash.js';
 import { refuse } from '../refusal.js';
-import { CommitLog } from './commit-log.js';
+import { CommitLog, mostKept } from './commit-log.js';
 import { FanOut } from './fan-out.js';
 import {
   showChange,
@@ -55,7 +55,7 @@ export class Watches {
 
   constructor(private readonly core: Core) {
     this.#log = new CommitLog(core);
-    this.#fanOut = new FanOut(core);
+    this.#fanOut = new FanOut(core, () => this.#forgetTold());
   }
 
   /** How many watches are open. */
@@ -106,6 +106,20 @@ export class Watches {
     if (checked.shared) checked.shared.users++;
     if (options.signal?.aborted) void watch.return();
     return watch;
+  }
+
+  /**
+   * Lets go of what every watch near the end of the log has told. What were kept until others push
+   * it out would be old by then, and to clear old things away the whole heap is gone through.
+   */
+  #forgetTold(): void {
+    const { seq } = this.core.durable;
+    let told = seq;
+    for (const { position } of this.#open) {
+      if (position < told && position >= seq - mostKept) told = position;
+    }
+    this.#log.forgetTo(told);
+    for (const shared of this.#looks.values()) shared.forgetTo(told);
   }
 
   #sharedBy<Shown>(look: string | undefined): SharedMessages<Shown> | undefined {
