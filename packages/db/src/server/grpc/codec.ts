@@ -5,6 +5,7 @@ import { messageOf } from '@millrace/kit/errors';
 import { refuse } from '../../engine/refusal.js';
 import type { Request } from '../service/call.js';
 import type { FoundRecords } from '../service/found-records.js';
+import { madeOnce } from '../service/made-once.js';
 import { PlainDecoder } from './decoder.js';
 import { MessageEncoder } from './encoder.js';
 import { PiledRecords } from './record-pile.js';
@@ -13,8 +14,6 @@ export const mostRequestBytes = 4 * 1024 * 1024;
 
 // A document of 32 levels takes two of these for each, and a filter may hold one at its end.
 const recursionLimit = 200;
-
-const frames = new WeakMap<Message, Buffer>();
 
 /** Turns the bytes of one method into what the service takes, and its answers into bytes. */
 export class MethodCodec<Rpc extends DbMethod> {
@@ -56,9 +55,7 @@ export class MethodCodec<Rpc extends DbMethod> {
     const { written } = message as Partial<FoundRecords>;
     if (written instanceof PiledRecords) return written.frame(this.#encoder.encode(message));
     if (this.rpc !== 'Watch') return this.#encoder.frame(message);
-    let frame = frames.get(message);
-    if (!frame) frames.set(message, (frame = this.#encoder.frame(message)));
-    return frame;
+    return madeOnce(message, frameOf, this.#encoder);
   }
 
   #read(bytes: Uint8Array): Message {
@@ -69,6 +66,10 @@ export class MethodCodec<Rpc extends DbMethod> {
       throw refuse('BAD_REQUEST', text, undefined, { cause: error });
     }
   }
+}
+
+function frameOf(message: Message, encoder: MessageEncoder): Buffer {
+  return encoder.frame(message);
 }
 
 export function tooLarge(bytes: number | undefined): Error {

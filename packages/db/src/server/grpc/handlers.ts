@@ -62,6 +62,7 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
 export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleMethod {
   const { calls, clock } = parts;
   const codec = new MethodCodec(rpc);
+  const frame = (message: Message) => codec.frame(message);
   const stallMs = stallMsOf(rpc);
   const answer = async ({ call, scope, request }: ReadyCall): Promise<void> => {
     try {
@@ -72,7 +73,7 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
         // A watch may have nothing to say for long: its caller hears that it stands.
         if (rpc === 'Watch') call.outbox.sendHeaders();
         const sender = new StreamSender({ call, clock, signal, stallMs });
-        pushThrough(sender, messages, (message) => codec.frame(message));
+        pushThrough(sender, messages, frame);
         for await (const first of messages) {
           for (let next: Message | undefined = first; next; next = poll(messages)) {
             const taken = sender.sendFramed(codec.frame(next));

@@ -1,12 +1,11 @@
 import type { Message } from '@bufbuild/protobuf';
+import { madeOnce } from '../service/made-once.js';
 import type { Pushing, PushSink } from '../service/pushing.js';
 import type { StreamSender } from './sender.js';
 
-const rows = new WeakMap<readonly Message[], Buffer>();
-
 /**
  * Lets a stream that can do so send what it has by itself, all of a moment as one piece of bytes:
- * streams that show the same are given the same messages, of which the piece is made once.
+ * streams that show the same are given the same messages, of which the piece is made once for all that are given the same `frame`.
  */
 export function pushThrough(
   sender: StreamSender,
@@ -15,16 +14,12 @@ export function pushThrough(
 ): void {
   const sink: PushSink<Message> = {
     hasRoom: () => sender.hasRoom(),
-    take: (some) => sender.push(rowOf(some, frame)),
+    take: (some) => sender.push(madeOnce(some, rowOf, frame)),
   };
   messages.pushTo?.(sink);
 }
 
 function rowOf(messages: readonly Message[], frame: (message: Message) => Buffer): Buffer {
-  let row = rows.get(messages);
-  if (!row) {
-    const frames = messages.map(frame);
-    rows.set(messages, (row = frames.length === 1 ? frames[0]! : Buffer.concat(frames)));
-  }
-  return row;
+  const frames = messages.map(frame);
+  return frames.length === 1 ? frames[0]! : Buffer.concat(frames);
 }

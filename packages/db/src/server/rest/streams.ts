@@ -1,6 +1,7 @@
 import { Database as Api } from '@millrace/contract/db';
 import type { DescField } from '@bufbuild/protobuf';
 import type { StreamingRpc } from '../service/call.js';
+import { madeOnce } from '../service/made-once.js';
 import type { Pushing } from '../service/pushing.js';
 import { jsonWriter, writerWithout } from './json-out.js';
 import type { ResponseWriter } from './response-writer.js';
@@ -110,16 +111,11 @@ export function messageLinesForm(rpc: StreamingRpc): StreamForm {
  * moment in one write; streams that show the same are given the same row, whose text is made once.
  */
 function pieceByPiece(pieceOf: (message: unknown) => string) {
-  const rows = new WeakMap<readonly unknown[], Buffer>();
-  const rowOf = (messages: readonly unknown[]) => {
-    let row = rows.get(messages);
-    if (!row) rows.set(messages, (row = Buffer.from(messages.map(pieceOf).join(''))));
-    return row;
-  };
+  const rowOf = (messages: readonly unknown[]) => Buffer.from(messages.map(pieceOf).join(''));
   return async (messages: Messages, writer: ResponseWriter): Promise<void> => {
     messages.pushTo?.({
       hasRoom: () => writer.hasRoom(),
-      take: (some) => writer.push(rowOf(some)),
+      take: (some) => writer.push(madeOnce(some, rowOf)),
     });
     for await (const message of messages) await writer.write(pieceOf(message));
   };
@@ -128,14 +124,11 @@ function pieceByPiece(pieceOf: (message: unknown) => string) {
 /** Watches that show the same are given the same messages, whose text is then made once. */
 function sharedWriter(rpc: StreamingRpc): (message: unknown) => string {
   const write = jsonWriter(outputOf(rpc));
-  return (message) => {
-    let text = texts.get(message as object);
-    if (text === undefined) texts.set(message as object, (text = write(message)));
-    return text;
-  };
+  return (message) => madeOnce(message as object, write, asText);
 }
 
-const texts = new WeakMap<object, string>();
+// Lines and events show the same text.
+const asText = 'text';
 
 function errorLine(status: object): string {
   return `${JSON.stringify({ error: status })}\n`;

@@ -12,6 +12,7 @@ import type { RecordImage } from '../../engine/record.js';
 import type { VisibleChange, WatchMessage } from '../../engine/watch/message.js';
 import type { Watch } from '../../engine/watch/watch.js';
 import type { CallContext, Pollable, Request, StreamingMethods } from './call.js';
+import { madeOnce } from './made-once.js';
 import type { ServiceParts } from './parts.js';
 import type { Pushing, PushSink } from './pushing.js';
 import { recordMessage, removedRecord } from './records.js';
@@ -105,7 +106,7 @@ class WatchStream
   pushTo(sink: PushSink<WatchResponse>): void {
     this.watch.pushTo({
       hasRoom: () => sink.hasRoom(),
-      take: (messages) => sink.take(sharedResponses(messages)),
+      take: (messages) => sink.take(madeOnce(messages, rowOf)),
     });
   }
 
@@ -119,20 +120,12 @@ class WatchStream
   }
 }
 
-const responses = new WeakMap<WatchMessage<Change>, WatchResponse>();
-
 function sharedResponse(message: WatchMessage<Change>): WatchResponse {
-  let response = responses.get(message);
-  if (!response) responses.set(message, (response = watchResponse(message)));
-  return response;
+  return madeOnce(message, watchResponse);
 }
 
-const rows = new WeakMap<readonly WatchMessage<Change>[], readonly WatchResponse[]>();
-
-function sharedResponses(messages: readonly WatchMessage<Change>[]): readonly WatchResponse[] {
-  let row = rows.get(messages);
-  if (!row) rows.set(messages, (row = messages.map(sharedResponse)));
-  return row;
+function rowOf(messages: readonly WatchMessage<Change>[]): readonly WatchResponse[] {
+  return messages.map(sharedResponse);
 }
 
 function changeShower(
