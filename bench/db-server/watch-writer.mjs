@@ -1,31 +1,43 @@
-/** Writes at a steady pace; each record says when it was sent, in microseconds of the system. */
+/**
+ * Writes at a steady pace; each record says when it was sent, in microseconds of the system. Those
+ * of the first part say 0: while they are written, this process and the watchers' become warm.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeOf } from './messages.mjs';
 import { RawConnection } from './raw-streams.mjs';
 
-const [kind, url, perSecond, seconds] = process.argv.slice(2);
+const [kind, url, perSecond, warmUpSeconds, seconds] = process.argv.slice(2);
 const pad = 'Prefers deliveries before noon; leave at the loading dock.'.repeat(3);
 const accepted = [];
 let underWay = 0;
 let isOver = false;
 
 const connection = new RawConnection(url, { onData: () => undefined, onEnd: fail });
-const started = performance.now();
 let sent = 0;
-while (performance.now() - started < Number(seconds) * 1_000) {
-  const due = ((performance.now() - started) / 1_000) * Number(perSecond);
-  for (; sent < due; sent++) send(sent);
-  await sleep(1);
-}
-const tookSeconds = (performance.now() - started) / 1_000;
+await write(Number(warmUpSeconds), () => 0n);
+const firstCounted = sent;
+const tookSeconds = await write(Number(seconds), () => process.hrtime.bigint() / 1_000n);
 while (underWay > 0) await sleep(10);
-if (accepted.length === 0) fail(new Error('all writes were refused'));
-console.log(JSON.stringify({ accepted, tookSeconds }));
+const counted = accepted.filter((number) => number >= firstCounted).length;
+if (counted === 0) fail(new Error('all writes were refused'));
+console.log(JSON.stringify({ accepted, counted, tookSeconds }));
 isOver = true;
 connection.destroy();
 
-function send(number) {
-  const at = process.hrtime.bigint() / 1_000n;
+/** Resolves with how many seconds it took. */
+async function write(forSeconds, timeOf) {
+  const started = performance.now();
+  const before = sent;
+  const elapsed = () => (performance.now() - started) / 1_000;
+  while (elapsed() < forSeconds) {
+    const due = before + elapsed() * Number(perSecond);
+    for (; sent < due; sent++) send(sent, timeOf());
+    await sleep(1);
+  }
+  return elapsed();
+}
+
+function send(number, at) {
   underWay++;
   connection.call(
     writeOf(kind, `{"at":${at},"number":${number},"note":"${pad}"}`),
