@@ -64,10 +64,20 @@ function allowlistOf(rules: readonly Rule[]): Allowlist {
     }
     return policy;
   };
-  const matchTarget = (target: Target): Match => {
+  const judge = (target: Target): Match => {
     const hits = rules.filter((rule) => rule.covers(target));
     if (hits.length > 0) return { allowed: true, policy: policyFor(hits) };
     return { allowed: false, reason: denial(rules, target) };
+  };
+  // Neither the rules nor a target ever change, and the same few are called over and over.
+  const matches = new WeakMap<Target, Match>();
+  const matchTarget = (target: Target): Match => {
+    let match = matches.get(target);
+    if (match === undefined) {
+      match = judge(target);
+      matches.set(target, match);
+    }
+    return match;
   };
   return {
     matchTarget,

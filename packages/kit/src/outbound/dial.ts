@@ -1,4 +1,4 @@
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext } from 'node:tls';
 import type { Clock, Timer } from '../clock.js';
 import { messageOf } from '../errors.js';
@@ -7,17 +7,27 @@ import type { AddressPolicy } from './policy.js';
 import type { Resolver } from './resolve.js';
 import type { Target } from './target.js';
 
-/** Starts a TCP connection to an address. Never given a name. */
-export type Connect = (address: string, port: number) => Socket;
+/**
+ * Starts a TCP connection to an address. Never given a name. Where it can, it reads into the
+ * buffer that it is given and tells by the callback; otherwise the socket says what it reads.
+ */
+export type Connect = (address: string, port: number, onread?: OnReadOpts) => Socket;
 
-export const systemConnect: Connect = (address, port) =>
+export const systemConnect: Connect = (address, port, onread) =>
   connectTcp({
     host: address,
     port,
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 60_000,
+    ...(onread === undefined ? {} : { onread }),
   });
+
+/**
+ * What is read, in one place for all connections: it is done with before the next read. Node would
+ * make 64 KiB for each. Not on Windows, where several reads are under way at once.
+ */
+const readBuffer = process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(65_536);
 
 export interface DialTools {
   clock: Clock;
@@ -48,7 +58,7 @@ const unreachable = new Set(['ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'EA
 /**
  * Opens one connection for one target: the name is resolved once, every answer is held against
  * the policy, only those answers are dialled, and the peer is looked at again before the first
- * byte goes out. undici's own connector would start TLS before anybody could look.
+ * byte goes out.
  */
 export class Dial {
   phase: DialPhase = 'resolving the host name';
@@ -62,6 +72,8 @@ export class Dial {
   constructor(
     readonly ask: DialAsk,
     readonly tools: DialTools,
+    /** Hears what the connection reads, where its socket does not say so itself. */
+    readonly arrived: (bytes: Buffer) => void,
     readonly done: (result: Dialled | Failure) => void,
   ) {
     const { host, isAddress } = ask.target;
@@ -106,7 +118,7 @@ export class Dial {
     const address = this.#addresses[this.#next];
     if (this.#isOver || address === undefined) return;
     const mine = ++this.#next;
-    const socket = this.tools.connect(address, this.ask.target.port);
+    const socket = this.tools.connect(address, this.ask.target.port, this.#onread());
     this.#sockets.add(socket);
     socket.once('connect', () => this.#connected(socket));
     socket.on('error', (error) => {
@@ -118,6 +130,17 @@ export class Dial {
     if (mine < this.#addresses.length) {
       this.#after(nextAddressAfterMs, () => mine === this.#next && this.#tryNext());
     }
+  }
+
+  /** For plain connections: what TLS reads is not what it says. */
+  #onread(): OnReadOpts | undefined {
+    const buffer = readBuffer;
+    if (buffer === undefined || this.ask.target.scheme !== 'http') return undefined;
+    const callback = (count: number) => {
+      this.arrived(buffer.subarray(0, count));
+      return true;
+    };
+    return { buffer, callback };
   }
 
   #connected(socket: Socket): void {

@@ -1,26 +1,27 @@
-import type { Dispatcher } from 'undici';
-import { Failure, failureOf, type OutboundOutcome } from './outcome.js';
+import type { AnswerSink } from './answer.js';
+import type { AnswerHead } from './answer-head.js';
+import { Failure, type OutboundOutcome } from './outcome.js';
 import type { Dial } from './dial.js';
 import type { Line } from './line.js';
 import type { AddressPolicy } from './policy.js';
+import type { OutgoingRequest } from './request-bytes.js';
 import type { Target } from './target.js';
 
 export interface ExchangeAsk {
   target: Target;
   policy: AddressPolicy;
+  request: OutgoingRequest;
   timeoutMs: number;
   connectTimeoutMs: number;
   maxResponseBytes: number;
   signal: AbortSignal | undefined;
 }
 
-type Controller = Dispatcher.DispatchController;
-
 /**
  * One request on its way. It settles once, whatever happens first: the response, a failure, the
  * deadline, an abort. Everything that arrives later is let go of.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements AnswerSink {
   isSettled = false;
   /** The line that carries this request; none while it waits for one. */
   line: Line | undefined;
@@ -29,9 +30,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** The peer of the connection that carries this request. */
   remoteIp: string | undefined;
 
-  #controller: Controller | undefined;
-  #status = 0;
-  #headers: Record<string, string | string[] | undefined> = {};
+  #head: AnswerHead | undefined;
   #chunks: Buffer[] = [];
   #length = 0;
 
@@ -50,63 +49,39 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#stop(new Failure('ABORTED', message, this.remoteIp));
   }
 
-  /** Settles with the failure and lets go of the connection. */
-  #stop(failure: Failure): void {
-    if (this.isSettled) return;
-    this.#fail(failure);
-    this.dial?.cancel(failure);
-    this.#controller?.abort(failure);
+  headArrived(head: AnswerHead): void {
+    this.#head = head;
   }
 
-  onRequestStart(controller: Controller): void {
-    this.#controller = controller;
-    if (this.isSettled) controller.abort(new Failure('ABORTED', 'Nobody waits for this any more'));
-  }
-
-  onResponseStart(
-    _: Controller,
-    status: number,
-    headers: Dispatcher.ResponseData['headers'],
-  ): void {
-    this.#status = status;
-    this.#headers = headers;
-  }
-
-  onResponseData(controller: Controller, chunk: Buffer): void {
-    if (this.isSettled) return;
+  bodyArrived(bytes: Buffer): boolean {
     const room = this.ask.maxResponseBytes - this.#length;
-    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
-    this.#length += Math.min(chunk.length, room);
-    if (chunk.length <= room) return;
-    this.#respond(true);
-    controller.abort(new Failure('ABORTED', 'The rest of the response is not wanted'));
+    const taken = Math.min(bytes.length, room);
+    // Copied: the next read of any connection may be to the same place.
+    if (taken > 0) this.#chunks.push(Buffer.from(bytes.subarray(0, taken)));
+    this.#length += taken;
+    return bytes.length <= room;
   }
 
-  onResponseEnd(): void {
-    if (!this.isSettled) this.#respond(false);
-  }
-
-  onResponseError(_: Controller | undefined, error: Error): void {
-    if (!this.isSettled) this.#fail(failureOf(error, this.remoteIp));
-  }
-
-  #respond(truncated: boolean): void {
+  /** The response is whole, or cut off where no more of it was wanted. */
+  answered(truncated: boolean): void {
+    if (this.isSettled) return;
+    const { status, headers } = this.#head!;
+    const chunks = this.#chunks;
     this.isSettled = true;
-    // Copied even when there is one chunk, which would hold on to the socket's whole buffer.
-    const body = Buffer.concat(this.#chunks, this.#length);
     this.#chunks = [];
     this.settle({
       ok: true,
-      status: this.#status,
-      headers: this.#headers,
-      body,
+      status,
+      headers,
+      body: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, this.#length),
       truncated,
       remoteIp: this.remoteIp ?? '',
       durationMs: this.elapsedMs(),
     });
   }
 
-  #fail({ errorType, message, remoteIp }: Failure): void {
+  failed({ errorType, message, remoteIp = this.remoteIp }: Failure): void {
+    if (this.isSettled) return;
     this.isSettled = true;
     this.#chunks = [];
     this.settle({
@@ -118,9 +93,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
+  /** Lets go of the connection, which nobody else could use as it is, and settles. */
+  #stop(failure: Failure): void {
+    if (this.isSettled) return;
+    this.line?.drop();
+    this.dial?.cancel(failure);
+    this.failed(failure);
+  }
+
   #whereabouts(): string {
     if (this.dial !== undefined) return this.dial.phase;
-    if (this.#status >= 200) return 'reading the response';
-    return this.#controller === undefined ? 'waiting for a connection' : 'waiting for the response';
+    if (this.#head !== undefined) return 'reading the response';
+    return this.line === undefined ? 'waiting for a connection' : 'waiting for the response';
   }
 }

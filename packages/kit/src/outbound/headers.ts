@@ -17,6 +17,14 @@ const ownedByConnection: ReadonlySet<string> = new Set([
   'content-length',
 ]);
 
+/** `owned`: the connection says it itself. `options`: it names others that are not passed on. */
+type NameKind = 'passed' | 'owned' | 'options';
+
+const invalidValue = /[^\t\x20-\x7e\x80-\xff]/;
+const rememberedNames = 1_000;
+const longestRememberedName = 64;
+const kinds = new Map<string, NameKind>();
+
 /**
  * The headers that go out, as name and value in turn. Throws a TypeError on one that no HTTP
  * message can carry: whoever made it must have checked it before.
@@ -26,14 +34,26 @@ export function outgoingHeaders(headers: Readonly<Record<string, string>>): stri
   let options: string | undefined;
   for (const name of Object.keys(headers)) {
     const value = headers[name]!;
-    const lower = name.toLowerCase();
-    if (lower === 'connection') options = value.toLowerCase();
-    if (ownedByConnection.has(lower)) continue;
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
+    const kind = kinds.get(name) ?? kindOf(name);
+    if (kind === 'options') options = value.toLowerCase();
+    if (kind !== 'passed') continue;
+    // Node's own check costs more than the rest of this; it is asked for its error.
+    if (typeof value !== 'string' || invalidValue.test(value)) validateHeaderValue(name, value);
     list.push(name, value);
   }
   return options === undefined ? list : withoutOptions(list, options);
+}
+
+/** The same few names come over and over. */
+function kindOf(name: string): NameKind {
+  const lower = name.toLowerCase();
+  const kind =
+    lower === 'connection' ? 'options' : ownedByConnection.has(lower) ? 'owned' : 'passed';
+  if (kind === 'passed') validateHeaderName(name);
+  if (name.length > longestRememberedName) return kind;
+  if (kinds.size >= rememberedNames) kinds.clear();
+  kinds.set(name, kind);
+  return kind;
 }
 
 /** A Connection header makes every header that it names hop-by-hop too. */

@@ -18,7 +18,6 @@ export {
   type OutboundRequest,
 } from './outbound.js';
 export type { FailureType, OutboundFailure, OutboundOutcome, OutboundResponse } from './outcome.js';
-export { prepareOutbound } from './prepare.js';
 export { callbackPolicy, webhookPolicy, type AddressPolicy } from './policy.js';
 export { systemResolver, type Resolver } from './resolve.js';
 export { parseTarget, type Target, type TargetResult } from './target.js';

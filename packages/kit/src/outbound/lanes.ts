@@ -1,4 +1,3 @@
-import type { Dispatcher } from 'undici';
 import type { DialTools } from './dial.js';
 import type { Exchange } from './exchange.js';
 import { Line } from './line.js';
@@ -14,19 +13,16 @@ export interface LaneLimits {
   connectionAgeMs: number;
 }
 
-type Options = Dispatcher.DispatchOptions;
-
 /** The connections to one origin under one policy. */
 export class Lane {
   readonly #lines = new Set<Line>();
   // The line used last is used next, so that surplus connections fall idle and close.
   readonly #idle: Line[] = [];
-  readonly #waiting = new Map<Exchange, Options>();
+  readonly #waiting = new Set<Exchange>();
   lastUse = 0;
 
   constructor(
     readonly key: string,
-    readonly origin: string,
     readonly tools: DialTools,
     readonly limits: LaneLimits,
   ) {}
@@ -35,10 +31,10 @@ export class Lane {
     return this.#idle.length === this.#lines.size && this.#waiting.size === 0;
   }
 
-  enter(exchange: Exchange, options: Options): void {
+  enter(exchange: Exchange): void {
     const line = this.#idle.pop() ?? this.#newLine();
-    if (line === undefined) this.#waiting.set(exchange, options);
-    else line.carry(exchange, options);
+    if (line === undefined) this.#waiting.add(exchange);
+    else line.carry(exchange);
   }
 
   /** To be called once for each exchange, when it has settled. */
@@ -47,31 +43,31 @@ export class Lane {
     if (line === undefined) return void this.#waiting.delete(exchange);
     line.rest();
     this.#idle.push(line);
-    // Not at once: this runs inside undici's parser, which is not done with the line yet.
+    // Not at once: whoever aborts all of them must not set those in motion that come next.
     if (this.#waiting.size > 0) queueMicrotask(() => this.#serveWaiting());
   }
 
   underway(): Exchange[] {
     const carried = [...this.#lines].flatMap((line) => line.exchange ?? []);
-    return [...carried, ...this.#waiting.keys()];
+    return [...carried, ...this.#waiting];
   }
 
-  async destroy(): Promise<void> {
-    await Promise.all([...this.#lines].map((line) => line.destroy()));
+  close(): void {
+    for (const line of this.#lines) line.drop();
   }
 
   #serveWaiting(): void {
-    for (const [exchange, options] of this.#waiting) {
+    for (const exchange of this.#waiting) {
       const line = this.#idle.pop();
       if (line === undefined) return;
       this.#waiting.delete(exchange);
-      line.carry(exchange, options);
+      line.carry(exchange);
     }
   }
 
   #newLine(): Line | undefined {
     if (this.#lines.size >= this.limits.connectionsPerLane) return undefined;
-    const line = new Line(this.origin, this.tools, this.limits.connectionAgeMs);
+    const line = new Line(this.tools, this.limits.connectionAgeMs);
     this.#lines.add(line);
     return line;
   }
@@ -83,6 +79,7 @@ export class Lane {
  */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
+  readonly #keys = new WeakMap<Target, { policy: AddressPolicy; key: string }>();
   #uses = 0;
 
   constructor(
@@ -91,18 +88,27 @@ export class Lanes {
   ) {}
 
   find(target: Target, policy: AddressPolicy): Lane {
-    const key = `${target.origin} ${policy.key}`;
+    const key = this.#keyOf(target, policy);
     let lane = this.#lanes.get(key);
     if (lane === undefined) {
-      lane = new Lane(key, target.origin, this.tools, this.limits);
+      lane = new Lane(key, this.tools, this.limits);
       this.#lanes.set(key, lane);
     }
     lane.lastUse = ++this.#uses;
     return lane;
   }
 
-  enter(lane: Lane, exchange: Exchange, options: Options): void {
-    lane.enter(exchange, options);
+  /** The same few targets come over and over, and a long key takes long to put together. */
+  #keyOf(target: Target, policy: AddressPolicy): string {
+    const known = this.#keys.get(target);
+    if (known?.policy === policy) return known.key;
+    const key = `${target.origin} ${policy.key}`;
+    this.#keys.set(target, { policy, key });
+    return key;
+  }
+
+  enter(lane: Lane, exchange: Exchange): void {
+    lane.enter(exchange);
     this.#trim();
   }
 
@@ -116,10 +122,9 @@ export class Lanes {
     return [...this.#lanes.values()].flatMap((lane) => lane.underway());
   }
 
-  async close(): Promise<void> {
-    const lanes = [...this.#lanes.values()];
+  close(): void {
+    for (const lane of this.#lanes.values()) lane.close();
     this.#lanes.clear();
-    await Promise.all(lanes.map((lane) => lane.destroy()));
   }
 
   #trim(): void {
@@ -128,7 +133,7 @@ export class Lanes {
     idle.sort((one, other) => one.lastUse - other.lastUse);
     for (const lane of idle.slice(0, this.#lanes.size - this.limits.lanes)) {
       this.#lanes.delete(lane.key);
-      void lane.destroy();
+      lane.close();
     }
   }
 }

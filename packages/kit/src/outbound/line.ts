@@ -1,74 +1,168 @@
 import type { Socket } from 'node:net';
-import type { Client, Dispatcher } from 'undici';
-// The client alone: with the rest of undici, which nobody here uses, it takes three times as long
-// to load, and every server and half of the commands would wait for that.
-import NewClient from 'undici/lib/dispatcher/client.js';
+import type { Timer } from '../clock.js';
+import { systemCode } from '../errors.js';
+import { AnswerReader, type Reading } from './answer.js';
 import { Dial, type DialTools } from './dial.js';
 import type { Exchange } from './exchange.js';
-import { Failure } from './outcome.js';
+import { cutShort, Failure, failureOf } from './outcome.js';
+import { endsConnection, writeRequest } from './request-bytes.js';
 
-type Opened = (...result: [Error, null] | [null, Socket]) => void;
+/** How long a connection lies idle when its peer does not say how long it lets it. */
+const defaultIdleMs = 4_000;
+const longestIdleMs = 600_000;
+/** Sooner than the peer says, so that no request meets it hanging up. */
+const idleMarginMs = 2_000;
 
 /**
  * One connection at a time to one origin, opened when there is a request for it and kept between
  * requests. It carries one request at a time, so each connection is opened for a request that is
- * known, under that request's policy and time limits.
+ * known, under that request's policy and time limits. No request is sent twice.
  */
 export class Line {
   /** The request under way. */
   exchange: Exchange | undefined;
-  readonly #client: Client;
+  readonly #answer = new AnswerReader();
   #socket: Socket | undefined;
-  #remoteIp: string | undefined;
+  #remoteIp = '';
   #openedAt = 0;
+  #isSent = false;
+  #isLast = false;
+  #idleUntil = 0;
+  #watch: { timer: Timer; endsAt: number } | undefined;
 
   constructor(
-    origin: string,
     readonly tools: DialTools,
     readonly maxAgeMs: number,
-  ) {
-    this.#client = new NewClient(origin, {
-      pipelining: 1,
-      // The exchange has one deadline for everything, more exact than undici's one-second ticks.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: (_, opened) => this.#open(opened),
-    });
-  }
+  ) {}
 
-  carry(exchange: Exchange, options: Dispatcher.DispatchOptions): void {
+  carry(exchange: Exchange): void {
     this.exchange = exchange;
     exchange.line = this;
-    const isOpen = this.#socket !== undefined && !this.#socket.destroyed;
-    exchange.remoteIp = isOpen ? this.#remoteIp : undefined;
-    // The last request on this connection: the next one resolves the name anew.
-    const isOld = isOpen && this.tools.clock.monotonic() - this.#openedAt >= this.maxAgeMs;
-    this.#client.dispatch(isOld ? { ...options, reset: true } : options, exchange);
+    const socket = this.#socket;
+    if (socket === undefined) return this.#open(exchange);
+    exchange.remoteIp = this.#remoteIp;
+    socket.ref();
+    // The peer may have hung up and we not have looked yet: nothing is sent before we have.
+    setImmediate(sendUnlessClosed, this, exchange);
+  }
+
+  /** The moment after which a connection that was kept is known to be there still. */
+  looked(exchange: Exchange): void {
+    // It gave up meanwhile, and another may be in its place.
+    if (this.exchange !== exchange) return;
+    const socket = this.#socket;
+    if (socket === undefined) return this.#open(exchange);
+    // The last request on an old connection: the next one resolves the name anew.
+    const isOld = this.tools.clock.monotonic() - this.#openedAt >= this.maxAgeMs;
+    this.#send(socket, exchange, isOld);
   }
 
   /** Lets go of a request that has settled, so that an idle line does not keep its response. */
   rest(): void {
     this.exchange = undefined;
+    this.#isSent = false;
+    this.#socket?.unref();
   }
 
-  async destroy(): Promise<void> {
-    await this.#client.destroy();
+  /** Closes the connection, if there is one. */
+  drop(): void {
+    const socket = this.#socket;
+    this.#socket = undefined;
+    this.#stopWatch();
+    socket?.destroy();
   }
 
-  #open(opened: Opened): void {
-    const { exchange } = this;
-    if (exchange === undefined || exchange.isSettled) {
-      return opened(new Failure('ABORTED', 'Nobody waits for this connection any more'), null);
-    }
+  #open(exchange: Exchange): void {
     exchange.remoteIp = undefined;
-    exchange.dial = new Dial(exchange.ask, this.tools, (result) => {
+    const { tools } = this;
+    exchange.dial = new Dial(exchange.ask, tools, this.#arrived, (result) => {
       exchange.dial = undefined;
-      if (result instanceof Failure) return opened(result, null);
-      this.#socket = result.socket;
+      if (result instanceof Failure) return exchange.failed(result);
+      this.#take(result.socket);
       this.#remoteIp = result.remoteIp;
-      this.#openedAt = this.tools.clock.monotonic();
+      this.#openedAt = tools.clock.monotonic();
       exchange.remoteIp = result.remoteIp;
-      opened(null, result.socket);
+      this.#send(result.socket, exchange, false);
     });
   }
+
+  #take(socket: Socket): void {
+    this.#socket = socket;
+    socket.on('data', this.#arrived);
+    socket.on('error', (error) => this.#over(socket, error));
+    socket.on('end', () => this.#over(socket));
+    socket.on('close', () => this.#over(socket));
+  }
+
+  #send(socket: Socket, exchange: Exchange, isLast: boolean): void {
+    const { request } = exchange.ask;
+    this.#isLast = isLast || endsConnection(request);
+    this.#isSent = true;
+    this.#answer.begin(exchange, request.method === 'HEAD');
+    writeRequest(socket, request, this.#isLast);
+  }
+
+  readonly #arrived = (bytes: Buffer): void => {
+    const { exchange } = this;
+    if (exchange === undefined || !this.#isSent) return this.drop();
+    let reading: Reading;
+    try {
+      reading = this.#answer.read(bytes);
+    } catch (error) {
+      this.drop();
+      return exchange.failed(failureOf(error));
+    }
+    if (reading === 'more') return;
+    // A connection that is not done with the request is not done with its body either.
+    if (reading === 'unwanted' || !this.#mayBeKept()) this.drop();
+    exchange.answered(reading === 'unwanted');
+  };
+
+  #mayBeKept(): boolean {
+    const { keepsAlive, keepAliveMs } = this.#answer;
+    if (this.#isLast || !keepsAlive || this.#socket?.writableLength !== 0) return false;
+    const idleMs =
+      keepAliveMs === undefined
+        ? defaultIdleMs
+        : Math.min(keepAliveMs - idleMarginMs, longestIdleMs);
+    if (idleMs <= 0) return false;
+    this.#idleUntil = this.tools.clock.monotonic() + idleMs;
+    // One timer for all the requests of some seconds, as long as it does not come too late.
+    if (this.#watch === undefined || this.#watch.endsAt > this.#idleUntil) this.#startWatch(idleMs);
+    return true;
+  }
+
+  #startWatch(delayMs: number): void {
+    const { clock } = this.tools;
+    this.#stopWatch();
+    const timer = clock.after(delayMs, () => {
+      this.#watch = undefined;
+      // Whoever uses it looks to it.
+      if (this.exchange !== undefined) return;
+      const leftMs = this.#idleUntil - clock.monotonic();
+      if (leftMs > 0) this.#startWatch(leftMs);
+      else this.drop();
+    });
+    this.#watch = { timer, endsAt: clock.monotonic() + delayMs };
+  }
+
+  #stopWatch(): void {
+    this.#watch?.timer.cancel();
+    this.#watch = undefined;
+  }
+
+  #over(socket: Socket, error?: Error): void {
+    if (this.#socket !== socket) return;
+    const { exchange } = this;
+    this.drop();
+    if (exchange === undefined || !this.#isSent) return;
+    // Whoever closes with a part of the request unread resets, however whole the response is.
+    const isHangUp = error === undefined || systemCode(error) === 'ECONNRESET';
+    if (isHangUp && this.#answer.ended()) exchange.answered(false);
+    else exchange.failed(error === undefined ? cutShort() : failureOf(error));
+  }
+}
+
+function sendUnlessClosed(line: Line, exchange: Exchange): void {
+  line.looked(exchange);
 }

@@ -105,12 +105,13 @@ class GuardedOutbound implements Outbound {
     return this.#send(ask, parsed.target, verdict.policy);
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#isClosed = true;
     for (const exchange of this.#lanes.underway()) {
       exchange.abort('Outbound requests were shut down');
     }
-    await this.#lanes.close();
+    this.#lanes.close();
+    return Promise.resolve();
   }
 
   /** A server calls the same few URLs over and over, and parsing is pure. */
@@ -139,13 +140,20 @@ class GuardedOutbound implements Outbound {
   #send(ask: OutboundRequest, target: Target, policy: AddressPolicy): Promise<OutboundOutcome> {
     const startedAt = this.#clock.monotonic();
     return new Promise((resolve) => {
-      const headers = outgoingHeaders(ask.headers ?? {});
+      const request = {
+        method: ask.method,
+        path: target.path,
+        host: target.authority,
+        headers: outgoingHeaders(ask.headers ?? {}),
+        body: ask.body,
+      };
       const timeoutMs = ask.timeoutMs ?? 30_000;
       const lane = this.#lanes.find(target, policy);
       const exchange = new Exchange(
         {
           target,
           policy,
+          request,
           timeoutMs,
           connectTimeoutMs: ask.connectTimeoutMs ?? 5_000,
           maxResponseBytes: ask.maxResponseBytes ?? 65_536,
@@ -160,9 +168,7 @@ class GuardedOutbound implements Outbound {
       );
       const deadline = this.#clock.after(timeoutMs, () => exchange.expire());
       if (ask.signal !== undefined) this.#watch(ask.signal);
-      const { method, body } = ask;
-      const options = { path: target.path, method, headers, body: body ?? null };
-      this.#lanes.enter(lane, exchange, options);
+      this.#lanes.enter(lane, exchange);
     });
   }
 }

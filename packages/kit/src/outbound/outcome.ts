@@ -43,7 +43,7 @@ export class Failure extends Error {
     readonly errorType: FailureType,
     message: string,
     readonly remoteIp?: string,
-    /** The system's own code, such as ENETUNREACH. Not `code`, which undici acts upon. */
+    /** The system's own code, such as ENETUNREACH. */
     readonly osCode = '',
   ) {
     super(message);
@@ -56,23 +56,24 @@ const typeByCode: Readonly<Record<string, FailureType>> = {
   ECONNABORTED: 'CONNECTION_RESET',
   EPIPE: 'CONNECTION_RESET',
   ETIMEDOUT: 'TIMEOUT',
-  UND_ERR_DESTROYED: 'ABORTED',
-  UND_ERR_CLOSED: 'ABORTED',
 };
 
-// How undici puts it that the connection ended before the response did.
-const cutShort = new Set(['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'HPE_INVALID_EOF_STATE']);
-const closedByPeer = new Set(['other side closed', 'closed']);
+/** The peer left in the middle. */
+export function cutShort(): Failure {
+  const text = 'The peer closed the connection before the whole response had arrived';
+  return new Failure('CONNECTION_RESET', text);
+}
 
-/** Names whatever a socket or the HTTP client reported. */
+/** What came back is no response, because `reason`. */
+export function malformed(reason: string): Failure {
+  return new Failure('NETWORK_ERROR', `The response cannot be read: ${reason}`);
+}
+
+/** Names whatever a socket reported. */
 export function failureOf(error: unknown, remoteIp?: string): Failure {
   if (error instanceof Failure) return error;
   const code = systemCode(error);
   const message = messageOf(error);
-  if (cutShort.has(code) || (code === 'UND_ERR_SOCKET' && closedByPeer.has(message))) {
-    const text = 'The peer closed the connection before the whole response had arrived';
-    return new Failure('CONNECTION_RESET', text, remoteIp, code);
-  }
   const text = code === '' || message.includes(code) ? message : `${message} (${code})`;
   return new Failure(typeOf(code), text, remoteIp, code);
 }

@@ -11,7 +11,9 @@ export interface Target {
   /** True when `host` is an IP address. */
   readonly isAddress: boolean;
   readonly port: number;
-  /** `scheme://host[:port]`, the port only when it is not the scheme's own. */
+  /** `host[:port]`, the port only when it is not the scheme's own: what a Host header says. */
+  readonly authority: string;
+  /** `scheme://authority`. */
   readonly origin: string;
   readonly pathname: string;
   /** What goes on the request line: the path and the query. A fragment is never sent. */
@@ -49,12 +51,14 @@ export function parseTarget(text: string): TargetResult {
 function targetOf(url: URL, scheme: 'http' | 'https', host: string, port: number): Target {
   const version = isIP(host);
   const shownPort = url.port === '' ? '' : `:${url.port}`;
+  const authority = `${version === 6 ? `[${host}]` : host}${shownPort}`;
   return {
     scheme,
     host,
     isAddress: version !== 0,
     port,
-    origin: `${scheme}://${version === 6 ? `[${host}]` : host}${shownPort}`,
+    authority,
+    origin: `${scheme}://${authority}`,
     pathname: url.pathname,
     path: url.pathname + url.search,
   };

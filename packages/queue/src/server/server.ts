@@ -1,12 +1,7 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
-import {
-  callbackGuard,
-  createOutbound,
-  parseAllowlist,
-  prepareOutbound,
-} from '@millrace/kit/outbound';
+import { callbackGuard, createOutbound, parseAllowlist } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
@@ -58,8 +53,6 @@ export async function startServer(
   try {
     const house = await openHouse(settings, world, foundations, undo);
     const { api, metrics } = buildApps(settings, world, foundations, house);
-    // The first task after a start must not wait for this.
-    await prepareOutbound();
     await foundations.beforeDoors?.();
     const doors = await openDoors(settings, { api, metrics }, undo);
     await house.delivery.start();
