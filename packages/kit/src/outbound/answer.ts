@@ -41,9 +41,19 @@ export class AnswerReader {
 
   /** From now on, what is read answers this. */
   begin(sink: AnswerSink, isHeadOnly: boolean): void {
+    this.forget();
     this.#sink = sink;
     this.#isHeadOnly = isHeadOnly;
     this.#expects = 'head';
+  }
+
+  /** Lets go of what was under way; it may have been broken off anywhere. */
+  forget(): void {
+    this.#sink = undefined;
+    this.#expects = 'nothing';
+    this.#held = undefined;
+    this.#chunks = undefined;
+    this.#left = 0;
     this.#interimHeads = 0;
   }
 
@@ -128,9 +138,7 @@ export class AnswerReader {
   }
 
   #finish(bytes: Buffer, at: number): Reading {
-    this.#expects = 'nothing';
-    this.#sink = undefined;
-    this.#chunks = undefined;
+    this.forget();
     // Nobody asked for what is behind it.
     if (at < bytes.length) this.keepsAlive = false;
     return 'whole';

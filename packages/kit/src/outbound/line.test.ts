@@ -170,6 +170,20 @@ describe('an idle connection', () => {
   });
 });
 
+test.each([
+  ['in its head', 'HTTP/1.1 200 OK\r\nx-half'],
+  ['in its body', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf'],
+  ['in a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhalf'],
+  ['in hints', 'HTTP/1.1 103 Early\r\n\r\n'.repeat(16)],
+])('what was broken off %s is not taken for a part of the next answer', async (_, half) => {
+  const whole = 'HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ndone';
+  const { url } = await startRaw((socket, reads) => void socket.write(reads === 1 ? half : whole));
+  const outbound = openOutbound({ guard: loopbackGuard(), limits: one });
+  const first = await outbound.request({ url, method: 'POST', timeoutMs: 300 });
+  expect(first).toMatchObject({ errorType: 'TIMEOUT' });
+  expect(text(await outbound.request({ url, method: 'POST' }))).toBe('done');
+});
+
 test('an answer that ends with its connection is whole, also when that is reset', async () => {
   const { url } = await startRaw((socket, reads) => {
     socket.write('HTTP/1.0 200 OK\r\n\r\ndone');

@@ -68,6 +68,7 @@ export class Line {
   drop(): void {
     const socket = this.#socket;
     this.#socket = undefined;
+    this.#answer.forget();
     this.#stopWatch();
     socket?.destroy();
   }
@@ -154,11 +155,12 @@ export class Line {
   #over(socket: Socket, error?: Error): void {
     if (this.#socket !== socket) return;
     const { exchange } = this;
-    this.drop();
-    if (exchange === undefined || !this.#isSent) return;
     // Whoever closes with a part of the request unread resets, however whole the response is.
     const isHangUp = error === undefined || systemCode(error) === 'ECONNRESET';
-    if (isHangUp && this.#answer.ended()) exchange.answered(false);
+    const isWhole = isHangUp && this.#answer.ended();
+    this.drop();
+    if (exchange === undefined || !this.#isSent) return;
+    if (isWhole) exchange.answered(false);
     else exchange.failed(error === undefined ? cutShort() : failureOf(error));
   }
 }
