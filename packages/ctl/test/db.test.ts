@@ -43,7 +43,7 @@ describe('records', () => {
     const keyed = await server.json(['insert', 'one', '@bob.json', '--record-key', 'bob']);
     expect(keyed.record.key).toBe('bob');
     const gone = await server.json(['delete', 'one', 'bob']);
-    expect(gone.record.id).toBe(keyed.record.id);
+    expect(gone).toEqual({ record: keyed.record, seq: keyed.record.seq + 1 });
     const missing = await server.ctl(['get', 'one', 'bob']);
     expect(missing).toMatchObject({
       code: 1,

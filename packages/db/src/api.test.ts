@@ -84,6 +84,8 @@ describe.each(ways)('by %s', (_, make) => {
     const first = await people.insert({ name: 'E', age: 1 }, once);
     expect((await people.insert({ name: 'E', age: 1 }, once)).id).toBe(first.id);
     expect(await codeOf(people.insert({ name: 'F', age: 1 }, once))).toBe('REQUEST_ID_REUSED');
+    expect(await people.delete(first.id)).toEqual({ ...first, deletedSeq: first.seq + 1 });
+    expect(await people.deleteByKey('ada')).toEqual({ ...ada, deletedSeq: first.seq + 2 });
   });
 
   test('queries take the same and answer the same', async () => {

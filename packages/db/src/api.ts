@@ -11,7 +11,7 @@ import type { AggregateResult } from './engine/query/aggregate.js';
 import type { AggregateQuery } from './engine/query/aggregate-query.js';
 import type { Filter } from './engine/query/filter.js';
 import type { FindQuery } from './engine/query/query.js';
-import type { StoredRecord } from './engine/stored-record.js';
+import type { DeletedRecord, StoredRecord } from './engine/stored-record.js';
 import type { CommitResult } from './engine/transactions.js';
 import type { LiveQuery, LiveResult } from './engine/watch/live.js';
 import type { WatchChange, WatchMessage } from './engine/watch/message.js';
@@ -20,6 +20,7 @@ export type {
   AggregateQuery,
   AggregateResult,
   CollectionWatchOptions,
+  DeletedRecord,
   Filter,
   FindQuery,
   FoundPage,
@@ -151,9 +152,9 @@ export interface CollectionApi<T extends object> {
   ): Promise<StoredRecord<T>>;
 
   /** Removes the record and returns it as it was. Refuses RECORD_NOT_FOUND. */
-  delete(id: string, options?: WriteCall): Promise<StoredRecord<T>>;
+  delete(id: string, options?: WriteCall): Promise<DeletedRecord<T>>;
   /** Removes the record with this key and returns it as it was. Refuses KEY_NOT_FOUND. */
-  deleteByKey(key: string, options?: WriteCall): Promise<StoredRecord<T>>;
+  deleteByKey(key: string, options?: WriteCall): Promise<DeletedRecord<T>>;
 
   /** One page of the records that match: 100 unless `limit` says otherwise, 10,000 at most. */
   find(query?: FindQuery, options?: ReadCall): Promise<FoundPage<T>>;

@@ -102,7 +102,7 @@ export function addDelete(db: CtlCommand, tools: Tools): void {
     .argument('<collection>', 'name of the collection')
     .argument('<key>', 'key of the record, or its id')
     .example('ctl db delete people ada', 'by key')
-    .example('ctl db delete people ada --json', 'for scripts: {"record": ...}')
+    .example('ctl db delete people ada --json', 'for scripts: {"record": ..., "seq": ...}')
     .exitCode(1, 'no such record, or failure');
   withConnection(command, tools).action(
     async (collection: string, name: string, flags: ConnectionFlags) => {

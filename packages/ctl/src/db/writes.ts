@@ -65,7 +65,9 @@ export async function deleteRecord(
   tools: Shows,
 ): Promise<void> {
   const { id } = await recordNamed(database, ask.collection, ask.name);
-  show(await database.collection(ask.collection).delete(id), {}, tools);
+  const gone = await database.collection(ask.collection).delete(id);
+  // As REST has it: the record tells the commit that last changed it, `seq` the one that deleted it.
+  show(gone, { seq: gone.deletedSeq }, tools);
 }
 
 function show(record: Found, more: object, { terminal }: Shows): void {

@@ -7,12 +7,12 @@ import type { AggregateGroup, AggregateResult } from '../engine/query/aggregate.
 import type { AggregateQuery } from '../engine/query/aggregate-query.js';
 import type { Filter } from '../engine/query/filter.js';
 import type { FindQuery } from '../engine/query/query.js';
-import type { StoredRecord } from '../engine/stored-record.js';
+import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
 import type { LiveResult } from '../engine/watch/live.js';
 import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
 import { live, type RemoteLiveQuery } from './live.js';
 import { aggregateRequest, findRequest, planOf } from './queries.js';
-import { decodeJson, encodeData, toStored, ttlOf, uint64Of } from './records.js';
+import { decodeJson, encodeData, toDeleted, toStored, ttlOf, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
@@ -113,15 +113,15 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
     return toStored((await this.session.write(rpc.updateIfRev, request, options)).record);
   }
 
-  async delete(id: string, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
+  async delete(id: string, options: RemoteWrite = {}): Promise<DeletedRecord<T>> {
     const request = { ...this.#change(options), id, returnRecord: true };
-    return toStored((await this.session.write(rpc.delete, request, options)).record);
+    return toDeleted(await this.session.write(rpc.delete, request, options));
   }
 
-  async deleteByKey(key: string, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
+  async deleteByKey(key: string, options: RemoteWrite = {}): Promise<DeletedRecord<T>> {
     checkKey(key);
     const request = { ...this.#change(options), key, returnRecord: true };
-    return toStored((await this.session.write(rpc.deleteByKey, request, options)).record);
+    return toDeleted(await this.session.write(rpc.deleteByKey, request, options));
   }
 
   async find(query: FindQuery = {}, options: RemoteRead = {}): Promise<FoundPage<T>> {

@@ -1,8 +1,8 @@
 import { durationFromMs, timestampDate, type Timestamp } from '@bufbuild/protobuf/wkt';
-import type { Record as RecordMessage } from '@millrace/contract/db';
+import type { DeleteResponse, Record as RecordMessage } from '@millrace/contract/db';
 import { toDocument } from '../engine/documents.js';
 import { refuse } from '../engine/refusal.js';
-import type { StoredRecord } from '../engine/stored-record.js';
+import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
 import type { RemovedRecord } from '../engine/watch/message.js';
 
 /** The document as it travels: checked as the engine checks it, then JSON in UTF-8. */
@@ -27,6 +27,11 @@ export function toStored<T>(message: RecordMessage | undefined): StoredRecord<T>
   };
   if (message.expiresAt) record.expiresAt = dateOf(message.expiresAt);
   return record;
+}
+
+/** A record that a delete removed, and the commit that did. */
+export function toDeleted<T>(reply: Pick<DeleteResponse, 'record' | 'seq'>): DeletedRecord<T> {
+  return Object.assign(toStored<T>(reply.record), { deletedSeq: Number(reply.seq) });
 }
 
 /** What is told of a record that is gone. */

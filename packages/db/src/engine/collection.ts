@@ -9,7 +9,7 @@ import { compilePredicate } from './query/predicate.js';
 import { checkFind, type FindQuery } from './query/query.js';
 import type { PlanReport } from './query/source.js';
 import type { RecordImage } from './record.js';
-import { toStoredRecord, type StoredRecord } from './stored-record.js';
+import { toStoredRecord, type DeletedRecord, type StoredRecord } from './stored-record.js';
 import type { Transaction } from './transactions.js';
 import { live, type LiveQuery, type LiveResult } from './watch/live.js';
 import { showChange, type WatchChange, type WatchMessage } from './watch/message.js';
@@ -146,8 +146,8 @@ export class Collection<T extends object> {
   }
 
   /** Removes the record and returns it as it was. Refuses RECORD_NOT_FOUND. */
-  async delete(id: string, options: CallOptions = {}): Promise<StoredRecord<T>> {
-    return written(await this.database.writes.remove(this.name, { id }, options));
+  async delete(id: string, options: CallOptions = {}): Promise<DeletedRecord<T>> {
+    return deleted(await this.database.writes.remove(this.name, { id }, options));
   }
 
   /** One page of the records that match: 100 unless `limit` says otherwise, 10,000 at most. */
@@ -225,13 +225,17 @@ export class Collection<T extends object> {
   }
 
   /** Removes the record with this key and returns it as it was. Refuses KEY_NOT_FOUND. */
-  async deleteByKey(key: string, options: CallOptions = {}): Promise<StoredRecord<T>> {
-    return written(await this.database.writes.remove(this.name, { key }, options));
+  async deleteByKey(key: string, options: CallOptions = {}): Promise<DeletedRecord<T>> {
+    return deleted(await this.database.writes.remove(this.name, { key }, options));
   }
 }
 
 function written<T>(outcome: Outcome): StoredRecord<T> {
   return toStoredRecord<T>(outcome.record!);
+}
+
+function deleted<T>(outcome: Outcome): DeletedRecord<T> {
+  return Object.assign(written<T>(outcome), { deletedSeq: outcome.seq });
 }
 
 function shown<T>(

@@ -16,7 +16,7 @@ export type { CollectionOptions, Database, OpenOptions } from './database.js';
 export type { IndexDefinition } from './index/entries.js';
 export type { CommitTarget } from './commit-target.js';
 export type { RowReader, RowWriter } from './rows.js';
-export type { StoredRecord } from './stored-record.js';
+export type { DeletedRecord, StoredRecord } from './stored-record.js';
 export { restore, type Restored, type RestoreOptions } from './backup/restore.js';
 export { checkBackup, type CheckedBackup } from './backup/check.js';
 export { fileBytes } from './backup/file.js';

@@ -17,6 +17,12 @@ export interface StoredRecord<T> {
   expiresAt?: Date;
 }
 
+/** A record that a delete removed, as it last was. */
+export interface DeletedRecord<T> extends StoredRecord<T> {
+  /** The commit that deleted it; 0 inside a transaction, whose commit is still to come. */
+  deletedSeq: number;
+}
+
 export function toStoredRecord<T>(image: RecordImage, data: unknown = image.data): StoredRecord<T> {
   const record: StoredRecord<T> = {
     id: image.id,
