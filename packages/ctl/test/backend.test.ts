@@ -174,6 +174,24 @@ describe('finding the daemon', () => {
     }
   });
 
+  test('a directory without one is told, also where another daemon runs', async () => {
+    const args = ['--data', 'empty'];
+    const none = `no daemon runs on the data in ${join(server.home, 'empty')}. `;
+    for (const command of [['backend', 'list'], ['agent', 'list'], ['usage'], ['cost']]) {
+      const { code, out, err } = await server.ctl([...command, ...args]);
+      expect([code, out], command.join(' ')).toEqual([1, '']);
+      expect(err).toBe(
+        `ctl: ${none}Start one with \`ctl daemon serve\` or \`ctl up\`, or name another with --url.\n`,
+      );
+    }
+    const status = await server.ctl(['daemon', 'status', ...args, '--json']);
+    expect([status.code, status.err]).toEqual([1, '']);
+    const shown = { running: false, url: null, reason: expect.stringContaining(none) };
+    expect(JSON.parse(status.out)).toMatchObject(shown);
+    const config = await server.ctl(['config', 'savings', ...args]);
+    expect(config).toMatchObject({ code: 0, err: expect.stringContaining('No daemon runs') });
+  });
+
   test('without one it says how to start one', async () => {
     const url = 'http://127.0.0.1:1';
     const { code, out, err } = await server.ctl(['backend', 'list', '--url', url]);

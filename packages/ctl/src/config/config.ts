@@ -51,11 +51,12 @@ async function viewOf(
   };
   // A file that was named is asked about, not whatever runs.
   if (config !== undefined) return local();
-  const api = await daemonApi(flags, tools);
   try {
+    const api = await daemonApi(flags, tools);
     return { view: (await api.call('GET', '/api/v1/config')) as ConfigView, isLive: true };
   } catch (error) {
-    const isElsewhere = flags.url !== undefined || Boolean(env['MILLRACE_URL']);
+    const isElsewhere =
+      flags.url !== undefined || (flags.data === undefined && Boolean(env['MILLRACE_URL']));
     if (isElsewhere || !(error instanceof Refusal) || error.code !== 'UNAVAILABLE') throw error;
     return local();
   }

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { locate } from './locate.js';
 
@@ -44,6 +44,16 @@ test('a data directory that is named is looked into, whatever the variables say'
   expect(found).toEqual({ url: running, token: 'mr_here' });
   const byVariable = await locate({}, { HOME: home, MILLRACE_DATA_DIR: join(home, 'here') });
   expect(byVariable).toEqual(found);
+});
+
+test('on a named directory without a daemon there is none, and no other is asked', async () => {
+  write(`${data}/daemon.url`, running);
+  const env = { HOME: home, MILLRACE_URL: running };
+  const asked = locate({ data: join(home, 'empty') }, env);
+  await expect(asked).rejects.toThrow(Refusal);
+  await expect(asked).rejects.toThrow(`no daemon runs on the data in ${join(home, 'empty')}. `);
+  const told = await locate({ data: join(home, 'empty'), url: 'http://127.0.0.1:1' }, env);
+  expect(told.url).toBe('http://127.0.0.1:1');
 });
 
 test('MILLRACE_TOKEN comes before the token file', async () => {

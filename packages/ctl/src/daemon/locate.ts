@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
 import { addressFile, configFile, lineOf, readOnlyTokenFile, tokenFile } from './places.js';
 
@@ -29,13 +29,15 @@ const usualUrl = 'http://127.0.0.1:8765';
 
 /**
  * Where the daemon is: `--url`, else MILLRACE_URL, else the address file in the data directory,
- * else where it usually listens. A token file of this machine is not sent to another one.
+ * else where it usually listens. Whoever names a directory means the daemon on it, and no other
+ * that happens to run. A token file of this machine is not sent to another one.
  */
 export async function locate(flags: DaemonFlags, env: Environment): Promise<DaemonPlace> {
   const given = flags.url ?? (flags.data === undefined ? env['MILLRACE_URL'] : undefined);
   const named = given ? checkedUrl(given, flags.url ? '--url' : '$MILLRACE_URL') : undefined;
   const dataDir = dataDirectory(flags.data, env);
   const said = named ?? lineOf(addressFile(dataDir));
+  if (said === undefined && flags.data !== undefined) throw noneOn(dataDir);
   const token = env['MILLRACE_TOKEN'] || (isLocal(named) ? tokenIn(dataDir, env) : undefined);
   if (said !== undefined && token !== undefined) return place(said, token);
   if (!isLocal(named)) return place(said ?? usualUrl, token);
@@ -44,6 +46,15 @@ export async function locate(flags: DaemonFlags, env: Environment): Promise<Daem
   return place(
     said ?? (settings && lineOf(addressFile(settings.dataDir))) ?? settings?.listenUrl ?? usualUrl,
     token ?? settings?.token ?? (settings && tokenIn(settings.dataDir, env)),
+  );
+}
+
+/** A daemon leaves its address in its data directory while it runs. */
+function noneOn(dataDir: string): Refusal {
+  return new Refusal(
+    'UNAVAILABLE',
+    `no daemon runs on the data in ${dataDir}. ` +
+      'Start one with `ctl daemon serve` or `ctl up`, or name another with --url.',
   );
 }
 

@@ -2,13 +2,14 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import type { Tools } from '../registry.js';
 import { renderTable, type Cell } from '../render/table.js';
-import { daemonApi, type DaemonFlags } from './api.js';
+import { daemonApi, type DaemonApi, type DaemonFlags } from './api.js';
 
 type Registry = DaemonSchema<'Registry'>;
 
 interface Status {
   readonly running: boolean;
-  readonly url: string;
+  /** Null when no daemon runs on the data directory that was named. */
+  readonly url: string | null;
   readonly version: string | null;
   /** Whether we may ask it for more: null when it does not run. */
   readonly access: 'granted' | 'refused' | null;
@@ -32,22 +33,25 @@ export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void
 }
 
 async function look(flags: DaemonFlags, tools: Tools): Promise<Status> {
-  const api = await daemonApi(flags, tools);
-  const nothing = { url: api.url, version: null, access: null, backends: null };
-  let version: string | null;
+  let url: string | null = null;
+  let version: string | null = null;
+  const nothing = () => ({ url, version, access: null, backends: null, default_backend: null });
+  let api: DaemonApi;
   try {
+    api = await daemonApi(flags, tools);
+    url = api.url;
     const health = (await api.call('GET', '/healthz')) as DaemonSchema<'Health'>;
     version = health.version ?? null;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return { running: false, ...nothing, default_backend: null, reason: error.detail };
+    return { running: false, ...nothing(), reason: error.detail };
   }
   try {
     const { backends } = (await api.call('GET', '/api/v1/backends')) as Registry;
     const installed = backends.filter((row) => row.installed).length;
     return {
       running: true,
-      url: api.url,
+      url,
       version,
       access: 'granted',
       backends: { known: backends.length, installed },
@@ -56,18 +60,15 @@ async function look(flags: DaemonFlags, tools: Tools): Promise<Status> {
     };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const refused = { ...nothing, version, access: 'refused' as const };
-    return { running: true, ...refused, default_backend: null, reason: error.detail };
+    return { running: true, ...nothing(), access: 'refused', reason: error.detail };
   }
 }
 
 function rowsOf(status: Status): Cell[][] {
   const { running, url, version, backends, default_backend: standard, reason } = status;
   const state: Cell = running ? { text: 'running', tone: 'ok' } : { text: 'down', tone: 'bad' };
-  const rows: Cell[][] = [
-    ['daemon', state],
-    ['url', url],
-  ];
+  const rows: Cell[][] = [['daemon', state]];
+  if (url !== null) rows.push(['url', url]);
   if (version !== null) rows.push(['version', version]);
   if (backends) {
     rows.push(['backends', `${backends.installed} of ${backends.known} installed`]);

@@ -59,7 +59,7 @@ async function lookAtDatabase({ data }: StatusFlags, tools: Tools): Promise<Over
 
 async function lookAtQueue(flags: StatusFlags, tools: Tools): Promise<Overview['queue']> {
   const { terminal } = tools;
-  const none = absent('queue server', flags, ['queue.url', 'queue/LOCK']);
+  const none = noQueueOn(flags);
   if (none) return { ...none, queues: null, totals: null };
   // A data directory that is named is looked into, whatever the variables say.
   const env =
@@ -88,8 +88,6 @@ async function lookAtQueue(flags: StatusFlags, tools: Tools): Promise<Overview['
 }
 
 async function lookAtDaemon(flags: StatusFlags, tools: Tools): Promise<Overview['daemon']> {
-  const none = absent('daemon', flags, ['daemon.url']);
-  if (none) return { ...none, agents: null };
   let address: string | null = null;
   try {
     return await inTime(tools, async (lifecycle) => {
@@ -120,18 +118,15 @@ function isAbsence({ code }: Refusal): boolean {
 }
 
 /**
- * In a data directory that is named a server leaves a trace while it runs. Without one, whatever
- * listens at the usual address is another.
+ * In a data directory that is named a queue server leaves a trace while it runs. Without one,
+ * whatever listens at the usual address is another.
  */
-function absent(
-  what: string,
-  { data }: StatusFlags,
-  traces: readonly string[],
-): PartState | undefined {
+function noQueueOn({ data }: StatusFlags): PartState | undefined {
   if (data === undefined) return undefined;
   const directory = dataDirectory(data, {});
+  const traces = ['queue.url', 'queue/LOCK'];
   if (traces.some((trace) => existsSync(join(directory, trace)))) return undefined;
-  const reason = `no ${what} runs on the data in ${directory}.`;
+  const reason = `no queue server runs on the data in ${directory}.`;
   return { up: false, address: null, version: null, reason };
 }
 
