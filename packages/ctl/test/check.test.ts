@@ -100,6 +100,24 @@ test('the command has stdin, its own options, and its exit code is that of ctl',
   expect((await check('kill -KILL $$')).code).toBe(137);
 });
 
+test('a failure that says nothing is told: what was run, and how it ended', async () => {
+  const run = (...command: string[]) => start(['check', '--', ...command], {}, '').ended;
+  const silent = await run('false');
+  expect([silent.code, silent.out]).toEqual([1, '']);
+  expect(silent.err).toMatch(
+    /^ctl: `false` failed with exit code 1 after [\d.]+ ?m?s and printed nothing\n$/,
+  );
+  const killed = await check('echo half; kill -KILL $$');
+  expect([killed.code, killed.out]).toEqual([137, 'half\n']);
+  expect(killed.err).toMatch(
+    /^ctl: `sh -c echo half; kill -KILL \$\$` was ended by SIGKILL \(exit code 137\) after [\d.]+ ?m?s\n$/,
+  );
+  expect(await check('echo why; exit 3')).toMatchObject({ code: 3, out: 'why\n', err: '' });
+  expect(await run('true')).toMatchObject({ code: 0, out: '', err: '' });
+  const json = await start(['check', '--json', '--', 'false'], {}, '').ended;
+  expect([json.code, json.err, JSON.parse(json.out).exit_code]).toEqual([1, '', 1]);
+});
+
 test('what cannot be run is said, with the exit codes of shells', async () => {
   const missing = await start(['check', '--', 'no-such-program'], {}, '').ended;
   expect(missing).toMatchObject({

@@ -7,6 +7,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { humanDuration } from '@millrace/kit/units';
 import type { Tools } from '../registry.js';
 import { Digester } from './digest.js';
+import { failureLine } from './failure-line.js';
 import { openLogFile, type LogFile } from './log-file.js';
 import { linesOf } from './log-lines.js';
 import { NotStarted, runProgram, type Ending } from './program.js';
@@ -74,7 +75,13 @@ async function runLogged(
   // Before it is printed: whoever reads may go away, and we with them.
   const record = settings.savings ? await recordOf(feature, short, settings, tools) : undefined;
   const { json, out } = tools.terminal;
-  if (!json) return void bytesOut(out.stream).write(short.bytes);
+  if (!json) {
+    bytesOut(out.stream).write(short.bytes);
+    // The output of a command that failed tells why, unless there is none or it was cut off.
+    const isSilent = short.rawBytes === 0;
+    if (ending.exitCode === 0 || (!isSilent && ending.signal === null)) return;
+    return warn(tools, failureLine(command, ending, { elapsedMs, isSilent }), 'FAILED');
+  }
   const document = {
     command,
     exit_code: ending.exitCode,

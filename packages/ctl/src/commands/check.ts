@@ -7,7 +7,8 @@ export function build(check: CtlCommand, tools: Tools): void {
       'Runs a build, a test run or a linter and prints the short form of its output: failures ' +
         'and the summary, with the rest counted. The whole output of both streams, in order, is ' +
         'kept in a log that the last line names. What was left out is written to the savings ' +
-        'ledger. The command gets your stdin and signals, and its exit code is that of ctl.',
+        'ledger. The command gets your stdin and signals, and its exit code is that of ctl. A ' +
+        'command that fails without a word is named, with how it ended.',
     )
     .usage('[options] -- <command...>')
     .argument('<command...>', 'the command, after --')
