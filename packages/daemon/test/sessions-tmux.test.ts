@@ -78,7 +78,12 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
       spawn(api, ask('say bye')),
       spawn(api, ask('sleep 0.3 crash 6')),
     ]);
-    expect(await until(api, crashing.id, 'errored')).toMatchObject({ exit_code: 6, pid: null });
+    expect(await until(api, crashing.id, 'errored')).toMatchObject({
+      exit_code: 6,
+      pid: null,
+      // Its prompt and the line of hints below it are drawn after these words.
+      last_error: 'The fake agent was told to crash with code 6',
+    });
     await until(api, leaving.id, 'idle');
     await api.send({
       method: 'POST',

@@ -59,7 +59,7 @@ export class Observation {
     if (isNews) this.#heardAt = this.parts.clock.monotonic();
     const tail = await this.#transcript.look(entry);
     const facts = { ...this.#reported(), ...this.#written(tail) };
-    if (isOver) return { facts, exit: this.#exit(entry, look) };
+    if (isOver) return { facts, exit: await this.#exit(entry, look, driver) };
     if (isTalking(driver)) await this.pane.look(driver, entry, this.log.end());
     this.log.trim();
     return {
@@ -73,10 +73,17 @@ export class Observation {
     };
   }
 
-  #exit({ handle }: Entry, look: Look): NonNullable<Evidence['exit']> {
+  async #exit(
+    { session, handle }: Entry,
+    look: Look,
+    driver: Driver,
+  ): Promise<NonNullable<Evidence['exit']>> {
     const { clock, limitRetryMs } = this.parts;
     const end = look.exit ?? { code: null, signal: null };
-    const verdict = this.#listener.verdict(handle.cli, end, { now: clock.now(), limitRetryMs });
+    // A pane outlives its program, and shows what its output only tells how to draw.
+    const screen = isTalking(driver) ? await driver.screen(session.id) : undefined;
+    const when = { now: clock.now(), limitRetryMs };
+    const verdict = this.#listener.verdict(handle.cli, { ...end, screen }, when);
     return { ...end, ...verdict, isLost: look.exit === undefined, wasStopped: handle.isStopping };
   }
 

@@ -3,11 +3,11 @@ import { signalIn } from '../think/signals.js';
 import type { Exit } from '../core/session.js';
 import { readEvent, type AgentEvent } from './agent-events.js';
 import type { OutputFormat } from './command-lines.js';
+import { failureIn, failureOnScreen } from './failure-words.js';
 import type { OutputLog } from './output-log.js';
 
 const pieceBytes = 1_048_576;
 const keptLines = 30;
-const longestWords = 300;
 /** Claude's report of a limit, and codex's word for the one that was reached. */
 const limitReport = /"rate_limit_event"|"rateLimitReachedType"\s*:\s*"/;
 
@@ -64,7 +64,7 @@ export class Listener {
   /** What the end of the run comes to. */
   verdict(
     cli: string,
-    end: { code: number | null; signal: string | null },
+    end: { code: number | null; signal: string | null; screen?: string | undefined },
     { now, limitRetryMs }: { now: number; limitRetryMs: number },
   ): Pick<Exit, 'limit' | 'failure'> {
     const { result } = this.seen;
@@ -79,9 +79,10 @@ export class Listener {
     }
     if (succeeded) return { limit: null, failure: null };
     if (found) return { limit: null, failure: `it is not logged in: ${found.reason}` };
-    const own = result?.isError ? result.text.split('\n')[0]! : '';
-    const last = own === '' ? this.#words.at(-1) : own;
-    return { limit: null, failure: last === undefined ? null : last.slice(0, longestWords) };
+    const own = result?.isError ? failureIn(result.text.split('\n').slice(0, 1)) : undefined;
+    const shown =
+      end.screen === undefined ? undefined : failureOnScreen(cli, end.screen.split('\n'));
+    return { limit: null, failure: own ?? shown ?? failureIn(this.#words) ?? null };
   }
 }
 

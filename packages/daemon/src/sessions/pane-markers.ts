@@ -22,6 +22,8 @@ interface Markers {
   prompt: RegExp;
   /** Stands in an empty input box. */
   placeholder: RegExp;
+  /** Shown around the input box at all times, whatever happens. */
+  footer: RegExp;
 }
 
 const never = /(?!)/;
@@ -33,6 +35,8 @@ const rows: Readonly<Record<string, Markers>> = {
       /^[\s│|]*❯\s*\d+\.\s|\bdo you trust the files in this folder\b|\benter to (?:select|confirm)\b.*\besc to\b/i,
     prompt: /^[\s│|]*[>❯](?:[ \u00a0](.*?))?[\s│|]*$/,
     placeholder: /^Try "/,
+    footer:
+      /\? for shortcuts\b|\bshift\+tab to cycle\b|\b(?:accept edits|plan mode|bypass permissions) on\b|\bcontext left until auto-compact\b|\bctrl[+-]\w(?: again)? to \w|\btab to toggle\b|\/help for help\b|^\s*Tip: /i,
   },
   codex: {
     busy: /\besc to interrupt\b/i,
@@ -41,6 +45,8 @@ const rows: Readonly<Record<string, Markers>> = {
     prompt: /^\s*[›▌](?:[ \u00a0](.*?))?\s*$/,
     placeholder:
       /^(?:Ask Codex|Explain|Summarize|Find and fix|Improve|Implement|Write tests|Use \/)/,
+    footer:
+      /\? for shortcuts\b|\d+% (?:context )?left\b|⏎ send\b|⌃C quit\b|\bctrl[+ -]+c(?: again)? to (?:quit|exit|interrupt)\b|\btab to queue message\b|^\s*(?:Token usage: |To continue this session, run )/i,
   },
   gemini: {
     busy: /\(esc to cancel\b/i,
@@ -48,6 +54,8 @@ const rows: Readonly<Record<string, Markers>> = {
       /^[\s│|]*●\s*\d+\.\s|\bwaiting for user confirmation\b|\bapply this change\?|\ballow execution\b/i,
     prompt: /^[\s│|]*[>!](?:[ \u00a0]+(.*?))?[\s│|]*$/,
     placeholder: /^Type your message\b/,
+    footer:
+      /\bcontext left\)|\b(?:no )?sandbox\b.*\(see \/docs\)|\((?:shift|ctrl) ?\+ ?\w+ to toggle\)|\(ctrl ?\+ ?\w for details\)|^\s*Using:? \d+ |\bPress ctrl ?\+ ?c again\b/i,
   },
 };
 
@@ -65,8 +73,7 @@ const linesAbove = 8;
 
 /** What a screen says. */
 export function readPane(cli: string, screen: string): PaneReading {
-  const name = sameAs[cli] ?? cli;
-  const markers = Object.hasOwn(rows, name) ? rows[name]! : unknownScreen;
+  const markers = markersOf(cli);
   const lines = screen
     .split('\n')
     .map((line) => line.trimEnd())
@@ -88,7 +95,30 @@ export function readPane(cli: string, screen: string): PaneReading {
   return { kind: 'unknown', reason: 'its screen says nothing that is known', input, above };
 }
 
-const unknownScreen: Markers = { busy: never, question: never, prompt: never, placeholder: never };
+/** Which of these lines is last typed into; -1 for none. */
+export function promptLineIn(cli: string, lines: readonly string[]): number {
+  const { prompt } = markersOf(cli);
+  return lines.findLastIndex((line) => prompt.test(line));
+}
+
+/** Is it of the screen itself, and nothing that the agent says? */
+export function isFurniture(cli: string, line: string): boolean {
+  const { prompt, busy, footer } = markersOf(cli);
+  return prompt.test(line) || busy.test(line) || footer.test(line);
+}
+
+function markersOf(cli: string): Markers {
+  const name = sameAs[cli] ?? cli;
+  return Object.hasOwn(rows, name) ? rows[name]! : unknownScreen;
+}
+
+const unknownScreen: Markers = {
+  busy: never,
+  question: never,
+  prompt: never,
+  placeholder: never,
+  footer: never,
+};
 
 const longestQuestion = 160;
 
