@@ -291,7 +291,7 @@ describe('delete', () => {
   test('removes the record and returns it as it was', async () => {
     const { db, people } = await openPeople();
     const bob = await people.insertWithKey('bob', { name: 'Bob', email: 'b@x' });
-    expect(await people.delete(bob.id)).toEqual(bob);
+    expect(await people.delete(bob.id)).toEqual({ ...bob, deletedSeq: bob.seq + 1 });
     expect(await people.findById(bob.id)).toBeUndefined();
     expect(await people.findByKey('bob')).toBeUndefined();
     expect((await refusalOf(people.delete(bob.id))).code).toBe('RECORD_NOT_FOUND');
