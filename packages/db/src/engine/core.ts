@@ -4,10 +4,9 @@ import type { Random } from '@millrace/kit/random';
 import { Catalog, type CollectionInfo } from './catalog.js';
 import { createCodec, type Codec } from './codec.js';
 import { checkCollectionName } from './documents.js';
-import { refuse } from './refusal.js';
-import { isDiskFull } from './storage/disk.js';
 import { FileUse } from './storage/file-use.js';
 import { decodeState, encodeState, stateRow, type DatabaseState } from './storage/state.js';
+import { explainStorageError } from './storage/storage-error.js';
 import type { Tables } from './storage/tables.js';
 import { SnapshotView, WriterView } from './storage/views.js';
 import { Writer } from './storage/writer.js';
@@ -208,21 +207,4 @@ export class Core {
     this.durable = state;
     for (const run of this.#onDurable) run();
   }
-}
-
-/** What LMDB and the system say, as a refusal that says what to do. */
-function explainStorageError(error: unknown, path: string): unknown {
-  const text = error instanceof Error ? error.message : String(error);
-  if (isDiskFull(error, path)) {
-    return refuse(
-      'DISK_FULL',
-      'The disk is full. Nothing of this write was kept; free some space and try again.',
-      undefined,
-      { cause: error },
-    );
-  }
-  if (/corrupt|MDB_PAGE_NOTFOUND|MDB_INVALID|Located page was wrong/i.test(text)) {
-    return refuse('CORRUPT', `The database file is damaged: ${text}`, undefined, { cause: error });
-  }
-  return error;
 }

@@ -1,6 +1,7 @@
 import { UsageError } from '@millrace/kit/errors';
 import type { Random } from '@millrace/kit/random';
-import type { Tables } from './storage/tables.js';
+import { explainStorageError } from './storage/storage-error.js';
+import type { PutRow, Tables } from './storage/tables.js';
 
 /**
  * The version of the file's layout. A newer one is refused; an older one is brought up to date
@@ -19,7 +20,7 @@ export async function openFormat(tables: Tables, random: Random): Promise<void> 
     if (tables.get('meta', Buffer.from('state'))) {
       throw new UsageError(`${tables.path} does not say which format it has; it may be damaged.`);
     }
-    await tables.commit((put) => {
+    await write(tables, (put) => {
       put('meta', formatRow, Buffer.from(String(formatVersion)));
       put('meta', lineageRow, Buffer.from(Buffer.from(random.bytes(16)).toString('hex')));
     });
@@ -43,7 +44,15 @@ export async function openFormat(tables: Tables, random: Random): Promise<void> 
     await migrate(tables);
     version++;
     const reached = version;
-    await tables.commit((put) => put('meta', formatRow, Buffer.from(String(reached))));
+    await write(tables, (put) => put('meta', formatRow, Buffer.from(String(reached))));
+  }
+}
+
+async function write(tables: Tables, writes: (put: PutRow) => void): Promise<void> {
+  try {
+    await tables.commit(writes);
+  } catch (error) {
+    throw explainStorageError(error, tables.path);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Database, RootDatabase, Transaction } from 'lmdb';
 import { idLength, prefixLength } from './keys.js';
 import { rangeOptions, type KeyRange } from './key-range.js';
+import { explainDamage } from './storage-error.js';
 
 /** What a scan of records shows of each row, in place: nothing here outlives the call. */
 export type RowVisitor<Result> = (
@@ -49,7 +50,10 @@ export class InPlaceReads {
   /** The same memory as a plain buffer: fields of its own make lmdb's slow to read. */
   #window = noBytes;
 
-  constructor(root: RootDatabase<Buffer, Buffer>) {
+  constructor(
+    root: RootDatabase<Buffer, Buffer>,
+    private readonly path: string,
+  ) {
     const writeKey = (key: Uint8Array, target: Uint8Array, at: number): number => {
       target.set(key, at);
       return at + key.length;
@@ -88,8 +92,12 @@ export class InPlaceReads {
     place.collection = collection;
     place.ids = ids;
     place.at = at;
-    const bytes = this.#records.getBinaryFast(place, options);
-    return bytes && this.#plain(bytes);
+    try {
+      const bytes = this.#records.getBinaryFast(place, options);
+      return bytes && this.#plain(bytes);
+    } catch (error) {
+      throw explainDamage(error, this.path);
+    }
   }
 
   /** Walks records and shows each row; yields what `visit` makes of the rows it wants. */
@@ -108,6 +116,8 @@ export class InPlaceReads {
         const result = step.value.value as Result | undefined;
         if (result !== undefined) yield result;
       }
+    } catch (error) {
+      throw explainDamage(error, this.path);
     } finally {
       rows.return?.();
     }
@@ -120,6 +130,8 @@ export class InPlaceReads {
       while (!keys.next().done) {
         if (visit(this.#keyBytes, this.#keyStart, this.#keyEnd)) return;
       }
+    } catch (error) {
+      throw explainDamage(error, this.path);
     } finally {
       keys.return?.();
     }

@@ -1,6 +1,7 @@
 import { open, type Database, type RootDatabase, type Transaction } from 'lmdb';
 import { InPlaceReads } from './in-place.js';
 import { rangeOptions, type KeyRange } from './key-range.js';
+import { explainDamage, explainStorageError } from './storage-error.js';
 import { cutWrittenList } from './written-list.js';
 
 export type { KeyRange };
@@ -25,6 +26,7 @@ export interface TableRow {
 }
 
 type Handle = Database<Buffer, Buffer>;
+type Root = RootDatabase<Buffer, Buffer> & { _endWrites?: () => undefined };
 
 /** Members of lmdb's handles that its types leave out. */
 interface FastReader {
@@ -63,50 +65,63 @@ const mostReaders = 4_096;
 
 /** One LMDB file and its tables. */
 export class Tables {
-  readonly #root: RootDatabase<Buffer, Buffer> & { _endWrites?: () => undefined };
+  readonly #root: Root;
   readonly #handles: Record<TableName, Handle>;
   readonly inPlace: InPlaceReads;
   #failed = false;
 
   constructor(readonly path: string) {
-    this.#root = open<Buffer, Buffer>({
-      path,
-      noSubdir: true,
-      maxDbs: tableNames.length + 8,
-      maxReaders: mostReaders,
-      mapSize: mapBytes,
-      noMemInit: true,
-    } as Parameters<typeof open>[0]);
-    const openTable = (name: TableName) =>
-      this.#root.openDB<Buffer, Buffer>({ name, keyEncoder, encoder: valueEncoder } as object as {
-        name: string;
-      });
-    this.#handles = Object.fromEntries(tableNames.map((name) => [name, openTable(name)])) as Record<
-      TableName,
-      Handle
-    >;
-    this.inPlace = new InPlaceReads(this.#root);
-    cutWrittenList(this.#root);
+    try {
+      this.#root = openRoot(path);
+      const handles = tableNames.map((name) => [name, openTable(this.#root, name)]);
+      this.#handles = Object.fromEntries(handles) as Record<TableName, Handle>;
+      this.inPlace = new InPlaceReads(this.#root, path);
+      cutWrittenList(this.#root);
+    } catch (error) {
+      throw explainStorageError(error, path);
+    }
   }
 
   get(table: TableName, key: Uint8Array, txn?: Transaction): Buffer | undefined {
     const options = txn ? { transaction: txn } : undefined;
     const handle = this.#handles[table];
-    const bytes = (handle as unknown as FastReader).getBinaryFast(key as Buffer, options);
-    if (bytes === undefined) return undefined;
-    return valueEncoder.decode(bytes, (handle as unknown as FastReader).lastSize);
+    try {
+      const bytes = (handle as unknown as FastReader).getBinaryFast(key as Buffer, options);
+      if (bytes === undefined) return undefined;
+      return valueEncoder.decode(bytes, (handle as unknown as FastReader).lastSize);
+    } catch (error) {
+      throw this.#unread(error);
+    }
   }
 
   *range(table: TableName, range: KeyRange, txn?: Transaction): Iterable<TableRow> {
-    yield* this.#handles[table].getRange(rangeOptions(range, txn)) as Iterable<TableRow>;
+    try {
+      yield* this.#handles[table].getRange(rangeOptions(range, txn)) as Iterable<TableRow>;
+    } catch (error) {
+      throw this.#unread(error);
+    }
   }
 
-  keys(table: TableName, range: KeyRange, txn?: Transaction): Iterable<Buffer> {
-    return this.#handles[table].getKeys(rangeOptions(range, txn));
+  *keys(table: TableName, range: KeyRange, txn?: Transaction): Iterable<Buffer> {
+    try {
+      yield* this.#handles[table].getKeys(rangeOptions(range, txn));
+    } catch (error) {
+      throw this.#unread(error);
+    }
   }
 
   count(table: TableName, txn?: Transaction): number {
-    return this.#handles[table].getCount(rangeOptions({}, txn));
+    try {
+      return this.#handles[table].getCount(rangeOptions({}, txn));
+    } catch (error) {
+      throw this.#unread(error);
+    }
+  }
+
+  #unread(error: unknown): unknown {
+    // A transaction that met damage reads nothing more; others may yet read the rest.
+    this.#root.resetReadTxn();
+    return explainDamage(error, this.path);
   }
 
   /** A snapshot that stays until `done()`. It keeps old pages from being used again. */
@@ -178,6 +193,22 @@ export class Tables {
     if (this.#failed) this.#root._endWrites = () => undefined;
     await this.#root.close();
   }
+}
+
+function openRoot(path: string): Root {
+  return open<Buffer, Buffer>({
+    path,
+    noSubdir: true,
+    maxDbs: tableNames.length + 8,
+    maxReaders: mostReaders,
+    mapSize: mapBytes,
+    noMemInit: true,
+  } as Parameters<typeof open>[0]);
+}
+
+function openTable(root: Root, name: TableName): Handle {
+  const options = { name, keyEncoder, encoder: valueEncoder } as object as { name: string };
+  return root.openDB<Buffer, Buffer>(options);
 }
 
 /** What lmdb hides behind "Commit failed": the error of the system, as a promise of its own. */

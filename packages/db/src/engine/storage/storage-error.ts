@@ -1,0 +1,39 @@
+import { basename } from 'node:path';
+import { messageOf } from '@millrace/kit/errors';
+import { refuse } from '../refusal.js';
+import { isDiskFull } from './disk.js';
+
+/**
+ * What LMDB says when it meets in its file what cannot stand there, and of a transaction that has
+ * met it. MDB_BAD_VALSIZE and MDB_BAD_RSLOT are not among them: those are faults of ours.
+ */
+const damage =
+  /\bMDB_(?:BAD_DBI|BAD_TXN|CORRUPTED|CURSOR_FULL|INCOMPATIBLE|INVALID|PAGE_NOTFOUND|PROBLEM|VERSION_MISMATCH)\b.*/;
+
+/** What LMDB and the system say, as a refusal that says what to do; other errors as they are. */
+export function explainStorageError(error: unknown, path: string): unknown {
+  if (!isDiskFull(error, path)) return explainDamage(error, path);
+  return refuse(
+    'DISK_FULL',
+    'The disk is full. Nothing of this write was kept; free some space and try again.',
+    undefined,
+    { cause: error },
+  );
+}
+
+/** The same where nothing is written. */
+export function explainDamage(error: unknown, path: string): unknown {
+  const found = damage.exec(messageOf(error));
+  return found ? damaged(`The file ${basename(path)} is damaged (${found[0]}).`, error) : error;
+}
+
+/** A refusal to go on with what is damaged. */
+export function damaged(what: string, cause?: unknown) {
+  return refuse(
+    'CORRUPT',
+    `${what} Stop the server and see how much with "ctl db verify"; then put the file back as it ` +
+      'was, or restore a backup into a new directory with "ctl db restore".',
+    undefined,
+    { cause },
+  );
+}
