@@ -359,7 +359,8 @@ export const dbReasons = {
   RATE_LIMITED: {
     code: 'RESOURCE_EXHAUSTED',
     status: 429,
-    meaning: 'Too many calls; try again after the time in RetryInfo or Retry-After.',
+    meaning:
+      'Kept for a limit on the calls of one caller, which this version does not have; take it as OVERLOADED.',
     methods: 'any',
   },
   WATCH_LIMIT: {
