@@ -12,7 +12,7 @@ import type { AggregateQuery } from './engine/query/aggregate-query.js';
 import type { Filter } from './engine/query/filter.js';
 import type { FindQuery } from './engine/query/query.js';
 import type { DeletedRecord, StoredRecord } from './engine/stored-record.js';
-import type { CommitResult } from './engine/transactions.js';
+import type { CommitResult } from './engine/transaction-end.js';
 import type { LiveQuery, LiveResult } from './engine/watch/live.js';
 import type { WatchChange, WatchMessage } from './engine/watch/message.js';
 

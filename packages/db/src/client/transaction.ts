@@ -1,7 +1,7 @@
 import { Database, type BeginTxResponse } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
 import type { TransactionHandle } from '../api.js';
-import type { CommitResult } from '../engine/transactions.js';
+import type { CommitResult } from '../engine/transaction-end.js';
 import { CallRefusal, isPassing } from './failures.js';
 import { dateOf } from './records.js';
 import type { CallOptions, Session } from './session.js';

@@ -1,13 +1,7 @@
 import type { Core } from './core.js';
 import { refuse } from './refusal.js';
-import {
-  closed,
-  expired,
-  rememberedCommit,
-  Transaction,
-  transactionLimits,
-  type CommitResult,
-} from './transactions.js';
+import { closed, expired, rememberedCommit, type CommitResult } from './transaction-end.js';
+import { Transaction, transactionLimits } from './transactions.js';
 
 export interface BeginOptions {
   /** It will not write, and so never conflicts. */

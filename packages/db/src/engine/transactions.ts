@@ -1,16 +1,16 @@
 import type { Timer } from '@millrace/kit/clock';
 import type { CollectionInfo, IndexInfo } from './catalog.js';
-import { decodeCommit } from './changes.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from './core.js';
 import type { JsonObject } from './documents.js';
 import { encodeDocument, uniqueViolation, type EncodedDocument } from './mutations.js';
 import type { Target } from './operations.js';
+import { ReadSet, type ReadPredicate } from './read-set.js';
 import { encodeRecord, RecordImage } from './record.js';
 import { refuse } from './refusal.js';
-import { checkRequestId, remember, requestIdReused, type Outcome } from './requests.js';
-import { seqKey } from './storage/keys.js';
+import { checkRequestId, requestIdReused, type Outcome } from './requests.js';
 import type { SnapshotView } from './storage/views.js';
+import { closed, expired, rememberCommit, type CommitResult } from './transaction-end.js';
 
 export const transactionLimits = {
   lifetimeMs: 60_000,
@@ -29,19 +29,6 @@ interface OwnWrite {
   document: EncodedDocument | undefined;
 }
 
-/** A condition that a transaction has read by: what matched it must not have changed. */
-export interface ReadPredicate {
-  /** By name: it may not have been there yet. */
-  collection: string;
-  matches(image: RecordImage): boolean;
-}
-
-export interface CommitResult {
-  seq: number;
-  operations: number;
-  committedAt: number;
-}
-
 /**
  * An interactive transaction. It reads one snapshot, keeps its own writes to itself, and
  * remembers what it read: records, keys that were not there, conditions. At the commit, inside
@@ -55,12 +42,7 @@ export class Transaction implements Target {
   readonly #usableIndexes: ReadonlySet<IndexInfo>;
   readonly #own = new Map<string, OwnWrite>();
   readonly #ownKeys = new Map<string, string | null>();
-  readonly #readRecords = new Map<string, { collection: number; id: string; seq: number }>();
-  readonly #readKeys = new Map<
-    string,
-    { collection: number; key: string; id: string | undefined }
-  >();
-  readonly #predicates: ReadPredicate[] = [];
+  readonly #reads: ReadSet;
   readonly #requests = new Map<string, { fingerprint: string; outcome: Outcome }>();
   #operations = 0;
   #bytes = 0;
@@ -76,6 +58,7 @@ export class Transaction implements Target {
     private readonly onEnd: (transaction: Transaction, expired: boolean) => void,
   ) {
     this.view = core.snapshot();
+    this.#reads = new ReadSet(core, id, this.view.seq);
     const ready = core.catalog.indexes().filter(({ state }) => state === 'ready');
     this.#usableIndexes = new Set(ready);
     this.expiresAt = core.clock.now() + lifetimeMs;
@@ -117,7 +100,7 @@ export class Transaction implements Target {
     const own = this.#own.get(name);
     if (own) return own.image ? this.#copyOf(own.image) : undefined;
     const record = this.view.record(collection.id, id);
-    this.#readRecords.set(name, { collection: collection.id, id, seq: record?.seq ?? 0 });
+    this.#reads.noteRecord(collection.id, id, record);
     return record?.isExpired(this.now) ? undefined : record;
   }
 
@@ -126,7 +109,7 @@ export class Transaction implements Target {
     const own = this.#ownKeys.get(name);
     if (own === null) return undefined;
     const id = own ?? this.view.idOfKey(collection.id, key);
-    if (own === undefined) this.#readKeys.set(name, { collection: collection.id, key, id });
+    if (own === undefined) this.#reads.noteKey(collection.id, key, id);
     return id === undefined ? undefined : this.byId(collection, id);
   }
 
@@ -143,7 +126,7 @@ export class Transaction implements Target {
 
   /** Notes that the transaction has read everything that meets a condition. */
   notePredicate(predicate: ReadPredicate): void {
-    this.#predicates.push(predicate);
+    this.#reads.notePredicate(predicate);
   }
 
   usableIndexes(collection: CollectionInfo): IndexInfo[] {
@@ -205,9 +188,8 @@ export class Transaction implements Target {
     this.use();
     this.#end();
     try {
-      // Most of the log is read here, beside other work; the writer only looks at the rest.
-      const mustCheck = this.#own.size > 0 && this.#predicates.length > 0;
-      const seen = mustCheck ? await this.#checkPredicatesEarly() : this.readSeq;
+      const mustCheck = this.#own.size > 0 && this.#reads.hasConditions;
+      const seen = mustCheck ? await this.#reads.checkEarly() : this.readSeq;
       return await this.core.writer.submit(() => this.#commitNow(seen));
     } finally {
       this.view.done(closed(this.id));
@@ -231,10 +213,7 @@ export class Transaction implements Target {
     const target = new CommitTarget(this.core);
     // A transaction that wrote nothing saw one snapshot: that is an order of its own.
     if (this.#own.size > 0) {
-      this.#checkReads();
-      this.#checkPredicates(checkedSeq, this.core.state.seq, (seq) =>
-        this.core.writer.get('log', seqKey(seq)),
-      );
+      this.#reads.check(checkedSeq);
       this.#apply(target);
       target.commit.finish();
     }
@@ -266,51 +245,6 @@ export class Transaction implements Target {
         key: image.key,
         expiresAt: image.expiresAt,
       });
-    }
-  }
-
-  #checkReads(): void {
-    const view = this.core.view();
-    for (const { collection, id, seq } of this.#readRecords.values()) {
-      if ((view.record(collection, id)?.seq ?? 0) !== seq) throw this.#conflict('a record it read');
-    }
-    for (const { collection, key, id } of this.#readKeys.values()) {
-      if (view.idOfKey(collection, key) !== id) throw this.#conflict(`the key "${key}" it read`);
-    }
-  }
-
-  async #checkPredicatesEarly(): Promise<number> {
-    const view = this.core.snapshot();
-    try {
-      const step = 500;
-      for (let from = this.readSeq; from < view.seq; from += step) {
-        const to = Math.min(from + step, view.seq);
-        this.#checkPredicates(from, to, (seq) => view.get('log', seqKey(seq)));
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      return view.seq;
-    } finally {
-      view.done();
-    }
-  }
-
-  #checkPredicates(from: number, to: number, read: (seq: number) => Buffer | undefined): void {
-    if (this.#predicates.length === 0) return;
-    for (let seq = from + 1; seq <= to; seq++) {
-      const row = read(seq);
-      if (!row) throw this.#conflict('a condition it read by (the log was trimmed meanwhile)');
-      for (const change of decodeCommit(seq, row, this.core.codec).changes) {
-        const { name } = this.core.catalog.byId(change.collection);
-        for (const { collection, matches } of this.#predicates) {
-          if (name !== collection) continue;
-          if (
-            (change.before && matches(change.before)) ||
-            (change.after && matches(change.after))
-          ) {
-            throw this.#conflict('what a query it ran had found');
-          }
-        }
-      }
     }
   }
 
@@ -350,12 +284,6 @@ export class Transaction implements Target {
     this.#bytes += bytes;
   }
 
-  #conflict(what: string) {
-    return refuse('TX_CONFLICT', `Another commit changed ${what}; run the transaction again.`, {
-      tx_id: this.id,
-    });
-  }
-
   #touch(): void {
     this.#idle?.cancel();
     this.#idle = this.core.clock.after(transactionLimits.idleMs, () => this.#expire());
@@ -375,35 +303,8 @@ export class Transaction implements Target {
   }
 }
 
-/** How a commit was answered, for ten minutes: the answer may have been lost on its way. */
-function rememberCommit(core: Core, id: string, result: CommitResult): void {
-  remember(core, commitRow(id), result.committedAt, Buffer.from(JSON.stringify(result)));
-}
-
-export function rememberedCommit(core: Core, id: string): CommitResult | undefined {
-  if (core.closed) throw core.closed;
-  const row = core.tables.get('requests', commitRow(id));
-  return row && (JSON.parse(row.toString()) as CommitResult);
-}
-
-function commitRow(id: string): Buffer {
-  return Buffer.from(`t:${id}`);
-}
-
 function nameOf(collection: number, rest: string): string {
   return `${collection}/${rest}`;
-}
-
-export function expired(id: string) {
-  return refuse(
-    'TX_EXPIRED',
-    `The transaction ${id} has expired (60 s in all, 10 s without a call); begin another.`,
-    { tx_id: id },
-  );
-}
-
-export function closed(id: string) {
-  return refuse('TX_CLOSED', `The transaction ${id} has ended; begin another.`, { tx_id: id });
 }
 
 function limit(what: string) {
