@@ -5,7 +5,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { readSessions } from '../agent/finding.js';
 import type { DaemonApi } from '../daemon/api.js';
 import type { QueueApi } from '../queue/api.js';
-import { errorText } from '../queue/task-words.js';
+import { lastErrorText } from '../queue/task-words.js';
 import { rest } from '../queue/waiting.js';
 import type { Story } from './story.js';
 
@@ -55,7 +55,8 @@ function agentText({ name, status, status_reason: reason }: Session): string {
   return `agent "${name}" is ${status}${reason === null ? '' : `: ${reason}`}`;
 }
 
-function taskText({ status, attempt, max_attempts: most, last_error: error }: Task): string {
+function taskText(task: Task): string {
+  const { status, attempt, max_attempts: most, last_error: error } = task;
   switch (status) {
     case 'PENDING':
       return attempt === 0
@@ -66,7 +67,7 @@ function taskText({ status, attempt, max_attempts: most, last_error: error }: Ta
     case 'SUCCEEDED':
       return 'task is SUCCEEDED';
     case 'DEAD':
-      return `task is DEAD${error ? `: ${firstLine(errorText(error))}` : ''}`;
+      return `task is DEAD${error ? `: ${firstLine(lastErrorText(task))}` : ''}`;
   }
 }
 

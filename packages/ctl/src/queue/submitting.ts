@@ -6,7 +6,7 @@ import type { Tools } from '../registry.js';
 import { printable } from '../render/text.js';
 import type { QueueApi } from './api.js';
 import type { Submission } from './submission.js';
-import { errorText, waitingText } from './task-words.js';
+import { lastErrorText, waitingText } from './task-words.js';
 import { patiently, rest } from './waiting.js';
 
 type Task = QueueSchema<'Task'>;
@@ -88,5 +88,5 @@ function endText(task: Task): string {
   const tries = task.total_attempts === 1 ? '1 attempt' : `${task.total_attempts} attempts`;
   const head = `${task.id} ${task.status} after ${tries} in ${humanDuration(took)}`;
   if (task.status !== 'DEAD' || !task.last_error) return `${head}.`;
-  return `${head} (${task.dead_reason}): ${printable(errorText(task.last_error))}`;
+  return `${head} (${task.dead_reason}): ${printable(lastErrorText(task))}`;
 }

@@ -7,7 +7,7 @@ import type { Tools } from '../registry.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import type { QueueApi } from './api.js';
-import { errorText, waitingText } from './task-words.js';
+import { attemptErrorText, lastErrorText, waitingText } from './task-words.js';
 
 type Task = QueueSchema<'Task'>;
 type Attempt = QueueSchema<'Attempt'>;
@@ -70,7 +70,7 @@ function factsOf(task: Task, now: number): Cell[][] {
     ['died', task.dead_at],
   ];
   for (const [name, time] of times) if (time !== null) rows.push([name, when(time)]);
-  if (task.last_error) rows.push(['last error', errorText(task.last_error)]);
+  if (task.last_error) rows.push(['last error', lastErrorText(task)]);
   return rows;
 }
 
@@ -118,17 +118,13 @@ function attemptsTable({ attempts }: Task, sheet: Sheet): string {
 }
 
 function attemptRow(attempt: Attempt): Cell[] {
-  const { error_type: type, message, http_status: status, outcome } = attempt;
+  const { outcome } = attempt;
   const tried = attempt.redrive === 0 ? '' : ` (redrive ${attempt.redrive})`;
-  const why =
-    type === null
-      ? (status ?? '')
-      : errorText({ error_type: type, http_status: status, message: message ?? '', at: '' });
   return [
     `${attempt.attempt}${tried}`,
     attempt.started_at.slice(0, 19).replace('T', ' '),
     humanDuration(attempt.duration_ms),
     { text: outcome, tone: outcome === 'SUCCEEDED' ? 'ok' : 'bad' },
-    String(why),
+    attemptErrorText(attempt),
   ];
 }

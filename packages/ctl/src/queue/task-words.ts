@@ -17,8 +17,48 @@ export function waitingText({ status, waiting_for: reason }: Task): string {
   return status === 'PENDING' && reason !== undefined ? `: ${waits[reason]}` : '';
 }
 
-/** `HTTP_5XX 503: the handler's words`. */
-export function errorText(error: QueueSchema<'LastError'>): string {
-  const status = error.http_status === null ? '' : ` ${error.http_status}`;
-  return `${error.error_type}${status}${error.message === '' ? '' : `: ${error.message}`}`;
+/** Why a task failed last: `HTTP_5XX 503: The callback answered with HTTP 503: no mill here`. */
+export function lastErrorText({ last_error: error, attempts }: Task): string {
+  if (!error) return '';
+  const attempt = attempts.findLast(({ ended_at: end }) => end === error.at);
+  return errorText(error, answerWords(attempt?.response_snippet ?? null));
+}
+
+/** Why an attempt failed. */
+export function attemptErrorText(attempt: QueueSchema<'Attempt'>): string {
+  const { error_type: type, http_status, message, response_snippet: snippet } = attempt;
+  if (type === null) return String(http_status ?? '');
+  return errorText({ error_type: type, http_status, message: message ?? '' }, answerWords(snippet));
+}
+
+function errorText(
+  { error_type: type, http_status: status, message }: Omit<QueueSchema<'LastError'>, 'at'>,
+  words: string,
+): string {
+  const code = status === null ? type : `${type} ${status}`;
+  return [code, message, message.includes(words) ? '' : words].filter(Boolean).join(': ');
+}
+
+const longestWords = 300;
+
+/** What a handler said in its answer: the words of a problem, or a line of plain text. */
+export function answerWords(snippet: string | null): string {
+  const text = snippet?.trim() ?? '';
+  if (text === '' || text.startsWith('<')) return '';
+  const words = /^[{[]/.test(text) ? wordsInJson(text) : text.split('\n')[0]!;
+  return words.slice(0, longestWords);
+}
+
+/** The answer may have been cut, so that it is no JSON any more. */
+function wordsInJson(text: string): string {
+  for (const member of ['detail', 'message', 'error', 'title']) {
+    const found = new RegExp(`"${member}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(text)?.[1];
+    if (found === undefined) continue;
+    try {
+      return JSON.parse(found) as string;
+    } catch {
+      // Not a text as JSON has it; another member may tell.
+    }
+  }
+  return '';
 }
