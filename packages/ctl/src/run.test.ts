@@ -26,6 +26,8 @@ const group: GroupEntry = {
       boom.action((how: string) => {
         if (how === 'usage') throw new UsageError('the wheel\n  needs water');
         if (how === 'refusal') throw new Refusal('WHEEL_STUCK', 'the wheel is stuck');
+        if (how === 'file')
+          throw Object.assign(new Error('open'), { code: 'ENOENT', path: 'a.json' });
         if (how === 'system') throw Object.assign(new Error('no way in'), { code: 'EACCES' });
         throw new TypeError('wheel is undefined');
       });
@@ -50,6 +52,11 @@ test('a usage error is one line and exit code 2', async () => {
     out: '',
     err: 'ctl: the wheel needs water\n',
   });
+});
+
+test('trouble with a file names the file', async () => {
+  const { code, err } = await ctl(['mill', 'boom', 'file'], [group]);
+  expect([code, err]).toEqual([1, 'ctl: a.json: no such file or directory.\n']);
 });
 
 test('a refusal is its sentence and exit code 1, and its code under --json', async () => {

@@ -70,7 +70,8 @@ describe('records', () => {
         "data is not JSON: Expected property name or '}' in JSON at position 1. " +
           `Put single quotes around it, as in '{"name":"Ada"}'.`,
       ],
-      [['put', 'one', 'k'], 'stdin is not JSON: Unexpected end of JSON input.', ''],
+      [['put', 'one', 'k'], 'stdin is empty, where JSON is wanted.', ''],
+      [['put', 'one', 'k', ''], 'data is empty, where JSON is wanted.'],
       [
         ['put', 'one', 'k', '{}', '--if-rev', 'x'],
         '--if-rev must be a whole number from 0 on, not "x".',

@@ -86,6 +86,7 @@ async function textOf(
 }
 
 export function parseJson(text: string, place: string): unknown {
+  if (text.trim() === '') throw new UsageError(`${place} is empty, where JSON is wanted.`);
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
