@@ -100,6 +100,17 @@ describe('the queues', () => {
       expect(await rig.stores.stats('mail.send')).toEqual(before);
     }));
 
+  test('a queue that is not there is told so, with how to make it', () =>
+    rig.on(
+      '/queues/nosuch',
+      async (page) => {
+        await page.getByText('There is no such queue.').waitFor();
+        await page.getByText('ctl queue config set nosuch nosuch.json').waitFor();
+        expect(await page.getByRole('alert').count()).toBe(0);
+      },
+      { allowedErrors: /status of 404/ },
+    ));
+
   test('a task that is not there is told so', () =>
     rig.on(
       '/queues/mail.send',

@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import { ApiProblem } from '../../api/problem.js';
 import { useAction } from '../../parts/action.js';
 import { count, duration } from '../../parts/format.js';
 import { Figure, Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
-import { Failure, Loaded, Loading } from '../../parts/states.js';
+import { Empty, Failure, Loaded, Loading } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
 import { probeCallback, queueQueries, setPaused, type QueueConfig, type QueueItem } from './api.js';
@@ -26,14 +27,29 @@ export function QueueDetail({ queue }: { queue: string }) {
   const [submits, setSubmits] = useState(false);
   const [taskId, setTaskId] = useState('');
   const item = queues.data?.find(({ name }) => name === queue);
+  const above = <Link href="/queues">Queues</Link>;
+  if (config.error instanceof ApiProblem && config.error.code === 'QUEUE_NOT_FOUND') {
+    return (
+      <Page title={queue} above={above}>
+        <Empty title="There is no such queue.">
+          Make it from a config file:{' '}
+          <code>
+            ctl queue config set {queue} {queue}.json
+          </code>
+        </Empty>
+      </Page>
+    );
+  }
   return (
     <Page
       title={queue}
-      above={<Link href="/queues">Queues</Link>}
+      above={above}
       actions={item && <Actions item={item} onSubmit={() => setSubmits(true)} />}
     >
       {queues.data && !item && !config.isError && <Loading rows={1} />}
-      {queues.isError && <Failure error={queues.error} onRetry={queues.refetch} />}
+      {queues.isError && !config.isError && (
+        <Failure error={queues.error} onRetry={queues.refetch} />
+      )}
       {item && (
         <Figures item={item} rate={rateText(history.rateOf(queue))}>
           <BreakerFigure config={config.data} phase={item.summary.breaker} />
