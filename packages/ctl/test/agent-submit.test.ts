@@ -65,3 +65,19 @@ test('a person is told how to see it again, and a queue that is not there is sai
   expect(missing.code).toBe(1);
   expect(missing.err).toMatch(/Did you mean agents\?/);
 });
+
+test('where nobody has made the queue agents, it is told who makes it', async () => {
+  const bare = new QueueServer();
+  await bare.start();
+  try {
+    const env = { MILLRACE_QUEUE_URL: bare.url(), MILLRACE_QUEUE_TOKEN: tokens.root };
+    const { code, err } = await runCtl(['agent', 'submit', 'x'], { env });
+    expect([code, err]).toEqual([
+      1,
+      'ctl: there is no queue "agents" yet. `ctl up` makes it when it starts; another one is ' +
+        'named with --queue.\n',
+    ]);
+  } finally {
+    await bare.remove();
+  }
+});

@@ -192,6 +192,12 @@ describe('finding the daemon', () => {
     expect(config).toMatchObject({ code: 0, err: expect.stringContaining('No daemon runs') });
   });
 
+  test('what the daemon says of its routes is said of commands', async () => {
+    const { code, err } = await server.ctl(['agent', 'spawn', 'hi', '--backend', 'zzzzzz']);
+    const all = '`ctl backend list` shows them all.';
+    expect([code, err]).toEqual([1, `ctl: There is no backend "zzzzzz"; ${all}\n`]);
+  });
+
   test('without one it says how to start one', async () => {
     const url = 'http://127.0.0.1:1';
     const { code, out, err } = await server.ctl(['backend', 'list', '--url', url]);

@@ -1,4 +1,4 @@
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { queueApi, type QueueFlags } from '../queue/api.js';
 import { submissionOf, waitOf, type SubmitFlags } from '../queue/submission.js';
 import { submitTask } from '../queue/submitting.js';
@@ -50,9 +50,20 @@ export async function submitWork(
     tools.terminal,
   );
   const queue = flags.queue ?? agentsQueue;
-  await submitTask(queueApi(flags, tools), { queue, task, wait }, tools);
+  await submitTask(queueApi(flags, tools), { queue, task, wait }, tools).catch((error: unknown) => {
+    throw queue === agentsQueue ? withWhoMakesIt(error) : error;
+  });
   if (tools.terminal.json || wait !== undefined) return;
   tools.terminal.out.write(`See how it fares with \`ctl queue get ${task.id}\`.\n`);
+}
+
+/** Nobody has to know the config of a queue that `ctl up` makes by itself. */
+function withWhoMakesIt(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.code !== 'QUEUE_NOT_FOUND') return error;
+  const detail =
+    `there is no queue "${agentsQueue}" yet. \`ctl up\` makes it when it starts; another one is ` +
+    'named with --queue.';
+  return new Refusal(error.code, detail, { cause: error });
 }
 
 /** What the queue takes, whatever the config of the queue says. */

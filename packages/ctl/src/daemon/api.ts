@@ -72,12 +72,28 @@ async function ask(
 function refusalOf({ url, token }: DaemonPlace, status: number, answer: unknown): Refusal {
   const { code, detail } = (answer ?? {}) as { code?: unknown; detail?: unknown };
   if (typeof code !== 'string' || typeof detail !== 'string') return stranger(url, status);
-  if (code !== 'UNAUTHENTICATED') return new Refusal(code, harmless(detail), extraOf(answer));
+  if (code !== 'UNAUTHENTICATED') {
+    return new Refusal(code, inWordsOfCtl(harmless(detail)), extraOf(answer));
+  }
   const how = token === undefined ? 'asks for a token' : 'does not know this token';
   return new Refusal(
     code,
     `the daemon at ${url} ${how}. Set MILLRACE_TOKEN to the one that ` +
       '`ctl daemon token show` prints on its machine.',
+  );
+}
+
+const listCommands: Readonly<Record<string, string>> = {
+  backends: 'ctl backend list',
+  sessions: 'ctl agent list',
+  pipelines: 'ctl pipeline list',
+};
+
+/** The daemon names routes, for it does not know who asks; people here have commands. */
+function inWordsOfCtl(detail: string): string {
+  return detail.replace(
+    /: GET \/api\/v1\/(backends|sessions|pipelines) lists them\.?$/,
+    (_, route: string) => `; \`${listCommands[route]}\` shows them all.`,
   );
 }
 
