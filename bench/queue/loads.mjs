@@ -1,10 +1,10 @@
 /** What is done to each queue. All rates are tasks per second. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Pool } from 'undici';
 
 const run = promisify(execFile);
 const clients = 64;
@@ -51,37 +51,37 @@ export async function latency(queue, handler, { seconds }) {
   await queue.resume();
   await sleep(500);
   await handler.reset();
-  const pool = new Pool(queue.url, { connections: 8 });
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   const started = now();
   let sent = 0;
   const answers = [];
   while (now() - started < seconds * 1_000) {
     for (; sent < ((now() - started) / 1_000) * perSecond; sent++) {
-      answers.push(submitOne(pool, queue, payload(now())));
+      answers.push(submitOne(agent, queue, payload(now())));
     }
     await sleep(1);
   }
   await Promise.all(answers);
   const { p50, p99 } = await drained(handler, sent);
-  await pool.close();
+  agent.destroy();
   await queue.pause();
   return { p50, p99 };
 }
 
 /** Adds tasks that wait, in large batches, without a figure. */
 export async function fill(queue, count) {
-  const pool = new Pool(queue.url, { connections: 4 });
+  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
   let left = count;
   const worker = async () => {
     while (left > 0) {
       const size = Math.min(1_000, left);
       left -= size;
       const body = Array.from({ length: size }, () => queue.bodyOf(payload()));
-      await send(pool, queue, queue.batchPath, JSON.stringify(body));
+      await send(agent, queue, queue.batchPath, JSON.stringify(body));
     }
   };
   await Promise.all(Array.from({ length: 4 }, worker));
-  await pool.close();
+  agent.destroy();
 }
 
 /** How fast a backlog of any size is worked off, for a while. */
@@ -96,14 +96,24 @@ export async function workOff(queue, handler, { seconds }) {
   return rate;
 }
 
-async function submitOne(pool, queue, text) {
-  await send(pool, queue, queue.submitPath, JSON.stringify(queue.bodyOf(text)));
+async function submitOne(agent, queue, text) {
+  await send(agent, queue, queue.submitPath, JSON.stringify(queue.bodyOf(text)));
 }
 
-async function send(pool, queue, path, body) {
-  const answer = await pool.request({ path, method: 'POST', headers: queue.headers, body });
-  const said = await answer.body.text();
-  if (answer.statusCode >= 300) throw new Error(`${queue.name}: ${answer.statusCode} ${said}`);
+function send(agent, queue, path, body) {
+  const { headers } = queue;
+  return new Promise((resolve, reject) => {
+    const asked = request(`${queue.url}${path}`, { agent, method: 'POST', headers }, (answer) => {
+      let said = '';
+      answer.setEncoding('utf8').on('data', (part) => (said += part));
+      answer.on('end', () => {
+        if (answer.statusCode < 300) resolve();
+        else reject(new Error(`${queue.name}: ${answer.statusCode} ${said}`));
+      });
+      answer.on('error', reject);
+    });
+    asked.on('error', reject).end(body);
+  });
 }
 
 /** By wrk, so that the submitting side is not what is measured. Returns how many were accepted. */
