@@ -2,12 +2,14 @@ import { parseArgs } from 'node:util';
 
 export const peerNames = ['pg-boss', 'graphile-worker'];
 /** What a run has to have at least for its results to be kept. */
-const usual = { rounds: 3, tasks: 40_000, backlog: 200_000 };
+const usual = { rounds: 3, tasks: 40_000, warmUp: 20_000, backlog: 200_000 };
 
 const help = `npm run bench -- queue-postgres [options]
 
   --rounds N            how often everything is measured in turn; the median counts (${usual.rounds})
   --tasks N             tasks that are stored and worked off in each measure (${usual.tasks})
+  --warm-up N           tasks for each server that are worked off before anything is measured
+                        (${usual.warmUp})
   --backlog N           tasks that wait while some are worked off, beside 10000 (${usual.backlog});
                         --backlog 1000000 takes a few minutes more in each round
   --snapshot-minutes N  how long Millrace works under a snapshot that somebody holds before it is
@@ -37,6 +39,7 @@ function parse(args) {
       install: { type: 'boolean', default: false },
       rounds: { type: 'string', default: String(usual.rounds) },
       tasks: { type: 'string', default: String(usual.tasks) },
+      'warm-up': { type: 'string', default: String(usual.warmUp) },
       backlog: { type: 'string', default: String(usual.backlog) },
       'snapshot-minutes': { type: 'string', default: '0' },
       peers: { type: 'string', default: peerNames.join(',') },
@@ -48,6 +51,7 @@ function parse(args) {
     install: values.install,
     rounds: number('rounds', values.rounds, 1),
     tasks: number('tasks', values.tasks, 1_000),
+    warmUp: number('warm-up', values['warm-up'], 0),
     backlog: number('backlog', values.backlog, 20_000),
     snapshotMinutes: number('snapshot-minutes', values['snapshot-minutes'], 0),
     peers: values.peers.split(',').filter(Boolean),

@@ -1,10 +1,20 @@
-import type { LastError, WholeTask } from '../../core/task.js';
+import type { Random } from '@millrace/kit/random';
+import type { WholeTask } from '../../core/task.js';
 import { mayStart, withStarts, type Starts } from '../start-window.js';
 import type { ClaimAsk } from '../task-store.js';
-import { bigintArray, smallintArray, textArray } from './arrays.js';
+import { claimValues, type Picking } from './claim-values.js';
+import {
+  inOrder,
+  lastFree,
+  toClaimed,
+  turnsAfter,
+  type ClaimedRow,
+  type FreePlace,
+  type Turns,
+} from './claimed-row.js';
 import type { Connections, Transaction } from './connections.js';
 import type { FloorClaim, Floors } from './floors.js';
-import { attemptsOf } from './history.js';
+import { QuickClaims } from './quick-claims.js';
 import { claimFifo } from './statements/claim-fifo.sql.js';
 import { claimInTurn } from './statements/claim-in-turn.sql.js';
 import { claimPlain } from './statements/claim-plain.sql.js';
@@ -19,41 +29,8 @@ interface Gate {
   earliest_made: number | null;
 }
 
-/** A row of a claim. */
-type ClaimedRow = [
-  id: string,
-  /** From 1: whose token it has. */
-  position: number,
-  wasDueAt: number,
-  handlerRef: string,
-  contentType: string,
-  /** Null: none. */
-  headers: string | null,
-  priority: number,
-  groupKey: string | null,
-  createdAt: number,
-  submittedBy: string,
-  expiresAt: number | null,
-  /** Null: it was never claimed before. */
-  past: string | null,
-  payload: Buffer,
-  walked?: number,
-  walkedTo?: string | null,
-];
-
-/** The same by name, as far as a claim goes by it. */
-const at = { id: 0, position: 1, wasDueAt: 2, priority: 6, groupKey: 7 } as const;
 const walkedAt = 13;
 const walkedToAt = 14;
-
-/** By priority, the group whose turn was last; '' for none. */
-type Turns = Record<number, string>;
-
-const priorities = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
-const lanes = smallintArray(priorities);
-const noIds = textArray(priorities.map(() => ''));
-/** Above every group key: the turn of nobody yet. */
-const noTurn = '\u{10FFFF}';
 /** So many FIFO groups are looked at with one claim. */
 const mostGroups = 2_000;
 
@@ -62,14 +39,23 @@ export class Claims {
   /** Where the walk over a queue's FIFO groups goes on. */
   readonly #walks = new Map<string, string>();
 
+  readonly #quick: QuickClaims;
+
   constructor(
     private readonly connections: Connections,
     private readonly floors: Floors,
     private readonly monotonic: () => number,
-  ) {}
+    random: Random,
+  ) {
+    this.#quick = new QuickClaims(connections, floors, monotonic, random);
+  }
 
   async claim(ask: ClaimAsk): Promise<WholeTask[]> {
     if (ask.limit <= 0) return [];
+    return (await this.#quick.claim(ask)) ?? this.#claim(ask);
+  }
+
+  #claim(ask: ClaimAsk): Promise<WholeTask[]> {
     // The work may run again, and the tokens may be few.
     const tokens: string[] = [];
     return this.connections.transact(async (transaction) => {
@@ -80,17 +66,18 @@ export class Claims {
       const limit = Math.min(ask.limit, mayStart(starts, ask.now, ask.dispatchPerSecond));
       if (limit <= 0) return [];
       while (tokens.length < limit) tokens.push(ask.newToken());
-      return this.#pick(transaction, { ask, gate, starts, limit, tokens });
+      const turns = JSON.parse(gate.turns) as Turns;
+      const picking = { ask, queueNo: gate.no, limit, tokens, turns };
+      return this.#pick(transaction, { ...picking, gate, starts });
     });
   }
 
-  async #pick(transaction: Transaction, picking: Picking): Promise<WholeTask[]> {
-    const { ask, gate, starts } = picking;
-    const turns = JSON.parse(gate.turns) as Turns;
+  async #pick(transaction: Transaction, picking: GatePicking): Promise<WholeTask[]> {
+    const { ask, gate, starts, turns } = picking;
     const floorClaim = this.floors.begin(ask.queue, gate.no, this.monotonic());
-    let last: ({ due: number; id: string } | undefined)[] = [];
+    let last: (FreePlace | undefined)[] = [];
     try {
-      const rows = await this.#ask(transaction, picking, turns, floorClaim);
+      const rows = await this.#ask(transaction, picking, floorClaim);
       const next = turnsAfter(turns, rows);
       const isLimited = ask.dispatchPerSecond > 0 && rows.length > 0;
       // A plain claim has noted the turns itself.
@@ -105,6 +92,9 @@ export class Claims {
         ]);
       }
       last = lastFree(rows);
+      if (!next && !gate.has_groups && rows.length === ask.limit) {
+        this.#quick.learn(ask.queue, gate, rows.length);
+      }
       return rows.map((row) => toClaimed(row, picking));
     } finally {
       this.floors.end(ask.queue, floorClaim, last, this.monotonic());
@@ -113,24 +103,11 @@ export class Claims {
 
   async #ask(
     transaction: Transaction,
-    { ask, gate, limit, tokens }: Picking,
-    turns: Turns,
+    picking: GatePicking,
     floorClaim: FloorClaim,
   ): Promise<ClaimedRow[]> {
-    const floors = priorities.map((each) => this.floors.floor(ask.queue, floorClaim, each));
-    const values = [
-      gate.no,
-      limit,
-      ask.maxInFlight,
-      ask.now,
-      ask.leaseExpiresAt,
-      ask.nodeId,
-      textArray(tokens),
-      lanes,
-      textArray(priorities.map((each) => turns[each] ?? noTurn)),
-      bigintArray(floors),
-      noIds,
-    ];
+    const { ask, gate } = picking;
+    const values = claimValues(picking, this.floors, floorClaim);
     if (!gate.has_groups) {
       this.#walks.delete(ask.queue);
       // Others wait at the gate: it is not held while the tasks are read here.
@@ -150,79 +127,12 @@ export class Claims {
   }
 }
 
-interface Picking {
-  ask: ClaimAsk;
+interface GatePicking extends Picking {
   gate: Gate;
   starts: Starts;
-  limit: number;
-  tokens: readonly string[];
-}
-
-/** Undefined: they stay as they are. */
-function turnsAfter(turns: Turns, rows: readonly ClaimedRow[]): Turns | undefined {
-  let next: Turns | undefined;
-  for (const row of rows) {
-    const [priority, group] = [row[at.priority], row[at.groupKey] ?? ''];
-    if ((next ?? turns)[priority] === group) continue;
-    next ??= { ...turns };
-    next[priority] = group;
-  }
-  return next;
-}
-
-function lastFree(rows: readonly ClaimedRow[]): ({ due: number; id: string } | undefined)[] {
-  const last: (ClaimedRow | undefined)[] = [];
-  for (const row of rows) if (row[at.groupKey] === null) last[row[at.priority]] = row;
-  return last.map((row) => row && { due: row[at.wasDueAt], id: row[at.id] });
-}
-
-/** In the order in which they were picked. */
-function inOrder(rows: ClaimedRow[]): ClaimedRow[] {
-  return rows.sort((a, b) => a[at.position] - b[at.position]);
 }
 
 /** Without the row that is there when nothing was claimed. */
 function walkedRows(rows: ClaimedRow[]): ClaimedRow[] {
-  return (rows[0]![at.id] as string | null) === null ? [] : rows;
-}
-
-/** Attempt, of all, redrives, the last error, the history as text. */
-type Past = [number, number, number, LastError | null, string];
-const noPast: Past = [1, 1, 0, null, ''];
-
-function toClaimed(row: ClaimedRow, { ask, tokens }: Picking): WholeTask {
-  const [id, position, , handlerRef, contentType, headers, priority, groupKey, createdAt] = row;
-  const [submittedBy, expiresAt, pastText, payload] = [row[9], row[10], row[11], row[12]];
-  const past = pastText === null ? noPast : (JSON.parse(`[${pastText}]`) as Past);
-  return {
-    id,
-    queue: ask.queue,
-    handlerRef,
-    status: 'IN_FLIGHT',
-    payloadContentType: contentType,
-    headers: headers === null ? {} : (JSON.parse(headers) as Record<string, string>),
-    priority,
-    groupKey,
-    attempt: past[0],
-    totalAttempts: past[1],
-    redriveCount: past[2],
-    createdAt,
-    updatedAt: ask.now,
-    dueAt: null,
-    expiresAt,
-    lease: {
-      token: tokens[position - 1]!,
-      expiresAt: ask.leaseExpiresAt,
-      nodeId: ask.nodeId,
-      startedAt: ask.now,
-      isAsync: false,
-    },
-    completedAt: null,
-    deadAt: null,
-    deadReason: null,
-    lastError: past[3],
-    submittedBy,
-    payload,
-    attempts: attemptsOf(past[4]),
-  };
+  return (rows[0]![0] as string | null) === null ? [] : rows;
 }

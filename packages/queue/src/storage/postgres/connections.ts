@@ -25,7 +25,10 @@ export interface Asking {
 
 /** One transaction. */
 export interface Transaction extends Asking {
-  /** The last statement: the commit is sent right behind it. */
+  /**
+   * The last statement: the commit is sent right behind it. What is asked after that is answered
+   * when the commit is done, and no part of it.
+   */
   askLast<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 

@@ -104,7 +104,7 @@ export class PostgresStore implements TaskStore {
     this.#connections = connections;
     this.cursorKey = parts.cursorKey;
     const monotonic = () => clock.monotonic();
-    this.#claims = new Claims(connections, this.#floors, monotonic);
+    this.#claims = new Claims(connections, this.#floors, monotonic, parts.random);
     this.#shares = new Shares(connections, instance, monotonic);
     this.#ledger = new Ledger(connections, log);
     this.#pace = new Pace(clock);

@@ -37,31 +37,46 @@ const groupChanges = `stage = CASE l.group_key WHEN '' THEN l.stage ELSE 2 END,
 /**
  * Claims what was `picked`, in that order: each has the token of its position.
  *
- * An array tells the planner that there are few. There may be more tokens than tasks. `beside` is
- * what else is to be done with `claimed`, `withGroups`: some may have one.
+ * An array tells the planner that there are few. There may be more tokens than tasks. With a `number`
+ * the claim has it, and what never changes of the tasks is not told. `isPlain`: none has a group.
  */
-export const claimPicked = ({ walk = '', beside = '', withGroups = true } = {}) => `claimed AS (
-    UPDATE millrace.live l SET ${withGroups ? groupChanges : ''}attempt = l.attempt + 1,
+export const claimPicked = ({ walk = '', isPlain = false, number = '' }) => `claimed AS (
+    UPDATE millrace.live l SET ${isPlain ? '' : groupChanges}attempt = l.attempt + 1,
       total_attempts = l.total_attempts + 1, updated_at = $4,
       lease_token = p.token, lease_expires_at = $5, lease_node = $6,
       lease_started_at = $4, lease_async = false
     FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT due_at FROM picked), $7::text[])
       WITH ORDINALITY AS p(id, due_at, token, position)
     WHERE p.id IS NOT NULL AND l.id = p.id AND l.lease_token IS NULL
-    RETURNING l.id, l.attempt, l.total_attempts, l.redrive_count, l.expires_at, l.last_error,
-      l.attempts, l.priority, p.position, p.due_at AS was_due_at
+    RETURNING l.id, p.position, p.due_at AS was_due_at, l.priority, l.expires_at,
+      ${pastOf('l')} AS past
   ), booked AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT $1, -count(*), count(*), 0 FROM claimed HAVING count(*) > 0
   ), noted AS (
-    INSERT INTO millrace.claims (lease_expires_at, ids)
-    SELECT $5, array_agg(id) FROM claimed HAVING count(*) > 0
-  )${beside && `, ${beside}`}
-  SELECT c.id, c.position::integer, c.was_due_at, t.handler_ref, t.content_type,
-    nullif(t.headers, '{}'), c.priority, t.group_key, t.created_at, t.submitted_by, c.expires_at,
-    ${pastOf('c')}, t.payload${walk && ', w.walked, w.walked_to'}
+    INSERT INTO millrace.claims (lease_expires_at, ids${number && ', no'})
+    SELECT $5, array_agg(id)${number && `, ${number}::bigint`} FROM claimed HAVING count(*) > 0
+  )${isPlain ? `, ${turned}` : ''}
+  SELECT c.id, c.position::integer, c.was_due_at, c.priority, c.expires_at, c.past${
+    number
+      ? ' FROM claimed c'
+      : `, t.handler_ref,
+    t.content_type, nullif(t.headers, '{}'), t.created_at, t.submitted_by, t.payload, t.group_key
+    ${walk && ', w.walked, w.walked_to'}
   FROM ${walk && `${walk} w LEFT JOIN (`}claimed c ${tasksOf('c')}
-    ${walk && ') ON true'}`;
+    ${walk && ') ON true'}`
+  }`;
+
+/** The tasks without a group had the last turn in each priority that was claimed from. */
+const turned = `turned AS (
+    UPDATE millrace.gates g SET turns = (g.turns::jsonb || had.turns)::text
+    FROM (
+      SELECT jsonb_object_agg(p.priority::text, '') AS turns
+      FROM (SELECT DISTINCT priority FROM claimed) c JOIN lanes p ON p.priority = c.priority
+      WHERE p.turn <> ''
+    ) had
+    WHERE g.queue_no = $1 AND had.turns IS NOT NULL
+  )`;
 
 /**
  * What came before, as JSON without its brackets; null for a task that is claimed for the first time,
@@ -76,6 +91,24 @@ const pastOf = (c: string) => `CASE WHEN ${c}.total_attempts > 1 OR ${c}.redrive
 export const lanes = `lanes AS (
     SELECT * FROM unnest($8::smallint[], $9::text[], $10::bigint[], $11::text[])
     WITH ORDINALITY AS p(priority, turn, floor_due, floor_id, place)
+  )`;
+
+/**
+ * Picks where no task with a group waits: nobody has to take turns, so by priority, then due time and
+ * id. None unless `may`.
+ */
+export const pickPlain = (may: string) => `${lanes}, picked AS MATERIALIZED (
+    SELECT r.id, r.due_at
+    FROM lanes p CROSS JOIN LATERAL (
+      SELECT l.id, l.due_at FROM millrace.live l
+      WHERE l.queue_no = $1 AND ${isReady} AND l.priority = p.priority AND l.group_key = ''
+        AND (l.due_at, l.id) > (p.floor_due, p.floor_id) AND ${isDue}
+      ORDER BY l.due_at, l.id
+      LIMIT $2
+    ) r
+    WHERE ${may}
+    ORDER BY p.place, r.due_at, r.id
+    LIMIT ${room}
   )`;
 
 /** Not past its expiry, and not made ready before the clock was set back. */

@@ -1,0 +1,130 @@
+import type { Random } from '@millrace/kit/random';
+import type { WholeTask } from '../../core/task.js';
+import type { ClaimAsk } from '../task-store.js';
+import { claimValues, type Picking } from './claim-values.js';
+import {
+  inOrder,
+  lastFree,
+  toClaimed,
+  turnsAfter,
+  type ClaimedPart,
+  type ClaimedRow,
+  type FixedPart,
+  type FreePlace,
+  type Turns,
+} from './claimed-row.js';
+import type { Connections } from './connections.js';
+import { isConflict } from './failures.js';
+import type { Floors } from './floors.js';
+import { claimQuick, lockGate, readClaimed } from './statements/claim-quick.sql.js';
+
+type FixedRow = [id: string, ...FixedPart];
+
+interface Known {
+  no: number;
+  /** As the gate has them. */
+  turns: string;
+}
+
+/** For fewer the two more statements do not pay. */
+const fewest = 50;
+
+/**
+ * Claims from a queue that has more than enough to do and was seen to have no groups: the gate, the
+ * claim, the commit and the question what was claimed are sent together. So nobody waits at the gate
+ * for this server to read an answer, nor while the payloads are read. The claim itself makes sure that
+ * the queue is still as it was seen; else nothing is claimed, and the long way is gone.
+ */
+export class QuickClaims {
+  readonly #known = new Map<string, Known>();
+
+  constructor(
+    private readonly connections: Connections,
+    private readonly floors: Floors,
+    private readonly monotonic: () => number,
+    private readonly random: Random,
+  ) {}
+
+  /** A claim without groups or a rate took all it could, and left the turns as they were. */
+  learn(queue: string, known: Known, count: number): void {
+    if (count >= fewest) this.#known.set(queue, known);
+  }
+
+  forget(queue: string): void {
+    this.#known.delete(queue);
+  }
+
+  /** Undefined: it does not go this way. */
+  async claim(ask: ClaimAsk): Promise<WholeTask[] | undefined> {
+    const known = this.#known.get(ask.queue);
+    if (!known || ask.limit < fewest || ask.dispatchPerSecond > 0) return undefined;
+    const tokens = Array.from({ length: ask.limit }, ask.newToken);
+    const turns = JSON.parse(known.turns) as Turns;
+    const picking: Picking = { ask, queueNo: known.no, limit: ask.limit, tokens, turns };
+    const rows = await this.#take(picking, known);
+    if (rows.length < ask.limit || turnsAfter(turns, rows)) this.forget(ask.queue);
+    return rows.length === 0 ? undefined : rows.map((row) => toClaimed(row, picking));
+  }
+
+  async #take(picking: Picking, known: Known): Promise<ClaimedRow[]> {
+    const { ask } = picking;
+    const floorClaim = this.floors.begin(ask.queue, known.no, this.monotonic());
+    let last: (FreePlace | undefined)[] = [];
+    try {
+      const number = this.random.integer(1, Number.MAX_SAFE_INTEGER);
+      const key = [ask.leaseExpiresAt, number];
+      const values = [...claimValues(picking, this.floors, floorClaim), known.turns, number];
+      const { claimed, found } = await this.#send(known.no, values, key);
+      if (claimed.length === 0) return [];
+      const fixed = found ?? (await this.connections.ask<FixedRow>(readClaimed, key));
+      const rows = inOrder(joined(claimed, fixed));
+      last = lastFree(rows);
+      return rows;
+    } finally {
+      this.floors.end(ask.queue, floorClaim, last, this.monotonic());
+    }
+  }
+
+  async #send(
+    queueNo: number,
+    values: readonly unknown[],
+    key: readonly unknown[],
+  ): Promise<{ claimed: ClaimedPart[]; found: FixedRow[] | undefined }> {
+    return this.connections.transact(async (transaction) => {
+      const locked = transaction.ask(lockGate, [queueNo]);
+      const asked = transaction.askLast<ClaimedPart>(claimQuick, values);
+      // By now the claim is committed: it must not be tried again.
+      const read = transaction.ask<FixedRow>(readClaimed, key).catch((error: unknown) => {
+        if (isConflict(error)) return undefined;
+        throw error;
+      });
+      const [, claimed, found] = await Promise.all([locked, asked, read]);
+      return { claimed, found };
+    });
+  }
+}
+
+/** One that is not found was taken away again before it was read: its lease had ended. */
+function joined(claimed: readonly ClaimedPart[], fixed: readonly FixedRow[]): ClaimedRow[] {
+  const parts = new Map<string, ClaimedPart>();
+  for (const part of claimed) parts.set(part[0], part);
+  return fixed.map((row) => {
+    const [id, position, wasDueAt, priority, expiresAt, past] = parts.get(row[0])!;
+    const [, handlerRef, contentType, headers, createdAt, submittedBy, payload] = row;
+    return [
+      id,
+      position,
+      wasDueAt,
+      priority,
+      expiresAt,
+      past,
+      handlerRef,
+      contentType,
+      headers,
+      createdAt,
+      submittedBy,
+      payload,
+      null,
+    ];
+  });
+}
