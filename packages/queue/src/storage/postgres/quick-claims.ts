@@ -7,7 +7,6 @@ import {
   lastFree,
   toClaimed,
   turnsAfter,
-  type ClaimedPart,
   type ClaimedRow,
   type FixedPart,
   type FreePlace,
@@ -19,6 +18,18 @@ import type { Floors } from './floors.js';
 import { claimQuick, lockGate, readClaimed } from './statements/claim-quick.sql.js';
 
 type FixedRow = [id: string, ...FixedPart];
+
+/** The insides of arrays, one value for each task that was claimed. */
+interface ClaimedLists {
+  /** Null: none was claimed. */
+  ids: string | null;
+  positions: string;
+  due_ats: string;
+  priorities: string;
+  /** Null: none has one. */
+  expire_ats: string | null;
+  pasts: string | null;
+}
 
 interface Known {
   no: number;
@@ -75,9 +86,9 @@ export class QuickClaims {
       const key = [ask.leaseExpiresAt, number];
       const values = [...claimValues(picking, this.floors, floorClaim), known.turns, number];
       const { claimed, found } = await this.#send(known.no, values, key);
-      if (claimed.length === 0) return [];
+      if (claimed.ids === null) return [];
       const fixed = found ?? (await this.connections.ask<FixedRow>(readClaimed, key));
-      const rows = inOrder(joined(claimed, fixed));
+      const rows = inOrder(joined(claimed, claimed.ids.split(','), fixed));
       last = lastFree(rows);
       return rows;
     } finally {
@@ -89,35 +100,44 @@ export class QuickClaims {
     queueNo: number,
     values: readonly unknown[],
     key: readonly unknown[],
-  ): Promise<{ claimed: ClaimedPart[]; found: FixedRow[] | undefined }> {
+  ): Promise<{ claimed: ClaimedLists; found: FixedRow[] | undefined }> {
     return this.connections.transact(async (transaction) => {
       const locked = transaction.ask(lockGate, [queueNo]);
-      const asked = transaction.askLast<ClaimedPart>(claimQuick, values);
+      const asked = transaction.askLast<ClaimedLists>(claimQuick, values);
       // By now the claim is committed: it must not be tried again.
       const read = transaction.ask<FixedRow>(readClaimed, key).catch((error: unknown) => {
         if (isConflict(error)) return undefined;
         throw error;
       });
-      const [, claimed, found] = await Promise.all([locked, asked, read]);
-      return { claimed, found };
+      const [, [claimed], found] = await Promise.all([locked, asked, read]);
+      return { claimed: claimed!, found };
     });
   }
 }
 
 /** One that is not found was taken away again before it was read: its lease had ended. */
-function joined(claimed: readonly ClaimedPart[], fixed: readonly FixedRow[]): ClaimedRow[] {
-  const parts = new Map<string, ClaimedPart>();
-  for (const part of claimed) parts.set(part[0], part);
+function joined(
+  claimed: ClaimedLists,
+  ids: readonly string[],
+  fixed: readonly FixedRow[],
+): ClaimedRow[] {
+  const places = new Map<string, number>();
+  ids.forEach((id, place) => places.set(id, place));
+  const positions = listOf<number>(claimed.positions);
+  const dueAts = listOf<number>(claimed.due_ats);
+  const priorities = listOf<number>(claimed.priorities);
+  const expireAts = claimed.expire_ats === null ? [] : listOf<number | null>(claimed.expire_ats);
+  const pasts = claimed.pasts === null ? [] : listOf<string | null>(claimed.pasts);
   return fixed.map((row) => {
-    const [id, position, wasDueAt, priority, expiresAt, past] = parts.get(row[0])!;
-    const [, handlerRef, contentType, headers, createdAt, submittedBy, payload] = row;
+    const [id, handlerRef, contentType, headers, createdAt, submittedBy, payload] = row;
+    const place = places.get(id)!;
     return [
       id,
-      position,
-      wasDueAt,
-      priority,
-      expiresAt,
-      past,
+      positions[place]!,
+      dueAts[place]!,
+      priorities[place]!,
+      expireAts[place] ?? null,
+      pasts[place] ?? null,
       handlerRef,
       contentType,
       headers,
@@ -127,4 +147,8 @@ function joined(claimed: readonly ClaimedPart[], fixed: readonly FixedRow[]): Cl
       null,
     ];
   });
+}
+
+function listOf<Value>(inside: string): Value[] {
+  return JSON.parse(`[${inside}]`) as Value[];
 }

@@ -18,7 +18,7 @@ const isAsBefore = `EXISTS (SELECT 1 FROM millrace.queues q JOIN millrace.gates 
  * A plain claim that is sent right behind the lock of the gate, so it finds out itself whether it may.
  * What the tasks are is read when others may claim again. $12: the turns, $13: the number of the claim.
  */
-export const claimQuick = listingStatement(
+export const claimQuick = statement(
   'claim_quick',
   `WITH ${pickPlain(isAsBefore)}, ${claimPicked({ isPlain: true, number: '$13' })}`,
 );

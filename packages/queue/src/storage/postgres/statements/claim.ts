@@ -38,7 +38,7 @@ const groupChanges = `stage = CASE l.group_key WHEN '' THEN l.stage ELSE 2 END,
  * Claims what was `picked`, in that order: each has the token of its position.
  *
  * An array tells the planner that there are few. There may be more tokens than tasks. With a `number`
- * the claim has it, and what never changes of the tasks is not told. `isPlain`: none has a group.
+ * the claim has it, and tells in one row what it has changed. `isPlain`: none has a group.
  */
 export const claimPicked = ({ walk = '', isPlain = false, number = '' }) => `claimed AS (
     UPDATE millrace.live l SET ${isPlain ? '' : groupChanges}attempt = l.attempt + 1,
@@ -57,15 +57,23 @@ export const claimPicked = ({ walk = '', isPlain = false, number = '' }) => `cla
     INSERT INTO millrace.claims (lease_expires_at, ids${number && ', no'})
     SELECT $5, array_agg(id)${number && `, ${number}::bigint`} FROM claimed HAVING count(*) > 0
   )${isPlain ? `, ${turned}` : ''}
-  SELECT c.id, c.position::integer, c.was_due_at, c.priority, c.expires_at, c.past${
-    number
-      ? ' FROM claimed c'
-      : `, t.handler_ref,
-    t.content_type, nullif(t.headers, '{}'), t.created_at, t.submitted_by, t.payload, t.group_key
-    ${walk && ', w.walked, w.walked_to'}
+  ${number ? claimedLists : claimedRows(walk)}`;
+
+const claimedRows = (walk: string) => `SELECT c.id, c.position::integer, c.was_due_at, c.priority,
+    c.expires_at, c.past, t.handler_ref, t.content_type, nullif(t.headers, '{}'), t.created_at,
+    t.submitted_by, t.payload, t.group_key${walk && ', w.walked, w.walked_to'}
   FROM ${walk && `${walk} w LEFT JOIN (`}claimed c ${tasksOf('c')}
-    ${walk && ') ON true'}`
-  }`;
+    ${walk && ') ON true'}`;
+
+/** As the insides of JSON arrays: a row for each is most of what it costs the driver. */
+const claimedLists = `SELECT string_agg(c.id, ',') AS ids,
+    string_agg(c.position::text, ',') AS positions, string_agg(c.was_due_at::text, ',') AS due_ats,
+    string_agg(c.priority::text, ',') AS priorities,
+    CASE WHEN count(c.expires_at) > 0
+      THEN string_agg(coalesce(c.expires_at::text, 'null'), ',') END AS expire_ats,
+    CASE WHEN count(c.past) > 0
+      THEN string_agg(coalesce(to_json(c.past)::text, 'null'), ',') END AS pasts
+  FROM claimed c`;
 
 /** The tasks without a group had the last turn in each priority that was claimed from. */
 const turned = `turned AS (
