@@ -65,11 +65,11 @@ header      X-Tenant: acme
 priority    4
 submitted   2026-03-02T09:15:00.000Z (1h ago) by shop-backend
 died        2026-03-02T09:15:00.412Z (1h ago)
-last error  HTTP_4XX 404: The callback answered 404
+last error  HTTP_4XX 404: The callback answered 404: no such payment
 
 TRY  STARTED              TOOK   OUTCOME  WHY
 1    2026-03-02 09:15:00  402ms  FAILED   HTTP_4XX 404: The callback answered
-                                          404
+                                          404: no such payment
 `.slice(1),
   );
   expect(taskSheet(dead, now, wide)).toBe(
@@ -84,7 +84,7 @@ header      X-Tenant: acme
 priority    4
 submitted   2026-03-02T09:15:00.000Z (1h ago) by shop-backend
 died        2026-03-02T09:15:00.412Z (1h ago)
-last error  HTTP_4XX 404: The callback answered 404
+last error  HTTP_4XX 404: The callback answered 404: no such payment
 
 TRY  STARTED              TOOK   OUTCOME  WHY
 1    2026-03-02 09:15:00  402ms  FAILED   HTTP_4XX 404: The callback answered 404
