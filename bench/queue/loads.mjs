@@ -84,16 +84,15 @@ export async function fill(queue, count) {
   agent.destroy();
 }
 
-/** How fast a backlog of any size is worked off, for a while. */
+/** How fast a backlog of any size is worked off, for a while, or until nothing of it is left. */
 export async function workOff(queue, handler, { seconds }) {
   await handler.reset();
   const started = now();
   await queue.resume();
   await sleep(seconds * 1_000);
-  const { count } = await handler.report();
-  const rate = (count / (now() - started)) * 1_000;
+  const { count, lastAt } = await handler.report();
   await queue.pause();
-  return rate;
+  return (count / (lastAt - started)) * 1_000;
 }
 
 async function submitOne(agent, queue, text) {
