@@ -78,19 +78,26 @@ function treeCpuUs(root) {
 
 export async function startWorkers(kind, url, count) {
   const children = [];
+  /** What it says next; fails when it ends instead. */
+  const heard = async (child) => {
+    const listening = new AbortController();
+    const { signal } = listening;
+    const ended = once(child, 'exit', { signal }).then(() => {
+      throw new Error(`a server of ${kind} ended; what it said is above`);
+    });
+    const [answer] = await Promise.race([once(child, 'message', { signal }), ended]).finally(() =>
+      listening.abort(),
+    );
+    return answer;
+  };
   for (let i = 0; i < count; i++) {
     const child = fork(worker, [kind, url]);
-    await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(() => {
-        throw new Error(`a server of ${kind} ended before it was ready`);
-      }),
-    ]);
+    await heard(child);
     children.push(child);
   }
-  const ask = async (child, message) => {
+  const ask = (child, message) => {
+    const answer = heard(child);
     child.send(message);
-    const [answer] = await once(child, 'message');
     return answer;
   };
   const askAll = (message) => Promise.all(children.map((child) => ask(child, message)));
@@ -121,8 +128,9 @@ export async function startWorkers(kind, url, count) {
       return { rate: finished / seconds, ownUs: own / finished, databaseUs: theirs / finished };
     },
     stop: async () => {
-      const ended = children.map((child) => once(child, 'exit'));
-      for (const child of children) child.send({ act: 'close' });
+      const alive = children.filter((child) => child.connected);
+      const ended = alive.map((child) => once(child, 'exit'));
+      for (const child of alive) child.send({ act: 'close' });
       await Promise.all(ended);
     },
   };
