@@ -87,7 +87,7 @@ died        2026-03-02T09:15:00.412Z (1h ago)
 last error  HTTP_4XX 404: The callback answered 404: no such payment
 
 TRY  STARTED              TOOK   OUTCOME  WHY
-1    2026-03-02 09:15:00  402ms  FAILED   HTTP_4XX 404: The callback answered 404
+1    2026-03-02 09:15:00  402ms  FAILED   HTTP_4XX 404: The callback answered 404: no such payment
 `.slice(1),
   );
   const pending = example('Task', 'TaskPending');
