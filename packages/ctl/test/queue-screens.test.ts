@@ -103,11 +103,11 @@ header      X-Tenant: acme
 priority    4
 submitted   2026-03-02T09:15:00.000Z (1h ago) by shop-backend
 due         2026-03-02T09:15:30.412Z (1h ago)
-last error  UNAVAILABLE 503: The callback answered 503
+last error  UNAVAILABLE 503: The callback answered 503: try later
 
 TRY  STARTED              TOOK   OUTCOME  WHY
 1    2026-03-02 09:15:00  402ms  FAILED   UNAVAILABLE 503: The callback answered
-                                          503
+                                          503: try later
 `.slice(1),
   );
 });
