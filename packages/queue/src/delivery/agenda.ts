@@ -1,5 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
-import { nextStartAt } from '../storage/start-window.js';
+import { nextStartAt } from '../core/start-window.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { Alarm } from './alarm.js';
 import type { Dispatcher } from './dispatcher.js';

@@ -3,7 +3,7 @@ import type { Random } from '@millrace/kit/random';
 import { isClaimed, type ClaimedTask } from '../core/attempt-record.js';
 import type { Queue } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
-import { withStarts } from '../storage/start-window.js';
+import { withStarts } from '../core/start-window.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { Alarm } from './alarm.js';
 import { credentialsOf, type Credentials, type SecretsOf } from './credentials.js';

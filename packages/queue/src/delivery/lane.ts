@@ -3,7 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import { Breaker } from '../core/breaker.js';
 import type { TargetHealth } from '../core/outcome.js';
 import type { Queue } from '../core/queue.js';
-import type { Starts } from '../storage/start-window.js';
+import type { Starts } from '../core/start-window.js';
 import { Alarm } from './alarm.js';
 import { QueueSeries, type DeliveryMetrics } from './delivery-metrics.js';
 

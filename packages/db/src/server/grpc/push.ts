@@ -5,7 +5,8 @@ import type { StreamSender } from './sender.js';
 
 /**
  * Lets a stream that can do so send what it has by itself, all of a moment as one piece of bytes:
- * streams that show the same are given the same messages, of which the piece is made once for all that are given the same `frame`.
+ * streams that show the same are given the same messages, of which the piece is made once for all
+ * that have the same `frame`.
  */
 export function pushThrough(
   sender: StreamSender,

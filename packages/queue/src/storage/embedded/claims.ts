@@ -1,5 +1,5 @@
 import type { WholeTask } from '../../core/task.js';
-import { mayStart, withStarts } from '../start-window.js';
+import { mayStart, withStarts } from '../../core/start-window.js';
 import { claimRow } from '../task-row.js';
 import type { ClaimAsk } from '../task-store.js';
 import {

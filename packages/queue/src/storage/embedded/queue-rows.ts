@@ -1,6 +1,6 @@
 import type { RowReader } from '@millrace/db';
 import type { Queue } from '../../core/queue.js';
-import type { Starts } from '../start-window.js';
+import type { Starts } from '../../core/start-window.js';
 import { kinds, nameKey, queueKey } from './keys.js';
 import type { ReadyOrder } from './ready-lanes.js';
 

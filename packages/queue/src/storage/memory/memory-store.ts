@@ -2,7 +2,7 @@ import type { AuditAction, AuditRecord } from '../../core/audit.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
-import { mayStart, withStarts, type Starts } from '../start-window.js';
+import { mayStart, withStarts, type Starts } from '../../core/start-window.js';
 import {
   claimRow,
   expireRow,

@@ -1,6 +1,6 @@
 import type { Random } from '@millrace/kit/random';
 import type { WholeTask } from '../../core/task.js';
-import { mayStart, withStarts, type Starts } from '../start-window.js';
+import { mayStart, withStarts, type Starts } from '../../core/start-window.js';
 import type { ClaimAsk } from '../task-store.js';
 import { claimValues, type Picking } from './claim-values.js';
 import {

@@ -37,7 +37,7 @@ interface Known {
   turns: string;
 }
 
-/** For fewer the two more statements do not pay. */
+/** For few the two more statements cannot pay; where they begin to was not measured. */
 const fewest = 50;
 
 /**

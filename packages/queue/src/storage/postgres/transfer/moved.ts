@@ -2,7 +2,7 @@ import type { AuditRecord } from '../../../core/audit.js';
 import { canonicalJson } from '../../../core/canonical-json.js';
 import type { Queue } from '../../../core/queue.js';
 import type { Attempt, Tombstone } from '../../../core/task.js';
-import type { Starts } from '../../start-window.js';
+import type { Starts } from '../../../core/start-window.js';
 import type { TaskRow } from '../../task-row.js';
 
 /** A queue as it goes from one store to another. */

@@ -1,5 +1,5 @@
 import type { AuditRecord } from '../../../core/audit.js';
-import type { Starts } from '../../start-window.js';
+import type { Starts } from '../../../core/start-window.js';
 import type { TaskRow } from '../../task-row.js';
 import { auditValues, toRecord, type AuditColumns } from '../audit.js';
 import type { Connections, Transaction } from '../connections.js';
