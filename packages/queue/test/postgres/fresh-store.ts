@@ -1,11 +1,12 @@
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
-import { afterAll } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
+const world = { clock: systemClock, random: systemRandom, log: silentLog };
 let postgres: Promise<PostgresServer> | undefined;
 let databases = 0;
 
@@ -16,5 +17,12 @@ export async function freshStore(): Promise<TaskStore> {
     afterAll(async () => (await postgres!).remove());
   }
   const url = await (await postgres).database(`queue_${++databases}`);
-  return openPostgresStore(url, { clock: systemClock, random: systemRandom, log: silentLog });
+  return openPostgresStore(url, world);
+}
+
+/** A store on a database that may have others, until the test is over. */
+export async function openOn(url: string): Promise<TaskStore> {
+  const store = await openPostgresStore(url, world);
+  onTestFinished(() => store.close());
+  return store;
 }

@@ -1,13 +1,12 @@
 import { systemClock } from '@millrace/kit/clock';
-import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { openPostgresStore } from '../../src/storage/postgres/index.js';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { tables } from '../../src/storage/postgres/migrations/0001-tables.sql.js';
 import { upkeep } from '../../src/storage/postgres/migrations/0002-upkeep.sql.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
 import { someAttempt, someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
+import { openOn } from './fresh-store.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
 let postgres: PostgresServer;
@@ -43,12 +42,7 @@ const optionsOf = async (table: string) => {
   return (await postgres.sql(url, text))[0]!['options'];
 };
 
-async function open(at = url): Promise<TaskStore> {
-  const options = { clock: systemClock, random: systemRandom, log: silentLog };
-  const store = await openPostgresStore(at, options);
-  onTestFinished(() => store.close());
-  return store;
-}
+const open = (at = url) => openOn(at);
 
 async function claimAll(store: TaskStore, limit = 10) {
   const now = systemClock.now();

@@ -1,12 +1,11 @@
 import { systemClock } from '@millrace/kit/clock';
-import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { MemoryStore } from '../../src/storage/memory/index.js';
-import { openPostgresStore } from '../../src/storage/postgres/index.js';
 import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
 import { someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
+import { openOn } from './fresh-store.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
 let postgres: PostgresServer;
@@ -16,12 +15,7 @@ beforeAll(async () => void (postgres = await startPostgres()));
 beforeEach(async () => void (url = await postgres.database(`plain_${++databases}`)));
 afterAll(() => postgres.remove());
 
-async function open(): Promise<TaskStore> {
-  const options = { clock: systemClock, random: systemRandom, log: silentLog };
-  const store = await openPostgresStore(url, options);
-  onTestFinished(() => store.close());
-  return store;
-}
+const open = () => openOn(url);
 
 interface Step {
   /** Tasks as `priority` or `priority` and group. */
