@@ -19,6 +19,13 @@ const issued = /\b(mr_|whsec_)[\w+/=.-]{6,}/g;
 const inQuery = /([?&](?:\w*token|api[-_]?key|key|secret|password|signature)=)[^&#\s"\\]+/gi;
 const password = /(:\/\/[^\s/:@"\\]*):[^\s/@"\\]+@/g;
 
+const userinfo = /:\/\/.*@/;
+
+/** True for text with a URL that names a user, and so maybe a password, however it is written. */
+export function hasUserinfo(text: string): boolean {
+  return userinfo.test(text);
+}
+
 /** Takes bearer tokens, Millrace's own tokens and secrets in URLs out of a text. */
 export function scrubText(text: string): string {
   return text

@@ -288,6 +288,10 @@ describe('mistakes in a file', () => {
     ],
     ['callback_allowlist: a', 'queue.yaml:1: callback_allowlist must be a list, not "a"'],
     [
+      'callback_allowlist: mysql://u:hun/te@r2@h/d',
+      'queue.yaml:1: callback_allowlist must be a list, not this text',
+    ],
+    [
       'collections:\n  people:\n    ttl_ms: -1\n',
       'queue.yaml:3: collections.people.ttl_ms must be a whole number of at least 0, not -1',
     ],

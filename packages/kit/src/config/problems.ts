@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { looksSecret } from '../secrecy.js';
+import { hasUserinfo, looksSecret } from '../secrecy.js';
 import { expectation } from './expectation.js';
 import { suggestion } from './nearest.js';
 import {
@@ -146,7 +146,8 @@ function show(value: unknown, secret: boolean): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a map';
-  if (secret) return `this ${typeof value === 'string' ? 'text' : typeof value}`;
+  const isShy = secret || (typeof value === 'string' && hasUserinfo(value));
+  if (isShy) return `this ${typeof value === 'string' ? 'text' : typeof value}`;
   // Infinity and NaN are numbers that JSON has no words for.
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return text.length > longestShown ? `${text.slice(0, longestShown)}..."` : text;

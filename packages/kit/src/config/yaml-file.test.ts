@@ -228,6 +228,12 @@ describe('what is not YAML is told with line, column and an excerpt', () => {
     expect(message).not.toContain('hunter2');
   });
 
+  test('a line with a URL that names a user is not shown', () => {
+    const message = mistakeIn('storage: postgres://u:hun/te@r2@h/d\n bad: [\n');
+    expect(message).toMatch(/^tokens\.yaml:\d+:\d+: not valid YAML: /);
+    expect(message).not.toContain('r2');
+  });
+
   test('aliases work, but cannot be stacked into a bomb', () => {
     const anything = z.record(z.string(), z.unknown());
     const { value } = parseYamlText('a.yaml', 'a: &x {n: 1}\nb: *x\nc: [*x, *x]\n', anything);

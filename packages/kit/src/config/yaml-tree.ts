@@ -1,6 +1,6 @@
 import type { Document, LineCounter, ParsedNode, YAMLError, YAMLMap } from 'yaml';
 import { UsageError } from '../errors.js';
-import { looksSecret } from '../secrecy.js';
+import { hasUserinfo, looksSecret } from '../secrecy.js';
 import { yaml } from './yaml-library.js';
 
 /** Where something stands in a file; both count from 1. */
@@ -165,7 +165,8 @@ const widestExcerpt = 100;
 function excerpt(source: YamlText, at: Position): string {
   const line = source.text.split(/\r?\n/)[at.line - 1] ?? '';
   const name = /^[\s-]*["']?([\w.-]+)["']?\s*:/.exec(line)?.[1] ?? '';
-  if (source.secret || looksSecret(name) || line.length > widestExcerpt) return '';
+  if (source.secret || looksSecret(name) || hasUserinfo(line)) return '';
+  if (line.length > widestExcerpt) return '';
   const margin = ' '.repeat(String(at.line).length);
   // A tab is as wide as the terminal likes; one space keeps the caret below its place.
   const shown = line.replaceAll('\t', ' ');
