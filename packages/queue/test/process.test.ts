@@ -62,6 +62,20 @@ test('tokens are read again on SIGHUP', async () => {
   expect(await server.ended).toBe(0);
 });
 
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'a server that waits for its database ends well on %s',
+  async (signal) => {
+    const home = newHome();
+    const storage = '--storage=postgres://queue:secret@127.0.0.1:1/queue';
+    const server = run([`--config=${join(home, 'queue.yaml')}`, storage]);
+    await expect.poll(() => server.stderr(), soon).toContain('waits for its storage');
+    server.child.kill(signal);
+    expect(await server.ended).toBe(0);
+    expect(server.lines).toEqual([]);
+    expect(server.stderr()).not.toContain('secret');
+  },
+);
+
 test('a second process on the same directory ends with one clear line and exit code 2', async () => {
   const home = newHome();
   const config = `--config=${join(home, 'queue.yaml')}`;

@@ -30,14 +30,31 @@ export interface ServerRun extends Pick<RunOptions, 'signals' | 'write'> {
 // The drain has a limit of its own; this is for what comes after it.
 const afterDrainMs = 10_000;
 
-/** Keeps the process up while a server starts: what it waits for there may be a timer alone. */
-export async function whileStarting<Server>(start: Promise<Server>): Promise<Server> {
+/**
+ * Keeps the process up while a server starts: what it waits for there may be a timer alone. Told to
+ * stop meanwhile, it aborts `stopping`, and resolves with nothing.
+ */
+export async function whileStarting<Server extends Pick<RunningServer, 'stop'>>(
+  start: (stopping: AbortSignal) => Promise<Server>,
+  signals: SignalSource = process,
+): Promise<Server | undefined> {
   const held = setInterval(() => undefined, 2 ** 30);
+  const told = new AbortController();
+  const stop = () => told.abort();
+  signals.on('SIGTERM', stop);
+  signals.on('SIGINT', stop);
   try {
-    return await start;
+    const server = await start(told.signal);
+    if (!told.signal.aborted) return server;
+    await server.stop();
+  } catch (error) {
+    if (error !== told.signal.reason) throw error;
   } finally {
     clearInterval(held);
+    signals.removeListener('SIGTERM', stop);
+    signals.removeListener('SIGINT', stop);
   }
+  return undefined;
 }
 
 /** Says where the server listens and serves until a signal. Resolves with the exit code. */

@@ -2,22 +2,24 @@ import type { World } from '@millrace/kit/world';
 import { createDelivery } from '../delivery/index.js';
 import { openStore } from '../storage/open-store.js';
 import { StorageUnavailable, type TaskStore } from '../storage/task-store.js';
+import type { QueueSettings } from './config.js';
 import type { Foundations } from './server.js';
 
 const firstPauseMs = 250;
 const longestPauseMs = 5_000;
 
 /** The real store and the real delivery. */
-export const foundations: Foundations = {
-  openStore: ({ storage, data }, world) =>
-    untilThere(world, () => openStore(storage, { ...world, dataDirectory: data })),
+export const foundations = {
+  openStore: ({ storage, data }: QueueSettings, world: World, stopping?: AbortSignal) =>
+    untilThere(world, () => openStore(storage, { ...world, dataDirectory: data }), stopping),
   createDelivery,
-};
+} satisfies Foundations;
 
 /** A machine may start its servers in any order: one that comes before its database waits. */
 async function untilThere(
   { clock, log }: World,
   open: () => Promise<TaskStore>,
+  stopping: AbortSignal | undefined,
 ): Promise<TaskStore> {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
@@ -25,7 +27,7 @@ async function untilThere(
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
       log.warn({ retry_ms: pauseMs }, `waits for its storage: ${error.message}`);
-      await clock.sleep(pauseMs);
+      await clock.sleep(pauseMs, stopping);
     }
   }
 }

@@ -12,12 +12,18 @@ export { queueConfig, type QueueSettings } from './config.js';
 export type { ListenerAddress } from './doors.js';
 export type { RunningQueue } from './server.js';
 
-/** Opens the store, warms up, and serves the queue. */
-export function serveQueue(settings: QueueSettings, world: World): Promise<RunningQueue> {
+/** Opens the store, warms up, and serves the queue. `stopping` ends the wait for a database. */
+export function serveQueue(
+  settings: QueueSettings,
+  world: World,
+  stopping?: AbortSignal,
+): Promise<RunningQueue> {
   const beforeDoors = async () => {
     if (settings.warm_up_ms > 0) await rehearse(settings, world, foundations);
   };
-  return startServer(settings, world, { ...foundations, beforeDoors });
+  const openStore: typeof foundations.openStore = (asked, within) =>
+    foundations.openStore(asked, within, stopping);
+  return startServer(settings, world, { ...foundations, openStore, beforeDoors });
 }
 
 /**
@@ -29,7 +35,11 @@ export async function runQueue(options: RunOptions): Promise<number> {
   const log = serverLog('queue', settings.log_level, options);
   for (const warning of warnings) log.warn({}, warning);
   const world = { clock: systemClock, random: systemRandom, log };
-  const server = await whileStarting(serveQueue(settings, world));
+  const server = await whileStarting(
+    (stopping) => serveQueue(settings, world, stopping),
+    options.signals,
+  );
+  if (!server) return 0;
   const drainTimeoutMs = settings.drain_timeout_ms;
   return runServer(server, { ...options, component: 'queue', log, drainTimeoutMs });
 }
