@@ -136,6 +136,36 @@ async function silentWire(to: number) {
   };
 }
 
+test('a database that only reads is not ready, and is again by itself', async () => {
+  const { ask, handler } = await startOn(await postgres.database('reads'));
+  const root = await postgres.database('postgres');
+  const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'reads'`;
+  await postgres.sql(root, 'ALTER DATABASE reads SET default_transaction_read_only = on');
+  await postgres.sql(root, cut);
+  await expect.poll(async () => (await ask({ path: '/readyz' })).status, soon).toBe(503);
+  const refused = await ask(submit);
+  expect(refused.status).toBe(503);
+  expect(refused.body).toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+  await postgres.sql(root, 'ALTER DATABASE reads RESET default_transaction_read_only');
+  await postgres.sql(root, cut);
+  await expect.poll(async () => (await ask({ path: '/readyz' })).status, soon).toBe(200);
+  await expect.poll(async () => (await ask(submit)).status, soon).toBe(202);
+  await expect.poll(() => handler.received.length, soon).toBeGreaterThan(0);
+});
+
+test('where the database has no place for more connections, those that are open serve', async () => {
+  const url = new URL(await postgres.database('full'));
+  const root = await postgres.database('postgres');
+  await postgres.sql(root, `CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 3`);
+  await postgres.sql(root, 'ALTER DATABASE "full" OWNER TO few');
+  url.username = url.password = 'few';
+  const { ask } = await startOn(url.href);
+  for (let round = 0; round < 5; round++) {
+    const answers = await Promise.all(Array.from({ length: 40 }, () => ask(submit)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202));
+  }
+});
+
 test('a server that is started before its database waits for it', async () => {
   const storage = await postgres.database('later');
   await postgres.stop();

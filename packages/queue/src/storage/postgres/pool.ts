@@ -1,5 +1,6 @@
-import { StorageUnavailable } from '../task-store.js';
 import type { Clock } from '@millrace/kit/clock';
+import { systemCode } from '@millrace/kit/errors';
+import { StorageUnavailable } from '../task-store.js';
 import type { ClientConfig } from 'pg';
 import { Client } from './client.js';
 
@@ -13,6 +14,7 @@ export interface PoolOptions {
 }
 
 interface Waiter {
+  isOver: boolean;
   resolve: (client: Client) => void;
   reject: (error: unknown) => void;
 }
@@ -20,11 +22,13 @@ interface Waiter {
 /** How long a caller waits for its turn at a connection. */
 const mostWaitMs = 5_000;
 const int8 = 20;
+const tooManyConnections = '53300';
 
 /** A few connections for many callers, each to one at a time. */
 export class Pool {
   readonly #idle: Client[] = [];
   readonly #open = new Set<Client>();
+  #connecting = 0;
   readonly #waiting = new Set<Waiter>();
   #size = 0;
   #isClosed = false;
@@ -36,8 +40,15 @@ export class Pool {
     if (this.#isClosed) throw new StorageUnavailable('The store was closed');
     const idle = this.#idle.pop();
     if (idle) return idle;
-    if (this.#size < this.options.most) return this.#connect();
-    return this.#wait();
+    if (this.#size >= this.options.most) return this.#wait();
+    try {
+      return await this.#connect();
+    } catch (error) {
+      if (this.#othersServe(error)) return this.#wait();
+      this.#serveNext();
+      this.#tellIfEmpty();
+      throw error;
+    }
   }
 
   give(client: Client, isBroken: boolean): void {
@@ -62,8 +73,10 @@ export class Pool {
   }
 
   async #connect(): Promise<Client> {
-    this.#size++;
+    // It throws where a file of the settings is gone.
     const client = new Client(this.options.config);
+    this.#size++;
+    this.#connecting++;
     // Times and counts are far below 2^53.
     client.setTypeParser(int8, Number);
     client.on('error', (error) => {
@@ -75,8 +88,10 @@ export class Pool {
     try {
       await client.connect();
     } catch (error) {
-      this.#drop(client);
+      this.#remove(client);
       throw error;
+    } finally {
+      this.#connecting--;
     }
     this.options.opened(client);
     return client;
@@ -85,21 +100,52 @@ export class Pool {
   #wait(): Promise<Client> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
+        isOver: false,
         resolve: (client) => {
+          // One that was opened for somebody who has gone meanwhile is the next one's.
+          if (waiter.isOver) return this.give(client, false);
+          waiter.isOver = true;
           timer.cancel();
           resolve(client);
         },
         reject: (error) => {
+          waiter.isOver = true;
           timer.cancel();
           reject(error);
         },
       };
       const timer = this.options.clock.after(mostWaitMs, () => {
         this.#waiting.delete(waiter);
-        reject(new StorageUnavailable(`No connection to PostgreSQL was free in ${mostWaitMs} ms`));
+        waiter.reject(
+          new StorageUnavailable(`No connection to PostgreSQL was free in ${mostWaitMs} ms`),
+        );
       });
-      this.#waiting.add(waiter);
+      this.#join(waiter);
     });
+  }
+
+  #join(waiter: Waiter): void {
+    const idle = this.#idle.pop();
+    if (idle) waiter.resolve(idle);
+    else if (!waiter.isOver) this.#waiting.add(waiter);
+  }
+
+  /** There is room for one more connection. */
+  #serveNext(): void {
+    const [waiter] = this.#waiting;
+    if (!waiter) return;
+    this.#waiting.delete(waiter);
+    this.#connect().then(waiter.resolve, (error: unknown) => {
+      if (this.#othersServe(error)) return this.#join(waiter);
+      waiter.reject(error);
+      this.#serveNext();
+      this.#tellIfEmpty();
+    });
+  }
+
+  /** Where the database has no place for one more, those that are open go round. */
+  #othersServe(error: unknown): boolean {
+    return systemCode(error) === tooManyConnections && this.#size > this.#connecting;
   }
 
   /** It ended by itself: nobody is given it any more. */
@@ -111,14 +157,18 @@ export class Pool {
   }
 
   #drop(client: Client): void {
+    this.#remove(client);
+    this.#serveNext();
+    this.#tellIfEmpty();
+  }
+
+  #remove(client: Client): void {
     this.#open.delete(client);
     client.end().catch(() => {});
     this.#size--;
-    const [waiter] = this.#waiting;
-    if (waiter) {
-      this.#waiting.delete(waiter);
-      this.#connect().then(waiter.resolve, waiter.reject);
-    }
+  }
+
+  #tellIfEmpty(): void {
     if (this.#size === 0) this.#whenEmpty?.();
   }
 }

@@ -6,6 +6,7 @@ import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { expireRow, type TaskRow } from '../task-row.js';
 import {
+  StorageUnavailable,
   tombstoneMs,
   type AuditAsk,
   type ClaimAsk,
@@ -399,7 +400,9 @@ export class PostgresStore implements TaskStore {
 
   async #readClock(): Promise<void> {
     await this.parts.shift.measure(async () => {
-      const [row] = await this.#connections.ask<{ now: number }>(readTime);
+      const [row] = await this.#connections.ask<{ now: number; read_only: string }>(readTime);
+      // A standby, or one that was told to take no more: it answers, and stores nothing.
+      if (row!.read_only === 'on') throw new StorageUnavailable('PostgreSQL is read only');
       return row!.now;
     });
   }

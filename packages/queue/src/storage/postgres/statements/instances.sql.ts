@@ -27,7 +27,8 @@ export const forgetClaimants = statement(
 
 export const readTime = statement(
   'read_time',
-  'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS now',
+  `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS now,
+    current_setting('transaction_read_only') AS read_only`,
 );
 
 /** The first one that was written is everybody's. */
