@@ -21,6 +21,7 @@ export function addMigrate(queue: CtlCommand, tools: Tools): void {
       'and back',
     )
     .exitCode(0, 'everything was moved and is the same')
+    .exitCode(1, 'PostgreSQL went away, or another failure: run it again')
     .exitCode(2, 'a target that is not empty, a source that changed, or usage error')
     .action(async (flags: MigrateFlags) => {
       const { migrate } = await import('./migrate.js');

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { humanCount, humanDuration } from '@millrace/kit/units';
@@ -40,7 +40,7 @@ interface Transferring {
 export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> {
   const { url, direction, dataDirectory } = planOf(flags);
   const { terminal, lifecycle } = tools;
-  const { openStore } = await import('@millrace/queue');
+  const { openStore, StorageUnavailable } = await import('@millrace/queue');
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const store = await openStore(url, { ...world, dataDirectory, forTransfer: true });
   const progress = new Progress(terminal, 'moving');
@@ -56,6 +56,10 @@ export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> 
     progress.end();
     const text = `${wordsOf(tally)} in ${humanDuration(progress.elapsedMs)}; both are the same.\n`;
     terminal.out.write(terminal.json ? `${JSON.stringify(tally, null, 2)}\n` : text);
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error;
+    const advice = 'Run it again when it is back: it goes on where it was.';
+    throw new Refusal('STORAGE_UNAVAILABLE', `${error.message}. ${advice}`, { cause: error });
   } finally {
     progress.end();
     await store.close();

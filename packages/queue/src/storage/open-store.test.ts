@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
@@ -31,6 +31,24 @@ test.each(['postgres', 'postgresql'])(
     expect(String(refusal)).not.toContain('secret');
   },
 );
+
+test.each([
+  ['a slash in the password', 'postgres://u:hun/secret@h/d'],
+  ['a port that there is not', 'postgres://u:secret@h:99999/d'],
+  ['a file that is not there', 'postgres://u:secret@h/d?sslmode=verify-full&sslrootcert=/none.pem'],
+  ['a mode that there is not', 'postgres://u:secret@h/d?sslmode=maybe'],
+])('%s in the URL of a database is told at once', async (_what, url) => {
+  const refusal = await openStore(url, options).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(UsageError);
+  expect(String(refusal)).toContain('storage: ');
+  expect(String(refusal)).not.toContain('secret');
+});
+
+test('a part of a store is not taken for one', async () => {
+  mkdirSync(join(dataDirectory, 'queue.part'), { recursive: true });
+  await expect(openStore('embedded', options)).rejects.toThrow(/ctl queue migrate.* again/);
+  expect(existsSync(join(dataDirectory, 'queue'))).toBe(false);
+});
 
 test('another setting is refused, and its text, which may be a password, is not shown', async () => {
   const refusal = await openStore('postgers://u:secret@h/d', options).catch(

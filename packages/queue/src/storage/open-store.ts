@@ -1,5 +1,11 @@
+import { existsSync } from 'node:fs';
 import { UsageError } from '@millrace/kit/errors';
-import { embeddedStoreIn, openEmbeddedStore, type EmbeddedStoreOptions } from './embedded/index.js';
+import {
+  embeddedPartIn,
+  embeddedStoreIn,
+  openEmbeddedStore,
+  type EmbeddedStoreOptions,
+} from './embedded/index.js';
 import type { TaskStore } from './task-store.js';
 
 export interface OpenStoreOptions extends EmbeddedStoreOptions {
@@ -13,6 +19,7 @@ export interface OpenStoreOptions extends EmbeddedStoreOptions {
 export async function openStore(setting: string, options: OpenStoreOptions): Promise<TaskStore> {
   const { clock, random, log, dataDirectory, forTransfer } = options;
   if (setting === 'embedded') {
+    refusePart(dataDirectory);
     return openEmbeddedStore(embeddedStoreIn(dataDirectory), { clock, random, log });
   }
   if (/^postgres(ql)?:\/\//.test(setting)) {
@@ -22,4 +29,14 @@ export async function openStore(setting: string, options: OpenStoreOptions): Pro
   }
   // Not shown: it may be a mistyped URL with a password in it.
   throw new UsageError('storage: expected "embedded" or a URL that begins with postgres://.');
+}
+
+/** Half of the tasks are not the tasks. */
+function refusePart(dataDirectory: string): void {
+  if (!existsSync(embeddedPartIn(dataDirectory))) return;
+  throw new UsageError(
+    `storage: tasks were being moved into ${dataDirectory}, and not all of them are there. ` +
+      'Run `ctl queue migrate` again as before: it goes on where it was. Or delete ' +
+      `${embeddedPartIn(dataDirectory)} to begin with no tasks.`,
+  );
 }

@@ -162,3 +162,21 @@ test('a server of the second version that still runs can do nothing to the table
   const claim = `UPDATE millrace.live SET status = 2 WHERE status + 0 = 0`;
   await expect(postgres.sql(url, claim)).rejects.toThrow(/column "status"/);
 });
+
+test('a role that may not make a schema works in one that it was given', async () => {
+  await postgres.sql(url, `CREATE ROLE tenant LOGIN PASSWORD 'tenant'`);
+  const tenant = new URL(url);
+  tenant.username = tenant.password = 'tenant';
+  await expect(open(tenant.href)).rejects.toThrow(/permission denied.*CREATE SCHEMA millrace/);
+  await postgres.sql(url, 'CREATE SCHEMA millrace AUTHORIZATION tenant');
+  const store = await open(tenant.href);
+  const put = { queue: 'mail', config: someConfig(), now: systemClock.now(), by: 'ada' };
+  expect(await store.putQueue(put)).toMatchObject({ kind: 'written' });
+});
+
+test('a database of another encoding is refused', async () => {
+  await postgres.sql(url, `CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'`);
+  const latin = new URL(url);
+  latin.pathname = '/latin';
+  await expect(open(latin.href)).rejects.toThrow(/encoding of this database is LATIN1/);
+});

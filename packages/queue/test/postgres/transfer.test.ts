@@ -165,3 +165,25 @@ test('a source that changed meanwhile is found out', async () => {
   await expect(moved).rejects.toThrow(/differ: the source was changed/);
   expect(existsSync(join(out, 'queue'))).toBe(false);
 });
+
+test('a target that has lived on is never called a broken move', async () => {
+  const data = await livedIn((store) => submitMany(store, 3));
+  const url = await newUrl();
+  const store = await openForTransfer(url);
+  await store.transfer({ direction: 'in', dataDirectory: data });
+  expect(await store.transfer({ direction: 'in', dataDirectory: data })).toMatchObject({
+    tasks: 3,
+  });
+  await store.setPaused({ queue: 'mail', paused: true, now: noon, by: 'ada' });
+  const again = store.transfer({ direction: 'in', dataDirectory: data });
+  await expect(again).rejects.toThrow(/target is not empty: .*changed since/);
+});
+
+test('nothing is moved while a server or another move is at work on the database', async () => {
+  const url = await newUrl();
+  const server = await openPostgresStore(url, world);
+  await expect(openForTransfer(url)).rejects.toThrow(/servers are at work/);
+  await server.close();
+  await openForTransfer(url);
+  await expect(openForTransfer(url)).rejects.toThrow(/another .*migrate.* is at work/);
+});

@@ -1,1 +1,6 @@
-export { embeddedStoreIn, openEmbeddedStore, type EmbeddedStoreOptions } from './open.js';
+export {
+  embeddedPartIn,
+  embeddedStoreIn,
+  openEmbeddedStore,
+  type EmbeddedStoreOptions,
+} from './open.js';

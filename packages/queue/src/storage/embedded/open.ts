@@ -38,6 +38,11 @@ export function embeddedStoreIn(dataDirectory: string): string {
   return join(dataDirectory, 'queue');
 }
 
+/** Where tasks that are moved into a data directory lie until all of them are there. */
+export function embeddedPartIn(dataDirectory: string): string {
+  return `${embeddedStoreIn(dataDirectory)}.part`;
+}
+
 async function checkFormat(database: Database, directory: string): Promise<void> {
   const key = nameKey(kinds.meta, 'format');
   const stored = database.readRows((rows) => rows.get(key));

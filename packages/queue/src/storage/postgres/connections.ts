@@ -16,6 +16,8 @@ export interface ConnectionsOptions {
   connections?: number | undefined;
   /** How long a statement may take, on either side. */
   statementTimeoutMs?: number | undefined;
+  /** What the sessions are called in the database. */
+  sessionName?: string | undefined;
 }
 
 /** What a statement or a transaction is asked through. */
@@ -32,6 +34,7 @@ export interface Transaction extends Asking {
   askLast<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 
+export const serverSessions = 'millrace-queue';
 const usualConnections = 8;
 const usualStatementTimeoutMs = 5_000;
 const connectTimeoutMs = 2_000;
@@ -198,11 +201,14 @@ async function rollBack(client: Client): Promise<void> {
 
 export function clientConfig(
   url: string,
-  { statementTimeoutMs = usualStatementTimeoutMs }: Pick<ConnectionsOptions, 'statementTimeoutMs'>,
+  {
+    statementTimeoutMs = usualStatementTimeoutMs,
+    sessionName = serverSessions,
+  }: Pick<ConnectionsOptions, 'statementTimeoutMs' | 'sessionName'>,
 ): ClientConfig {
   const config: ClientConfig & { pipeline: boolean } = {
     connectionString: url,
-    application_name: 'millrace-queue',
+    application_name: sessionName,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: statementTimeoutMs + 1_000,
     statement_timeout: statementTimeoutMs,

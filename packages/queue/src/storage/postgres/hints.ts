@@ -2,9 +2,11 @@ import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { Client } from './client.js';
 import { clientConfig } from './connections.js';
+import { isAway } from './failures.js';
 
 export interface HintsOptions {
   url: string;
+  sessionName: string | undefined;
   clock: Clock;
   log: Log;
   /** Names this store among those on the database. */
@@ -13,6 +15,7 @@ export interface HintsOptions {
 }
 
 const channel = 'millrace_work';
+const notHeard = 'hints of work from other servers are not heard';
 /** Hints of so long go out together: the database takes one such message at a time. */
 const gatherMs = 20;
 const againMs = 2_000;
@@ -57,15 +60,15 @@ export class Hints {
 
   async #connect(): Promise<void> {
     if (this.#isClosed) return;
-    const { url, clock, log } = this.options;
-    const client = new Client(clientConfig(url, {}));
+    const { log } = this.options;
+    const client = this.#newClient();
+    if (!client) return this.#connectLater();
     const lost = (error?: unknown) => {
       if (this.#client !== client && this.#client !== undefined) return;
       this.#client = undefined;
       void ended(client);
-      if (error) log.debug({ err: error }, 'hints of work from other servers are not heard');
-      this.#next?.cancel();
-      if (!this.#isClosed) this.#next = clock.after(againMs, () => void this.#connect());
+      if (error) log.debug({ err: error }, notHeard);
+      this.#connectLater();
     };
     client.on('error', lost);
     client.on('end', () => this.#client === client && lost());
@@ -78,6 +81,7 @@ export class Hints {
     try {
       await client.query(`LISTEN ${channel}`);
     } catch (error) {
+      if (isAway(error)) return lost(error);
       this.#isSupported = false;
       log.info({ err: error }, 'the database passes no hints on; servers look for work by time');
       await ended(client);
@@ -86,6 +90,23 @@ export class Hints {
     if (this.#isClosed) return void ended(client);
     this.#client = client;
     this.#pulse(client, lost);
+  }
+
+  /** Nothing where a file of the settings is gone for now, such as a certificate. */
+  #newClient(): Client | undefined {
+    try {
+      const { url, sessionName } = this.options;
+      return new Client(clientConfig(url, { sessionName }));
+    } catch (error) {
+      this.options.log.debug({ err: error }, notHeard);
+      return undefined;
+    }
+  }
+
+  #connectLater(): void {
+    this.#next?.cancel();
+    if (this.#isClosed) return;
+    this.#next = this.options.clock.after(againMs, () => void this.#connect());
   }
 
   /** A connection that is dead without a word is found out. */

@@ -37,6 +37,10 @@ const writeVersion = 'UPDATE millrace.schema_version SET version = $1 WHERE one'
 const isThere = `SELECT count(*) AS tables FROM information_schema.tables
   WHERE table_schema = 'millrace' AND table_name = 'schema_version'`;
 
+// Not of information_schema, which shows a role the schemas that it owns and no other.
+const isSchemaThere = `SELECT count(*) AS schemas FROM pg_catalog.pg_namespace
+  WHERE nspname = 'millrace'`;
+
 const plain = (text: string) => ({ name: '', text });
 
 /**
@@ -48,7 +52,9 @@ export async function migrate(connections: Connections): Promise<void> {
   refuseNewer(version);
   if (version === schemaVersion) return;
   // One of several that make the same thing at the same moment may be refused.
-  await atMostThrice(() => connections.ask(plain(makeSchema)));
+  if (!(await hasSchema(connections))) {
+    await atMostThrice(() => connections.ask(plain(makeSchema)));
+  }
   await atMostThrice(() => connections.ask(plain(makeVersion)));
   await connections.ask(plain(firstVersion));
   await connections.transact(async (transaction) => {
@@ -78,6 +84,12 @@ async function versionOf(connections: Connections): Promise<number> {
   if (!found || found.tables === 0) return 0;
   const [row] = await connections.ask<{ version: number }>(readVersion);
   return row?.version ?? 0;
+}
+
+/** A role that may not make one can be given one; PostgreSQL asks for the right even then. */
+async function hasSchema(connections: Connections): Promise<boolean> {
+  const [found] = await connections.ask<{ schemas: number }>(plain(isSchemaThere));
+  return (found?.schemas ?? 0) > 0;
 }
 
 function refuseNewer(version: number): void {

@@ -1,13 +1,15 @@
 import type { Clock } from '@millrace/kit/clock';
-import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
+import { UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { StorageUnavailable } from '../task-store.js';
+import { checkUrl, settingsTrouble } from './check-url.js';
 import { ClockShift } from './clock-shift.js';
 import { Connections } from './connections.js';
 import { DatabaseTimeStore } from './database-time-store.js';
 import { Hints } from './hints.js';
 import { migrate } from './migrations.js';
+import { refuseOthers, transferSessions } from './transfer/sessions.js';
 import { PostgresStore } from './postgres-store.js';
 import { markOf } from './transfer/postgres-end.js';
 import { keepSecret, readSecret } from './statements/instances.sql.js';
@@ -27,6 +29,7 @@ export interface PostgresStoreOptions {
 const keyBytes = 32;
 /** Nobody waits for an answer there, and steps are large. */
 const transferTimeoutMs = 120_000;
+const readEncoding = { name: '', text: 'SHOW server_encoding' };
 const probeSkip = {
   name: '',
   text: 'SELECT one FROM millrace.schema_version WHERE one FOR UPDATE SKIP LOCKED',
@@ -37,11 +40,14 @@ export async function openPostgresStore(
   url: string,
   options: PostgresStoreOptions,
 ): Promise<DatabaseTimeStore> {
-  const { clock, random, log } = options;
-  const connections = makeConnections(url, options);
+  const { clock, random, log, forTransfer } = options;
+  const sessionName = forTransfer ? transferSessions : undefined;
+  const connections = makeConnections(url, options, sessionName);
   try {
+    await refuseEncoding(connections);
     await migrate(connections);
-    if (!options.forTransfer) await refusePart(connections);
+    if (forTransfer) await refuseOthers(connections, clock);
+    else await refusePart(connections);
     const shift = new ClockShift(clock, log);
     const instance = random.ulid(clock.now());
     const store = new PostgresStore({
@@ -53,37 +59,43 @@ export async function openPostgresStore(
       clock,
       random,
       log,
-      hints: (heard) => new Hints({ url, clock, log, instance, heard }),
+      hints: (heard) => new Hints({ url, sessionName, clock, log, instance, heard }),
     });
     await store.start();
     return new DatabaseTimeStore(store, shift);
   } catch (error) {
     await connections.close();
-    throw unusable(error, options.forTransfer === true);
+    throw unusable(error, forTransfer === true);
   }
 }
 
-function makeConnections(url: string, options: PostgresStoreOptions): Connections {
-  try {
-    const statementTimeoutMs = options.forTransfer ? transferTimeoutMs : options.statementTimeoutMs;
-    return new Connections(url, { ...options, statementTimeoutMs });
-  } catch {
-    // Not shown: there may be a password in it.
-    throw new UsageError(
-      'storage: this is no URL of a PostgreSQL such as postgres://user@host/db.',
-    );
-  }
+function makeConnections(
+  url: string,
+  options: PostgresStoreOptions,
+  sessionName: string | undefined,
+): Connections {
+  checkUrl(url);
+  const statementTimeoutMs = options.forTransfer ? transferTimeoutMs : options.statementTimeoutMs;
+  return new Connections(url, { ...options, statementTimeoutMs, sessionName });
+}
+
+/** Tasks are in any language; in another encoding the first word that it lacks would fail. */
+async function refuseEncoding(connections: Connections): Promise<void> {
+  const [row] = await connections.ask<{ server_encoding: string }>(readEncoding);
+  if (row?.server_encoding === 'UTF8') return;
+  throw new UsageError(
+    `storage: the encoding of this database is ${row?.server_encoding}. ` +
+      "Make one for the queue: CREATE DATABASE queue ENCODING 'UTF8' TEMPLATE template0.",
+  );
 }
 
 /**
- * A wrong name or password is a mistake in the settings; so is a database that is not there. A
- * server waits for a PostgreSQL that does not answer, a person who moves tasks is told.
+ * A mistake in the settings ends the start. A server waits for a PostgreSQL that does not answer, a
+ * person who moves tasks is told.
  */
 function unusable(error: unknown, forTransfer: boolean): unknown {
-  const said = error instanceof StorageUnavailable ? error.cause : error;
-  if (/^(?:3D000|42501|3F000|28\w{3})$/.test(systemCode(said))) {
-    return new UsageError(`storage: PostgreSQL says: ${messageOf(said)}.`);
-  }
+  const trouble = settingsTrouble(error instanceof StorageUnavailable ? error.cause : error);
+  if (trouble) return new UsageError(`storage: ${trouble}`);
   if (!(error instanceof StorageUnavailable) || !forTransfer) return error;
   return new UsageError(`storage: ${error.message}. Is it running, and is the URL right?`);
 }

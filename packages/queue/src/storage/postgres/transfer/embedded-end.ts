@@ -3,6 +3,7 @@ import { open, type Database, type RowReader } from '@millrace/db';
 import { UsageError } from '@millrace/kit/errors';
 import type { AuditRecord } from '../../../core/audit.js';
 import {
+  embeddedPartIn,
   embeddedStoreIn,
   openEmbeddedStore,
   type EmbeddedStoreOptions,
@@ -57,7 +58,7 @@ export async function openEmbeddedTarget(
     throw new UsageError(`${directory} is there already: name another --data, or move it away.`);
   }
   mkdirSync(dataDirectory, { recursive: true });
-  return openEnd(`${directory}.part`, directory, options);
+  return openEnd(embeddedPartIn(dataDirectory), directory, options);
 }
 
 async function openEnd(

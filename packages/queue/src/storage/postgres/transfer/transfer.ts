@@ -48,7 +48,9 @@ export async function transfer(
     await moveTasks(source, target, mark, watch);
     await moveAudit(source, target, mark);
   }
-  const tally = await compare(source, target, watch);
+  const tally = await compare(source, target, watch).catch((error: unknown) => {
+    throw before?.finished && error instanceof Difference ? livedOn() : error;
+  });
   await target.finish({ ...mark, finished: true });
   return { ...tally, resumed: before !== undefined };
 }
@@ -147,13 +149,23 @@ async function compareAudit(source: Source, target: Target): Promise<number> {
   }
 }
 
+class Difference extends UsageError {}
+
+/** To empty it, as after a broken move, would be to lose what happened there since. */
+function livedOn(): UsageError {
+  return new UsageError(
+    'The target is not empty: tasks were moved into it before, and it has changed since. ' +
+      'Name one that is empty.',
+  );
+}
+
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
 }
 
 function demandSame(what: string, one: string | undefined, other: string | undefined): void {
   if (one === other) return;
-  throw new UsageError(
+  throw new Difference(
     `The ${what} of the source and of the target differ: the source was changed meanwhile. ` +
       'Stop every server on it, empty the target and begin anew.',
   );
