@@ -2,7 +2,8 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // Workspace packages resolve to their sources, so tests never run against a stale build.
-// Only tests that start `bin/ctl` need `npm run build` first; `npm test` always builds.
+// Only tests that start `bin/ctl` or a server as a process need `npm run build` first; `npm test`
+// always builds.
 const conditions = ['millrace-source', 'node', 'module', 'import', 'default'];
 
 export default defineConfig({
