@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { scriptFrom } from '../../../test/support/script.js';
 import { UsageError } from './errors.js';
 import { createLog, logLevelFrom, memoryLog, silentLog, type Log, type LogOptions } from './log.js';
 
@@ -120,21 +121,24 @@ const ways = [
   ['by running out of work', '', 0],
 ] as const;
 
-test.each(ways)('lines written just before the end %s are not lost', (_way, ending, status) => {
-  const child = runScript(`
+test.each(ways)(
+  'lines written just before the end %s are not lost',
+  async (_way, ending, status) => {
+    const child = await runScript(`
     const log = createLog({ level: 'info', component: 'queue' });
     for (let i = 0; i < 5000; i++) log.info({ i }, 'line');
     ${ending}
   `);
-  const lines = child.stderr.split('\n').filter((line) => line.startsWith('{'));
-  expect(child.status).toBe(status);
-  expect(lines).toHaveLength(5000);
-  expect(JSON.parse(lines[4999]!)).toMatchObject({ i: 4999, component: 'queue' });
-  expect(child.stdout).toBe('');
-});
+    const lines = child.stderr.split('\n').filter((line) => line.startsWith('{'));
+    expect(child.status).toBe(status);
+    expect(lines).toHaveLength(5000);
+    expect(JSON.parse(lines[4999]!)).toMatchObject({ i: 4999, component: 'queue' });
+    expect(child.stdout).toBe('');
+  },
+);
 
-test('pino-pretty is loaded for a person only', () => {
-  const child = runScript(`
+test('pino-pretty is loaded for a person only', async () => {
+  const child = await runScript(`
     const { createRequire } = await import('node:module');
     const { cache } = createRequire(import.meta.url);
     const isLoaded = () => Object.keys(cache).some((file) => file.includes('pino-pretty'));
@@ -146,21 +150,13 @@ test('pino-pretty is loaded for a person only', () => {
   expect(child.stdout).toBe('false\ntrue\n');
 });
 
-// Node 20 cannot read TypeScript, so the child loads the module the way vitest does.
-function runScript(body: string) {
-  const script = `
-    import { createViteServer } from 'vitest/node';
-    const server = await createViteServer({
-      configFile: false,
-      logLevel: 'silent',
-      server: { middlewareMode: true, watch: null, ws: false },
-      optimizeDeps: { noDiscovery: true },
-    });
-    const { createLog } = await server.ssrLoadModule(${JSON.stringify(logModule)});
-    await server.close();
+async function runScript(body: string) {
+  const input = await scriptFrom(`
+    import { createLog } from ${JSON.stringify(logModule)};
     ${body}
-  `;
-  return spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+  `);
+  return spawnSync(process.execPath, ['--input-type=module', '-'], {
+    input,
     encoding: 'utf8',
     cwd: fileURLToPath(new URL('.', import.meta.url)),
   });

@@ -9,6 +9,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, expect, test } from 'vitest';
+import { scriptFrom } from '../../../test/support/script.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
 import { openEmbeddedStore } from '../src/storage/embedded/index.js';
 import type { TaskStore } from '../src/storage/task-store.js';
@@ -105,25 +106,14 @@ function statusesAfter({ status, begun }: Heard): string[] {
 /** Runs the work in a process of its own, kills it after so many acts, and returns what it said. */
 async function workAndKill(afterActs: number): Promise<string[]> {
   const module = fileURLToPath(new URL('./task-store/killed-store.ts', import.meta.url));
-  // Node 20 cannot read TypeScript, so the child loads the module the way vitest does.
-  const script = `
-    import { createViteServer } from 'vitest/node';
-    const conditions = ['millrace-source', 'node', 'module', 'import', 'default'];
-    const server = await createViteServer({
-      configFile: false,
-      logLevel: 'error',
-      server: { middlewareMode: true, watch: null, ws: false },
-      optimizeDeps: { noDiscovery: true },
-      resolve: { conditions },
-      ssr: { resolve: { conditions, externalConditions: conditions } },
-    });
-    const loaded = await server.ssrLoadModule(${JSON.stringify(module)});
-    await loaded.workUntilKilled(${JSON.stringify(directory)});
-  `;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+  const script = await scriptFrom(`
+    import { workUntilKilled } from ${JSON.stringify(module)};
+    await workUntilKilled(${JSON.stringify(directory)});
+  `);
+  const child = spawn(process.execPath, ['--input-type=module', '-'], {
     cwd: fileURLToPath(new URL('.', import.meta.url)),
-    stdio: ['ignore', 'pipe', 'pipe'],
   });
+  child.stdin.end(script);
   const said = { out: '', errors: '' };
   child.stderr.on('data', (text: Buffer) => (said.errors += text.toString()));
   let acts = -1;

@@ -16,7 +16,7 @@ test('a killed backup leaves no file of its name', async () => {
   await db.close();
   const directory = scratch.directory();
   const file = join(directory, 'db.backup');
-  runUntilKilled(work, 'backupUntil', db.directory, file);
+  await runUntilKilled(work, 'backupUntil', db.directory, file);
   expect(existsSync(file)).toBe(false);
   expect(readdirSync(directory)[0]).toContain('unfinished');
 });
@@ -29,7 +29,7 @@ test.each(['restoreUntil', 'restoreUntilVerify'])(
     const file = join(scratch.directory(), 'db.backup');
     await db.writeBackup(file);
     const directory = join(scratch.directory(), 'restored');
-    runUntilKilled(work, name, file, directory, 100);
+    await runUntilKilled(work, name, file, directory, 100);
     await expect(Database.open(directory)).rejects.toThrow('CURRENT');
     await expect(restore([file], directory)).rejects.toThrow('unfinished restore');
     rmSync(directory, { recursive: true });

@@ -24,7 +24,7 @@ test.each(moments)(
     const items = db.collection<{ n: number }>('items');
     await Promise.all(Array.from({ length: 3_000 }, (_, n) => items.insertWithKey(`k${n}`, { n })));
     await db.close();
-    const told = runUntilKilled(
+    const told = await runUntilKilled(
       'killed-work.test-support.ts',
       'compactUntil',
       db.directory,
