@@ -29,7 +29,7 @@ export async function startHandler() {
 }
 
 export class Load {
-  isOver = false;
+  #over = new AbortController();
   /** How long each kind of call took since it was last asked, in ms. */
   waits = new Map();
   /** Calls that failed while a server was away; they were made again. */
@@ -63,9 +63,15 @@ export class Load {
     ]);
   }
 
+  /** Begins nothing new; `run` comes back when what is under way is done. */
+  end() {
+    this.#over.abort();
+  }
+
   /** Does it at this pace, again and again until it succeeds. */
   async #every(ms, act) {
-    while (!this.isOver) {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
       const started = performance.now();
       try {
         await act();
@@ -73,7 +79,8 @@ export class Load {
         if (error.status !== undefined && error.status < 500 && error.status !== 429) throw error;
         this.missed++;
       }
-      await sleep(Math.max(1, ms - (performance.now() - started)));
+      const restMs = Math.max(1, ms - (performance.now() - started));
+      await sleep(restMs, undefined, { signal }).catch(() => undefined);
     }
   }
 

@@ -25,7 +25,7 @@ export async function soak({ root, minutes, faultEveryS, note }) {
     const order = ['queue', 'daemon', 'db'];
     let [kills, nextKill] = [0, started + faultEveryS * 1_000];
     while (performance.now() < end && faults.length === 0) {
-      await sleep(sampleEveryMs);
+      await sleep(Math.min(sampleEveryMs, end - performance.now()));
       sample(system, lives);
       latencies.push({ at: performance.now() - started, waits: load.waits });
       load.waits = new Map();
@@ -36,7 +36,7 @@ export async function soak({ root, minutes, faultEveryS, note }) {
       note(`${Math.round((performance.now() - started) / 1_000)} s: killed the ${name}`);
       nextKill += faultEveryS * 1_000;
     }
-    load.isOver = true;
+    load.end();
     await running.catch(() => undefined);
     note('at rest; counting');
     faults.push(...(await load.faults()), ...driftOf(lives));
