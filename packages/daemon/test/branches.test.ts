@@ -20,7 +20,9 @@ async function start(flags: Record<string, string> = {}) {
   const home = mkdtempSync(join(tmpdir(), 'mr-branches-'));
   const clis = new FakeClis(join(home, 'bin'));
   clis.add('claude', `console.log('done');`);
-  clis.add('gh', `console.log(${JSON.stringify(JSON.stringify(failed))});`);
+  const answerOfCi = (runs: object[]) =>
+    clis.add('gh', `console.log(${JSON.stringify(JSON.stringify(runs))});`);
+  answerOfCi(failed);
   const path = join(home, 'mill');
   mkdirSync(path);
   const mill = new Repository(path);
@@ -45,11 +47,13 @@ async function start(flags: Record<string, string> = {}) {
     expect([reply.status, reply.text]).toEqual([201, reply.text]);
     return reply.json;
   };
-  return { api, clis, mill, branches, spawn };
+  return { api, clis, answerOfCi, mill, branches, spawn };
 }
 
 test('the branch of a spawned agent is looked at, and its failure is in the inbox once', async () => {
-  const { api, mill, branches, spawn } = await start();
+  const { api, answerOfCi, mill, branches, spawn } = await start();
+  // The daemon may look by itself before the agent's commit is there, which could fail as well.
+  answerOfCi([]);
   expect(await branches('?refresh=true')).toEqual([]);
   const { id, name } = await spawn();
   await expect
@@ -58,6 +62,7 @@ test('the branch of a spawned agent is looked at, and its failure is in the inbo
   const { worktree } = await api.ok('GET', `/api/v1/sessions/${id}`);
   new Repository(worktree).commit('mine');
   mill.commit('theirs');
+  answerOfCi(failed);
   const [standing] = await branches('?refresh=true');
   expect(standing).toMatchObject({
     agent_id: id,
