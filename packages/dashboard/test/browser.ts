@@ -37,6 +37,14 @@ const quiet = [
   '--disable-dev-shm-usage',
 ];
 
+/** Pages share a process, and nothing is drawn on a graphics card that there is not. */
+const thrifty = [
+  '--disable-gpu',
+  '--in-process-gpu',
+  '--renderer-process-limit=1',
+  '--disable-site-isolation-trials',
+];
+
 interface Program {
   executablePath: string;
   args: string[];
@@ -83,7 +91,7 @@ export class TestBrowser {
     const isRoot = process.getuid?.() === 0;
     const context = await chromium.launchPersistentContext(profile, {
       executablePath: program.executablePath,
-      args: [...program.args, ...quiet, ...(isRoot ? ['--no-sandbox'] : [])],
+      args: [...program.args, ...quiet, ...thrifty, ...(isRoot ? ['--no-sandbox'] : [])],
       headless: true,
       timeout: 90_000,
     });
