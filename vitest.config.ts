@@ -1,10 +1,26 @@
 import { availableParallelism } from 'node:os';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // Workspace packages resolve to their sources, so tests never run against a stale build.
 // Only tests that start `bin/ctl` or a server as a process need `npm run build` first; `npm test`
 // always builds.
 const conditions = ['millrace-source', 'node', 'module', 'import', 'default'];
+
+/** What takes long begins first, and what is short comes last, so that no core idles at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const order = ['alone', 'whole', 'beside the code'];
+    const rank = ({ project }: TestSpecification) => order.indexOf(project.name);
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
+/** Mocks a module, starts a PostgreSQL for the file, or weighs the process that it is in. */
+export const alone = [
+  'packages/queue/test/postgres/**/*.test.ts',
+  'packages/db/test/server/watchers.test.ts',
+];
 
 export default defineConfig({
   resolve: { conditions },
@@ -12,25 +28,28 @@ export default defineConfig({
   test: {
     reporters: ['default', './scripts/closing-line.mjs'],
     pool: 'forks',
-    // A test waits more than it computes, so both cores of a small machine are put to work.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // Many tests wait for others, so there is one more at work than there are cores.
+    maxWorkers: availableParallelism() + 1,
     // A hang must end some time; a busy machine must not fail a test.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    sequence: { sequencer: LongestFirst },
+    // Loading the modules anew for each of hundreds of files costs as much as the tests.
+    isolate: false,
     projects: [
       {
         extends: true,
-        test: {
-          name: 'beside the code',
-          include: ['packages/*/src/**/*.test.ts'],
-          // Loading the modules anew for each of hundreds of files costs as much as the tests.
-          isolate: false,
-        },
+        test: { name: 'beside the code', include: ['packages/*/src/**/*.test.ts'] },
       },
       {
         extends: true,
-        test: { name: 'whole', include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'] },
+        test: {
+          name: 'whole',
+          include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...alone],
+        },
       },
+      { extends: true, test: { name: 'alone', include: alone, isolate: true } },
     ],
   },
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
-import { afterEach, expect, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { newBackend } from '../core/backend.js';
 import type { Job, Pipeline, PipelineDefinition } from '../core/pipeline.js';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
@@ -13,11 +13,6 @@ import { Pipelines } from './pipelines.js';
 
 /** How long a test waits for what must come; far more than it takes. */
 export const patience = { timeout: 20_000, interval: 5 };
-
-const undo: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).toReversed()) await step();
-});
 
 export interface Rig {
   pipelines: Pipelines;
@@ -38,10 +33,10 @@ type Wanted = Partial<PipelineDefinition['jobs'][number]>;
 
 export async function useRig(): Promise<Rig> {
   const home = mkdtempSync(join(tmpdir(), 'mr-pipelines-'));
-  undo.push(() => rmSync(home, { recursive: true, force: true }));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const world = { clock: systemClock, random: systemRandom, log: memoryLog() };
   const store = await openStore(join(home, 'store'), world);
-  undo.push(() => store.close());
+  onTestFinished(() => store.close());
   const sessions = memorySessions();
   const known = ['claude', 'codex'].map((id) =>
     newBackend({ id, installed: true, binaryPath: `/bin/${id}` }, 0),
@@ -82,7 +77,7 @@ export async function useRig(): Promise<Rig> {
       sessions.set(session, { status: isGood ? 'done' : 'errored', exit_code: isGood ? 0 : 1 });
     },
   };
-  undo.push(() => rig.pipelines.close());
+  onTestFinished(() => rig.pipelines.close());
   return rig;
 }
 

@@ -9,7 +9,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { memoryLog, type MemoryLog } from '@millrace/kit/log';
 import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
 import { openStore, type Store } from '../storage/store.js';
 import { openQueueTasks, type Delivery, type QueueTasks } from './index.js';
@@ -18,11 +18,6 @@ import type { CallbackHeaders } from './received-task.js';
 /** How long a test waits for what must come; far more than it takes. */
 export const patience = { timeout: 20_000, interval: 5 };
 export const secret = `whsec_${Buffer.from('the secret of the test queue').toString('base64')}`;
-
-const undo: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).toReversed()) await step();
-});
 
 export interface QueueCall {
   act: string;
@@ -68,7 +63,7 @@ export class FakeQueue {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     queue.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    undo.push(() => {
+    onTestFinished(() => {
       server.close();
       server.closeAllConnections();
     });
@@ -93,14 +88,14 @@ export async function useRig(
   settings: { callback_secret?: string | undefined; url?: string } = { callback_secret: secret },
 ): Promise<Rig> {
   const home = mkdtempSync(join(tmpdir(), 'mr-queue-tasks-'));
-  undo.push(() => rmSync(home, { recursive: true, force: true }));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const log = memoryLog();
   const world = { clock: systemClock, random: systemRandom, log };
   const store = await openStore(join(home, 'store'), world);
-  undo.push(() => store.close());
+  onTestFinished(() => store.close());
   const queue = await FakeQueue.start();
   const outbound = createOutbound({ guard: webhookGuard });
-  undo.push(() => outbound.close());
+  onTestFinished(() => outbound.close());
   const sessions = memorySessions();
   const { database } = store;
   const all = { url: queue.url, token: 'queue-token', ...settings };
@@ -116,7 +111,7 @@ export async function useRig(
       rig.tasks = await openQueueTasks(parts);
     },
   };
-  undo.push(() => rig.tasks.close());
+  onTestFinished(() => rig.tasks.close());
   return rig;
 }
 

@@ -2,21 +2,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeAll, expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { asker, type Asked } from './ask.js';
 import { newDirectory, secretsYaml, tokens, tokensYaml } from './server.js';
 
 const program = fileURLToPath(new URL('../programs/serve.mjs', import.meta.url));
 const built = new URL('../../dist/server/serve.js', import.meta.url);
-const children: ChildProcess[] = [];
-
-beforeAll(() => {
-  if (!existsSync(built))
-    throw new Error('Run `npm run build` first: this starts the built server');
-});
-afterEach(() => {
-  for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
-});
 
 export const soon = { timeout: 60_000, interval: 50 };
 
@@ -30,10 +21,12 @@ export interface Run {
 
 /** The built server as a process of its own, ended with the test. */
 export function run(args: string[], environment: Record<string, string> = {}): Run {
+  if (!existsSync(built))
+    throw new Error('Run `npm run build` first: this starts the built server');
   const child = spawn(process.execPath, [program, ...args], {
     env: { ...process.env, NODE_OPTIONS: '', ...environment },
   });
-  children.push(child);
+  onTestFinished(() => void (child.exitCode === null && child.kill('SIGKILL')));
   let [out, err] = ['', ''];
   const lines: string[] = [];
   child.stdout.on('data', (bytes: Buffer) => {
