@@ -143,7 +143,7 @@ async function wreak(
 
 interface Ended {
   id: string;
-  status: number;
+  outcome: number;
   ended_at: string;
   attempts: string[];
 }
@@ -187,7 +187,7 @@ test(
       'SELECT * FROM millrace.ended',
     )) as unknown as Ended[];
     expect(ended.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
-    expect(ended.every(({ status }) => status === 3)).toBe(true);
+    expect(ended.every(({ outcome }) => outcome === 3)).toBe(true);
     expect(await tableProblems(postgres, storage)).toEqual([]);
     checkHistories(ended, startedAt);
     checkDeliveries(ended, witness.deliveries);

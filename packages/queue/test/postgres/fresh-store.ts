@@ -21,8 +21,11 @@ export async function freshStore(): Promise<TaskStore> {
 }
 
 /** A store on a database that may have others, until the test is over. */
-export async function openOn(url: string): Promise<TaskStore> {
-  const store = await openPostgresStore(url, world);
+export async function openOn(
+  url: string,
+  options: { statementTimeoutMs?: number } = {},
+): Promise<TaskStore> {
+  const store = await openPostgresStore(url, { ...world, ...options });
   onTestFinished(() => store.close());
   return store;
 }

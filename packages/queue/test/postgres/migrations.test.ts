@@ -3,6 +3,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { tables } from '../../src/storage/postgres/migrations/0001-tables.sql.js';
 import { upkeep } from '../../src/storage/postgres/migrations/0002-upkeep.sql.js';
+import { claims, claimsUpkeep } from '../../src/storage/postgres/migrations/0003-claims.sql.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
 import { someAttempt, someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
@@ -85,7 +86,7 @@ const secondTables = `${firstTables};
 test('tables of the first version become those of this one, with what they hold', async () => {
   await postgres.sql(url, firstTables);
   const store = await open();
-  expect(await version()).toEqual([{ version: 3 }]);
+  expect(await version()).toEqual([{ version: 4 }]);
   expect(await optionsOf('live')).toMatch(/fillfactor=38/);
   expect(await optionsOf('live')).toMatch(/autovacuum_vacuum_cost_delay=0/);
   const [task] = await claimAll(store);
@@ -97,7 +98,7 @@ test('tables of the first version become those of this one, with what they hold'
 test('what was in flight in tables of the second version is found when its lease ends', async () => {
   await postgres.sql(url, secondTables);
   const store = await open();
-  expect(await version()).toEqual([{ version: 3 }]);
+  expect(await version()).toEqual([{ version: 4 }]);
   expect(await tableProblems(postgres, url)).toEqual([]);
   expect(await store.counts('mail')).toMatchObject({ pending: 55, inFlight: 6 });
   expect((await store.nextEventAt()).upkeepAt).toBe(1_000);
@@ -123,6 +124,73 @@ test('what was in flight in tables of the second version is found when its lease
   expect(await tableProblems(postgres, url)).toEqual([]);
 });
 
+/** As the third version left them, with five that succeeded at three times and one that is dead. */
+const thirdTables = `${firstTables};
+  ${[...upkeep, ...claims, ...claimsUpkeep].join(';\n')};
+  UPDATE millrace.schema_version SET version = 3;
+  CREATE TEMPORARY TABLE over AS SELECT '01K0000000000000000000001' || i AS id, i
+    FROM generate_series(1, 6) AS i;
+  INSERT INTO millrace.tasks (id, queue, handler_ref, priority, created_at, first_due_at,
+    submitted_by, content_type, headers, payload)
+    SELECT id, 'mail', 'mail.send', 4, i, i, 'shop', 'text/plain', '{}', id::bytea FROM over;
+  INSERT INTO millrace.ended (id, queue_no, ended_at, attempt, total_attempts, redrive_count, status,
+    handler_ref, dead_reason, attempts)
+    SELECT id, no, 1000 + i / 2, 1, 1, 0, CASE i WHEN 6 THEN 4 ELSE 3 END, 'mail.send',
+      CASE i WHEN 6 THEN 'PERMANENT' END, '{}'
+    FROM over, millrace.queues;
+  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    SELECT no, 0, 0, 1 FROM millrace.queues`;
+
+test('what had succeeded in tables of the third version is deleted at its time', async () => {
+  await postgres.sql(url, thirdTables);
+  const store = await open();
+  expect(await tableProblems(postgres, url)).toEqual([]);
+  const noted = await postgres.sql(
+    url,
+    'SELECT ended_at, count FROM millrace.successes ORDER BY 1',
+  );
+  expect(noted).toEqual([
+    { ended_at: '1000', count: 1 },
+    { ended_at: '1001', count: 2 },
+    { ended_at: '1002', count: 2 },
+  ]);
+  const filter = {};
+  const ask = { queue: 'mail', order: 'oldest_first', filter, limit: 9, maxBytes: 9_999 } as const;
+  const page = await store.deadTasks(ask);
+  expect(page.tasks).toMatchObject([{ status: 'DEAD', deadAt: 1_003 }]);
+  const remove = (status: 'SUCCEEDED' | 'DEAD', endedBefore: number, limit = 9) =>
+    store.deleteFinished({ queue: 'mail', status, endedBefore, now: 2_000, limit });
+  expect(await remove('SUCCEEDED', 1_000)).toBe(0);
+  expect(await remove('SUCCEEDED', 1_002, 2)).toBe(2);
+  expect(await tableProblems(postgres, url)).toEqual([]);
+  expect(await remove('SUCCEEDED', 1_002)).toBe(1);
+  expect(await remove('SUCCEEDED', 9_000)).toBe(2);
+  expect(await remove('DEAD', 9_000)).toBe(1);
+  expect(await postgres.sql(url, 'SELECT * FROM millrace.successes')).toEqual([]);
+  expect(await tableProblems(postgres, url)).toEqual([]);
+});
+
+test('a server of the third version that still runs can neither claim nor settle', async () => {
+  await open();
+  const queue = 'SELECT no, name, config, paused, updated_at FROM millrace.queues';
+  await expect(postgres.sql(url, queue)).rejects.toThrow(/column "updated_at"/);
+  const settled = `INSERT INTO millrace.ended (id, status) VALUES ('', 3)`;
+  await expect(postgres.sql(url, settled)).rejects.toThrow(/column "status"/);
+});
+
+test('tables that take longer than a statement may are changed all the same', async () => {
+  await postgres.sql(url, thirdTables);
+  await postgres.sql(
+    url,
+    `CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql
+      AS $$ BEGIN PERFORM pg_sleep(1.5); END $$;
+    CREATE EVENT TRIGGER slow ON ddl_command_end WHEN TAG IN ('CREATE INDEX')
+      EXECUTE FUNCTION slow()`,
+  );
+  await openOn(url, { statementTimeoutMs: 1_000 });
+  expect(await version()).toEqual([{ version: 4 }]);
+});
+
 const asGuest = async (grants: string) => {
   const { pathname } = new URL(url);
   await postgres.sql(
@@ -142,9 +210,12 @@ const asGuest = async (grants: string) => {
 
 test('where the upkeep of a table is refused, the server works all the same', async () => {
   await postgres.sql(url, firstTables);
-  const guest = await asGuest('ALTER TABLE millrace.live OWNER TO guest');
+  const owned = ['live', 'ended', 'queues'];
+  const guest = await asGuest(
+    owned.map((table) => `ALTER TABLE millrace.${table} OWNER TO guest;`).join('\n'),
+  );
   const store = await open(guest);
-  expect(await version()).toEqual([{ version: 3 }]);
+  expect(await version()).toEqual([{ version: 4 }]);
   expect(await optionsOf('live')).toMatch(/fillfactor=38/);
   expect(await optionsOf('ledger')).toBeNull();
   expect(await claimAll(store)).toHaveLength(1);

@@ -314,6 +314,37 @@ test('without SKIP LOCKED several servers expire and delete each task once', asy
   expect(await tableProblems(postgres, url)).toEqual([]);
 });
 
+test.each([true, false])(
+  'several servers delete each success once, some of those that ended together (SKIP LOCKED: %s)',
+  async (canSkipLocked) => {
+    const stores = await Promise.all([1, 2, 3].map(() => open({ canSkipLocked })));
+    await makeQueue(stores[0]!);
+    await submit(stores[0]!, newTasks(300));
+    const tasks = await claim(stores[0]!, { limit: 300 });
+    const now = systemClock.now();
+    const settlements = tasks.map((task, i) => ({
+      ...settlementOf(task, { kind: 'succeeded' }),
+      now: now + (i % 5),
+    }));
+    for (let from = 0; from < 300; from += 60) {
+      await stores[from % 3]!.settle(settlements.slice(from, from + 60));
+    }
+    const ask = { queue: 'mail', status: 'SUCCEEDED', now: now + 9, limit: 7 } as const;
+    let deleted = 0;
+    for (let more = 1; more > 0; deleted += more) {
+      const counts = await Promise.all(
+        stores.map((store) => store.deleteFinished({ ...ask, endedBefore: now + 3 })),
+      );
+      more = counts.reduce((sum, count) => sum + count, 0);
+      expect(await tableProblems(postgres, url)).toEqual([]);
+    }
+    expect(deleted).toBe(180);
+    const rest = { ...ask, endedBefore: now + 5, limit: 1_000 };
+    expect(await stores[1]!.deleteFinished(rest)).toBe(120);
+    expect(await tableProblems(postgres, url)).toEqual([]);
+  },
+);
+
 test('a conflict that the database undoes is tried again', async () => {
   const [one, two] = await openAll(2);
   await submit(one!, newTasks(60));

@@ -4,6 +4,7 @@ import { isAway, isConflict } from './failures.js';
 import { tables } from './migrations/0001-tables.sql.js';
 import { upkeep } from './migrations/0002-upkeep.sql.js';
 import { claims, claimsUpkeep } from './migrations/0003-claims.sql.js';
+import { successes, successesUpkeep } from './migrations/0004-successes.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -17,6 +18,7 @@ const migrations: readonly Migration[] = [
   { texts: tables, wishes: [] },
   { texts: [], wishes: upkeep },
   { texts: claims, wishes: claimsUpkeep },
+  { texts: successes, wishes: successesUpkeep },
 ];
 
 const schemaVersion = migrations.length;
@@ -46,8 +48,10 @@ const plain = (text: string) => ({ name: '', text });
 /**
  * Brings the tables to the form that this program knows. Several servers may begin at once: the row
  * of the version is the lock. Tables of a newer program are refused.
+ *
+ * `patient`: connections whose statements may take long, as they do where the tables are large.
  */
-export async function migrate(connections: Connections): Promise<void> {
+export async function migrate(connections: Connections, patient: () => Connections): Promise<void> {
   const version = await versionOf(connections);
   refuseNewer(version);
   if (version === schemaVersion) return;
@@ -57,15 +61,22 @@ export async function migrate(connections: Connections): Promise<void> {
   }
   await atMostThrice(() => connections.ask(plain(makeVersion)));
   await connections.ask(plain(firstVersion));
-  await connections.transact(async (transaction) => {
-    const [row] = await transaction.ask<{ version: number }>(plain(lockVersion));
-    refuseNewer(row!.version);
-    for (const { texts, wishes } of migrations.slice(row!.version)) {
-      for (const text of texts) await transaction.ask(plain(text));
-      for (const text of wishes) await wish(transaction, text);
-    }
-    await transaction.ask(plain(writeVersion), [schemaVersion]);
-  });
+  const unhurried = patient();
+  try {
+    await unhurried.transact(bring);
+  } finally {
+    await unhurried.close();
+  }
+}
+
+async function bring(transaction: Transaction): Promise<void> {
+  const [row] = await transaction.ask<{ version: number }>(plain(lockVersion));
+  refuseNewer(row!.version);
+  for (const { texts, wishes } of migrations.slice(row!.version)) {
+    for (const text of texts) await transaction.ask(plain(text));
+    for (const text of wishes) await wish(transaction, text);
+  }
+  await transaction.ask(plain(writeVersion), [schemaVersion]);
 }
 
 /** Undoes a refused statement alone; a database that is away is not a refusal. */

@@ -30,6 +30,8 @@ const keyBytes = 32;
 /** Nobody waits for an answer there, and steps are large. */
 const transferTimeoutMs = 120_000;
 const readEncoding = { name: '', text: 'SHOW server_encoding' };
+/** Nor here: no server works before the tables have their form. */
+const migrationTimeoutMs = 3_600_000;
 const probeSkip = {
   name: '',
   text: 'SELECT one FROM millrace.schema_version WHERE one FOR UPDATE SKIP LOCKED',
@@ -42,10 +44,14 @@ export async function openPostgresStore(
 ): Promise<DatabaseTimeStore> {
   const { clock, random, log, forTransfer } = options;
   const sessionName = forTransfer ? transferSessions : undefined;
-  const connections = makeConnections(url, options, sessionName);
+  const connect = (statementTimeoutMs: number | undefined) => {
+    return new Connections(url, { ...options, statementTimeoutMs, sessionName });
+  };
+  checkUrl(url);
+  const connections = connect(forTransfer ? transferTimeoutMs : options.statementTimeoutMs);
   try {
     await refuseEncoding(connections);
-    await migrate(connections);
+    await migrate(connections, () => connect(migrationTimeoutMs));
     if (forTransfer) await refuseOthers(connections, clock);
     else await refusePart(connections);
     const shift = new ClockShift(clock, log);
@@ -67,16 +73,6 @@ export async function openPostgresStore(
     await connections.close();
     throw unusable(error, forTransfer === true);
   }
-}
-
-function makeConnections(
-  url: string,
-  options: PostgresStoreOptions,
-  sessionName: string | undefined,
-): Connections {
-  checkUrl(url);
-  const statementTimeoutMs = options.forTransfer ? transferTimeoutMs : options.statementTimeoutMs;
-  return new Connections(url, { ...options, statementTimeoutMs, sessionName });
 }
 
 /** Tasks are in any language; in another encoding the first word that it lacks would fail. */

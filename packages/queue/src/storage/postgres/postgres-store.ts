@@ -302,10 +302,10 @@ export class PostgresStore implements TaskStore {
   }
 
   async deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
-    const status = ask.status === 'DEAD' ? rows.statuses.dead : rows.statuses.succeeded;
-    const values = [ask.queue, status, ask.endedBefore, ask.now, ask.limit];
-    const gone = await this.#count(bury.deleteFinished, values);
-    if (gone > 0) this.#ledger.added([ask.queue]);
+    const isDead = ask.status === 'DEAD';
+    const values = [ask.queue, ask.endedBefore, ask.now, ask.limit];
+    const gone = await this.#count(isDead ? bury.deleteDead : bury.deleteSucceeded, values);
+    if (gone > 0 && isDead) this.#ledger.added([ask.queue]);
     return gone;
   }
 
@@ -371,7 +371,9 @@ export class PostgresStore implements TaskStore {
 
   async #clearWreck(queueNo: number, deletedAt: number): Promise<void> {
     const values = [queueNo, deletedAt, buriedAtOnce];
-    while ((await this.#count(bury.clearWreck, values)) === buriedAtOnce) continue;
+    for (const clear of [bury.clearSucceeded, bury.clearDead]) {
+      while ((await this.#count(clear, values)) === buriedAtOnce) continue;
+    }
     await this.#connections.ask(bury.removeWreck, [queueNo]);
   }
 

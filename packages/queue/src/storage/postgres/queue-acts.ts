@@ -13,7 +13,7 @@ export interface QueueColumns {
   version: number;
   incarnation: string;
   created_at: number;
-  updated_at: number;
+  changed_at: number;
 }
 
 export interface QueueAct {
@@ -30,7 +30,7 @@ export function toQueue(row: QueueColumns): Queue {
     version: row.version,
     incarnation: row.incarnation,
     createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    updatedAt: row.changed_at,
   };
 }
 

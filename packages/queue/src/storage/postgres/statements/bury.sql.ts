@@ -2,11 +2,13 @@ import { skippingStatement, statement } from '../statement.js';
 
 /** Leaves tombstones for the rows of `gone`. */
 const buried = (now: string) => `buried AS (
-    UPDATE millrace.tasks t SET purged_at = ${now}, purged_status = g.status, payload = '',
+    UPDATE millrace.tasks t SET purged_at = ${now}, purged_status = g.outcome, payload = '',
       headers = '{}' FROM gone g WHERE t.id = g.id
-  ), booked AS (
+  )`;
+
+const booked = `booked AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
-    SELECT queue_no, 0, 0, -count(*) FROM gone WHERE status = 4 GROUP BY queue_no
+    SELECT queue_no, 0, 0, -count(*) FROM gone GROUP BY queue_no
   )`;
 
 /** $1 queue, $2 ids, $3 died by, $4 now. */
@@ -14,45 +16,76 @@ export const purge = statement(
   'purge',
   `WITH gone AS (
     DELETE FROM millrace.ended
-    WHERE id = ANY($2::text[]) AND queue_no = $1 AND status = 4 AND ended_at <= $3
-    RETURNING id, queue_no, status
-  ), ${buried('$4')}
+    WHERE id = ANY($2::text[]) AND queue_no = $1 AND outcome = 4 AND ended_at <= $3
+    RETURNING id, queue_no, outcome
+  ), ${buried('$4')}, ${booked}
   SELECT id FROM gone`,
 );
 
-/** $1 queue, $2 status, $3 ended before, $4 now, $5 limit. */
-export const deleteFinished = skippingStatement(
-  'delete_finished',
-  `WITH old AS (
-    SELECT id FROM millrace.ended
-    WHERE queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND status = $2
-      AND ended_at < $3
-    ORDER BY ended_at, id LIMIT $5
+const numberOf = (name: string) => `(SELECT no FROM millrace.queues WHERE name = ${name})`;
+
+const goneDead = (which: string, limit: string) => `old AS (
+    SELECT id FROM millrace.ended WHERE outcome = 4 AND ${which}
+    ORDER BY ended_at, id LIMIT ${limit}
     FOR UPDATE SKIP LOCKED
   ), gone AS (
     DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
     WHERE e.id = o.id
-    RETURNING e.id, e.queue_no, e.status
-  ), ${buried('$4')}
+    RETURNING e.id, e.queue_no, e.outcome
+  )`;
+
+/**
+ * Those that succeeded together are taken from the first one on, and who takes holds their row, so
+ * that nobody else does. The ids are not written again when some of them are left.
+ */
+const goneSucceeded = (which: string, limit: string) => `old AS MATERIALIZED (
+    SELECT queue_no, ended_at, no, buried, count - buried AS waiting, ids FROM millrace.successes
+    WHERE ${which}
+    ORDER BY ended_at, no LIMIT ${limit}
+    FOR UPDATE SKIP LOCKED
+  ), taken AS MATERIALIZED (
+    SELECT *, least(waiting, ${limit} - before)::integer AS taking FROM (
+      SELECT *, sum(waiting) OVER (ORDER BY ended_at, no) - waiting AS before FROM old
+    ) AS lined WHERE before < ${limit}
+  ), emptied AS (
+    DELETE FROM millrace.successes s USING taken t
+    WHERE t.taking = t.waiting
+      AND s.queue_no = t.queue_no AND s.ended_at = t.ended_at AND s.no = t.no
+  ), shortened AS (
+    UPDATE millrace.successes s SET buried = s.buried + t.taking FROM taken t
+    WHERE t.taking < t.waiting
+      AND s.queue_no = t.queue_no AND s.ended_at = t.ended_at AND s.no = t.no
+  ), gone AS (
+    DELETE FROM millrace.ended e
+    USING unnest(ARRAY(SELECT unnest(ids[buried + 1:buried + taking]) FROM taken)) AS o(id)
+    WHERE e.id = o.id
+    RETURNING e.id, e.queue_no, e.outcome
+  )`;
+
+/** $1 queue, $2 ended before, $3 now, $4 limit. */
+export const deleteDead = skippingStatement(
+  'delete_dead',
+  `WITH ${goneDead(`queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')},
+    ${buried('$3')}, ${booked}
   SELECT count(*) AS gone FROM gone`,
 );
 
-/** The same for what a deleted queue left. $1 queue, $2 now, $3 limit. */
-export const clearWreck = skippingStatement(
-  'clear_wreck',
-  `WITH old AS (
-    SELECT id FROM millrace.ended WHERE queue_no = $1
-    ORDER BY status, ended_at, id LIMIT $3
-    FOR UPDATE SKIP LOCKED
-  ), gone AS (
-    DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
-    WHERE e.id = o.id
-    RETURNING e.id, e.queue_no, e.status
-  ), buried AS (
-    UPDATE millrace.tasks t SET purged_at = $2, purged_status = g.status, payload = '',
-      headers = '{}' FROM gone g WHERE t.id = g.id
-  )
+/** The same of those that succeeded, which nobody counts. */
+export const deleteSucceeded = skippingStatement(
+  'delete_succeeded',
+  `WITH ${goneSucceeded(`queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')}, ${buried('$3')}
   SELECT count(*) AS gone FROM gone`,
+);
+
+/** What a deleted queue left, whose counts are gone. $1 queue, $2 now, $3 limit. */
+export const clearDead = skippingStatement(
+  'clear_dead',
+  `WITH ${goneDead('queue_no = $1', '$3')}, ${buried('$2')} SELECT count(*) AS gone FROM gone`,
+);
+
+export const clearSucceeded = skippingStatement(
+  'clear_succeeded',
+  `WITH ${goneSucceeded('queue_no = $1', '$3')}, ${buried('$2')} SELECT count(*) AS gone FROM gone`,
 );
 
 /** $1 the time before which they were buried, or at it; $2 limit. */
@@ -80,5 +113,6 @@ export const addWreck = statement(
 export const removeWreck = statement(
   'remove_wreck',
   `DELETE FROM millrace.wrecks WHERE queue_no = $1
-    AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1)`,
+    AND NOT EXISTS (SELECT 1 FROM millrace.successes WHERE queue_no = $1)
+    AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND outcome = 4)`,
 );

@@ -9,7 +9,9 @@ export const liveColumns = (l: string) => `${l}.stage AS status, ${l}.attempt, $
   NULL::bigint AS ended_at, NULL::text AS dead_reason`;
 
 /** The same of one that is over, from a row of `ended`. */
-export const endedColumns = (e: string) => `${e}.status, ${e}.attempt, ${e}.total_attempts,
+export const endedColumns = (
+  e: string,
+) => `${e}.outcome AS status, ${e}.attempt, ${e}.total_attempts,
   ${e}.redrive_count, ${e}.ended_at AS updated_at, NULL::bigint AS due_at, ${e}.expires_at,
   NULL::text AS lease_token, NULL::bigint AS lease_expires_at, NULL::text AS lease_node,
   NULL::bigint AS lease_started_at, NULL::boolean AS lease_async, ${e}.last_error,

@@ -33,7 +33,7 @@ export function deadPage(ask: DeadAsk): { statement: Statement; values: unknown[
   const direction = isOldest ? '' : ' DESC';
   const text = `WITH page AS (
       SELECT e.* FROM millrace.ended e
-      WHERE e.queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND e.status = 4${where}
+      WHERE e.queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND e.outcome = 4${where}
       ORDER BY e.ended_at${direction}, e.id${direction} LIMIT $2
     )
     SELECT ${fixedColumns}, ${endedColumns('p')}, ${historyColumn('p')},

@@ -14,7 +14,7 @@ export const expireTasks = skippingStatement(
     WHERE l.id = p.id AND l.lease_token IS NULL RETURNING l.*
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
-      redrive_count, status, http_status, settled_verdict, settled_token, dead_reason,
+      redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
       handler_ref, error_type, last_error, attempts)
     SELECT g.id, g.queue_no, $1, g.expires_at, g.attempt, g.total_attempts, g.redrive_count, 4,
       NULL, g.settled_verdict, g.settled_token, 'EXPIRED', t.handler_ref, 'EXPIRED', $3,

@@ -1,7 +1,7 @@
 import { statement } from '../statement.js';
 
 const found = `t.purged_at, t.purged_status,
-  coalesce(l.stage, e.status) AS status,
+  coalesce(l.stage, e.outcome) AS status,
   coalesce(l.attempt, e.attempt) AS attempt,
   coalesce(l.total_attempts, e.total_attempts) AS total_attempts,
   coalesce(l.redrive_count, e.redrive_count) AS redrive_count,

@@ -1,6 +1,6 @@
 import { statement } from '../statement.js';
 
-const columns = 'no, name, config, paused, version, incarnation, created_at, updated_at';
+const columns = 'no, name, config, paused, version, incarnation, created_at, changed_at';
 
 export const listQueues = statement(
   'list_queues',
@@ -20,7 +20,7 @@ export const lockQueue = statement(
 /** No row: another made it first. */
 export const makeQueue = statement(
   'make_queue',
-  `INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, updated_at)
+  `INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, changed_at)
   VALUES ($1, $2, false, 1, $3, $4, $4)
   ON CONFLICT (name) DO NOTHING
   RETURNING ${columns}`,
@@ -33,7 +33,7 @@ export const makeGate = statement(
 
 export const configureQueue = statement(
   'configure_queue',
-  `UPDATE millrace.queues SET config = $2, version = version + 1, updated_at = $3
+  `UPDATE millrace.queues SET config = $2, version = version + 1, changed_at = $3
   WHERE no = $1 RETURNING ${columns}`,
 );
 
@@ -48,7 +48,7 @@ export const queueIsEmpty = statement(
       WHERE queue_no = $1 AND stage = 0)
     AND NOT EXISTS (SELECT 1 FROM millrace.live WHERE queue_no = $1 AND stage = 1)
     AND coalesce((SELECT sum(in_flight) FROM millrace.ledger WHERE queue_no = $1), 0) = 0
-    AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND status = 4) AS empty`,
+    AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND outcome = 4) AS empty`,
 );
 
 export const deleteQueue = statement(

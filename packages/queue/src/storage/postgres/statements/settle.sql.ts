@@ -4,6 +4,13 @@ import { statement } from '../statement.js';
 const history = (attempt: string) => `CASE WHEN cardinality(l.attempts) < 50 THEN l.attempts
     ELSE l.attempts[1:1] || l.attempts[3:] END || ARRAY[${attempt}]`;
 
+/** Retention finds those that succeeded by this. */
+const noted = (which = '') => `noted AS (
+    INSERT INTO millrace.successes (queue_no, ended_at, count, buried, ids)
+    SELECT queue_no, ended_at, count(*), 0, array_agg(id) FROM gone ${which}
+    GROUP BY queue_no, ended_at
+  )`;
+
 /**
  * Ends the claims whose tokens are still those of their tasks, whose ids differ, and says how many and
  * which.
@@ -34,27 +41,27 @@ export const settle = statement(
     DELETE FROM millrace.live l USING input i
     WHERE i.verdict IN (0, 2) AND l.id = i.id AND l.lease_token = i.token
     RETURNING l.id, l.queue_no, i.now AS ended_at, l.expires_at, l.attempt, l.total_attempts,
-      l.redrive_count, CASE i.verdict WHEN 0 THEN 3 ELSE 4 END AS status,
+      l.redrive_count, CASE i.verdict WHEN 0 THEN 3 ELSE 4 END AS outcome,
       i.verdict AS settled_verdict, i.token AS settled_token, i.reason AS dead_reason,
       CASE WHEN i.error IS NULL THEN l.http_status ELSE i.http_status END AS http_status,
       coalesce(i.error_type, l.error_type) AS error_type,
       coalesce(i.error, l.last_error) AS last_error, ${history('i.attempt')} AS attempts
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
-      redrive_count, status, http_status, settled_verdict, settled_token, dead_reason,
+      redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
       handler_ref, error_type, last_error, attempts)
     SELECT g.id, g.queue_no, g.ended_at, g.expires_at, g.attempt, g.total_attempts,
-      g.redrive_count, g.status, g.http_status, g.settled_verdict, g.settled_token,
+      g.redrive_count, g.outcome, g.http_status, g.settled_verdict, g.settled_token,
       g.dead_reason,
-      CASE g.status WHEN 4 THEN (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = g.id)
+      CASE g.outcome WHEN 4 THEN (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = g.id)
         ELSE '' END,
       g.error_type, g.last_error, g.attempts
     FROM gone g
-  ), booked AS (
+  ), ${noted('WHERE outcome = 3')}, booked AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT queue_no, sum(pending), -count(*), sum(dead) FROM (
       SELECT queue_no, 1 AS pending, 0 AS dead FROM back
-      UNION ALL SELECT queue_no, 0, CASE status WHEN 4 THEN 1 ELSE 0 END FROM gone
+      UNION ALL SELECT queue_no, 0, CASE outcome WHEN 4 THEN 1 ELSE 0 END FROM gone
     ) AS settled GROUP BY queue_no
   )
   SELECT (SELECT count(*) FROM back) + (SELECT count(*) FROM gone) AS count,
@@ -77,12 +84,12 @@ export const succeed = statement(
       ${history('i.attempt')} AS attempts
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
-      redrive_count, status, http_status, settled_verdict, settled_token, handler_ref,
+      redrive_count, outcome, http_status, settled_verdict, settled_token, handler_ref,
       error_type, last_error, attempts)
     SELECT id, queue_no, ended_at, expires_at, attempt, total_attempts, redrive_count, 3,
       http_status, 0, settled_token, '', error_type, last_error, attempts
     FROM gone
-  ), booked AS (
+  ), ${noted()}, booked AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT queue_no, 0, -count(*), 0 FROM gone GROUP BY queue_no
   )

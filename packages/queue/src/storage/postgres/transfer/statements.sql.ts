@@ -2,7 +2,7 @@ import { statement } from '../statement.js';
 
 export const movedQueues = statement(
   'moved_queues',
-  `SELECT q.no, q.name, q.config, q.paused, q.version, q.incarnation, q.created_at, q.updated_at,
+  `SELECT q.no, q.name, q.config, q.paused, q.version, q.incarnation, q.created_at, q.changed_at,
     g.turns, g.starts
   FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no ORDER BY q.name`,
 );
@@ -15,7 +15,7 @@ export const movedTasks = statement(
   )
   SELECT t.id, t.queue, t.handler_ref, t.content_type, t.headers, t.priority, t.group_key,
     t.created_at, t.submitted_by, t.payload, t.purged_at, t.purged_status,
-    coalesce(l.stage, e.status) AS status, coalesce(l.attempt, e.attempt) AS attempt,
+    coalesce(l.stage, e.outcome) AS status, coalesce(l.attempt, e.attempt) AS attempt,
     coalesce(l.total_attempts, e.total_attempts) AS total_attempts,
     coalesce(l.redrive_count, e.redrive_count) AS redrive_count,
     coalesce(l.updated_at, e.ended_at) AS updated_at,
@@ -59,7 +59,7 @@ export const writeMark = statement(
 export const putQueue = statement(
   'put_moved_queue',
   `WITH queue AS (
-    INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, updated_at)
+    INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, changed_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING no
   )
   INSERT INTO millrace.gates (queue_no, turns, starts) SELECT no, $8, $9 FROM queue`,
@@ -104,12 +104,16 @@ export const putTasks = statement(
     WHERE lease_token IS NOT NULL GROUP BY lease_expires_at
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
-      redrive_count, status, http_status, settled_verdict, settled_token, dead_reason,
+      redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
       handler_ref, error_type, last_error, attempts)
     SELECT id, queue_no, ended_at, expires_at, attempt, total_attempts, redrive_count, status,
       http_status, settled_verdict, settled_token, dead_reason, handler_ref, error_type,
       last_error, attempts
     FROM input WHERE status >= 3
+  ), succeeded AS (
+    INSERT INTO millrace.successes (queue_no, ended_at, count, buried, ids)
+    SELECT queue_no, ended_at, count(*), 0, array_agg(id) FROM input
+    WHERE status = 3 GROUP BY queue_no, ended_at
   )
   INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
   SELECT queue_no, count(*) FILTER (WHERE status < 2), count(*) FILTER (WHERE status = 2),
