@@ -263,3 +263,36 @@ test('what ends in one turn of the event loop is settled in one call', async () 
   await world.settle();
   expect(sizes).toEqual([40]);
 });
+
+test.each([
+  { what: 'small', bytes: 4_096, second: 500 },
+  { what: 'large', bytes: 4_097, second: 200 },
+])('a store that is best asked for many at a time is, when tasks are $what', async (tasks) => {
+  const scene = await newScene();
+  Object.assign(scene.store, { bestSteps: { claim: 500, deletion: 200 } });
+  await scene.putQueue({ limits: { max_in_flight: 2_000 } });
+  slowHandler(scene, 10_000);
+  await scene.store.setPaused({
+    queue: 'mail',
+    paused: true,
+    now: scene.world.clock.now(),
+    by: '',
+  });
+  const payload = Buffer.alloc(tasks.bytes);
+  for (let i = 0; i < 210; i++) await scene.submit({ payload });
+  const limits: number[] = [];
+  const claimDue = scene.store.claimDue.bind(scene.store);
+  scene.store.claimDue = (ask) => {
+    limits.push(ask.limit);
+    return claimDue(ask);
+  };
+  await scene.store.setPaused({
+    queue: 'mail',
+    paused: false,
+    now: scene.world.clock.now(),
+    by: '',
+  });
+  scene.delivery.queueChanged('mail');
+  await scene.world.settle();
+  expect(limits.slice(0, 2)).toEqual([200, tasks.second]);
+});

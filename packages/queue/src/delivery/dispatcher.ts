@@ -33,6 +33,8 @@ export interface DispatcherTools extends LaneTools {
 }
 
 const mostPerClaim = 200;
+/** On average. A store that would rather have larger claims gets them: they are in memory as a whole. */
+const smallTaskBytes = 4_096;
 const mostClaimsAtOnce = 32;
 
 /**
@@ -189,7 +191,8 @@ export class Dispatcher {
     const { max_in_flight: most } = queue.config.limits;
     const places = this.tools.maxRunning - this.#running + this.#ending + 1;
     const free = most - lane.running + lane.ending;
-    return Math.min(mostPerClaim, free, places, lane.allowance());
+    const claimed = lane.hasSmallTasks ? this.tools.store.bestSteps?.claim : undefined;
+    return Math.min(claimed ?? mostPerClaim, free, places, lane.allowance());
   }
 
   async #take(lane: Lane, queue: Queue, limit: number): Promise<(WholeTask & ClaimedTask)[]> {
@@ -214,6 +217,7 @@ export class Dispatcher {
       const claimed = tasks.filter(isClaimed);
       taken = claimed.length;
       lane.lastClaimAt = now;
+      if (taken > 0) lane.hasSmallTasks = bytesOf(claimed) <= smallTaskBytes * taken;
       if (taken > 0 && limits.dispatch_per_second > 0) {
         lane.starts = withStarts(lane.starts, now, taken, limits.dispatch_per_second);
       }
@@ -249,4 +253,8 @@ export class Dispatcher {
       this.#changed.delete(lane);
     }
   }
+}
+
+function bytesOf(tasks: readonly WholeTask[]): number {
+  return tasks.reduce((sum, { payload }) => sum + payload.length, 0);
 }

@@ -25,6 +25,8 @@ export class Lane {
   /** Somebody said so, or the last claim left some. */
   mayHaveWork = false;
   isClaiming = false;
+  /** By the tasks of the last claim, so not before the first. */
+  hasSmallTasks = false;
   /** `queue` may be out of date, and with it every limit: read it again before deciding. */
   isStale = true;
   /** The time of the last claim, as the store was told it. */

@@ -83,3 +83,17 @@ test('where deleting takes long it goes by few at a time, until that would never
   await world.runFor(60_000);
   expect(limits.at(-1)).toBe(100);
 });
+
+test('a store that knows how many it deletes best at a time is asked for as many', async () => {
+  const { world, putQueue, store } = await newScene();
+  Object.assign(store, { bestSteps: { claim: 500, deletion: 150 } });
+  await putQueue({ retention: { succeeded_ms: 5_000 } });
+  const limits: number[] = [];
+  store.deleteFinished = async ({ limit }) => {
+    limits.push(limit);
+    await world.clock.sleep(20);
+    return limits.length < 4 ? limit : 0;
+  };
+  await world.runFor(5_000);
+  expect(limits.slice(0, 4)).toEqual([150, 150, 150, 150]);
+});

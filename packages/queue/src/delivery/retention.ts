@@ -12,7 +12,10 @@ export interface RetentionTools {
   lane: (queue: string) => Lane;
 }
 
-/** Few, for nothing else is done meanwhile: a task that comes in now must not wait for old ones. */
+/**
+ * Few, for nothing else is done meanwhile: a task that comes in now must not wait for old ones. A store
+ * that is another process says itself how many.
+ */
 const mostPerStep = 100;
 const fewestPerStep = 10;
 /** Steps shrink when they take longer than this, and grow when they take less than half of it. */
@@ -71,11 +74,12 @@ export class Retention {
 
   /** As long at rest as at work, so that half of the store is left to the tasks that live. */
   async #inSteps(step: (limit: number) => Promise<number>): Promise<void> {
-    const { clock } = this.tools;
+    const { clock, store } = this.tools;
     const beganAt = clock.monotonic();
     while (!this.#isStopping) {
       const startedAt = clock.monotonic();
-      const limit = startedAt - beganAt < patienceMs ? this.#perStep : mostPerStep;
+      const isPatient = startedAt - beganAt < patienceMs;
+      const limit = store.bestSteps?.deletion ?? (isPatient ? this.#perStep : mostPerStep);
       if ((await step(limit)) < limit) return;
       const tookMs = clock.monotonic() - startedAt;
       this.#adapt(tookMs);

@@ -50,6 +50,11 @@ export interface TaskStore {
    * so the places that become free can be claimed at once. Absent: it may come before.
    */
   readonly claimsFollowSettlements?: boolean;
+  /**
+   * So many tasks at a time suit a store that is another process: each step has its price there, and
+   * holds nobody up here. Absent: it is this process that works meanwhile.
+   */
+  readonly bestSteps?: { readonly claim: number; readonly deletion: number };
   /** Ends claims, each if its lease token is still the task's; a result for each, in order. */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
   /** Moves the end of a lease that is still held. */

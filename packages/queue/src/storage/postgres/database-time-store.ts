@@ -39,6 +39,10 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.cursorKey;
   }
 
+  get bestSteps(): PostgresStore['bestSteps'] {
+    return this.store.bestSteps;
+  }
+
   listQueues(): Promise<Queue[]> {
     return this.store.listQueues();
   }
