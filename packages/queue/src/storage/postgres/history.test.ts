@@ -68,3 +68,10 @@ test('attempts that were written with their names are still read, beside others'
 test('an attempt like most is short', () => {
   expect(attemptText(plain).length * 2.5).toBeLessThan(JSON.stringify(plain).length);
 });
+
+test('attempts of several nodes and targets are kept apart, in any order', () => {
+  const url = 'http://127.0.0.1/other';
+  const list = [plain, { ...plain, nodeId: 'b', url }, whole, plain, { ...plain, remoteIp: null }];
+  const mixed = [...list, { ...plain, url: null }, ...list];
+  expect(attemptsOf(mixed.map(attemptText).join(','))).toEqual(mixed);
+});

@@ -23,11 +23,15 @@ type Kept = [
   nextAttemptAt?: number | null,
 ];
 
+const quotedNode = quoter();
+const quotedUrl = quoter();
+const quotedIp = quoter();
+
 export function attemptText(of: Attempt): string {
   const start =
     `[${of.attempt},${of.redrive},${of.startedAt},${of.endedAt},${of.durationMs},` +
-    `"${of.outcome}",${JSON.stringify(of.nodeId)},${of.httpStatus},${quoted(of.url)},` +
-    quoted(of.remoteIp);
+    `"${of.outcome}",${quotedNode(of.nodeId)},${of.httpStatus},${quotedUrl(of.url)},` +
+    quotedIp(of.remoteIp);
   const { traceId, responseSnippet, errorType, message, retryAfterMs, nextAttemptAt } = of;
   const hasError = errorType !== null || message !== null;
   if (!hasError && retryAfterMs === null && nextAttemptAt === null) {
@@ -42,6 +46,19 @@ export function attemptText(of: Attempt): string {
 
 function quoted(text: string | null): string {
   return text === null ? 'null' : JSON.stringify(text);
+}
+
+/** For texts that are mostly the same as the one before: to quote them is a third of what they cost. */
+function quoter(): (text: string | null) => string {
+  let last: string | null = null;
+  let lastQuoted = quoted(last);
+  return (text) => {
+    if (text !== last) {
+      last = text;
+      lastQuoted = quoted(text);
+    }
+    return lastQuoted;
+  };
 }
 
 /** Of attempts that were joined by commas. Older programs wrote them with their names. */
