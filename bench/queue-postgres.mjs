@@ -97,9 +97,9 @@ async function measureSnapshot(options) {
   await reader.end();
 }
 
-async function measureBacklog({ tasks, warmUp, backlog, note }, results) {
+async function measureBacklog({ tasks, warmUp, loops, backlog, note }, results) {
   await withDatabase((database) =>
-    withWorkers('millrace', database, { count: 2, warmUp }, async (workers) => {
+    withWorkers('millrace', database, { count: 2, warmUp, loops }, async (workers) => {
       let pending = 0;
       for (const size of [10_000, backlog]) {
         await workers.fill(size - pending);
@@ -133,8 +133,8 @@ async function withDatabase(use) {
 }
 
 /** All of them run in the same engine, whose programs are slow at first: that is not measured. */
-async function withWorkers(kind, database, { count, warmUp }, use) {
-  const workers = await startWorkers(kind, database.url, count);
+async function withWorkers(kind, database, { count, warmUp, loops }, use) {
+  const workers = await startWorkers(kind, database.url, { count, loops });
   try {
     if (warmUp > 0) {
       await workers.fill(warmUp * count);
@@ -165,7 +165,7 @@ function judge(results, { backlog }) {
   ];
 }
 
-function describe({ args, machine, rows, verdicts, warmUp }) {
+function describe({ args, machine, rows, verdicts, warmUp, loops }) {
   const versions = peerNames.map((name) => `${name} ${versionOf(name)}`);
   const lines = [
     '# The queue on PostgreSQL beside its peers',
@@ -180,9 +180,9 @@ function describe({ args, machine, rows, verdicts, warmUp }) {
     'PostgreSQL is as durable as it comes, with synchronous_commit. Payloads have 300 bytes. Tasks go',
     'in by calls of 500, one call after the other in each server. Each queue is worked off by its own',
     'means of claiming and completing in batches, with a task that does nothing: no HTTP is in it, on',
-    'either side. Millrace and graphile-worker claim 500 at a time, pg-boss 1,000, which is better for',
-    'it. Millrace and pg-boss have two loops in a server that claim and complete; graphile-worker has',
-    'its local queue, 64 tasks at a time and completions in batches. Millrace keeps each task with',
+    'either side. Millrace claims 500 at a time, as its server does, and graphile-worker too; pg-boss',
+    `1,000, which is better for it. Millrace and pg-boss have ${loops} loops in a server that claim and`,
+    'complete; graphile-worker has its local queue, 64 tasks at a time and completions in batches. Millrace keeps each task with',
     'its history when it is done, pg-boss the task, graphile-worker deletes it. Each server has worked',
     `off ${warmUp.toLocaleString('en')} tasks before, so that Node has compiled what it runs often. The time begins after`,
     'an ANALYZE and ends when the database has all tasks as done. Servers are processes on the',

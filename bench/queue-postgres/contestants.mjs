@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const require = createRequire(import.meta.url);
 const concurrency = 64;
-/** So many tasks are claimed at a time. */
+/** So many tasks are claimed at a time: the most that a server of Millrace claims. */
 const claimed = 500;
 /** Its claims sort everything that waits, so it fares better with fewer of them. */
 const claimedByPgBoss = 1_000;
@@ -13,7 +13,7 @@ const payload = 'x'.repeat(300);
 export const contestants = { millrace, 'pg-boss': pgBoss, 'graphile-worker': graphileWorker };
 
 /** The store under the server, with claims and settlements as the server's delivery makes them. */
-async function millrace(url) {
+async function millrace(url, { loops }) {
   const { openStore } = await import('../../packages/queue/dist/index.js');
   const { systemClock: clock } = await import('../../packages/kit/dist/clock.js');
   const { systemRandom: random } = await import('../../packages/kit/dist/random.js');
@@ -68,8 +68,7 @@ async function millrace(url) {
     },
     work: async () => {
       state.isWorking = true;
-      // One claims while the other settles.
-      state.loops = [loop(), loop()];
+      state.loops = Array.from({ length: loops }, loop);
     },
     rest: async () => {
       state.isWorking = false;
@@ -106,7 +105,7 @@ function settlement({ id, attempt, lease }, now) {
   };
 }
 
-async function pgBoss(connectionString) {
+async function pgBoss(connectionString, { loops }) {
   const PgBoss = require('pg-boss');
   const boss = new PgBoss({ connectionString, max: 8, supervise: true });
   boss.on('error', (error) => console.error(error.message));
@@ -137,7 +136,7 @@ async function pgBoss(connectionString) {
       boss.insert(Array.from({ length: count }, () => ({ name: 'tasks', data: { payload } }))),
     work: async () => {
       state.isWorking = true;
-      state.loops = [loop(), loop()];
+      state.loops = Array.from({ length: loops }, loop);
     },
     rest: async () => {
       state.isWorking = false;

@@ -3,6 +3,8 @@ import { parseArgs } from 'node:util';
 export const peerNames = ['pg-boss', 'graphile-worker'];
 /** What a run has to have at least for its results to be kept. */
 const usual = { rounds: 3, tasks: 40_000, warmUp: 20_000, backlog: 200_000 };
+/** One claims while the other completes. */
+const usualLoops = 2;
 
 const help = `npm run bench -- queue-postgres [options]
 
@@ -12,6 +14,8 @@ const help = `npm run bench -- queue-postgres [options]
                         (${usual.warmUp})
   --backlog N           tasks that wait while some are worked off, beside 10000 (${usual.backlog});
                         --backlog 1000000 takes a few minutes more in each round
+  --loops N             loops in each server of Millrace and pg-boss that claim and complete
+                        (${usualLoops})
   --snapshot-minutes N  how long Millrace works under a snapshot that somebody holds before it is
                         measured (0: once before); --snapshot-minutes 10 takes that long in each round
   --peers LIST          some of ${peerNames.join(',')}, or '' for none
@@ -41,6 +45,7 @@ function parse(args) {
       tasks: { type: 'string', default: String(usual.tasks) },
       'warm-up': { type: 'string', default: String(usual.warmUp) },
       backlog: { type: 'string', default: String(usual.backlog) },
+      loops: { type: 'string', default: String(usualLoops) },
       'snapshot-minutes': { type: 'string', default: '0' },
       peers: { type: 'string', default: peerNames.join(',') },
       help: { type: 'boolean', short: 'h', default: false },
@@ -53,6 +58,7 @@ function parse(args) {
     tasks: number('tasks', values.tasks, 1_000),
     warmUp: number('warm-up', values['warm-up'], 0),
     backlog: number('backlog', values.backlog, 20_000),
+    loops: number('loops', values.loops, 1),
     snapshotMinutes: number('snapshot-minutes', values['snapshot-minutes'], 0),
     peers: values.peers.split(',').filter(Boolean),
   };

@@ -76,7 +76,7 @@ function treeCpuUs(root) {
   return ticks * 10_000;
 }
 
-export async function startWorkers(kind, url, count) {
+export async function startWorkers(kind, url, { count, loops }) {
   const children = [];
   /** What it says next; fails when it ends instead. */
   const heard = async (child) => {
@@ -91,7 +91,7 @@ export async function startWorkers(kind, url, count) {
     return answer;
   };
   for (let i = 0; i < count; i++) {
-    const child = fork(worker, [kind, url]);
+    const child = fork(worker, [kind, url, loops]);
     await heard(child);
     children.push(child);
   }

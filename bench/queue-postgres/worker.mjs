@@ -5,8 +5,8 @@
  */
 import { contestants } from './contestants.mjs';
 
-const [kind, url] = process.argv.slice(2);
-const contestant = await contestants[kind](url);
+const [kind, url, loops] = process.argv.slice(2);
+const contestant = await contestants[kind](url, { loops: Number(loops) });
 let before;
 
 async function take({ act, count, batch }) {
