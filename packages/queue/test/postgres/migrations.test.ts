@@ -86,7 +86,7 @@ const secondTables = `${firstTables};
 test('tables of the first version become those of this one, with what they hold', async () => {
   await postgres.sql(url, firstTables);
   const store = await open();
-  expect(await version()).toEqual([{ version: 4 }]);
+  expect(await version()).toEqual([{ version: 5 }]);
   expect(await optionsOf('live')).toMatch(/fillfactor=38/);
   expect(await optionsOf('live')).toMatch(/autovacuum_vacuum_cost_delay=0/);
   const [task] = await claimAll(store);
@@ -98,7 +98,7 @@ test('tables of the first version become those of this one, with what they hold'
 test('what was in flight in tables of the second version is found when its lease ends', async () => {
   await postgres.sql(url, secondTables);
   const store = await open();
-  expect(await version()).toEqual([{ version: 4 }]);
+  expect(await version()).toEqual([{ version: 5 }]);
   expect(await tableProblems(postgres, url)).toEqual([]);
   expect(await store.counts('mail')).toMatchObject({ pending: 55, inFlight: 6 });
   expect((await store.nextEventAt()).upkeepAt).toBe(1_000);
@@ -188,7 +188,7 @@ test('tables that take longer than a statement may are changed all the same', as
       EXECUTE FUNCTION slow()`,
   );
   await openOn(url, { statementTimeoutMs: 1_000 });
-  expect(await version()).toEqual([{ version: 4 }]);
+  expect(await version()).toEqual([{ version: 5 }]);
 });
 
 const asGuest = async (grants: string) => {
@@ -215,7 +215,7 @@ test('where the upkeep of a table is refused, the server works all the same', as
     owned.map((table) => `ALTER TABLE millrace.${table} OWNER TO guest;`).join('\n'),
   );
   const store = await open(guest);
-  expect(await version()).toEqual([{ version: 4 }]);
+  expect(await version()).toEqual([{ version: 5 }]);
   expect(await optionsOf('live')).toMatch(/fillfactor=38/);
   expect(await optionsOf('ledger')).toBeNull();
   expect(await claimAll(store)).toHaveLength(1);

@@ -1,11 +1,10 @@
 import type { ClaimAsk } from '../task-store.js';
 import { bigintArray, smallintArray, textArray } from './arrays.js';
 import type { Turns } from './claimed-row.js';
-import type { FloorClaim, Floors } from './floors.js';
+import { priorities, type Range } from './floors.js';
 
-const priorities = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
 const lanes = smallintArray(priorities);
-const noIds = textArray(priorities.map(() => ''));
+const noEnd = bigintArray(priorities.map(() => Number.MAX_SAFE_INTEGER));
 /** Above every group key: the turn of nobody yet. */
 const noTurn = '\u{10FFFF}';
 
@@ -15,12 +14,17 @@ export interface Picking {
   limit: number;
   tokens: readonly string[];
   turns: Turns;
+  /** Above which due time to look for tasks without a group, of each priority. */
+  above: readonly number[];
+  /** Only those are looked for. */
+  stray?: Range | undefined;
+  /** The first entry of the ledger. */
+  firstEntry: number;
 }
 
-/** $1 to $11 of a claim. */
-export function claimValues(picking: Picking, floors: Floors, floorClaim: FloorClaim): unknown[] {
-  const { ask, queueNo, limit, tokens, turns } = picking;
-  const floor = priorities.map((each) => floors.floor(ask.queue, floorClaim, each));
+/** $1 to $12 of a claim. */
+export function claimValues(picking: Picking): unknown[] {
+  const { ask, queueNo, limit, tokens, turns, above, stray, firstEntry } = picking;
   return [
     queueNo,
     limit,
@@ -31,7 +35,8 @@ export function claimValues(picking: Picking, floors: Floors, floorClaim: FloorC
     textArray(tokens),
     lanes,
     textArray(priorities.map((each) => turns[each] ?? noTurn)),
-    bigintArray(floor),
-    noIds,
+    bigintArray(stray ? priorities.map(() => stray.from - 1) : above),
+    stray ? bigintArray(priorities.map(() => stray.to)) : noEnd,
+    firstEntry,
   ];
 }

@@ -35,16 +35,10 @@ export type ClaimedRow = [
 ];
 
 /** The same by name, as far as a claim goes by it. */
-const at = { id: 0, position: 1, wasDueAt: 2, priority: 3, groupKey: 12 } as const;
+const at = { position: 1, wasDueAt: 2, priority: 3, groupKey: 12 } as const;
 
 /** By priority, the group whose turn was last; '' for none. */
 export type Turns = Record<number, string>;
-
-/** A place in the order of ready tasks. */
-export interface FreePlace {
-  due: number;
-  id: string;
-}
 
 /** Undefined: they stay as they are. */
 export function turnsAfter(turns: Turns, rows: readonly ClaimedRow[]): Turns | undefined {
@@ -58,11 +52,13 @@ export function turnsAfter(turns: Turns, rows: readonly ClaimedRow[]): Turns | u
   return next;
 }
 
-/** By priority, the last one without a group. */
-export function lastFree(rows: readonly ClaimedRow[]): (FreePlace | undefined)[] {
-  const last: (ClaimedRow | undefined)[] = [];
-  for (const row of rows) if (row[at.groupKey] === null) last[row[at.priority]] = row;
-  return last.map((row) => row && { due: row[at.wasDueAt], id: row[at.id] });
+/** By priority, when the last one without a group was due. */
+export function lastFree(rows: readonly ClaimedRow[]): (number | undefined)[] {
+  const last: (number | undefined)[] = [];
+  for (const row of rows) {
+    if (row[at.groupKey] === null) last[row[at.priority]] = row[at.wasDueAt];
+  }
+  return last;
 }
 
 /** In the order in which they were picked. */

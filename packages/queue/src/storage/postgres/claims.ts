@@ -9,16 +9,17 @@ import {
   toClaimed,
   turnsAfter,
   type ClaimedRow,
-  type FreePlace,
   type Turns,
 } from './claimed-row.js';
 import type { Connections, Transaction } from './connections.js';
-import type { FloorClaim, Floors } from './floors.js';
+import type { Floors, Range } from './floors.js';
+import type { Ledger } from './ledger.js';
+import type { Looks } from './looks.js';
 import { QuickClaims } from './quick-claims.js';
 import { claimFifo } from './statements/claim-fifo.sql.js';
 import { claimInTurn } from './statements/claim-in-turn.sql.js';
 import { claimPlain } from './statements/claim-plain.sql.js';
-import { openGate } from './statements/open-gate.sql.js';
+import { mostMadeReady, openGate } from './statements/open-gate.sql.js';
 import { writeGate } from './statements/write-gate.sql.js';
 
 interface Gate {
@@ -26,7 +27,16 @@ interface Gate {
   turns: string;
   starts: string;
   has_groups: boolean;
+  made: number;
   earliest_made: number | null;
+}
+
+export interface ClaimsParts {
+  connections: Connections;
+  floors: Floors;
+  looks: Looks;
+  ledger: Ledger;
+  random: Random;
 }
 
 const walkedAt = 13;
@@ -41,43 +51,56 @@ export class Claims {
 
   readonly #quick: QuickClaims;
 
-  constructor(
-    private readonly connections: Connections,
-    private readonly floors: Floors,
-    private readonly monotonic: () => number,
-    random: Random,
-  ) {
-    this.#quick = new QuickClaims(connections, floors, monotonic, random);
+  constructor(private readonly parts: ClaimsParts) {
+    this.#quick = new QuickClaims(parts);
   }
 
   async claim(ask: ClaimAsk): Promise<WholeTask[]> {
     if (ask.limit <= 0) return [];
-    return (await this.#quick.claim(ask)) ?? this.#claim(ask);
+    const { floors, looks } = this.parts;
+    await looks.look(ask.queue);
+    const stray = floors.stray(ask.queue);
+    if (stray) {
+      const tasks = await this.#claim(ask, stray);
+      if (tasks.length > 0) return tasks;
+    }
+    const tasks = (await this.#quick.claim(ask)) ?? (await this.#claim(ask));
+    // There was room for it, so it is gone.
+    if (stray && tasks.length > 0) floors.noStray(ask.queue, stray);
+    return tasks;
   }
 
-  #claim(ask: ClaimAsk): Promise<WholeTask[]> {
+  async #claim(ask: ClaimAsk, stray?: Range): Promise<WholeTask[]> {
+    const { connections, floors, ledger } = this.parts;
     // The work may run again, and the tokens may be few.
     const tokens: string[] = [];
-    return this.connections.transact(async (transaction) => {
-      const [gate] = await transaction.ask<Gate>(openGate, [ask.queue, ask.now]);
+    let gate: Gate | undefined;
+    const tasks = await connections.transact(async (transaction) => {
+      const scheduledFrom = floors.scheduledFrom(ask.queue);
+      [gate] = await transaction.ask<Gate>(openGate, [ask.queue, ask.now, scheduledFrom]);
       if (!gate) return [];
-      if (gate.earliest_made !== null) this.floors.lowerAll(ask.queue, gate.earliest_made);
+      if (gate.earliest_made !== null) floors.lowerAll(ask.queue, gate.earliest_made);
       const starts = JSON.parse(gate.starts) as Starts;
       const limit = Math.min(ask.limit, mayStart(starts, ask.now, ask.dispatchPerSecond));
       if (limit <= 0) return [];
       while (tokens.length < limit) tokens.push(ask.newToken());
       const turns = JSON.parse(gate.turns) as Turns;
-      const picking = { ask, queueNo: gate.no, limit, tokens, turns };
+      const above = floors.above(ask.queue);
+      const firstEntry = ledger.firstEntry(ask.queue);
+      const picking = { ask, queueNo: gate.no, limit, tokens, turns, above, stray, firstEntry };
       return this.#pick(transaction, { ...picking, gate, starts });
     });
+    if (gate && gate.made < mostMadeReady) floors.madeReady(ask.queue, gate.no, ask.now);
+    return tasks;
   }
 
   async #pick(transaction: Transaction, picking: GatePicking): Promise<WholeTask[]> {
     const { ask, gate, starts, turns } = picking;
-    const floorClaim = this.floors.begin(ask.queue, gate.no, this.monotonic());
-    let last: (FreePlace | undefined)[] = [];
+    const { floors } = this.parts;
+    const floorClaim = floors.begin(ask.queue, gate.no);
+    let last: (number | undefined)[] = [];
     try {
-      const rows = await this.#ask(transaction, picking, floorClaim);
+      const rows = await this.#ask(transaction, picking);
       const next = turnsAfter(turns, rows);
       const isLimited = ask.dispatchPerSecond > 0 && rows.length > 0;
       // A plain claim has noted the turns itself.
@@ -91,23 +114,19 @@ export class Claims {
           JSON.stringify(started),
         ]);
       }
-      last = lastFree(rows);
+      if (!picking.stray) last = lastFree(rows);
       if (!next && !gate.has_groups && rows.length === ask.limit) {
         this.#quick.learn(ask.queue, gate, rows.length);
       }
       return rows.map((row) => toClaimed(row, picking));
     } finally {
-      this.floors.end(ask.queue, floorClaim, last, this.monotonic());
+      floors.end(ask.queue, floorClaim, last);
     }
   }
 
-  async #ask(
-    transaction: Transaction,
-    picking: GatePicking,
-    floorClaim: FloorClaim,
-  ): Promise<ClaimedRow[]> {
+  async #ask(transaction: Transaction, picking: GatePicking): Promise<ClaimedRow[]> {
     const { ask, gate } = picking;
-    const values = claimValues(picking, this.floors, floorClaim);
+    const values = claimValues(picking);
     if (!gate.has_groups) {
       this.#walks.delete(ask.queue);
       // Others wait at the gate: it is not held while the tasks are read here.
@@ -134,5 +153,6 @@ interface GatePicking extends Picking {
 
 /** Without the row that is there when nothing was claimed. */
 function walkedRows(rows: ClaimedRow[]): ClaimedRow[] {
-  return (rows[0]![0] as string | null) === null ? [] : rows;
+  const [id] = rows[0] as [id: string | null, ...unknown[]];
+  return id === null ? [] : rows;
 }

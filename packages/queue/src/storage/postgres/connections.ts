@@ -4,7 +4,7 @@ import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { Client, ClientConfig, QueryConfig } from 'pg';
 import { StorageUnavailable } from '../task-store.js';
-import { isAway, isConflict, unavailable } from './failures.js';
+import { isAway, isConflict, isGivenUp, unavailable } from './failures.js';
 import { Pool } from './pool.js';
 import type { Statement } from './statement.js';
 
@@ -69,6 +69,25 @@ export class Connections {
   /** One statement, one commit. */
   ask<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     return this.#trying((client) => rowsOf<Row>(client, statement, values));
+  }
+
+  /** One statement that only reads. Undefined: it took longer than it may, and was given up. */
+  askWithin<Row>(
+    limitMs: number,
+    statement: Statement,
+    values: readonly unknown[] = [],
+  ): Promise<Row[] | undefined> {
+    return this.#trying(async (client) => {
+      const limit = { name: '', text: `SET LOCAL statement_timeout = ${limitMs}` };
+      const before = [rowsOf(client, begin, []), rowsOf(client, limit, [])];
+      const asked = rowsOf<Row>(client, statement, values);
+      const all = await Promise.allSettled([...before, asked, rowsOf(client, commit, [])]);
+      const failed = all.find(({ status }) => status === 'rejected');
+      if (!failed) return asked;
+      const { reason } = failed as PromiseRejectedResult;
+      if (isGivenUp(reason)) return undefined;
+      throw reason;
+    });
   }
 
   /** All or nothing. `work` may run again from its beginning, so it must only ask. */

@@ -7,6 +7,11 @@ export function isConflict(error: unknown): boolean {
   return code === '40001' || code === '40P01';
 }
 
+/** It took longer than it was given. */
+export function isGivenUp(error: unknown): boolean {
+  return systemCode(error) === '57014';
+}
+
 /** By SQLSTATE, or by what the system says: away, full, starting, read only, too slow. */
 const awayCodes = /^(?:(?:08|53|57|58|28)[0-9A-Z]{3}|25006|25P03|55P03|E[A-Z_]{3,})$/;
 /** The driver's own failures have no code. */

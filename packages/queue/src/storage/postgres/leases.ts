@@ -1,5 +1,6 @@
 import type { WholeTask } from '../../core/task.js';
 import type { Connections } from './connections.js';
+import { Mark } from './mark.js';
 import { toWholeTask, type WholeColumns } from './rows.js';
 import { endedLeases, sweepClaims } from './statements/ended-leases.sql.js';
 
@@ -8,33 +9,45 @@ const fewClaims = 16;
 const manyClaims = 512;
 const noEnd = Number.MAX_SAFE_INTEGER;
 
-/** Tasks whose lease has run out by `now`, the longest past first. */
-export async function readEndedLeases(
-  connections: Connections,
-  { now, limit }: { now: number; limit: number },
-): Promise<WholeTask[]> {
-  if ((await firstHeld(connections, now, manyClaims)) === undefined) return [];
-  const found = await connections.ask<WholeColumns>(endedLeases, [now, limit, manyClaims]);
-  return found.map(toWholeTask);
-}
+/** Finds out which leases have ended, and when the next one does. */
+export class Leases {
+  readonly #mark: Mark;
 
-/** When the first lease ends. */
-export function nextLeaseEnd(connections: Connections): Promise<number | undefined> {
-  return firstHeld(connections, noEnd, fewClaims);
-}
+  constructor(
+    private readonly connections: Connections,
+    private readonly monotonic: () => number,
+  ) {
+    this.#mark = new Mark(monotonic);
+  }
 
-async function firstHeld(
-  connections: Connections,
-  by: number,
-  most: number,
-): Promise<number | undefined> {
-  for (;;) {
-    const [row] = await connections.ask<{ seen: number; held_until: number | null }>(sweepClaims, [
-      by,
-      most,
-    ]);
-    const { seen, held_until: heldUntil } = row!;
-    if (heldUntil !== null) return heldUntil;
-    if (seen < most) return undefined;
+  /** Tasks whose lease has run out by `now`, the longest past first. */
+  async ended({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
+    const from = this.#mark.begin();
+    const startedAt = this.monotonic();
+    const heldUntil = await this.#firstHeld({ from, by: now, most: manyClaims });
+    if (from === 0) this.#mark.tookWhole(this.monotonic() - startedAt);
+    this.#mark.raise(heldUntil ?? now);
+    if (heldUntil === undefined) return [];
+    const values = [now, limit, manyClaims, heldUntil];
+    const found = await this.connections.ask<WholeColumns>(endedLeases, values);
+    return found.map(toWholeTask);
+  }
+
+  /** When the first lease ends. */
+  nextEnd(): Promise<number | undefined> {
+    return this.#firstHeld({ from: this.#mark.from, by: noEnd, most: fewClaims });
+  }
+
+  async #firstHeld(ask: { from: number; by: number; most: number }): Promise<number | undefined> {
+    const { from, by, most } = ask;
+    for (;;) {
+      const [row] = await this.connections.ask<{ seen: number; held_until: number | null }>(
+        sweepClaims,
+        [by, most, from],
+      );
+      const { seen, held_until: heldUntil } = row!;
+      if (heldUntil !== null) return heldUntil;
+      if (seen < most) return undefined;
+    }
   }
 }

@@ -5,6 +5,7 @@ import { tables } from './migrations/0001-tables.sql.js';
 import { upkeep } from './migrations/0002-upkeep.sql.js';
 import { claims, claimsUpkeep } from './migrations/0003-claims.sql.js';
 import { successes, successesUpkeep } from './migrations/0004-successes.sql.js';
+import { floors } from './migrations/0005-floors.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -19,6 +20,7 @@ const migrations: readonly Migration[] = [
   { texts: [], wishes: upkeep },
   { texts: claims, wishes: claimsUpkeep },
   { texts: successes, wishes: successesUpkeep },
+  { texts: floors, wishes: [] },
 ];
 
 const schemaVersion = migrations.length;

@@ -7,7 +7,6 @@ import type { LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { expireRow, type TaskRow } from '../task-row.js';
 import {
   StorageUnavailable,
-  tombstoneMs,
   type AuditAsk,
   type ClaimAsk,
   type DeadAsk,
@@ -30,11 +29,15 @@ import { Claims } from './claims.js';
 import type { ClockShift } from './clock-shift.js';
 import type { Connections } from './connections.js';
 import { purge, readDeadGroups, readDeadPage, redrive } from './dead-rows.js';
+import { Expiries } from './expiries.js';
 import { Floors } from './floors.js';
 import type { Hints } from './hints.js';
 import { insertAll, type Insert } from './inserts.js';
-import { nextLeaseEnd, readEndedLeases } from './leases.js';
+import { Leases } from './leases.js';
 import { Ledger } from './ledger.js';
+import { Looks } from './looks.js';
+import { readNextDue } from './next-due.js';
+import { OldestPending } from './oldest-pending.js';
 import { Pace } from './pace.js';
 import * as acts from './queue-acts.js';
 import { toQueue, type QueueAct, type QueueColumns } from './queue-acts.js';
@@ -42,6 +45,7 @@ import * as rows from './rows.js';
 import { settleAll } from './settlements.js';
 import { Shares } from './shares.js';
 import type { SkippingStatement, Statement } from './statement.js';
+import { Tombstones } from './tombstones.js';
 import { openEmbeddedSource, openEmbeddedTarget } from './transfer/embedded-end.js';
 import { PostgresEnd } from './transfer/postgres-end.js';
 import { transfer, type TransferTally, type TransferWatch } from './transfer/transfer.js';
@@ -52,7 +56,6 @@ import { extendLease } from './statements/extend-lease.sql.js';
 import { findTasks, findWholeTasks } from './statements/find-tasks.sql.js';
 import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { forgetClaimants, leaveClaimants, readTime } from './statements/instances.sql.js';
-import { nextDue, nextExpiry } from './statements/next-events.sql.js';
 import { getQueue, listQueues } from './statements/queues.sql.js';
 
 export interface PostgresStoreParts {
@@ -94,6 +97,11 @@ export class PostgresStore implements TaskStore {
   readonly #claims: Claims;
   readonly #shares: Shares;
   readonly #ledger: Ledger;
+  readonly #leases: Leases;
+  readonly #expiries: Expiries;
+  readonly #looks: Looks;
+  readonly #oldestPending: OldestPending;
+  readonly #tombstones: Tombstones;
   readonly #pace: Pace;
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
@@ -106,14 +114,26 @@ export class PostgresStore implements TaskStore {
     this.#connections = connections;
     this.cursorKey = parts.cursorKey;
     const monotonic = () => clock.monotonic();
-    this.#claims = new Claims(connections, this.#floors, monotonic, parts.random);
+    const floors = this.#floors;
+    this.#ledger = new Ledger(connections, monotonic, log);
+    this.#looks = new Looks(connections, floors, monotonic, log);
+    this.#claims = new Claims({
+      connections,
+      floors,
+      looks: this.#looks,
+      ledger: this.#ledger,
+      random: parts.random,
+    });
     this.#shares = new Shares(connections, instance, monotonic);
-    this.#ledger = new Ledger(connections, log);
+    this.#leases = new Leases(connections, monotonic);
+    this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
+    this.#tombstones = new Tombstones(connections, monotonic, this.#skip(bury.deleteTombstones));
+    this.#oldestPending = new OldestPending(connections, floors, monotonic);
     this.#pace = new Pace(clock);
     this.#hints = parts.hints((queue) => this.#hear(queue));
     this.#inserts = new Batcher({
       ...gathered,
-      run: (list) => insertAll(connections, list),
+      run: (list) => insertAll(connections, this.#ledger, list),
       mostBytes: mostPayloadBytes,
       bytesOf: ({ task }) => task.payload.length,
     });
@@ -127,6 +147,7 @@ export class PostgresStore implements TaskStore {
   async start(): Promise<void> {
     await this.#readClock();
     await this.#hints.start();
+    await this.#looks.start();
     await this.clearWrecks();
     this.#watchClock();
   }
@@ -158,18 +179,20 @@ export class PostgresStore implements TaskStore {
     const result = await acts.deleteQueue(this.#connections, change);
     if (typeof result !== 'number') return result;
     this.#floors.forget(change.queue);
+    this.#looks.forget(change.queue);
     await this.#clearWreck(result, change.now);
     return 'deleted';
   }
 
   async counts(queue: string): Promise<QueueCounts> {
-    const [row] = await this.#connections.ask<{
-      pending: number;
-      in_flight: number;
-      dead: number;
-      oldest_pending_at: number | null;
-    }>(counts, [queue]);
-    const { pending, in_flight: inFlight, dead, oldest_pending_at: oldestPendingAt } = row!;
+    const [[row], oldestPendingAt] = await Promise.all([
+      this.#connections.ask<{ pending: number; in_flight: number; dead: number }>(counts, [
+        queue,
+        this.#ledger.firstEntry(queue),
+      ]),
+      this.#oldestPending.of(queue),
+    ]);
+    const { pending, in_flight: inFlight, dead } = row!;
     return { pending, inFlight, dead, oldestPendingAt };
   }
 
@@ -239,12 +262,11 @@ export class PostgresStore implements TaskStore {
   }
 
   endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
-    return readEndedLeases(this.#connections, { now, limit });
+    return this.#leases.ended({ now, limit });
   }
 
   async expireTasks({ now, limit }: { now: number; limit: number }): Promise<Task[]> {
-    const values = [now, limit, JSON.stringify(expiredAt(now))];
-    const found = await this.#connections.ask<rows.TaskColumns>(this.#skip(expireTasks), values);
+    const found = await this.#expiries.expire({ now, limit, error: expiredAt(now) });
     const queues = new Set(found.map(({ queue }) => queue));
     this.#ledger.added(queues);
     this.#tell(queues);
@@ -255,16 +277,14 @@ export class PostgresStore implements TaskStore {
     dueByQueue: ReadonlyMap<string, number>;
     upkeepAt: number | undefined;
   }> {
-    const [due, [expiry], leaseEnd] = await Promise.all([
-      this.#connections.ask<{ name: string; due_at: number }>(nextDue),
-      this.#connections.ask<{ at: number }>(nextExpiry),
-      nextLeaseEnd(this.#connections),
+    const now = this.parts.clock.now() + this.parts.shift.ms;
+    const [dueByQueue, expiry, leaseEnd] = await Promise.all([
+      readNextDue(this.#connections, this.#floors),
+      this.#expiries.next(now),
+      this.#leases.nextEnd(),
     ]);
-    const upkeepAt = Math.min(expiry?.at ?? Infinity, leaseEnd ?? Infinity);
-    return {
-      dueByQueue: new Map(due.map((row) => [row.name, row.due_at])),
-      upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt,
-    };
+    const upkeepAt = Math.min(expiry ?? Infinity, leaseEnd ?? Infinity);
+    return { dueByQueue, upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt };
   }
 
   async groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
@@ -313,7 +333,7 @@ export class PostgresStore implements TaskStore {
   async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
     // What killed servers left goes along.
     await this.#connections.ask(forgetClaimants);
-    return this.#count(bury.deleteTombstones, [now - tombstoneMs, limit]);
+    return this.#tombstones.delete({ now, limit });
   }
 
   auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
@@ -387,9 +407,12 @@ export class PostgresStore implements TaskStore {
     return this.parts.canSkip ? skipping : waiting;
   }
 
-  /** What waits must not lie below where claims begin to look. */
-  #awaits({ queue, priority, groupKey, dueAt, id }: Task): void {
-    if (groupKey === null && dueAt !== null) this.#floors.lower(queue, priority, dueAt, id);
+  /** What waits must not lie below where it is looked for. */
+  #awaits({ queue, priority, groupKey, dueAt, updatedAt, expiresAt }: Task): void {
+    if (dueAt === null) return;
+    if (groupKey === null) this.#floors.lower(queue, priority, dueAt);
+    if (dueAt > updatedAt) this.#floors.awaits(queue, dueAt);
+    if (expiresAt !== null) this.#expiries.awaits(expiresAt);
   }
 
   #tell(queues: Iterable<string>): void {

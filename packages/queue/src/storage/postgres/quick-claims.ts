@@ -1,4 +1,3 @@
-import type { Random } from '@millrace/kit/random';
 import type { WholeTask } from '../../core/task.js';
 import type { ClaimAsk } from '../task-store.js';
 import { claimValues, type Picking } from './claim-values.js';
@@ -9,12 +8,10 @@ import {
   turnsAfter,
   type ClaimedRow,
   type FixedPart,
-  type FreePlace,
   type Turns,
 } from './claimed-row.js';
-import type { Connections } from './connections.js';
+import type { ClaimsParts } from './claims.js';
 import { isConflict } from './failures.js';
-import type { Floors } from './floors.js';
 import { claimQuick, lockGate, readClaimed } from './statements/claim-quick.sql.js';
 
 type FixedRow = [id: string, ...FixedPart];
@@ -49,12 +46,7 @@ const fewest = 50;
 export class QuickClaims {
   readonly #known = new Map<string, Known>();
 
-  constructor(
-    private readonly connections: Connections,
-    private readonly floors: Floors,
-    private readonly monotonic: () => number,
-    private readonly random: Random,
-  ) {}
+  constructor(private readonly parts: ClaimsParts) {}
 
   /** A claim without groups or a rate took all it could, and left the turns as they were. */
   learn(queue: string, known: Known, count: number): void {
@@ -71,7 +63,15 @@ export class QuickClaims {
     if (!known || ask.limit < fewest || ask.dispatchPerSecond > 0) return undefined;
     const tokens = Array.from({ length: ask.limit }, ask.newToken);
     const turns = JSON.parse(known.turns) as Turns;
-    const picking: Picking = { ask, queueNo: known.no, limit: ask.limit, tokens, turns };
+    const picking: Picking = {
+      ask,
+      queueNo: known.no,
+      limit: ask.limit,
+      tokens,
+      turns,
+      above: this.parts.floors.above(ask.queue),
+      firstEntry: this.parts.ledger.firstEntry(ask.queue),
+    };
     const rows = await this.#take(picking, known);
     if (rows.length < ask.limit || turnsAfter(turns, rows)) this.forget(ask.queue);
     return rows.length === 0 ? undefined : rows.map((row) => toClaimed(row, picking));
@@ -79,20 +79,22 @@ export class QuickClaims {
 
   async #take(picking: Picking, known: Known): Promise<ClaimedRow[]> {
     const { ask } = picking;
-    const floorClaim = this.floors.begin(ask.queue, known.no, this.monotonic());
-    let last: (FreePlace | undefined)[] = [];
+    const { connections, floors, random } = this.parts;
+    const floorClaim = floors.begin(ask.queue, known.no);
+    let last: (number | undefined)[] = [];
     try {
-      const number = this.random.integer(1, Number.MAX_SAFE_INTEGER);
+      const number = random.integer(1, Number.MAX_SAFE_INTEGER);
       const key = [ask.leaseExpiresAt, number];
-      const values = [...claimValues(picking, this.floors, floorClaim), known.turns, number];
+      const scheduledFrom = floors.scheduledFrom(ask.queue);
+      const values = [...claimValues(picking), known.turns, number, scheduledFrom];
       const { claimed, found } = await this.#send(known.no, values, key);
       if (claimed.ids === null) return [];
-      const fixed = found ?? (await this.connections.ask<FixedRow>(readClaimed, key));
+      const fixed = found ?? (await connections.ask<FixedRow>(readClaimed, key));
       const rows = inOrder(joined(claimed, claimed.ids.split(','), fixed));
       last = lastFree(rows);
       return rows;
     } finally {
-      this.floors.end(ask.queue, floorClaim, last, this.monotonic());
+      floors.end(ask.queue, floorClaim, last);
     }
   }
 
@@ -101,7 +103,7 @@ export class QuickClaims {
     values: readonly unknown[],
     key: readonly unknown[],
   ): Promise<{ claimed: ClaimedLists; found: FixedRow[] | undefined }> {
-    return this.connections.transact(async (transaction) => {
+    return this.parts.connections.transact(async (transaction) => {
       const locked = transaction.ask(lockGate, [queueNo]);
       const asked = transaction.askLast<ClaimedLists>(claimQuick, values);
       // By now the claim is committed: it must not be tried again.

@@ -1,9 +1,10 @@
 import { skippingStatement, statement } from '../statement.js';
+import { byId } from './columns.js';
 
 /** Leaves tombstones for the rows of `gone`. */
 const buried = (now: string) => `buried AS (
     UPDATE millrace.tasks t SET purged_at = ${now}, purged_status = g.outcome, payload = '',
-      headers = '{}' FROM gone g WHERE t.id = g.id
+      headers = '{}' FROM gone g WHERE ${byId('t.id', 'g.id')}
   )`;
 
 const booked = `booked AS (
@@ -30,9 +31,12 @@ const goneDead = (which: string, limit: string) => `old AS (
     FOR UPDATE SKIP LOCKED
   ), gone AS (
     DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
-    WHERE e.id = o.id
+    WHERE ${byId('e.id', 'o.id')}
     RETURNING e.id, e.queue_no, e.outcome
   )`;
+
+const isTaken = `s.queue_no = t.queue_no AND ${byId('s.ended_at', 't.ended_at')}
+      AND ${byId('s.no', 't.no')}`;
 
 /**
  * Those that succeeded together are taken from the first one on, and who takes holds their row, so
@@ -50,15 +54,15 @@ const goneSucceeded = (which: string, limit: string) => `old AS MATERIALIZED (
   ), emptied AS (
     DELETE FROM millrace.successes s USING taken t
     WHERE t.taking = t.waiting
-      AND s.queue_no = t.queue_no AND s.ended_at = t.ended_at AND s.no = t.no
+      AND ${isTaken}
   ), shortened AS (
     UPDATE millrace.successes s SET buried = s.buried + t.taking FROM taken t
     WHERE t.taking < t.waiting
-      AND s.queue_no = t.queue_no AND s.ended_at = t.ended_at AND s.no = t.no
+      AND ${isTaken}
   ), gone AS (
     DELETE FROM millrace.ended e
     USING unnest(ARRAY(SELECT unnest(ids[buried + 1:buried + taking]) FROM taken)) AS o(id)
-    WHERE e.id = o.id
+    WHERE ${byId('e.id', 'o.id')}
     RETURNING e.id, e.queue_no, e.outcome
   )`;
 
@@ -88,18 +92,19 @@ export const clearSucceeded = skippingStatement(
   `WITH ${goneSucceeded('queue_no = $1', '$3')}, ${buried('$2')} SELECT count(*) AS gone FROM gone`,
 );
 
-/** $1 the time before which they were buried, or at it; $2 limit. */
+/** $1 the time before which they were buried, or at it; $2 limit; $3 before which none is left. */
 export const deleteTombstones = skippingStatement(
   'delete_tombstones',
   `WITH old AS (
-    SELECT id FROM millrace.tasks WHERE purged_at IS NOT NULL AND purged_at <= $1
+    SELECT id FROM millrace.tasks WHERE purged_at IS NOT NULL AND purged_at >= $3
+      AND purged_at <= $1
     ORDER BY purged_at, id LIMIT $2
     FOR UPDATE SKIP LOCKED
   ), gone AS (
     DELETE FROM millrace.tasks t USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
-    WHERE t.id = o.id RETURNING t.id
+    WHERE ${byId('t.id', 'o.id')} RETURNING t.purged_at
   )
-  SELECT count(*) AS gone FROM gone`,
+  SELECT count(*) AS gone, max(purged_at) AS up_to FROM gone`,
 );
 
 export const wrecks = statement(

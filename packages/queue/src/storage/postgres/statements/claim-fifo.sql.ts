@@ -3,12 +3,12 @@ import { claimFrom, isDue, isReady, lanes } from './claim.js';
 
 /**
  * Of each group only its head: none while one is in flight, the first of those that were started and
- * wait, or the first of all. Groups are looked at from $12 on, at most $13 of them. Tasks without a
+ * wait, or the first of all. Groups are looked at from $13 on, at most $14 of them. Tasks without a
  * group are free.
  */
 const candidates = `${lanes}, walk(group_key, groups) AS (
     (SELECT l.group_key, 1 FROM millrace.live l
-      WHERE l.queue_no = $1 AND l.stage < 2 AND l.group_key <> '' AND l.group_key > $12
+      WHERE l.queue_no = $1 AND l.stage < 2 AND l.group_key <> '' AND l.group_key > $13
       ORDER BY l.group_key LIMIT 1)
     UNION ALL
     SELECT n.group_key, w.groups + 1
@@ -17,7 +17,7 @@ const candidates = `${lanes}, walk(group_key, groups) AS (
       WHERE l.queue_no = $1 AND l.stage < 2 AND l.group_key <> '' AND l.group_key > w.group_key
       ORDER BY l.group_key LIMIT 1
     ) n
-    WHERE w.groups < $13
+    WHERE w.groups < $14
   ), heads AS (
     SELECT h.id
     FROM walk w CROSS JOIN LATERAL (
@@ -37,14 +37,16 @@ const candidates = `${lanes}, walk(group_key, groups) AS (
   ), candidates AS (
     SELECT p.priority, p.place, l.group_key,
       CASE WHEN l.group_key > p.turn THEN 0 ELSE 2 END AS turn_group, l.id, l.due_at
-    FROM heads h JOIN millrace.live l ON l.id = h.id JOIN lanes p ON p.priority = l.priority
+    FROM heads h
+    JOIN LATERAL (SELECT * FROM millrace.live WHERE id = h.id OFFSET 0) l ON true
+    JOIN lanes p ON p.priority = l.priority
     WHERE l.stage = 0 AND ${isDue}
     UNION ALL
     SELECT p.priority, p.place, '', 1, r.id, r.due_at
     FROM lanes p CROSS JOIN LATERAL (
       SELECT l.id, l.due_at FROM millrace.live l
       WHERE l.queue_no = $1 AND ${isReady} AND l.priority = p.priority AND l.group_key = ''
-        AND (l.due_at, l.id) > (p.floor_due, p.floor_id) AND ${isDue}
+        AND l.due_at > p.above AND l.due_at <= p.up_to AND ${isDue}
       ORDER BY l.due_at, l.id
       LIMIT $2
     ) r

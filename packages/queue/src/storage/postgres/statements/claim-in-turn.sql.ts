@@ -36,15 +36,15 @@ const candidates = `${lanes}, turns(priority, turn, place, sweep, group_key, gro
     ) f
     WHERE t.groups < $2
   ), groups AS (
-    SELECT priority, place, 1 AS sweep, '' AS group_key, floor_due, floor_id FROM lanes
+    SELECT priority, place, 1 AS sweep, '' AS group_key, above, up_to FROM lanes
     UNION ALL
-    SELECT priority, place, sweep, group_key, -1, '' FROM turns
+    SELECT priority, place, sweep, group_key, -1, ${Number.MAX_SAFE_INTEGER} FROM turns
   ), candidates AS (
     SELECT g.priority, g.place, g.group_key, g.sweep AS turn_group, r.id, r.due_at
     FROM groups g CROSS JOIN LATERAL (
       SELECT l.id, l.due_at FROM millrace.live l
       WHERE ${readyIn('g')} AND l.group_key = g.group_key
-        AND (l.due_at, l.id) > (g.floor_due, g.floor_id) AND ${isDue}
+        AND l.due_at > g.above AND l.due_at <= g.up_to AND ${isDue}
       ORDER BY l.due_at, l.id
       LIMIT $2
     ) r

@@ -8,19 +8,20 @@ export const lockGate = statement(
 
 /** The queue is as the last claim found it: not paused, nobody's turn but that of all, none due. */
 const isAsBefore = `EXISTS (SELECT 1 FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no
-      WHERE q.no = $1 AND NOT q.paused AND g.turns = $12)
+      WHERE q.no = $1 AND NOT q.paused AND g.turns = $13)
     AND NOT EXISTS (SELECT 1 FROM millrace.live l
       WHERE l.queue_no = $1 AND l.stage < 2 AND l.group_key <> '')
     AND NOT EXISTS (SELECT 1 FROM millrace.live l
-      WHERE l.queue_no = $1 AND l.stage = 1 AND l.due_at <= $4)`;
+      WHERE l.queue_no = $1 AND l.stage = 1 AND l.due_at >= $15 AND l.due_at <= $4)`;
 
 /**
  * A plain claim that is sent right behind the lock of the gate, so it finds out itself whether it may.
- * What the tasks are is read when others may claim again. $12: the turns, $13: the number of the claim.
+ * What the tasks are is read when others may claim again. $13: the turns, $14: the number of the claim,
+ * $15: the due time before which nothing waits.
  */
 export const claimQuick = statement(
   'claim_quick',
-  `WITH ${pickPlain(isAsBefore)}, ${claimPicked({ isPlain: true, number: '$13' })}`,
+  `WITH ${pickPlain(isAsBefore)}, ${claimPicked({ isPlain: true, number: '$14' })}`,
 );
 
 /** What never changes of the tasks of a claim: $1 the end of its leases, $2 its number. */

@@ -1,9 +1,9 @@
-import { tasksOf } from './columns.js';
+import { byId, tasksOf } from './columns.js';
 
 /**
  * $1 queue, $2 limit, $3 most in flight, $4 now, $5 end of the leases, $6 node, $7 tokens,
- * $8 priorities from high to low and for each $9 the group whose turn was last, $10 and $11 due time
- * and id above which tasks without a group are looked for.
+ * $8 priorities from high to low and for each $9 the group whose turn was last, and for tasks without
+ * a group $10 the due time above which and $11 up to which to look; $12 the first entry of the ledger.
  *
  * `candidates` makes that table: priority, place in the list of priorities, group_key, turn_group,
  * id, due_at. With a `walk` there is a row also when nothing was claimed.
@@ -23,7 +23,7 @@ export const claimFrom = (candidates: string, walk = '') => `WITH RECURSIVE ${ca
 /** How many may be claimed. */
 export const room = `(SELECT
       greatest(0, least($2::bigint, $3::bigint - coalesce(sum(in_flight), 0)::bigint))
-      FROM millrace.ledger WHERE queue_no = $1)`;
+      FROM millrace.ledger WHERE queue_no = $1 AND entry >= $12)`;
 
 /**
  * A claim changes nothing that an index has: the row is written next to its old version and no index
@@ -47,7 +47,7 @@ export const claimPicked = ({ walk = '', isPlain = false, number = '' }) => `cla
       lease_started_at = $4, lease_async = false
     FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT due_at FROM picked), $7::text[])
       WITH ORDINALITY AS p(id, due_at, token, position)
-    WHERE p.id IS NOT NULL AND l.id = p.id AND l.lease_token IS NULL
+    WHERE p.id IS NOT NULL AND ${byId('l.id', 'p.id')} AND l.lease_token IS NULL
     RETURNING l.id, p.position, p.due_at AS was_due_at, l.priority, l.expires_at,
       ${pastOf('l')} AS past
   ), booked AS (
@@ -97,8 +97,8 @@ const pastOf = (c: string) => `CASE WHEN ${c}.total_attempts > 1 OR ${c}.redrive
     END`;
 
 export const lanes = `lanes AS (
-    SELECT * FROM unnest($8::smallint[], $9::text[], $10::bigint[], $11::text[])
-    WITH ORDINALITY AS p(priority, turn, floor_due, floor_id, place)
+    SELECT * FROM unnest($8::smallint[], $9::text[], $10::bigint[], $11::bigint[])
+    WITH ORDINALITY AS p(priority, turn, above, up_to, place)
   )`;
 
 /**
@@ -110,7 +110,7 @@ export const pickPlain = (may: string) => `${lanes}, picked AS MATERIALIZED (
     FROM lanes p CROSS JOIN LATERAL (
       SELECT l.id, l.due_at FROM millrace.live l
       WHERE l.queue_no = $1 AND ${isReady} AND l.priority = p.priority AND l.group_key = ''
-        AND (l.due_at, l.id) > (p.floor_due, p.floor_id) AND ${isDue}
+        AND l.due_at > p.above AND l.due_at <= p.up_to AND ${isDue}
       ORDER BY l.due_at, l.id
       LIMIT $2
     ) r

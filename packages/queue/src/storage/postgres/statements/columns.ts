@@ -23,3 +23,10 @@ export const historyColumn = (of: string) => `array_to_string(${of}.attempts, ',
 /** The row of `tasks` for each row of a list, found by its id, whatever the planner thinks of that. */
 export const tasksOf = (list: string) =>
   `JOIN LATERAL (SELECT * FROM millrace.tasks WHERE id = ${list}.id OFFSET 0) t ON true`;
+
+/**
+ * Finds a row of a table that is changed by an id of a list. With a plain `=` the planner may go the
+ * other way where its figures say that the table is empty: through all of it, for each id of the list.
+ * They say so when it was empty a moment ago, and when all it has is dead but cannot be cleaned up.
+ */
+export const byId = (row: string, id: string) => `${row} = ANY(ARRAY[${id}])`;

@@ -1,9 +1,9 @@
 import { statement } from '../statement.js';
-import { fixedColumns, historyColumn, liveColumns, tasksOf } from './columns.js';
+import { byId, fixedColumns, historyColumn, liveColumns, tasksOf } from './columns.js';
 
 /**
- * Looks at the claims whose leases end first, those by $1, at most $2, and forgets those that nobody
- * holds any more. A lease that is moved is another claim, so what is forgotten is not missed.
+ * Looks at the claims whose leases end first, from $3 on and by $1, at most $2, and forgets those
+ * that nobody holds any more. A lease that is moved is another claim, so what is forgotten is not missed.
  */
 export const sweepClaims = statement(
   'sweep_claims',
@@ -13,24 +13,26 @@ export const sweepClaims = statement(
         WHERE l.id = ANY(c.ids) AND l.lease_token IS NOT NULL
           AND l.lease_expires_at = c.lease_expires_at) AS is_held
     FROM (
-      SELECT * FROM millrace.claims WHERE lease_expires_at <= $1
+      SELECT * FROM millrace.claims WHERE lease_expires_at >= $3 AND lease_expires_at <= $1
       ORDER BY lease_expires_at, no LIMIT $2
     ) c
   ), forgotten AS (
     DELETE FROM millrace.claims c USING seen s
-    WHERE NOT s.is_held AND c.lease_expires_at = s.lease_expires_at AND c.no = s.no
+    WHERE NOT s.is_held AND ${byId('c.lease_expires_at', 's.lease_expires_at')}
+      AND ${byId('c.no', 's.no')}
   )
   SELECT count(*) AS seen, min(lease_expires_at) FILTER (WHERE is_held) AS held_until FROM seen`,
 );
 
-/** $1 now, $2 limit, $3 how many claims to look at: after a sweep some of each are held. */
+/** $1 now, $2 limit, $3 how many claims to look at, from which end on ($4): after a sweep
+ * some of each are held. */
 export const endedLeases = statement(
   'ended_leases',
   `WITH past AS (
     SELECT * FROM millrace.live
     WHERE id = ANY(ARRAY(
       SELECT unnest(c.ids) FROM (
-        SELECT ids FROM millrace.claims WHERE lease_expires_at <= $1
+        SELECT ids FROM millrace.claims WHERE lease_expires_at >= $4 AND lease_expires_at <= $1
         ORDER BY lease_expires_at, no LIMIT $3
       ) c
     )) AND lease_token IS NOT NULL AND lease_expires_at <= $1

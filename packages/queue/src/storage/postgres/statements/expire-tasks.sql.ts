@@ -1,17 +1,21 @@
 import { skippingStatement } from '../statement.js';
-import { endedColumns, fixedColumns, tasksOf } from './columns.js';
+import { byId, endedColumns, fixedColumns, tasksOf } from './columns.js';
 
-/** Several servers do this at the same time: each takes others. */
+/**
+ * Several servers do this at the same time: each takes others.
+ * $1 now, $2 limit, $3 the error, $4 before which time none is left.
+ */
 export const expireTasks = skippingStatement(
   'expire_tasks',
   `WITH past AS (
     SELECT id, expires_at FROM millrace.live
-    WHERE stage < 2 AND expires_at IS NOT NULL AND expires_at <= $1 AND lease_token IS NULL
+    WHERE stage < 2 AND expires_at IS NOT NULL AND expires_at >= $4 AND expires_at <= $1
+      AND lease_token IS NULL
     ORDER BY expires_at, id LIMIT $2
     FOR UPDATE SKIP LOCKED
   ), gone AS (
     DELETE FROM millrace.live l USING unnest(ARRAY(SELECT id FROM past)) AS p(id)
-    WHERE l.id = p.id AND l.lease_token IS NULL RETURNING l.*
+    WHERE ${byId('l.id', 'p.id')} AND l.lease_token IS NULL RETURNING l.*
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,

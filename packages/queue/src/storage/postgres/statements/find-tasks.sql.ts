@@ -17,8 +17,8 @@ const fixed = `t.id, t.queue, t.handler_ref, t.content_type, t.headers, t.priori
   t.group_key, t.created_at, t.submitted_by`;
 
 const from = `FROM millrace.tasks t
-  LEFT JOIN millrace.live l ON l.id = t.id
-  LEFT JOIN millrace.ended e ON e.id = t.id
+  LEFT JOIN LATERAL (SELECT * FROM millrace.live WHERE id = t.id OFFSET 0) l ON true
+  LEFT JOIN LATERAL (SELECT * FROM millrace.ended WHERE id = t.id OFFSET 0) e ON true
   WHERE t.id = ANY($1::text[])`;
 
 /** Tasks and tombstones, without payload and history. */

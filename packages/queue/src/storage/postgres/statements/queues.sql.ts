@@ -44,17 +44,16 @@ export const pauseQueue = statement(
 
 export const queueIsEmpty = statement(
   'queue_is_empty',
-  `SELECT NOT EXISTS (SELECT 1 FROM millrace.live
-      WHERE queue_no = $1 AND stage = 0)
-    AND NOT EXISTS (SELECT 1 FROM millrace.live WHERE queue_no = $1 AND stage = 1)
-    AND coalesce((SELECT sum(in_flight) FROM millrace.ledger WHERE queue_no = $1), 0) = 0
-    AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND outcome = 4) AS empty`,
+  `SELECT coalesce(sum(pending), 0) = 0 AND coalesce(sum(in_flight), 0) = 0
+    AND coalesce(sum(dead), 0) = 0 AS empty
+  FROM millrace.ledger WHERE queue_no = $1`,
 );
 
 export const deleteQueue = statement(
   'delete_queue',
   `WITH gate AS (DELETE FROM millrace.gates WHERE queue_no = $1),
     ledger AS (DELETE FROM millrace.ledger WHERE queue_no = $1),
+    floors AS (DELETE FROM millrace.floors WHERE queue_no = $1),
     claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1)
   DELETE FROM millrace.queues WHERE no = $1`,
 );

@@ -7,9 +7,11 @@ export const lockGates = statement(
   WHERE q.name = ANY($1::text[]) ORDER BY q.name FOR UPDATE OF g`,
 );
 
+/** $1 queues, $2 the first entry of each in the ledger. */
 export const pendingOf = statement(
   'pending_of',
   `SELECT q.name, coalesce((SELECT sum(b.pending) FROM millrace.ledger b
-    WHERE b.queue_no = q.no), 0)::bigint AS pending
-  FROM millrace.queues q WHERE q.name = ANY($1::text[])`,
+    WHERE b.queue_no = q.no AND b.entry >= i.first_entry), 0)::bigint AS pending
+  FROM unnest($1::text[], $2::bigint[]) AS i(name, first_entry)
+    JOIN millrace.queues q ON q.name = i.name`,
 );

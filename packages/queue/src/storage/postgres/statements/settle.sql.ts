@@ -1,4 +1,5 @@
 import { statement } from '../statement.js';
+import { byId } from './columns.js';
 
 /** The first attempt and the last 49. */
 const history = (attempt: string) => `CASE WHEN cardinality(l.attempts) < 50 THEN l.attempts
@@ -35,11 +36,11 @@ export const settle = statement(
       error_type = coalesce(i.error_type, l.error_type),
       last_error = coalesce(i.error, l.last_error), attempts = ${history('i.attempt')}
     FROM input i
-    WHERE i.verdict IN (1, 3) AND l.id = i.id AND l.lease_token = i.token
+    WHERE i.verdict IN (1, 3) AND ${byId('l.id', 'i.id')} AND l.lease_token = i.token
     RETURNING l.id, l.queue_no
   ), gone AS (
     DELETE FROM millrace.live l USING input i
-    WHERE i.verdict IN (0, 2) AND l.id = i.id AND l.lease_token = i.token
+    WHERE i.verdict IN (0, 2) AND ${byId('l.id', 'i.id')} AND l.lease_token = i.token
     RETURNING l.id, l.queue_no, i.now AS ended_at, l.expires_at, l.attempt, l.total_attempts,
       l.redrive_count, CASE i.verdict WHEN 0 THEN 3 ELSE 4 END AS outcome,
       i.verdict AS settled_verdict, i.token AS settled_token, i.reason AS dead_reason,
@@ -78,7 +79,7 @@ export const succeed = statement(
   `WITH gone AS (
     DELETE FROM millrace.live l
     USING unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS i(id, token, now, attempt)
-    WHERE l.id = i.id AND l.lease_token = i.token
+    WHERE ${byId('l.id', 'i.id')} AND l.lease_token = i.token
     RETURNING l.id, l.queue_no, i.now AS ended_at, l.expires_at, l.attempt, l.total_attempts,
       l.redrive_count, i.token AS settled_token, l.http_status, l.error_type, l.last_error,
       ${history('i.attempt')} AS attempts

@@ -1,0 +1,136 @@
+import { systemClock } from '@millrace/kit/clock';
+import { silentLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { Client } from '../../src/storage/postgres/client.js';
+import { openPostgresStore } from '../../src/storage/postgres/index.js';
+import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
+import { someAttempt, someConfig } from '../task-store/fixture.js';
+import { tableProblems } from './consistency.js';
+import { startPostgres, type PostgresServer } from './postgres-server.js';
+
+let postgres: PostgresServer;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(() => postgres.remove());
+
+const dead = 30_000;
+const rounds = 40;
+const inRound = 10;
+/** By then a server knows where to begin with everything. */
+const settlingMs = 5_000;
+
+/** Rows that are over, of each kind, which nobody can clean up; and figures that say there are none. */
+const makeDead = (now: number) => `
+  INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, expires_at, attempt,
+      total_attempts, redrive_count, stage, priority, started, group_key, attempts)
+    SELECT '01K0000000000000000' || 1000000 + i, no, ${now} - 60000 + i, 1, ${now} - 60000 + i,
+      CASE i % 3 WHEN 1 THEN ${now} - i END, 0, 0, 0, i % 2, 4, false, '', '{}'
+    FROM millrace.queues, generate_series(1, ${dead}) AS i;
+  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    SELECT no, 0, 0, 0 FROM millrace.queues, generate_series(1, ${dead});
+  INSERT INTO millrace.claims (lease_expires_at, ids)
+    SELECT ${now} - 60000 + i, '{}' FROM generate_series(1, ${dead}) AS i;
+  DELETE FROM millrace.live; DELETE FROM millrace.ledger; DELETE FROM millrace.claims;
+  ANALYZE`;
+
+/** How many entries of the indexes were read so far. */
+async function read(url: string): Promise<number> {
+  const text = `SELECT sum(idx_tup_read)::float AS read FROM pg_stat_user_indexes
+    WHERE schemaname = 'millrace'`;
+  return Number((await postgres.sql(url, text))[0]!['read']);
+}
+
+async function holdSnapshot(url: string): Promise<void> {
+  const reader = new Client({ connectionString: url });
+  await reader.connect();
+  onTestFinished(() => reader.end());
+  await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  await reader.query('SELECT count(*) FROM pg_class');
+}
+
+function newTask(now: number, more: Partial<NewTask>): NewTask {
+  return {
+    id: systemRandom.ulid(now),
+    queue: 'mail',
+    handlerRef: 'mail.send',
+    payload: Buffer.from('hello'),
+    payloadContentType: 'text/plain',
+    headers: {},
+    priority: 4,
+    groupKey: null,
+    dueAt: now,
+    expiresAt: null,
+    submittedBy: 'shop',
+    maxPending: 0,
+    ...more,
+  };
+}
+
+const open = (url: string) =>
+  openPostgresStore(url, { clock: systemClock, random: systemRandom, log: silentLog });
+
+function claim(store: TaskStore) {
+  const now = systemClock.now();
+  return store.claimDue({
+    queue: 'mail',
+    limit: 100,
+    now,
+    nodeId: 'test',
+    leaseExpiresAt: now + 45_000,
+    newToken: () => systemRandom.ulid(now),
+    maxInFlight: 1_000,
+    dispatchPerSecond: 0,
+    fifoGroups: false,
+  });
+}
+
+/** Everything that a server does all the time. */
+async function work(store: TaskStore): Promise<void> {
+  const now = systemClock.now();
+  const tasks = Array.from({ length: inRound }, (_, i) =>
+    newTask(now, i === 0 ? { dueAt: now + 1 } : i === 1 ? { expiresAt: now + 60_000 } : {}),
+  );
+  await store.insertTasks(tasks, now);
+  const claimed = await claim(store);
+  const results = await store.settle(
+    claimed.map((task) => ({
+      id: task.id,
+      token: task.lease!.token,
+      now: systemClock.now(),
+      verdict: { kind: 'succeeded' },
+      attempt: someAttempt({ attempt: task.attempt }),
+    })),
+  );
+  expect(results.every(({ kind }) => kind === 'settled')).toBe(true);
+  await store.nextEventAt();
+  await store.endedLeases({ now, limit: 100 });
+  await store.expireTasks({ now, limit: 100 });
+  await store.getTask(tasks[2]!.id);
+}
+
+test('a server does not walk over what is over, time and again, while somebody holds a snapshot', async () => {
+  const url = await postgres.database('held');
+  const first = await open(url);
+  const now = systemClock.now();
+  await first.putQueue({ queue: 'mail', config: someConfig(), now, by: 'ada' });
+  await work(first);
+  await holdSnapshot(url);
+  await postgres.sql(url, makeDead(now));
+  // It has its place by now, and shares it.
+  await work(first);
+  await first.close();
+
+  const store = await open(url);
+  for (const end = systemClock.now() + settlingMs; systemClock.now() < end;) await work(store);
+  // The database's figures on what was read are as old as that.
+  await systemClock.sleep(1_500);
+  await work(store);
+  const before = await read(url);
+  for (let i = 0; i < rounds; i++) await work(store);
+  await systemClock.sleep(1_500);
+  await store.close();
+  expect(await read(url)).toBeGreaterThan(before);
+  // Now and then everything is looked through. Each time would be some million entries.
+  expect((await read(url)) - before).toBeLessThan((rounds * dead) / 4);
+  expect(await tableProblems(postgres, url)).toEqual([]);
+});
