@@ -2,10 +2,7 @@ import { parseArgs } from 'node:util';
 
 export const peerNames = ['pg-boss', 'graphile-worker'];
 /** What a run has to have at least for its results to be kept. */
-const usual = { rounds: 3, tasks: 40_000, warmUp: 20_000, backlog: 200_000 };
-/** One claims while the other completes. */
-const usualLoops = 2;
-
+const usual = { rounds: 3, tasks: 40_000, warmUp: 40_000, backlog: 200_000 };
 const help = `npm run bench -- queue-postgres [options]
 
   --rounds N            how often everything is measured in turn; the median counts (${usual.rounds})
@@ -14,8 +11,8 @@ const help = `npm run bench -- queue-postgres [options]
                         (${usual.warmUp})
   --backlog N           tasks that wait while some are worked off, beside 10000 (${usual.backlog});
                         --backlog 1000000 takes a few minutes more in each round
-  --loops N             loops in each server of Millrace and pg-boss that claim and complete
-                        (${usualLoops})
+  --loops N             loops in each server of Millrace and pg-boss that claim and complete (what
+                        is best for each: 2, and 3 where one server of Millrace is alone)
   --snapshot-minutes N  how long Millrace works under a snapshot that somebody holds before it is
                         measured (0: once before); --snapshot-minutes 10 takes that long in each round
   --peers LIST          some of ${peerNames.join(',')}, or '' for none
@@ -45,7 +42,7 @@ function parse(args) {
       tasks: { type: 'string', default: String(usual.tasks) },
       'warm-up': { type: 'string', default: String(usual.warmUp) },
       backlog: { type: 'string', default: String(usual.backlog) },
-      loops: { type: 'string', default: String(usualLoops) },
+      loops: { type: 'string' },
       'snapshot-minutes': { type: 'string', default: '0' },
       peers: { type: 'string', default: peerNames.join(',') },
       help: { type: 'boolean', short: 'h', default: false },
@@ -58,7 +55,7 @@ function parse(args) {
     tasks: number('tasks', values.tasks, 1_000),
     warmUp: number('warm-up', values['warm-up'], 0),
     backlog: number('backlog', values.backlog, 20_000),
-    loops: number('loops', values.loops, 1),
+    loops: values.loops === undefined ? undefined : number('loops', values.loops, 1),
     snapshotMinutes: number('snapshot-minutes', values['snapshot-minutes'], 0),
     peers: values.peers.split(',').filter(Boolean),
   };
