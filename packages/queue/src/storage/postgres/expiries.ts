@@ -6,10 +6,10 @@ import type { Statement } from './statement.js';
 import { nextExpiry } from './statements/next-events.sql.js';
 
 /** A longer search for the next one is given up. */
-const mostSearchMs = 200;
+const mostSearchMs = 500;
 /** When nobody knows, it is time to expire tasks so much later, and to search so much later. */
 const againMs = 1_000;
-const restMs = 5_000;
+const restMs = 20_000;
 
 /** Ends tasks that expired while they waited, and finds out when the next one does. */
 export class Expiries {

@@ -14,6 +14,7 @@ interface QueueLook {
   widthMs: number;
   /** How long the parts of this look have taken. */
   tookMs: number;
+  hasWarned: boolean;
   sharedAt: number;
 }
 
@@ -102,18 +103,24 @@ export class Looks {
       if (tookMs < mostPartMs / 4) look.widthMs *= 2;
       return false;
     }
-    const isDeep = look.tookMs > mostPartMs;
-    if (!isDeep) this.floors.setDeep(queue, false);
-    Object.assign(look, { before: undefined, tookMs: 0, widthMs: isDeep ? firstWidthMs : noEnd });
+    this.#lookedThrough(queue, look);
     return true;
+  }
+
+  #lookedThrough(queue: string, look: QueueLook): void {
+    const isDeep = look.tookMs > mostPartMs;
+    this.floors.setDeep(queue, isDeep);
+    if (isDeep && !look.hasWarned) this.log.warn({ queue }, deepWords);
+    look.hasWarned = isDeep;
+    look.before = undefined;
+    look.tookMs = 0;
+    look.widthMs = isDeep ? firstWidthMs : noEnd;
   }
 
   /** It took too long: less of it at once, and what is as little as can be is passed over. */
   #narrow(queue: string, look: QueueLook, before: number): void {
-    if (look.widthMs === noEnd) {
-      this.log.warn({ queue }, deepWords);
-      this.floors.setDeep(queue, true);
-    }
+    if (look.widthMs === noEnd) look.tookMs = 0;
+    this.floors.setDeep(queue, true);
     look.before = look.widthMs === 1 ? before - 1 : before;
     look.widthMs = Math.max(1, Math.floor(Math.min(look.widthMs, firstWidthMs * 4) / 4));
   }
@@ -139,6 +146,7 @@ export class Looks {
         before: undefined,
         widthMs: noEnd,
         tookMs: 0,
+        hasWarned: false,
         sharedAt: -Infinity,
       };
       this.#looks.set(queue, look);

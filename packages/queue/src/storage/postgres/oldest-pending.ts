@@ -4,8 +4,8 @@ import { priorities, type Floors } from './floors.js';
 import { oldestOfFirst, oldestPending } from './statements/counts.sql.js';
 
 /** A longer search is given up, and not begun again for so long. */
-const mostSearchMs = 200;
-const restMs = 20_000;
+const mostSearchMs = 1_000;
+const restMs = 60_000;
 const allLanes = smallintArray(priorities);
 
 /**

@@ -24,6 +24,7 @@ import {
 } from '../task-store.js';
 import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
+import { Burials } from './burials.js';
 import { ClaimedTasks } from './claimed-tasks.js';
 import { Claims } from './claims.js';
 import type { ClockShift } from './clock-shift.js';
@@ -45,17 +46,15 @@ import * as rows from './rows.js';
 import { settleAll } from './settlements.js';
 import { Shares } from './shares.js';
 import type { SkippingStatement, Statement } from './statement.js';
-import { Tombstones } from './tombstones.js';
 import { openEmbeddedSource, openEmbeddedTarget } from './transfer/embedded-end.js';
 import { PostgresEnd } from './transfer/postgres-end.js';
 import { transfer, type TransferTally, type TransferWatch } from './transfer/transfer.js';
-import * as bury from './statements/bury.sql.js';
 import { counts } from './statements/counts.sql.js';
 import { expireTasks } from './statements/expire-tasks.sql.js';
 import { extendLease } from './statements/extend-lease.sql.js';
 import { findTasks, findWholeTasks } from './statements/find-tasks.sql.js';
 import { groupIsBusy } from './statements/group-is-busy.sql.js';
-import { forgetClaimants, leaveClaimants, readTime } from './statements/instances.sql.js';
+import { leaveClaimants, readTime } from './statements/instances.sql.js';
 import { getQueue, listQueues } from './statements/queues.sql.js';
 
 export interface PostgresStoreParts {
@@ -81,7 +80,6 @@ export interface TransferAsk extends TransferWatch {
 /** So many tasks of different callers may share a commit. */
 const gathered = { mostItems: 500, mostAtOnce: 1 };
 const mostPayloadBytes = 4 * 2 ** 20;
-const buriedAtOnce = 1_000;
 const clockEveryMs = 10_000;
 
 /** The port on a PostgreSQL that other servers may share. Made by `openPostgresStore`. */
@@ -101,7 +99,7 @@ export class PostgresStore implements TaskStore {
   readonly #expiries: Expiries;
   readonly #looks: Looks;
   readonly #oldestPending: OldestPending;
-  readonly #tombstones: Tombstones;
+  readonly #burials: Burials;
   readonly #pace: Pace;
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
@@ -127,7 +125,7 @@ export class PostgresStore implements TaskStore {
     this.#shares = new Shares(connections, instance, monotonic);
     this.#leases = new Leases(connections, monotonic);
     this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
-    this.#tombstones = new Tombstones(connections, monotonic, this.#skip(bury.deleteTombstones));
+    this.#burials = new Burials(connections, monotonic, (statement) => this.#skip(statement));
     this.#oldestPending = new OldestPending(connections, floors, monotonic);
     this.#pace = new Pace(clock);
     this.#hints = parts.hints((queue) => this.#hear(queue));
@@ -148,7 +146,7 @@ export class PostgresStore implements TaskStore {
     await this.#readClock();
     await this.#hints.start();
     await this.#looks.start();
-    await this.clearWrecks();
+    await this.#burials.clearWrecks();
     this.#watchClock();
   }
 
@@ -180,7 +178,7 @@ export class PostgresStore implements TaskStore {
     if (typeof result !== 'number') return result;
     this.#floors.forget(change.queue);
     this.#looks.forget(change.queue);
-    await this.#clearWreck(result, change.now);
+    await this.#burials.clearWreck(result, change.now);
     return 'deleted';
   }
 
@@ -323,17 +321,13 @@ export class PostgresStore implements TaskStore {
   }
 
   async deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
-    const isDead = ask.status === 'DEAD';
-    const values = [ask.queue, ask.endedBefore, ask.now, ask.limit];
-    const gone = await this.#count(isDead ? bury.deleteDead : bury.deleteSucceeded, values);
-    if (gone > 0 && isDead) this.#ledger.added([ask.queue]);
+    const gone = await this.#burials.deleteFinished(ask);
+    if (gone > 0 && ask.status === 'DEAD') this.#ledger.added([ask.queue]);
     return gone;
   }
 
-  async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
-    // What killed servers left goes along.
-    await this.#connections.ask(forgetClaimants);
-    return this.#tombstones.delete({ now, limit });
+  deleteTombstones(ask: { now: number; limit: number }): Promise<number> {
+    return this.#burials.deleteTombstones(ask);
   }
 
   auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
@@ -347,14 +341,6 @@ export class PostgresStore implements TaskStore {
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
-  }
-
-  /** What the finished tasks of deleted queues left behind, also by a process that was killed. */
-  async clearWrecks(): Promise<void> {
-    const found = await this.#connections.ask<{ queue_no: number; deleted_at: number }>(
-      bury.wrecks,
-    );
-    for (const wreck of found) await this.#clearWreck(wreck.queue_no, wreck.deleted_at);
   }
 
   /** Moves everything between this database and the embedded store of a data directory. */
@@ -388,19 +374,6 @@ export class PostgresStore implements TaskStore {
       this.parts.log.debug({ err: error }, 'the other servers were not told of the end');
     });
     await this.#connections.close();
-  }
-
-  async #clearWreck(queueNo: number, deletedAt: number): Promise<void> {
-    const values = [queueNo, deletedAt, buriedAtOnce];
-    for (const clear of [bury.clearSucceeded, bury.clearDead]) {
-      while ((await this.#count(clear, values)) === buriedAtOnce) continue;
-    }
-    await this.#connections.ask(bury.removeWreck, [queueNo]);
-  }
-
-  async #count(statement: SkippingStatement, values: readonly unknown[]): Promise<number> {
-    const [row] = await this.#connections.ask<{ gone: number }>(this.#skip(statement), values);
-    return row!.gone;
   }
 
   #skip({ skipping, waiting }: SkippingStatement): Statement {
