@@ -4,8 +4,8 @@ import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Client } from '../../src/storage/postgres/client.js';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
-import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
-import { someAttempt, someConfig } from '../task-store/fixture.js';
+import type { TaskStore } from '../../src/storage/task-store.js';
+import { someAttempt, someConfig, someTask } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
@@ -48,24 +48,6 @@ async function holdSnapshot(url: string): Promise<void> {
   await reader.query('SELECT count(*) FROM pg_class');
 }
 
-function newTask(now: number, more: Partial<NewTask>): NewTask {
-  return {
-    id: systemRandom.ulid(now),
-    queue: 'mail',
-    handlerRef: 'mail.send',
-    payload: Buffer.from('hello'),
-    payloadContentType: 'text/plain',
-    headers: {},
-    priority: 4,
-    groupKey: null,
-    dueAt: now,
-    expiresAt: null,
-    submittedBy: 'shop',
-    maxPending: 0,
-    ...more,
-  };
-}
-
 const open = (url: string) =>
   openPostgresStore(url, { clock: systemClock, random: systemRandom, log: silentLog });
 
@@ -88,7 +70,11 @@ function claim(store: TaskStore) {
 async function work(store: TaskStore): Promise<void> {
   const now = systemClock.now();
   const tasks = Array.from({ length: inRound }, (_, i) =>
-    newTask(now, i === 0 ? { dueAt: now + 1 } : i === 1 ? { expiresAt: now + 60_000 } : {}),
+    someTask({
+      id: systemRandom.ulid(now),
+      dueAt: i === 0 ? now + 1 : now,
+      expiresAt: i === 1 ? now + 60_000 : null,
+    }),
   );
   await store.insertTasks(tasks, now);
   const claimed = await claim(store);

@@ -8,7 +8,7 @@ import { openPostgresStore, type PostgresStoreOptions } from '../../src/storage/
 import type { ClaimAsk, NewTask, TaskStore } from '../../src/storage/task-store.js';
 import { makeQueue as makeQueueAt, startTestServer } from '../support/server.js';
 import { buryTasks } from '../support/tasks.js';
-import { settlementOf, someConfig } from '../task-store/fixture.js';
+import { settlementOf, someConfig, someTask } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
@@ -39,21 +39,9 @@ const makeQueue = (store: TaskStore, queue = 'mail') =>
 
 function newTasks(count: number, over: Partial<NewTask> = {}): NewTask[] {
   const now = systemClock.now();
-  return Array.from({ length: count }, () => ({
-    id: systemRandom.ulid(now),
-    queue: 'mail',
-    handlerRef: 'mail.send',
-    payload: Buffer.from('hello'),
-    payloadContentType: 'text/plain',
-    headers: {},
-    priority: 4,
-    groupKey: null,
-    dueAt: now,
-    expiresAt: null,
-    submittedBy: 'shop',
-    maxPending: 0,
-    ...over,
-  }));
+  return Array.from({ length: count }, () =>
+    someTask({ id: systemRandom.ulid(now), dueAt: now, ...over }),
+  );
 }
 
 const submit = (store: TaskStore, tasks: readonly NewTask[]) =>

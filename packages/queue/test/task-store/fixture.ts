@@ -24,6 +24,22 @@ export interface StoreMaker {
 
 export const noon = Date.UTC(2026, 0, 5, 12);
 
+export function someTask(over: Pick<NewTask, 'id' | 'dueAt'> & Partial<NewTask>): NewTask {
+  return {
+    queue: 'mail',
+    handlerRef: 'mail.send',
+    payload: Buffer.from('hello'),
+    payloadContentType: 'text/plain',
+    headers: {},
+    priority: 4,
+    groupKey: null,
+    expiresAt: null,
+    submittedBy: 'shop',
+    maxPending: 0,
+    ...over,
+  };
+}
+
 /** A store for each test, and short ways to say what is done to it. */
 export class Fixture {
   store!: TaskStore;
@@ -51,21 +67,7 @@ export class Fixture {
   }
 
   newTask(over: Partial<NewTask> = {}): NewTask {
-    return {
-      id: this.id(),
-      queue: 'mail',
-      handlerRef: 'mail.send',
-      payload: Buffer.from('hello'),
-      payloadContentType: 'text/plain',
-      headers: {},
-      priority: 4,
-      groupKey: null,
-      dueAt: noon,
-      expiresAt: null,
-      submittedBy: 'shop',
-      maxPending: 0,
-      ...over,
-    };
+    return someTask({ id: this.id(), dueAt: noon, ...over });
   }
 
   /** Stores a task and returns its id. */

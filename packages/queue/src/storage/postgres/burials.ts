@@ -19,7 +19,13 @@ export class Burials {
     this.#tombstones = new Mark(monotonic);
   }
 
+  /** There are tombstones of this time: maybe before the mark, where a clock was set back. */
+  buried(at: number): void {
+    this.#tombstones.lower(at);
+  }
+
   deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
+    this.buried(ask.now);
     const values = [ask.queue, ask.endedBefore, ask.now, ask.limit];
     return this.#count(ask.status === 'DEAD' ? bury.deleteDead : bury.deleteSucceeded, values);
   }
@@ -47,6 +53,7 @@ export class Burials {
   }
 
   async clearWreck(queueNo: number, deletedAt: number): Promise<void> {
+    this.buried(deletedAt);
     const values = [queueNo, deletedAt, buriedAtOnce];
     for (const clear of [bury.clearSucceeded, bury.clearDead]) {
       while ((await this.#count(clear, values)) === buriedAtOnce) continue;

@@ -16,6 +16,7 @@ export class Expiries {
   readonly #mark: Mark;
   /** By the steady clock. */
   #searchAt = -Infinity;
+  #hasBegun = false;
 
   constructor(
     private readonly connections: Connections,
@@ -32,11 +33,19 @@ export class Expiries {
 
   async expire(ask: { now: number; limit: number; error: LastError }): Promise<TaskColumns[]> {
     const { now, limit, error } = ask;
+    if (!this.#hasBegun) await this.#begin(now);
     const { from } = this.#mark;
     const values = [now, limit, JSON.stringify(error), from];
     const found = await this.connections.ask<TaskColumns>(this.expireTasks, values);
     if (found.length < limit) this.#mark.raise(now);
     return found;
+  }
+
+  /** Where the first walk would take too long, it begins near now; the next whole search goes back. */
+  async #begin(now: number): Promise<void> {
+    const first = await this.connections.askWithin(mostSearchMs, nextExpiry, [0]);
+    this.#hasBegun = true;
+    if (!first) this.#mark.raise(now);
   }
 
   /** When the next task expires. */

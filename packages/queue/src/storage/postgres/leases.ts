@@ -20,6 +20,11 @@ export class Leases {
     this.#mark = new Mark(monotonic);
   }
 
+  /** A lease of this server ends at this time: maybe before the mark, where a clock was set back. */
+  taken(expiresAt: number): void {
+    this.#mark.lower(expiresAt);
+  }
+
   /** Tasks whose lease has run out by `now`, the longest past first. */
   async ended({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
     const from = this.#mark.begin();

@@ -222,6 +222,7 @@ export class PostgresStore implements TaskStore {
     const tasks = await this.#claims.claim({ ...ask, limit });
     this.#pace.claimed(ask, tasks.length);
     if (tasks.length === 0) return tasks;
+    this.#leases.taken(ask.leaseExpiresAt);
     for (const task of tasks) {
       this.#claimed.add(task);
       this.#shares.taken(ask.queue, task.lease!.token, task.lease!.expiresAt);
@@ -253,6 +254,7 @@ export class PostgresStore implements TaskStore {
     const [moved] = await this.#connections.ask<rows.TaskColumns>(extendLease, values);
     if (moved) {
       this.#shares.taken(moved.queue, token, expiresAt);
+      this.#leases.taken(expiresAt);
       return rows.toTask(moved);
     }
     const [found] = await this.#connections.ask<rows.FoundColumns>(findTasks, [[id]]);
@@ -316,6 +318,7 @@ export class PostgresStore implements TaskStore {
 
   async purge(change: PurgeChange): Promise<string[]> {
     const gone = await purge(this.#connections, change);
+    this.#burials.buried(change.now);
     this.#ledger.added([change.queue]);
     return gone;
   }

@@ -1,4 +1,5 @@
 import { statement } from '../statement.js';
+import { fixedColumns } from './columns.js';
 
 const found = `t.purged_at, t.purged_status,
   coalesce(l.stage, e.outcome) AS status,
@@ -13,20 +14,17 @@ const found = `t.purged_at, t.purged_status,
   coalesce(l.settled_token, e.settled_token) AS settled_token,
   coalesce(l.settled_verdict, e.settled_verdict) AS settled_verdict`;
 
-const fixed = `t.id, t.queue, t.handler_ref, t.content_type, t.headers, t.priority,
-  t.group_key, t.created_at, t.submitted_by`;
-
 const from = `FROM millrace.tasks t
   LEFT JOIN LATERAL (SELECT * FROM millrace.live WHERE id = t.id OFFSET 0) l ON true
   LEFT JOIN LATERAL (SELECT * FROM millrace.ended WHERE id = t.id OFFSET 0) e ON true
   WHERE t.id = ANY($1::text[])`;
 
 /** Tasks and tombstones, without payload and history. */
-export const findTasks = statement('find_tasks', `SELECT ${fixed}, ${found} ${from}`);
+export const findTasks = statement('find_tasks', `SELECT ${fixedColumns}, ${found} ${from}`);
 
 export const findWholeTasks = statement(
   'find_whole_tasks',
-  `SELECT ${fixed}, ${found}, t.payload,
+  `SELECT ${fixedColumns}, ${found}, t.payload,
     array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts
   ${from}`,
 );
