@@ -376,6 +376,13 @@ export const dbReasons = {
     meaning: 'The disk of the server is full; nothing was written.',
     methods: [...writes, 'CommitTx', 'Compact'],
   },
+  STORAGE_FAILED: {
+    code: 'UNAVAILABLE',
+    status: 503,
+    meaning:
+      'The log could not be written, so the server takes no more writes and does not know whether the last ones are on disk; check the disk and restart the server.',
+    methods: [...writes, 'CommitTx'],
+  },
   ALREADY_RUNNING: {
     code: 'ABORTED',
     status: 409,
