@@ -20,6 +20,7 @@ export const pagesOfRepository = [
   'CONTRIBUTING.md',
   'docs/performance.md',
   'docs/reliability.md',
+  'docs/explanation/durability.md',
   'examples/embedded/README.md',
 ];
 

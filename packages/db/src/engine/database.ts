@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { silentLog, type Log } from '@millrace/kit/log';
@@ -35,7 +35,9 @@ import {
   removeStore,
   storeToOpen,
 } from './storage/directory.js';
+import { nodeFiles, type FileLayer } from './storage/files.js';
 import { DirectoryLock } from './storage/lock.js';
+import { logDirectoryOf, OpenedLog } from './storage/log/open-log.js';
 import { checkStoreFile, hasBytes } from './storage/store-file.js';
 import { Tables } from './storage/tables.js';
 import { TransactionRegistry, type BeginOptions } from './transaction-registry.js';
@@ -70,6 +72,10 @@ export interface OpenOptions {
   clock?: Clock;
   random?: Random;
   log?: Log;
+  /** The file operations of the log, for tests that make them fail. */
+  files?: FileLayer;
+  /** How the files of the log are laid out, for tests. */
+  logFiles?: { segmentBytes: number };
 }
 
 /** An open database. Made by `open`. */
@@ -119,28 +125,34 @@ export class Database {
     const clock = options.clock ?? systemClock;
     const lock = new DirectoryLock(home, clock);
     let tables: Tables | undefined;
+    let opened: OpenedLog | undefined;
     let database: Database | undefined;
     try {
       const { name: store, isNew } = storeToOpen(home);
       if (!isNew || hasBytes(join(home, store))) checkStoreFile(join(home, store));
       tables = new Tables(join(home, store));
       if (isNew && !tables.isEmpty) throw noCurrent(home, store);
-      await openFormat(tables, options.random ?? systemRandom);
-      pointTo(home, store);
-      removeOtherStores(home, store);
-      const core = new Core(tables, {
+      const parts = {
         clock,
         random: options.random ?? systemRandom,
         log: options.log ?? silentLog,
-        durability: options.durability ?? 'strict',
-      });
+        files: options.files ?? nodeFiles,
+      };
+      await openFormat(tables, parts);
+      pointTo(home, store);
+      removeOtherStores(home, store, basename(logDirectoryOf(tables)));
+      opened = await OpenedLog.open(tables, { ...parts, ...options.logFiles });
+      const durability = options.durability ?? 'strict';
+      const core = new Core(tables, opened, { ...parts, durability });
       core.sealed = options.seal?.(core);
+      core.store.foldSoon();
       const retention = { ...defaultRetention, ...options.logRetention };
       database = new Database(home, core, lock, retention);
       await database.#declare(collections);
       return database;
     } catch (error) {
       if (database) database.#stopTimers();
+      await (database ? database.core.store.close() : opened?.log.close());
       await tables?.close();
       lock.release();
       throw error;

@@ -82,7 +82,7 @@ export class Compactor {
     const oldestSeq = await this.trimmer.preview(trimBeforeSeq);
     return {
       bytesBefore: this.#fileBytes(),
-      bytesAfter: await estimateBytes(this.core, oldestSeq),
+      bytesAfter: await estimateBytes(this.core),
       oldestSeq,
       elapsedMs: clock.monotonic() - started,
     };
@@ -146,6 +146,7 @@ export class Compactor {
     await copy.calmDown();
     await tell((stage = 'hold'));
     await core.writer.hold(async () => {
+      await core.store.fold();
       await copy.catchUp();
       copy.compareCounts();
       await tell((stage = 'point'));

@@ -80,7 +80,7 @@ function describeState(metrics: Metrics, current: () => Database): void {
   gauge('seq', 'The last commit that is on disk.', (core) => core.durable.seq);
   gauge('oldest_seq', 'The oldest commit a watch can start at.', (core) => core.durable.oldestSeq);
   gauge('epoch', 'One more with every promotion.', (core) => core.durable.epoch);
-  gauge('log_bytes', 'Bytes of the change log.', (core) => core.durable.logBytes);
+  gauge('log_bytes', 'Bytes of the change log.', (core) => core.store.log?.bytes ?? 0);
   gauge('log_lag_commits', 'How many commits the slowest watch is behind.', (core, database) => {
     const oldest = database.watches.oldestSeq;
     return oldest === undefined ? 0 : Math.max(0, core.durable.seq - oldest);

@@ -1,5 +1,4 @@
 import type { Core } from '../../engine/core.js';
-import type { Tables } from '../../engine/storage/tables.js';
 
 export interface WriterObserver {
   /** A job waited this long for its turn in the writer. */
@@ -8,23 +7,12 @@ export interface WriterObserver {
   flushed(durationMs: number): void;
 }
 
-/**
- * Times the writer's queue and its commits, these from outside: each is wrapped where it is handed
- * over. A compaction puts another file in place, which is wrapped as well.
- */
+/** Times the writer's queue and its flushes, these from outside: each is wrapped. */
 export function meterWriter(core: Core, observer: WriterObserver): void {
   core.writer.onWaited = observer.waited;
-  meterTables(core.tables, core, observer);
-  const switchTo = core.switchTo.bind(core);
-  core.switchTo = (tables) => {
-    meterTables(tables, core, observer);
-    switchTo(tables);
-  };
-}
-
-function meterTables(tables: Tables, { clock }: Core, observer: WriterObserver): void {
-  const commit = tables.commit.bind(tables);
-  tables.commit = async (...args) => {
+  const { store, clock } = core;
+  const commit = store.commit.bind(store);
+  store.commit = async (...args) => {
     const startedAt = clock.monotonic();
     await commit(...args);
     observer.flushed(clock.monotonic() - startedAt);

@@ -28,7 +28,7 @@ export const nowhere: Place = {
 };
 
 export function readPlace(core: Core): Place {
-  const row = core.tables.get('meta', Buffer.from(name));
+  const row = core.store.get('meta', Buffer.from(name));
   return row ? { ...nowhere, ...(JSON.parse(row.toString()) as Partial<Place>) } : nowhere;
 }
 

@@ -94,10 +94,10 @@ const act = <Result>(run: (step: Step) => Result) =>
 
 /** The next commit does not reach the disk; those after it do. */
 function failNextCommit(): void {
-  const { tables } = database.core;
-  const commit = tables.commit.bind(tables);
-  tables.commit = async () => {
-    tables.commit = commit;
+  const { store: rows } = database.core;
+  const commit = rows.commit.bind(rows);
+  rows.commit = async () => {
+    rows.commit = commit;
     await new Promise((resolve) => setTimeout(resolve, 20));
     throw new Error('EIO: i/o error');
   };
@@ -204,11 +204,11 @@ describe('when a commit fails', () => {
     await insert(1);
     const [task] = await claim();
     expect(await claim()).toEqual([]);
-    const { tables } = database.core;
-    const commit = tables.commit.bind(tables);
-    tables.commit = async (writes, onVisible) => {
-      tables.commit = commit;
-      await commit(writes, onVisible);
+    const { store: rows } = database.core;
+    const commit = rows.commit.bind(rows);
+    rows.commit = async (...args) => {
+      rows.commit = commit;
+      await commit(...args);
       throw new Error('EIO: the fsync failed');
     };
     const retry = settlementOf(task!, { kind: 'retry', dueAt: noon });
