@@ -19,6 +19,7 @@ import { buildIndexes, reconcileIndexes } from './index-build.js';
 import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
 import { Queries } from './queries.js';
+import { readSnapshot, type ReadSnapshot } from './read-snapshot.js';
 import { Reads } from './reads.js';
 import { cutTail } from './replica/cut-tail.js';
 import { fillStore } from './replica/fill-store.js';
@@ -207,6 +208,14 @@ export class Database {
       target.commit.finish();
       return result;
     });
+  }
+
+  /**
+   * Calls `run` with one state of the database and returns what it returns. Reads are synchronous,
+   * so `run` must be too.
+   */
+  read<Result>(run: (snapshot: ReadSnapshot) => Result): Result {
+    return readSnapshot(this.core, run);
   }
 
   /** Calls `read` with the rows beside the records (see rows.ts) as they are at one moment. */
