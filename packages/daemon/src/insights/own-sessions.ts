@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { isEnded } from '../core/session.js';
 import { slotMs } from '../spend/tally.js';
-import { historyKey } from './history.js';
+import { historyKey } from '../spend/session-history.js';
 import type { Session } from './session.js';
 
 type OwnSession = DaemonSchema<'Session'>;

@@ -1,13 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { CommitTarget, Database, RowReader, RowWriter } from '@millrace/db';
+import type { Database, RowReader, RowWriter } from '@millrace/db';
 import { foldOf, joined, sampleOf, type Fold } from './fold.js';
 import type { Sample } from './sampler.js';
 import { oldestKept, stepFor, stretchesOf, tiers, type Stretch, type Tier } from './tiers.js';
 
 type MetricsHistory = DaemonSchema<'MetricsHistory'>;
-type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;
 
-const latestKey = 'latest';
 const mostForgottenAtOnce = 100;
 
 /**
@@ -15,20 +13,13 @@ const mostForgottenAtOnce = 100;
  * others are rows beside the records, each tier's by the time that its stretch begins.
  */
 export class History {
-  private constructor(
-    private readonly database: Database,
-    private readonly latest: Kept,
-  ) {}
-
-  static async open(database: Database): Promise<History> {
-    return new History(database, await database.core.ensureCollection('metrics'));
-  }
+  constructor(private readonly database: Database) {}
 
   async add(sample: Sample): Promise<void> {
     const at = Date.parse(sample.taken_at);
     const fold = foldOf(sample);
     await this.database.transact((target) => {
-      this.#putLatest(target, sample);
+      target.collection<Sample>('metrics').put('latest', sample);
       const { rows } = target;
       for (const tier of tiers) {
         const key = rowKey(tier, Math.floor(at / tier.widthMs) * tier.widthMs);
@@ -37,13 +28,6 @@ export class History {
         forget(rows, tier, at - tier.keepMs);
       }
     });
-  }
-
-  #putLatest(target: CommitTarget, sample: Sample): void {
-    const there = target.byKey(this.latest, latestKey);
-    const document = target.encode(sample);
-    const fields = { key: latestKey, expiresAt: 0 };
-    target.store(this.latest, there?.id ?? target.newId(), there, document, fields);
   }
 
   /** Averages over each step from `since` to `now`, the oldest first. */

@@ -241,7 +241,7 @@ test('old samples are thinned out and forgotten at last', async () => {
 });
 
 test('a long history is read in pieces, and none of it is lost or told twice', async () => {
-  const history = await History.open(database);
+  const history = new History(database);
   const sample = await metrics.read();
   const count = 1_200;
   const start = clock.now() - count * 15_000;

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/db';
 import type { Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
-import { parseSince } from '../savings/since.js';
+import { parseSince } from '../core/since.js';
 import { History } from './history.js';
 import { Sampler, type Sample, type SamplerParts } from './sampler.js';
 import { parseStep } from './step.js';
@@ -38,7 +38,7 @@ export class Metrics {
   }
 
   static async open(parts: MetricsParts): Promise<Metrics> {
-    return new Metrics(parts, await History.open(parts.database));
+    return new Metrics(parts, new History(parts.database));
   }
 
   /** Records from now on, when that is wanted. */

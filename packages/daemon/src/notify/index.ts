@@ -2,7 +2,7 @@ import type { Database } from '@millrace/db';
 import { parseTarget, webhookPolicy, type Outbound } from '@millrace/kit/outbound';
 import type { Log } from '@millrace/kit/log';
 import type { World } from '@millrace/kit/world';
-import { webhookSecretFile } from '../server/data-files.js';
+import { webhookSecretFile } from '../storage/data-files.js';
 import type { Sessions } from '../sessions/port.js';
 import { AlertStore } from './alert-store.js';
 import { Desktop } from './desktop.js';
@@ -43,7 +43,7 @@ export interface OpenNotify {
 export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
   const { settings, database, dataDir, sessions, outbound, clock, random, log } = options;
   const world = { clock, random, log };
-  const store = await AlertStore.open(database);
+  const store = new AlertStore(database);
   const key = webhookKey(settings.webhook_secret, { file: webhookSecretFile(dataDir), random });
   const url = urlToCall(settings, log);
   const webhook = url && new Webhook({ url, key, store, outbound, ...world });

@@ -9,7 +9,7 @@ import {
 import { Webhook as Verifier } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';
-import { webhookSecretFile } from '../server/data-files.js';
+import { webhookSecretFile } from '../storage/data-files.js';
 import { openNotify, type NotifySettings, type OpenNotify } from './index.js';
 import type { OutboxEntry } from './alert-store.js';
 import type { Alert } from './alert.js';

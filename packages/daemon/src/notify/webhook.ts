@@ -3,7 +3,7 @@ import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import type { Random } from '@millrace/kit/random';
-import { mostInOutbox, type AlertStore, type OutboxEntry } from './alert-store.js';
+import { maxOutboxEntries, type AlertStore, type OutboxEntry } from './alert-store.js';
 import { signedHeaders } from './signature.js';
 
 export interface WebhookParts {
@@ -56,7 +56,7 @@ export class Webhook {
     this.#waiting.set(entry.id, entry);
     const [oldest] = this.#waiting.keys();
     // The store has let it go, too.
-    if (this.#waiting.size > mostInOutbox) this.#waiting.delete(oldest!);
+    if (this.#waiting.size > maxOutboxEntries) this.#waiting.delete(oldest!);
     this.#wake();
   }
 

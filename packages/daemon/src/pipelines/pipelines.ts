@@ -52,7 +52,7 @@ export class Pipelines {
 
   /** Opens what is stored and goes on with it; the sessions must be adopted by then. */
   static async open(parts: PipelinesParts): Promise<Pipelines> {
-    const pipelines = new Pipelines(parts, await PipelineStore.open(parts.database));
+    const pipelines = new Pipelines(parts, new PipelineStore(parts.database));
     await pipelines.#resume();
     return pipelines;
   }

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { takenOver, type Call, type Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
-import type { Caller } from '../server/access/gate.js';
-import type { ServedOperations } from '../server/served-operations.js';
+import type { Caller } from '../core/caller.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import type { Needs } from './allowlist.js';
 import { relay } from './relay.js';
 import type { Upstream, Upstreams } from './upstream.js';

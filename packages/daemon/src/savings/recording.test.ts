@@ -11,7 +11,7 @@ import { SavingsRecorder } from './recorder.js';
 import { longestSampleText, newestSamples } from './samples.js';
 import { Directories } from './savings.test-support.js';
 import { Savings, type SavingsParts } from './savings.js';
-import { parseSince } from './since.js';
+import { parseSince } from '../core/since.js';
 
 const directories = new Directories();
 let dataDir: string;

@@ -8,7 +8,7 @@ import { ledgerFile } from './places.js';
 import { readRatio } from './ratio.js';
 import { savingsReport } from './report.js';
 import { newestSamples } from './samples.js';
-import { parseSince } from './since.js';
+import { parseSince } from '../core/since.js';
 
 export interface SavingsParts {
   dataDir: string;

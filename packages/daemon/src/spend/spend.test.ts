@@ -3,7 +3,7 @@ import { open, type Database } from '@millrace/db';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { claudeLine, TranscriptHome, truth } from '../transcripts/transcripts.test-support.js';
+import { claudeLine, TranscriptHome, truth } from '../../test/support/transcripts.js';
 import { Spend } from './spend.js';
 
 let home: TranscriptHome;

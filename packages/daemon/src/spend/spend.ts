@@ -4,14 +4,10 @@ import type { Database } from '@millrace/db';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
-import { mineInsights } from '../insights/mine.js';
-import { withOwnSessions } from '../insights/own-sessions.js';
-import { sessionsOf } from '../insights/sessions.js';
 import { SharedRuns } from '../registry/shared-runs.js';
-import { parseSince } from '../savings/since.js';
 import { transcriptReaders } from '../transcripts/readers.js';
 import { Scanner } from '../transcripts/scanner.js';
-import { daysIn, hoursIn } from './local-day.js';
+import { daysIn } from './local-day.js';
 import { rollup } from './rollup.js';
 import { Tally } from './tally.js';
 
@@ -73,26 +69,16 @@ export class Spend {
 
   /** The figures as of now. */
   async read(): Promise<Rollup> {
-    await this.#newest();
-    return this.#rollup();
-  }
-
-  /** What the history of the sessions tells, that of the daemon's `own` too, from `since` on. */
-  async insights(
-    since: string | undefined,
-    own: () => Promise<readonly DaemonSchema<'Session'>[]>,
-  ): Promise<DaemonSchema<'Insights'>> {
+    const tally = await this.tally();
     const { clock, timeZone } = this.#options;
-    const from = since === undefined ? undefined : parseSince(since, clock.now());
-    await this.#newest();
-    const now = clock.now();
-    const sessions = withOwnSessions(sessionsOf(this.#tally), await own(), now);
-    return mineInsights(sessions, { since: from, now, hourOf: hoursIn(timeZone) });
+    const basis = await this.#options.basis();
+    return rollup(tally, { now: clock.now(), dayOf: daysIn(timeZone), basis });
   }
 
-  async #newest(): Promise<void> {
+  /** The sums with the newest transcripts, or without them when reading takes too long. */
+  async tally(): Promise<Tally> {
     const { clock, log } = this.#options;
-    if (clock.monotonic() < this.#freshUntil) return;
+    if (clock.monotonic() < this.#freshUntil) return this.#tally;
     const done = new AbortController();
     const waiting = clock.sleep(patienceMs, done.signal).then(
       () => log.warn({}, 'the transcripts are still being read: what is known so far is told'),
@@ -100,6 +86,7 @@ export class Spend {
     );
     await Promise.race([this.refresh(), waiting]);
     done.abort();
+    return this.#tally;
   }
 
   /** What the budget gate asks for. */
@@ -139,11 +126,5 @@ export class Spend {
     }
     const now = clock.monotonic();
     this.#freshUntil = now + Math.min(mostFreshMs, now - begunAt);
-  }
-
-  async #rollup(): Promise<Rollup> {
-    const { clock, timeZone } = this.#options;
-    const basis = await this.#options.basis();
-    return rollup(this.#tally, { now: clock.now(), dayOf: daysIn(timeZone), basis });
   }
 }

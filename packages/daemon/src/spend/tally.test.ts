@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { nameOf } from '../transcripts/reader.js';
 import { noTokens, type Sighting } from '../transcripts/sighting.js';
-import { TranscriptHome } from '../transcripts/transcripts.test-support.js';
+import { TranscriptHome } from '../../test/support/transcripts.js';
 
 const now = Date.now();
 

@@ -1,5 +1,5 @@
 import type { Database, RowWriter } from '@millrace/db';
-import { historyKey, withMessage, type SessionHistory } from '../insights/history.js';
+import { historyKey, withMessage, type SessionHistory } from './session-history.js';
 import { GitRoots } from '../transcripts/git-root.js';
 import { nameOf } from '../transcripts/reader.js';
 import type { FileState } from '../transcripts/scan-file.js';
