@@ -2,7 +2,7 @@ import type { Json } from '../documents.js';
 import { after, EntryEncoder, tags } from '../index/encoding.js';
 import type { CompiledIndex } from '../index/entries.js';
 import type { FieldTest } from './filter.js';
-import { equalValues, rankOf, ranks } from '../values/order.js';
+import { equalValues, rankOf, ranks } from '../value/order.js';
 
 /** What the planner knows of an index. The flags hold for the view that is read, or are stricter. */
 export interface QueryIndex {
