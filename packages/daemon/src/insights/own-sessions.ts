@@ -18,13 +18,13 @@ export function withOwnSessions(
   now: number,
 ): Session[] {
   const byKey = new Map(found.map((each) => [keyOf(each.backend, each.id), each]));
-  const ours = own.map((session) => {
+  const ownSessions = own.map((session) => {
     const key = keyOf(session.backend, session.backend_session_id ?? '');
     const transcript = byKey.get(key);
     byKey.delete(key);
     return transcript ? joined(transcript, session) : alone(session, now);
   });
-  return [...byKey.values(), ...ours];
+  return [...byKey.values(), ...ownSessions];
 }
 
 function keyOf(backend: string, agent: string): string {

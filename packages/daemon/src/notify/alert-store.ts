@@ -68,7 +68,7 @@ export class AlertStore {
   }
 
   /** Deletes the marks of a removed agent; its notes stay. */
-  forget(agentId: string): Promise<void> {
+  deleteMarks(agentId: string): Promise<void> {
     return this.#delete(collections.marks, agentId);
   }
 

@@ -39,7 +39,7 @@ export interface OpenNotify {
   close(): Promise<void>;
 }
 
-/** Opens the inbox, takes up the outbox, and watches the sessions. */
+/** Opens the inbox, resumes the outbox, and watches the sessions. */
 export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
   const { settings, database, dataDir, sessions, outbound, clock, random, log } = options;
   const world = { clock, random, log };
@@ -57,7 +57,7 @@ export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
     log,
     sessions,
     alerts: notify,
-    forget: (agentId) => store.forget(agentId),
+    deleteMarks: (agentId) => store.deleteMarks(agentId),
     stuckAfterMs: settings.stuck_after,
   });
   const close = async () => {
@@ -74,7 +74,7 @@ export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
   return { notify, close };
 }
 
-/** Undefined when alerts go to no webhook. What can never work is said at once. */
+/** Undefined when no webhook is configured. Warns at start when the URL can never work. */
 function urlToCall({ webhook_enabled, webhook_url }: NotifySettings, log: Log) {
   if (!webhook_enabled) return undefined;
   if (webhook_url === '') {
@@ -82,10 +82,10 @@ function urlToCall({ webhook_enabled, webhook_url }: NotifySettings, log: Log) {
     return undefined;
   }
   const parsed = parseTarget(webhook_url);
-  if (!parsed.ok) log.warn({}, `notify.webhook_url cannot be called: ${parsed.reason}`);
+  if (!parsed.ok) log.warn({ reason: parsed.reason }, 'notify.webhook_url cannot be called');
   else if (parsed.target.isAddress) {
     const objection = webhookPolicy.objection(parsed.target.host);
-    if (objection) log.warn({}, `notify.webhook_url cannot be called: ${objection}`);
+    if (objection) log.warn({ reason: objection }, 'notify.webhook_url cannot be called');
   }
   return webhook_url;
 }

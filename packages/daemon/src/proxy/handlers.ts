@@ -47,7 +47,7 @@ async function passOn(upstream: Upstream, call: ProxyCall): Promise<typeof taken
   if (principal.access === 'read_only' && !isReading(needs, content)) {
     throw fail('FORBIDDEN', 'A read-only token may change nothing: use the other one.');
   }
-  const answer = await upstream.ask({
+  const answer = await upstream.request({
     method,
     target: path + queryOf(request.raw.url!),
     headers: passedOn(request.headers, request.id),
