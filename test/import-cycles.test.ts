@@ -87,6 +87,7 @@ test.each([
   ['packages/queue/src/core/x.ts', '../storage/y.js'],
   ['packages/queue/src/operations/x.ts', '../server/y.js'],
   ['packages/queue/src/storage/embedded/x.ts', '../postgres/y.js'],
+  ['packages/queue/src/storage/postgres/x.ts', '../embedded/y.js'],
   ['packages/daemon/src/notify/x.ts', '../server/y.js'],
   ['packages/daemon/src/proxy/x.ts', '../server/y.js'],
   ['packages/daemon/src/mcp/x.ts', '../operations/y.js'],
@@ -101,6 +102,14 @@ test.each([
   });
   expect(output).toContain(`${path} imports ${target}: against the layers`);
   expect(status).toBe(1);
+});
+
+test('layers: the transfer between two stores may import both', () => {
+  const { status } = check({
+    'packages/queue/src/storage/postgres/transfer/x.ts': `import '../../embedded/y.js';\n`,
+    'packages/queue/src/storage/embedded/y.ts': 'export const y = 1;\n',
+  });
+  expect(status).toBe(0);
 });
 
 test('layers: a new folder of a layered package must be given a layer', () => {
