@@ -49,7 +49,7 @@ function spendWith(clock: Clock, timeZone?: string): Spend {
   });
 }
 
-const scans = () => log.lines.filter(({ message }) => message.startsWith('read what is new'));
+const scans = () => log.lines.filter(({ message }) => message === 'transcripts read');
 const write = (id: string) => home.append(home.claude('session-1'), claudeLine(truth(id, { at })));
 
 test('the transcripts are read at the start and every thirty seconds', async () => {
