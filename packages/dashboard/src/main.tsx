@@ -4,7 +4,7 @@ import { liveStore } from './api/live.js';
 import { ApiProblem } from './api/problem.js';
 import { listenForShortcuts } from './parts/shortcuts.js';
 import { App } from './shell/app.js';
-import { startTheme } from './shell/theme.js';
+import { startTheme } from './style/theme.js';
 import './style/theme.css';
 import './style/base.css';
 import './style/parts.css';

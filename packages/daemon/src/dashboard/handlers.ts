@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
-import type { Caller } from '../server/access/gate.js';
-import type { ServedOperations } from '../server/served-operations.js';
+import type { Caller } from '../core/caller.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import type { DashboardSite, SiteFile } from './site.js';
 
 type DashboardHandlers = Pick<

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { takenOver, type Call, type Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
-import type { Caller } from '../server/access/gate.js';
-import type { ServedOperations } from '../server/served-operations.js';
+import type { Caller } from '../core/caller.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import type { Needs } from './allowlist.js';
 import { relay } from './relay.js';
 import type { Upstream, Upstreams } from './upstream.js';
@@ -47,7 +47,7 @@ async function passOn(upstream: Upstream, call: ProxyCall): Promise<typeof taken
   if (principal.access === 'read_only' && !isReading(needs, content)) {
     throw fail('FORBIDDEN', 'A read-only token may change nothing: use the other one.');
   }
-  const answer = await upstream.ask({
+  const answer = await upstream.request({
     method,
     target: path + queryOf(request.raw.url!),
     headers: passedOn(request.headers, request.id),

@@ -6,7 +6,7 @@ import type { DaemonContext } from '../operations/context.js';
 import { parseYamlBody } from '../pipelines/yaml-body.js';
 import { anyone, checkAccess, type Caller, type Gate } from './access/gate.js';
 import { daemonHandlers } from './handlers.js';
-import type { ServedOperations } from './served-operations.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import { daemonProblem } from './problem.js';
 
 export interface AppParts {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 export * from '../savings/index.js';
 export { tmuxSocket } from '../sessions/places.js';
-export * from './data-files.js';
+export * from '../storage/data-files.js';
 
 const backendId = z
   .string()

@@ -7,6 +7,7 @@ import type { World } from '@millrace/kit/world';
 import { upstreamsOf } from '../proxy/upstream.js';
 import { DashboardSite } from '../dashboard/site.js';
 import { Events, Reports, watchLedger } from '../events/index.js';
+import { Insights } from '../insights/insights.js';
 import { Backends } from '../registry/backends.js';
 import { detectBackends } from '../registry/detection.js';
 import { knownClis } from '../registry/known-clis.js';
@@ -151,7 +152,10 @@ export async function serveDaemon(
         usage,
         savings,
         spend: isOn ? transcripts : undefined,
-        insights: settings.insights ? transcripts : undefined,
+        insights:
+          settings.insights && transcripts
+            ? new Insights({ clock, spend: transcripts })
+            : undefined,
         config,
         dashboard: new DashboardSite(),
         upstreams: upstreamsOf(settings, clock),

@@ -23,7 +23,7 @@ import { docsHandlers } from './docs.js';
 import { eventHandlers } from './event-handlers.js';
 import { inboxHandlers } from './inbox-handlers.js';
 import { metricsHandlers } from './metrics-handlers.js';
-import type { ServedOperations } from './served-operations.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import { pipelineHandlers } from './pipeline-handlers.js';
 import { queueHandlers } from './queue-handlers.js';
 import { sessionHandlers } from './session-handlers.js';

@@ -29,7 +29,7 @@ export function codexUsage(command: string, { environment }: Logins, clock: Cloc
       const isUsual = command === 'codex';
       if (isUsual && !row.installed) return notInstalled;
       const program = isUsual && row.binary_path !== '' ? row.binary_path : command;
-      return readingOf(await servers.ask(program, 'account/rateLimits/read', limits));
+      return readingOf(await servers.request(program, 'account/rateLimits/read', limits));
     },
     close: () => servers.close(),
   };

@@ -23,7 +23,7 @@ export interface UsageOptions {
 }
 
 export interface Usage {
-  read(ask?: { refresh?: boolean }): Promise<UsageDocument>;
+  read(options?: { refresh?: boolean }): Promise<UsageDocument>;
   /** Ends what is under way. */
   close(): Promise<void>;
 }
@@ -77,7 +77,7 @@ class ProviderUsage implements Usage {
   async #entry(row: UsageRow, refresh: boolean, limitMs: number) {
     const adapter = this.#providers.adapterFor(row.id);
     if (!adapter) return unsupportedEntry(row);
-    const recalled = this.#memory.recall(row.id, refresh);
+    const recalled = this.#memory.cached(row.id, refresh);
     const observation = recalled ?? (await this.#observe(row, adapter, limitMs));
     return entryOf({
       row,
@@ -94,9 +94,9 @@ class ProviderUsage implements Usage {
     if (shared) return shared;
     const observing = this.#readWithin(row, adapter, limitMs)
       .then((reading) => {
-        this.#tell(row, reading);
+        this.#logFailure(row, reading);
         const before = this.#memory.last(row.id);
-        const observation = this.#memory.keep(row.id, reading);
+        const observation = this.#memory.save(row.id, reading);
         if (!isDeepStrictEqual(before?.reading, reading)) this.#options.onChange?.();
         return observation;
       })
@@ -118,18 +118,18 @@ class ProviderUsage implements Usage {
       const reading = adapter.read(row, { signal: abort.signal, timeoutMs: perProviderMs });
       return await Promise.race([reading, late]);
     } catch (error) {
-      this.#options.log.error({ backend: row.id, err: error }, 'reading usage failed');
+      this.#options.log.error({ backend: row.id, err: error }, 'failed to read usage');
       return failed('error', 'reading usage failed; the log of the daemon has more');
     } finally {
       timer.cancel();
     }
   }
 
-  #tell({ id }: UsageRow, reading: Reading): void {
+  #logFailure({ id }: UsageRow, reading: Reading): void {
     if (reading.ok) return;
     const { status, error, retryAfterMs } = reading;
     const isTrouble = ['unavailable', 'timeout', 'error'].includes(status);
     const fields = { backend: id, status, reason: error, retry_after_ms: retryAfterMs };
-    this.#options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage not known');
+    this.#options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage unknown');
   }
 }

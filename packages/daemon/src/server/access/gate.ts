@@ -1,16 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { bearerToken } from '@millrace/kit/tokens';
+import type { Caller } from '../../core/caller.js';
 import { fail } from '../../core/refusals.js';
 import { checkOrigin } from './origin.js';
 import type { Throttle } from './throttle.js';
 import type { Access, Tokens } from './tokens.js';
 
-/** Who is calling. */
-export interface Caller {
-  /** For the access log. */
-  name: string;
-  access: Access;
-}
+export type { Caller };
 
 /** Whoever comes over loopback while there is no token, and whoever asks for what is public. */
 export const anyone: Caller = { name: 'anyone', access: 'full' };

@@ -2,8 +2,9 @@ import { readFileSync, statSync } from 'node:fs';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { hashSecret, sameHash } from '@millrace/kit/tokens';
+import type { Caller } from '../../core/caller.js';
 
-export type Access = 'full' | 'read_only';
+export type Access = Caller['access'];
 
 export interface TokenSources {
   token: TokenSource;

@@ -9,7 +9,7 @@ import { useShortcutsOn } from '../../parts/shortcuts.js';
 import { Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
-import { setTheme, useTheme, type Theme } from '../../shell/theme.js';
+import { setTheme, useTheme, type Theme } from '../../style/theme.js';
 import './settings.css';
 
 type Entry = DaemonSchema<'ConfigEntry'>;

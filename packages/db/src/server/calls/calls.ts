@@ -1,10 +1,10 @@
 import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
 import type { Gate, Credentials } from '../access/gate.js';
-import { checkScope } from '../access/scopes.js';
+import { checkScope } from './check-scope.js';
 import { refuse } from '../../engine/refusal.js';
 import type { Admission } from '../limits/admission.js';
-import type { CallLedger } from '../observe/ledger.js';
+import type { CallLedger } from './ledger.js';
 import type {
   Request,
   ResponseMessage,

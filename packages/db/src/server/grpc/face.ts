@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { DescService } from '@bufbuild/protobuf';
 import { Database as Api, dbMethods, type DbMethod } from '@millrace/contract/db';
 import { Health as HealthApi, reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
-import type { TlsFiles } from '../listeners/tls.js';
+import type { TlsFiles } from '../tls.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
 import { streamingMethod, unaryMethod, type HandlerParts } from './handlers.js';
 import type { Health } from './health.js';

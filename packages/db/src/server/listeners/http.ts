@@ -6,7 +6,7 @@ import { refuse } from '../../engine/refusal.js';
 import { statusJson } from '../rest/errors.js';
 import type { RestFace } from '../rest/face.js';
 import { statusOf } from '../status.js';
-import type { TlsFiles } from './tls.js';
+import type { TlsFiles } from '../tls.js';
 
 const limits: ServerOptions = {
   noDelay: true,

@@ -16,7 +16,7 @@ import { Pages } from '../rest/pages.js';
 import { httpServer } from './http.js';
 import { fitsSocket, listenOnSocket } from './socket.js';
 import { closeServer, listenAt } from './tcp.js';
-import type { TlsFiles } from './tls.js';
+import type { TlsFiles } from '../tls.js';
 
 export interface ListenerAddress {
   readonly listener: 'grpc' | 'http' | 'socket';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
-import type { TlsFiles } from '../../listeners/tls.js';
+import type { TlsFiles } from '../../tls.js';
 import { chunksOf, SharedBuffer, type ByteSource } from '../http2/byte-source.js';
 import { FrameWriter } from '../http2/frame-writer.js';
 import type { SendLineParts } from '../http2/send-line.js';

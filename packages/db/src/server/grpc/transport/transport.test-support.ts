@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
 import { connect as dial, createServer, type AddressInfo, type Socket } from 'node:net';
 import { systemClock, type Clock } from '@millrace/kit/clock';
-import type { TlsFiles } from '../../listeners/tls.js';
+import type { TlsFiles } from '../../tls.js';
 import type { GrpcCall } from './call.js';
 import { Connections } from './connections.js';
 import type { Method } from './methods.js';

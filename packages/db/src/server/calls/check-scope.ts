@@ -1,6 +1,6 @@
 import { dbMethods, type DbMethod } from '@millrace/contract/db';
 import type { Request } from '../service/call.js';
-import { wholeDatabase, type Principal } from './principal.js';
+import { wholeDatabase, type Principal } from '../access/principal.js';
 
 const anywhere: ReadonlySet<DbMethod> = new Set(['BeginTx', 'CommitTx', 'RollbackTx']);
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Json } from '../documents.js';
-import { value } from './arbitraries.test-support.js';
+import { value } from '../query/arbitraries.test-support.js';
 import { compareText, compareValues, equalValues, ordersByUnit } from './order.js';
 
 test('values order null, booleans, numbers, strings, arrays, objects, and missing before all', () => {

@@ -4,15 +4,15 @@ import { systemClock, type Clock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Session } from '../sessions/port.js';
 import { memorySessions } from '../sessions/sessions.test-support.js';
-import { Memory, Round } from './look.js';
+import { ComparisonCache, Round } from './inspection.js';
 import { programCalls } from './programs.js';
 import { Workshop, type Repository } from './repositories.test-support.js';
 
 let shop: Workshop;
-let memory: Memory;
+let memory: ComparisonCache;
 beforeEach(async () => {
   shop = await Workshop.open();
-  memory = new Memory();
+  memory = new ComparisonCache();
 });
 afterEach(() => shop.remove());
 
@@ -24,7 +24,7 @@ async function look(at: Repository | Session, clock: Clock = systemClock) {
   const { signal } = new AbortController();
   const call = programCalls({ clock, environment: shop.environment, signal });
   const session = 'id' in at ? at : sessionIn(at);
-  return (await new Round(call, memory).lookAt(session)).standing;
+  return (await new Round(call, memory).inspect(session)).standing;
 }
 
 describe('against its base', () => {
@@ -296,8 +296,8 @@ describe('a program that takes too long', () => {
     const clock = impatient(() => shop.hasHung(), limits);
     const round = new Round(programCalls({ clock, environment: shop.environment, signal }), memory);
     const slow = { ci: { state: null }, error: 'gh took longer than 10 seconds', ahead: 0 };
-    expect((await round.lookAt(sessionIn(first!))).standing).toMatchObject(slow);
-    const after = await round.lookAt(sessionIn(second!));
+    expect((await round.inspect(sessionIn(first!))).standing).toMatchObject(slow);
+    const after = await round.inspect(sessionIn(second!));
     expect(after.standing).toMatchObject({ ...slow, ahead: 1 });
     expect(shop.ghCalls).toHaveLength(before + 1);
     expect(limits).toContain(10_000);
@@ -321,7 +321,7 @@ describe('a program that takes too long', () => {
     expect(slow).toMatchObject({ branch: 'feature', merged: null });
     expect(slow.error).toContain('git took longer than 10 seconds');
     only('echo fatal: broken >&2; exit 128');
-    memory = new Memory();
+    memory = new ComparisonCache();
     const failed = await look(session);
     expect(failed.branch).toBe('feature');
     // Without these two git only knows less.

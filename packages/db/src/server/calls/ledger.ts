@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { CounterSeries, HistogramSeries, Metrics } from '@millrace/kit/metrics';
 import type { Random } from '@millrace/kit/random';
-import type { CallScope, Face } from '../calls/scope.js';
+import type { CallScope, Face } from './scope.js';
 import type { CallStatus } from '../status.js';
 
 export type AccessLog = 'all' | 'failures' | 'off';

@@ -8,15 +8,15 @@ import { readRefs, type Place, type Refs } from './refs.js';
 
 export type Standing = DaemonSchema<'BranchStanding'>;
 
-/** What one look at a session's branch has found. */
-export interface Look {
+/** The state of a session's branch. */
+export interface Inspection {
   standing: Omit<Standing, 'agent_id' | 'name' | 'observed_at'>;
   /** The commit at the tip of the branch, and the one at which it left its base. */
   head: string | null;
   fork: string | null;
 }
 
-/** A session that has something to look at. */
+/** True when the session has a branch to inspect. */
 export function isTracked({ branch, worktree, repo }: Session): boolean {
   return branch !== null || worktree !== null || repo !== null;
 }
@@ -27,16 +27,16 @@ export function hasEnded({ status }: Session): boolean {
   return ended.has(status);
 }
 
-/** One round of looks, in which nothing is asked twice. */
+/** One round of inspections; each place and commit is queried once. */
 export class Round {
   readonly #call: Call;
-  readonly #looks = new Map<string, Promise<Look>>();
+  readonly #inspections = new Map<string, Promise<Inspection>>();
   readonly #reports = new Map<string, Promise<CiReport>>();
   #slow: string | undefined;
 
   constructor(
     call: Call,
-    private readonly memory: Memory,
+    private readonly memory: ComparisonCache,
   ) {
     // A CI service that is slow for one branch is slow for all: one wait is enough.
     this.#call = async (program, args, cwd) => {
@@ -49,17 +49,17 @@ export class Round {
     };
   }
 
-  async lookAt(session: Session): Promise<Look> {
+  async inspect(session: Session): Promise<Inspection> {
     const place = await placeOf(session);
     const key = JSON.stringify(place);
-    const there = this.#looks.get(key);
-    if (there) return there;
-    const look = this.#look(place);
-    this.#looks.set(key, look);
-    return look;
+    const cached = this.#inspections.get(key);
+    if (cached) return cached;
+    const inspection = this.#inspect(place);
+    this.#inspections.set(key, inspection);
+    return inspection;
   }
 
-  async #look(place: Place): Promise<Look> {
+  async #inspect(place: Place): Promise<Inspection> {
     const { cwd } = place;
     const refs = await readRefs(this.#call, place);
     const { branch, head, base } = refs;
@@ -90,8 +90,8 @@ export class Round {
   }
 
   #report(cwd: string, head: string): Promise<CiReport> {
-    const there = this.#reports.get(head);
-    if (there) return there;
+    const cached = this.#reports.get(head);
+    if (cached) return cached;
     const report = readCi(this.#call, cwd, head);
     this.#reports.set(head, report);
     return report;
@@ -106,46 +106,46 @@ const nothingToCompare: Comparison = {
   error: null,
 };
 
-const mostRemembered = 2_000;
+const maxEntries = 2_000;
 
-/** What two commits have to do with one another never changes. */
-export class Memory {
+/** Cache of comparisons: the relation of two commits never changes. */
+export class ComparisonCache {
   readonly #comparisons = new Map<string, Comparison>();
-  /** Tips that the base had once: it goes on having them, whatever becomes of their files. */
+  /** Tips once contained in the base; they stay merged even when their files change later. */
   readonly #merged = new Set<string>();
 
-  async comparison(asked: Parameters<typeof compare>[1], call: Call): Promise<Comparison> {
-    const { cwd, branch, head, base } = asked;
+  async comparison(params: Parameters<typeof compare>[1], call: Call): Promise<Comparison> {
+    const { cwd, branch, head, base } = params;
     const tip = `${cwd}\0${branch}\0${head}`;
     const key = `${tip}\0${base.name}\0${base.commit}`;
-    const known = this.#comparisons.get(key);
-    if (known) return known;
-    const found = await compare(call, asked);
+    const cached = this.#comparisons.get(key);
+    if (cached) return cached;
+    const found = await compare(call, params);
     if (found.error !== null) return found;
     const comparison = this.#merged.has(tip) ? { ...found, merged: true } : found;
     this.#comparisons.set(key, comparison);
     if (comparison.merged) this.#merged.add(tip);
-    forgetFirst(this.#comparisons);
-    forgetFirst(this.#merged);
+    evictOldest(this.#comparisons);
+    evictOldest(this.#merged);
     return comparison;
   }
 }
 
-function forgetFirst(kept: Map<string, unknown> | Set<string>): void {
-  for (const key of kept.keys()) {
-    if (kept.size <= mostRemembered) return;
-    kept.delete(key);
+function evictOldest(cache: Map<string, unknown> | Set<string>): void {
+  for (const key of cache.keys()) {
+    if (cache.size <= maxEntries) return;
+    cache.delete(key);
   }
 }
 
-/** Where to look: its own directory, or the repository when that is gone. */
+/** The session's own directory, or its repository when that no longer exists. */
 async function placeOf(session: Session): Promise<Place> {
-  const { worktree, workdir, repo, branch: told } = session;
+  const { worktree, workdir, repo, branch: recordedBranch } = session;
   const own = worktree ?? workdir;
-  const isThere = await stat(own).then(
+  const exists = await stat(own).then(
     () => true,
     () => false,
   );
-  if (isThere) return { cwd: own, told, isShared: worktree === null && hasEnded(session) };
-  return { cwd: repo ?? own, told, isShared: true };
+  if (exists) return { cwd: own, recordedBranch, isShared: worktree === null && hasEnded(session) };
+  return { cwd: repo ?? own, recordedBranch, isShared: true };
 }

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { open, type Database } from '@millrace/db';
 import { memoryLog, type MemoryLog } from '@millrace/kit/log';
-import { Tally } from '../spend/tally.js';
-import { LineWalker } from './lines.js';
-import { transcriptReaders } from './readers.js';
-import { Scanner, type ScanReport } from './scanner.js';
-import { noTokens, type Tokens } from './sighting.js';
+import { Tally } from '../../src/spend/tally.js';
+import { LineWalker } from '../../src/transcripts/lines.js';
+import { transcriptReaders } from '../../src/transcripts/readers.js';
+import { Scanner, type ScanReport } from '../../src/transcripts/scanner.js';
+import { noTokens, type Tokens } from '../../src/transcripts/sighting.js';
 
 /** One message that a provider was really asked for: what must be counted, once. */
 export interface Truth {

@@ -1,5 +1,5 @@
 import { isAbsolute, relative } from 'node:path';
-import type { KnownPlace } from '../spend/places.js';
+import type { KnownPlace } from './places.js';
 
 /** What is known of one session of an agent, from its transcripts. */
 export interface SessionHistory {
@@ -27,7 +27,7 @@ export interface SeenMessage {
 const noModel = 'unknown';
 
 /** More files than this tell nothing about what belongs together. */
-const mostFiles = 300;
+const maxFiles = 300;
 
 export function historyKey({ backend, agent }: Pick<KnownPlace, 'backend' | 'agent'>): string {
   return `${backend}\0${agent}`;
@@ -63,7 +63,7 @@ export function withMessage(
 
 function withFiles(files: readonly string[], more: readonly string[]): readonly string[] {
   const all = new Set([...files, ...more]);
-  return all.size === files.length ? files : [...all].sort().slice(0, mostFiles);
+  return all.size === files.length ? files : [...all].sort().slice(0, maxFiles);
 }
 
 function pathInside(repo: string, file: string): string[] {
