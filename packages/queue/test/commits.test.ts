@@ -24,7 +24,7 @@ async function openDelivery(maxInFlight = 64) {
     store,
     outbound,
     metrics,
-    secretsOf: () => undefined,
+    findSecret: () => undefined,
     isAllowed: () => true,
     nodeId: 'node-1',
   });

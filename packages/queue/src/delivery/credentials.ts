@@ -1,8 +1,5 @@
 import { signingKeyOf } from '@millrace/kit/webhooks';
-import type { QueueConfig } from '../core/queue.js';
-
-/** The value of a secret that is open to the queue; undefined when there is none. */
-export type SecretsOf = (name: string, queue: string) => string | undefined;
+import type { QueueConfig, SecretLookup } from '../core/queue.js';
 
 /** How callbacks of one queue show who sends them. */
 export interface Credentials {
@@ -17,11 +14,11 @@ export type CredentialsResult =
 export function credentialsOf(
   queue: string,
   callback: QueueConfig['callback'],
-  secretsOf: SecretsOf,
+  findSecret: SecretLookup,
 ): CredentialsResult {
   const signingKeys: Uint8Array[] = [];
   for (const ref of callback.signing?.secret_refs ?? []) {
-    const secret = secretsOf(ref, queue);
+    const secret = findSecret(ref, queue);
     if (secret === undefined) return missing(ref);
     const key = signingKeyOf(secret);
     if (!key) return { ok: false, reason: `the secret ${ref} is not "whsec_" and base64` };
@@ -29,7 +26,7 @@ export function credentialsOf(
   }
   const { auth } = callback;
   if (auth.type === 'none') return { ok: true, credentials: { auth: undefined, signingKeys } };
-  const secret = secretsOf(auth.secret_ref, queue);
+  const secret = findSecret(auth.secret_ref, queue);
   if (secret === undefined) return missing(auth.secret_ref);
   const name = auth.type === 'header' ? auth.name : 'Authorization';
   const header = { name, lowerName: name.toLowerCase(), value: valueOf(auth.type, secret) };

@@ -146,7 +146,7 @@ export async function newScene(
     log,
     outbound,
     metrics,
-    secretsOf: () => undefined,
+    findSecret: () => undefined,
     isAllowed: () => true,
     nodeId: 'node-1',
     ...options,

@@ -3,12 +3,12 @@ import type { Metrics } from '@millrace/kit/metrics';
 import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
 import type { BreakerPhase } from '../core/breaker.js';
-import type { Queue } from '../core/queue.js';
+import type { Queue, SecretLookup } from '../core/queue.js';
 import type { Task } from '../core/task.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { Agenda } from './agenda.js';
 import { AsyncWork, type AsyncResult, type FailReport } from './async-work.js';
-import { credentialsOf, type SecretsOf } from './credentials.js';
+import { credentialsOf } from './credentials.js';
 import { deliveryMetrics } from './delivery-metrics.js';
 import { Dispatcher } from './dispatcher.js';
 import { probe, type ProbeResult } from './probe.js';
@@ -24,7 +24,7 @@ export interface DeliveryOptions extends World {
   log: Log;
   outbound: Outbound;
   /** The value of a secret that is open to the queue; undefined when there is none. */
-  secretsOf: SecretsOf;
+  findSecret: SecretLookup;
   /** Whether the allowlist still opens the URL. */
   isAllowed: (url: string) => boolean;
   nodeId: string;
@@ -50,7 +50,7 @@ export class Delivery {
   #whenIdle: (() => void) | undefined;
 
   constructor(options: DeliveryOptions) {
-    const { store, clock, random, log, outbound, secretsOf, isAllowed, nodeId } = options;
+    const { store, clock, random, log, outbound, findSecret, isAllowed, nodeId } = options;
     this.#options = options;
     const metrics = deliveryMetrics(options.metrics);
     const health = new StoreHealth(log, random, metrics);
@@ -89,7 +89,7 @@ export class Delivery {
       metrics,
       health,
       nodeId,
-      secretsOf,
+      findSecret,
       isAllowed,
       runner: this.#runner,
       maxRunning: options.maxRunning ?? 10_000,
@@ -204,7 +204,7 @@ export class Delivery {
 
   #isHeld(queue: Queue): boolean {
     const { callback } = queue.config;
-    const { isAllowed, secretsOf } = this.#options;
-    return !isAllowed(callback.url) || !credentialsOf(queue.name, callback, secretsOf).ok;
+    const { isAllowed, findSecret } = this.#options;
+    return !isAllowed(callback.url) || !credentialsOf(queue.name, callback, findSecret).ok;
   }
 }

@@ -269,7 +269,7 @@ test.each([
   { what: 'large', bytes: 4_097, second: 200 },
 ])('a store that is best asked for many at a time is, when tasks are $what', async (tasks) => {
   const scene = await newScene();
-  Object.assign(scene.store, { bestSteps: { claim: 500, deletion: 200 } });
+  Object.assign(scene.store, { capabilities: { batchSizes: { claim: 500, deletion: 200 } } });
   await scene.putQueue({ limits: { max_in_flight: 2_000 } });
   slowHandler(scene, 10_000);
   await scene.store.setPaused({

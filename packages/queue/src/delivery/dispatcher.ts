@@ -1,12 +1,12 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Random } from '@millrace/kit/random';
 import { isClaimed, type ClaimedTask } from '../core/attempt-record.js';
-import type { Queue } from '../core/queue.js';
+import type { Queue, SecretLookup } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
 import { withStarts } from '../core/start-window.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { Alarm } from './alarm.js';
-import { credentialsOf, type Credentials, type SecretsOf } from './credentials.js';
+import { credentialsOf, type Credentials } from './credentials.js';
 import { Lane, type LaneTools } from './lane.js';
 import { newLeaseToken } from './lease-token.js';
 import type { Run } from './run.js';
@@ -20,7 +20,7 @@ export interface DispatcherTools extends LaneTools {
   health: StoreHealth;
   runner: Runner;
   nodeId: string;
-  secretsOf: SecretsOf;
+  findSecret: SecretLookup;
   isAllowed: (url: string) => boolean;
   /** Tasks that this server runs at the same time, over all queues. */
   maxRunning: number;
@@ -191,7 +191,9 @@ export class Dispatcher {
     const { max_in_flight: most } = queue.config.limits;
     const places = this.tools.maxRunning - this.#running + this.#ending + 1;
     const free = most - lane.running + lane.ending;
-    const claimed = lane.hasSmallTasks ? this.tools.store.bestSteps?.claim : undefined;
+    const claimed = lane.hasSmallTasks
+      ? this.tools.store.capabilities.batchSizes?.claim
+      : undefined;
     return Math.min(claimed ?? mostPerClaim, free, places, lane.allowance());
   }
 
@@ -233,7 +235,7 @@ export class Dispatcher {
   #credentialsFor(lane: Lane, queue: Queue): Credentials | undefined {
     const { callback } = queue.config;
     const result = this.tools.isAllowed(callback.url)
-      ? credentialsOf(queue.name, callback, this.tools.secretsOf)
+      ? credentialsOf(queue.name, callback, this.tools.findSecret)
       : { ok: false as const, reason: 'its callback URL is not on the allowlist' };
     lane.setHold(result.ok ? undefined : result.reason);
     return result.ok ? result.credentials : undefined;

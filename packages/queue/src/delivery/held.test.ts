@@ -25,7 +25,7 @@ test('a queue whose URL left the allowlist is held: nothing is sent and no attem
 
 test('a queue whose secret is gone is held until it is there again', async () => {
   const secrets = new Map<string, string>();
-  const scene = await newScene({ secretsOf: (name, queue) => secrets.get(`${queue} ${name}`) });
+  const scene = await newScene({ findSecret: (name, queue) => secrets.get(`${queue} ${name}`) });
   const { world, putQueue, submit, outbound } = scene;
   await putQueue({ callback: { auth: { type: 'bearer', secret_ref: 'token' } } });
   await submit();

@@ -4,10 +4,10 @@ import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import type { Random } from '@millrace/kit/random';
 import type { QueueComponents } from '@millrace/contract/queue';
 import { outcomeOf } from '../core/outcome.js';
-import type { Queue } from '../core/queue.js';
+import type { Queue, SecretLookup } from '../core/queue.js';
 import { traceOf } from '../core/trace.js';
 import { callbackRequest } from './callback-request.js';
-import { credentialsOf, type Credentials, type SecretsOf } from './credentials.js';
+import { credentialsOf, type Credentials } from './credentials.js';
 import { newLeaseToken } from './lease-token.js';
 
 export type ProbeResult = QueueComponents['schemas']['CallbackTestResult'];
@@ -16,12 +16,12 @@ export interface ProbeTools {
   clock: Clock;
   random: Random;
   outbound: Outbound;
-  secretsOf: SecretsOf;
+  findSecret: SecretLookup;
 }
 
 /** Sends one request as a task would be sent and says what came back. Nothing is stored. */
 export async function probe(queue: Queue, tools: ProbeTools): Promise<ProbeResult> {
-  const found = credentialsOf(queue.name, queue.config.callback, tools.secretsOf);
+  const found = credentialsOf(queue.name, queue.config.callback, tools.findSecret);
   if (!found.ok) return notSent(`Nothing was sent: ${found.reason}`);
   let answer: OutboundOutcome;
   try {

@@ -79,7 +79,8 @@ export class Retention {
     while (!this.#isStopping) {
       const startedAt = clock.monotonic();
       const isPatient = startedAt - beganAt < patienceMs;
-      const limit = store.bestSteps?.deletion ?? (isPatient ? this.#perStep : mostPerStep);
+      const limit =
+        store.capabilities.batchSizes?.deletion ?? (isPatient ? this.#perStep : mostPerStep);
       if ((await step(limit)) < limit) return;
       const tookMs = clock.monotonic() - startedAt;
       this.#adapt(tookMs);

@@ -73,7 +73,8 @@ export class Settler {
       if (current.length > 0) {
         const settled = store.settle(current.map((ending) => ending.settlement));
         const isFirst = failures === 0;
-        if (isFirst && store.claimsFollowSettlements) this.tools.ending(runsOf(current));
+        if (isFirst && store.capabilities.claimsFollowSettlements)
+          this.tools.ending(runsOf(current));
         results = await settled;
         health.answered('settle');
       }

@@ -1,5 +1,5 @@
 import type { AsyncResult } from '../delivery/index.js';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { toEnvelope, type Envelope } from './envelope.js';
 import { requireTask, taskNotFound } from './find.js';
 import type { Principal } from './principal.js';

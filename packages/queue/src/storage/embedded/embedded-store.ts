@@ -51,8 +51,7 @@ interface Insert {
 
 /** The port on the database engine in this process. Made by `openEmbeddedStore`. */
 export class EmbeddedStore implements TaskStore {
-  readonly pushesDownFilters = false;
-  readonly claimsFollowSettlements = true;
+  readonly capabilities = { claimsFollowSettlements: true };
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #due = new reading.DueTimes();
   readonly #recent = new RecentTasks();
