@@ -62,7 +62,7 @@ async function succeed(tasks: readonly WholeTask[]): Promise<void> {
   expect(results.map(({ kind }) => kind)).toEqual(tasks.map(() => 'settled'));
 }
 
-const nameOf = (id: string) => Object.keys(ids).find((name) => ids[name] === id);
+const nameOf = (id: string) => Object.keys(ids).find((name) => ids[name] === id) ?? id;
 
 test('data of 0.1.0: every task is read in its state', async () => {
   const states: Record<string, string | undefined> = {};
@@ -90,9 +90,13 @@ test('data of 0.1.0: every task is read in its state', async () => {
 test('data of 0.1.0: all tasks can be worked off, leases and queues included', async () => {
   // Leases that were taken by the old version are still held, and can be settled.
   const held = await store.endedLeases({ now: hourLater, limit: 100 });
-  expect(held.map(({ id }) => nameOf(id)).toSorted()).toEqual(
-    ['async', 'first', 'free', 'inFlight', 'slow1'].toSorted(),
-  );
+  expect(held.map(({ id }) => nameOf(id)).toSorted()).toEqual([
+    'async',
+    'first',
+    'free',
+    'inFlight',
+    'slow1',
+  ]);
   await succeed(held);
   const first = await claim('mail');
   expect(nameOf(first[0]!.id)).toBe('urgent');
@@ -107,7 +111,7 @@ test('data of 0.1.0: all tasks can be worked off, leases and queues included', a
     'urgent',
   ]);
   await succeed(first);
-  const fifo: (string | undefined)[] = [];
+  const fifo: string[] = [];
   for (let tasks = await claim('letters', true); tasks.length > 0;) {
     fifo.push(...tasks.map(({ id }) => nameOf(id)));
     await succeed(tasks);

@@ -1,7 +1,7 @@
 import { signingKeyOf } from '@millrace/kit/webhooks';
-import type { QueueConfig, SecretLookup } from '../core/queue.js';
+import type { Queue, QueueConfig, SecretLookup } from '../core/queue.js';
 
-/** How callbacks of one queue show who sends them. */
+/** How the callbacks of a queue authenticate themselves. */
 export interface Credentials {
   auth: { name: string; lowerName: string; value: string } | undefined;
   signingKeys: readonly Uint8Array[];
@@ -10,7 +10,18 @@ export interface Credentials {
 export type CredentialsResult =
   { ok: true; credentials: Credentials } | { ok: false; reason: string };
 
-/** Looks up the secrets that a queue's callback names. */
+/** The credentials of a queue, or why the queue is held. */
+export function credentialsFor(
+  { name, config }: Queue,
+  checks: { isAllowed: (url: string) => boolean; findSecret: SecretLookup },
+): CredentialsResult {
+  if (!checks.isAllowed(config.callback.url)) {
+    return { ok: false, reason: 'its callback URL is not on the allowlist' };
+  }
+  return credentialsOf(name, config.callback, checks.findSecret);
+}
+
+/** Looks up the secrets that a callback names. */
 export function credentialsOf(
   queue: string,
   callback: QueueConfig['callback'],
@@ -39,5 +50,5 @@ function valueOf(type: 'bearer' | 'basic' | 'header', secret: string): string {
 }
 
 function missing(ref: string): CredentialsResult {
-  return { ok: false, reason: `the secret ${ref} is not there or not open to this queue` };
+  return { ok: false, reason: `the secret ${ref} does not exist or is not open to this queue` };
 }

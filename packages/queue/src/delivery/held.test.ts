@@ -31,7 +31,8 @@ test('a queue whose secret is gone is held until it is there again', async () =>
   await submit();
   await world.runFor(5_000);
   expect(outbound.requests).toHaveLength(0);
-  expect(world.log.lines.at(-1)?.message).toContain('the secret token is not there');
+  const reason = 'the secret token does not exist or is not open to this queue';
+  expect(world.log.lines.at(-1)).toMatchObject({ message: 'queue held', fields: { reason } });
   secrets.set('mail token', 'abc');
   await world.runFor(2_000);
   expect(outbound.requests[0]?.headers).toMatchObject({ Authorization: 'Bearer abc' });

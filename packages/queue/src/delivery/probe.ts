@@ -19,7 +19,7 @@ export interface ProbeTools {
   findSecret: SecretLookup;
 }
 
-/** Sends one request as a task would be sent and says what came back. Nothing is stored. */
+/** Sends a request like that of a task and returns the result. Nothing is stored. */
 export async function probe(queue: Queue, tools: ProbeTools): Promise<ProbeResult> {
   const found = credentialsOf(queue.name, queue.config.callback, tools.findSecret);
   if (!found.ok) return notSent(`Nothing was sent: ${found.reason}`);
@@ -43,7 +43,7 @@ export async function probe(queue: Queue, tools: ProbeTools): Promise<ProbeResul
 function probeRequest(queue: Queue, credentials: Credentials, { clock, random }: ProbeTools) {
   const now = clock.now();
   const { config } = queue;
-  const subject = {
+  const task = {
     id: random.ulid(now),
     queue: queue.name,
     handlerRef: 'queue.probe',
@@ -52,12 +52,16 @@ function probeRequest(queue: Queue, credentials: Credentials, { clock, random }:
     attempt: 1,
     redriveCount: 0,
     payload: new Uint8Array(0),
+  };
+  return callbackRequest(task, {
     leaseToken: null,
     trace: traceOf({}, newLeaseToken(random)),
-  };
-  const { signal } = new AbortController();
-  const timeoutMs = config.callback.timeout_ms;
-  return callbackRequest(subject, { config, credentials, now, timeoutMs, signal });
+    config,
+    credentials,
+    now,
+    timeoutMs: config.callback.timeout_ms,
+    signal: new AbortController().signal,
+  });
 }
 
 function notSent(message: string): ProbeResult {
