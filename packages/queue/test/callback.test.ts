@@ -68,7 +68,7 @@ async function newPlace(handle: (request: Received, response: ServerResponse) =>
     log: memoryLog(),
     outbound,
     metrics,
-    secretsOf: (name) => secrets[name],
+    findSecret: (name) => secrets[name],
     isAllowed: () => true,
     nodeId: 'node-1',
   });

@@ -3,6 +3,7 @@ import { addressText, isLoopback, type LoadedConfig } from '@millrace/kit/config
 import { UsageError } from '@millrace/kit/errors';
 import { drainHttp, listen } from '@millrace/kit/http';
 import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
+import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { upstreamsOf } from '../proxy/upstream.js';
 import { DashboardSite } from '../dashboard/site.js';
@@ -74,26 +75,26 @@ export async function serveDaemon(
     log,
   });
   checkListen(loaded, tokens);
-  const undo: (() => unknown)[] = [];
+  const undo = new UndoList();
   try {
     const store = await openStore(storeDirectory(dataDir), world);
-    undo.push(() => store.close());
+    undo.add(() => store.close());
     const { database } = store;
     const reports = new Reports({ database, clock, log });
-    undo.push(() => reports.close());
+    undo.add(() => reports.close());
     const outbound = createOutbound({ guard: webhookGuard, clock });
-    undo.push(() => outbound.close());
+    undo.add(() => outbound.close());
     const backends = backendsOf(settings, environment, { clock, outbound, ...store });
     await backends.rescan();
     await importDeprecatedOnce(store.registry, deprecatedIn(settings), log);
     const cwd = privateFolder(dataDir, 'think');
     const { savings: isOn, savings_samples: keepsSamples } = settings;
-    undo.push(publishRecording(dataDir, { savings: isOn, savingsSamples: keepsSamples }));
+    undo.add(publishRecording(dataDir, { savings: isOn, savingsSamples: keepsSamples }));
     const savings = new Savings({ dataDir, clock, log, isOn, keepsSamples });
     const recorder = isOn ? new SavingsRecorder({ dataDir, ...world, keepsSamples }) : undefined;
     const thinkerParts = { backends, clock, log, outbound, environment, cwd, recorder };
     const thinker = thinkerOf(settings, thinkerParts);
-    undo.push(() => thinker.close());
+    undo.add(() => thinker.close());
     const usage = createUsage({
       clock,
       log,
@@ -104,7 +105,7 @@ export async function serveDaemon(
       outbound,
       onChange: () => reports.changed('usage'),
     });
-    undo.push(() => usage.close());
+    undo.add(() => usage.close());
     // A cap holds whether or not there are reports.
     const countsSpend = isOn || hasCap(settings);
     const isRead = countsSpend || settings.insights;
@@ -118,10 +119,10 @@ export async function serveDaemon(
           onChange: () => isOn && reports.changed('spend'),
         })
       : undefined;
-    undo.push(() => transcripts?.close());
+    undo.add(() => transcripts?.close());
     const onChange = () => reports.changed('savings');
     const ledger = isOn ? watchLedger({ file: ledgerFile(dataDir), clock, onChange }) : undefined;
-    undo.push(() => ledger?.close());
+    undo.add(() => ledger?.close());
     const agents = await openAgents({
       settings,
       world,
@@ -133,7 +134,7 @@ export async function serveDaemon(
       environment,
       dataDir,
     });
-    undo.push(() => agents.close());
+    undo.add(() => agents.close());
     const gate = new Gate(tokens, new Throttle(clock));
     const config = () => configView({ loaded, dataDir, secretFile: secretFiles(tokens, dataDir) });
     const app = daemonApp({
@@ -164,10 +165,10 @@ export async function serveDaemon(
       apiDocs: settings.api_docs,
       onUndocumentedAnswer: options.onUndocumentedAnswer,
     });
-    undo.push(() => app.fastify.close());
+    undo.add(() => app.fastify.close());
     const { url } = await listen(app, addressText(settings.listen));
     gate.port = portOf(url);
-    undo.push(publishAddress(dataDir, url));
+    undo.add(publishAddress(dataDir, url));
     const ended = new Promise<void>((_resolve, reject) => app.fastify.server.on('error', reject));
     // Whoever does not ask is not told: the daemon's own log has it.
     ended.catch((error: unknown) => log.error({ err: error }, 'the listener failed'));
@@ -175,7 +176,7 @@ export async function serveDaemon(
     const stop = async () => {
       const isGentle = await drainHttp(app, { clock, deadlineMs: settings.drain_timeout_ms });
       if (!isGentle) log.warn({}, 'requests did not end in time and were cut');
-      await runAll(undo);
+      await undo.run();
     };
     return {
       listeners: [{ listener: 'http', url }],
@@ -184,7 +185,7 @@ export async function serveDaemon(
       stop: () => (stopping ??= stop()),
     };
   } catch (error) {
-    await runAll(undo);
+    await undo.run();
     throw error;
   }
 }
@@ -275,17 +276,4 @@ function secretFiles(tokens: Tokens, dataDir: string): (key: string) => string |
     if (key === 'notify.webhook_secret') return webhookSecretFile(dataDir);
     return undefined;
   };
-}
-
-/** In the opposite order, each one although another failed. */
-async function runAll(undo: readonly (() => unknown)[]): Promise<void> {
-  const failures: unknown[] = [];
-  for (const step of [...undo].toReversed()) {
-    try {
-      await step();
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0) throw failures[0];
 }

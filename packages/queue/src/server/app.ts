@@ -8,9 +8,9 @@ import { fail } from '../operations/refusal.js';
 import { StorageUnavailable } from '../storage/task-store.js';
 import { accessLogOf, type AccessLog } from './access-log.js';
 import { authenticate, authorize } from './access.js';
-import type { QueueContext } from './context.js';
+import type { QueueContext } from '../operations/context.js';
 import { queueHandlers, type Served } from './handlers.js';
-import type { Load, Urgency } from './limits/load.js';
+import type { Load, Urgency } from '../operations/limits/load.js';
 
 export interface QueueAppOptions {
   context: QueueContext;

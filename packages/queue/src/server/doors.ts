@@ -3,9 +3,9 @@ import { queueCodes } from '@millrace/contract/queue';
 import { addressText, type Address } from '@millrace/kit/config';
 import { createApp, listen, serveMetrics, type HttpApp } from '@millrace/kit/http';
 import type { Metrics } from '@millrace/kit/metrics';
+import type { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { accessLogOf } from './access-log.js';
-import type { UndoList } from './undo-list.js';
 
 export interface ListenerAddress {
   readonly listener: 'http' | 'metrics';

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { messageOf } from '@millrace/kit/errors';
 import { silentLog } from '@millrace/kit/log';
 import { newToken } from '@millrace/kit/tokens';
+import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import type { QueueSettings } from './config.js';
 import { rehearsedConfig, rehearsedQueue } from './rehearsed-queue.js';
 import { startServer, type Foundations } from './server.js';
-import { UndoList } from './undo-list.js';
 
 /** Beyond these, each costs little less than the one before. */
 const mostTasks = 200;

@@ -2,22 +2,22 @@ import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
 import { callbackGuard, createOutbound, parseAllowlist } from '@millrace/kit/outbound';
+import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
-import type { DeliveryDesk, QueueContext } from './context.js';
+import type { DeliveryControl, QueueContext } from '../operations/context.js';
 import { openSecrets, openTokens } from './credentials-files.js';
-import { Cursors } from './cursors.js';
+import { Cursors } from '../operations/cursors.js';
 import { metricsApp, openDoors, type ListenerAddress } from './doors.js';
-import { Load } from './limits/load.js';
-import { SubmitLimits } from './limits/submit-limits.js';
+import { Load } from '../operations/limits/load.js';
+import { SubmitLimits } from '../operations/limits/submit-limits.js';
 import { measuredQueues } from './measure.js';
 import { ownFiles } from './own-files.js';
-import { Readiness } from './readiness.js';
-import { UndoList } from './undo-list.js';
+import { Readiness } from '../operations/readiness.js';
 
 /** To one origin. */
 const mostConnections = 10_000;
@@ -31,7 +31,7 @@ export interface RunningQueue {
 }
 
 /** What delivers the tasks while the server runs. */
-export type RunningDelivery = DeliveryDesk & Pick<Delivery, 'start' | 'stop'>;
+export type RunningDelivery = DeliveryControl & Pick<Delivery, 'start' | 'stop'>;
 
 /** What the server stands on; tests put other things in their place. */
 export interface Foundations {
@@ -103,13 +103,13 @@ async function openHouse(
     ...world,
     store,
     outbound,
-    secretsOf: (name, queue) => secrets.current.find(name, queue),
+    findSecret: (name, queue) => secrets.current.find(name, queue),
     isAllowed: (url) => allowlist.match(url).allowed,
     nodeId,
     metrics,
   });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
-  const cursorKey = store.cursorKey ?? ownKey;
+  const cursorKey = store.capabilities.cursorKey ?? ownKey;
   return { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey };
 }
 
@@ -134,7 +134,7 @@ function buildApps(
     random,
     log,
     delivery,
-    secrets: () => secrets.current,
+    findSecret: (name, queue) => secrets.current.find(name, queue),
     allowlist,
     cursors: new Cursors(cursorKey, clock),
     submitLimits: new SubmitLimits(clock, settings.principal_submit_per_second),

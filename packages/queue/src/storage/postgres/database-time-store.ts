@@ -28,19 +28,13 @@ import type { TransferTally } from './transfer/transfer.js';
  * are stored. A server whose clock is right sees no difference.
  */
 export class DatabaseTimeStore implements TaskStore {
-  readonly pushesDownFilters = true;
-
   constructor(
     private readonly store: PostgresStore,
     private readonly shift: ClockShift,
   ) {}
 
-  get cursorKey(): Uint8Array {
-    return this.store.cursorKey;
-  }
-
-  get bestSteps(): PostgresStore['bestSteps'] {
-    return this.store.bestSteps;
+  get capabilities(): PostgresStore['capabilities'] {
+    return this.store.capabilities;
   }
 
   listQueues(): Promise<Queue[]> {

@@ -20,6 +20,7 @@ import {
   type RedriveChange,
   type Settlement,
   type SettleResult,
+  type StoreCapabilities,
   type TaskStore,
 } from '../task-store.js';
 import { readAudit } from './audit.js';
@@ -84,10 +85,7 @@ const clockEveryMs = 10_000;
 
 /** The port on a PostgreSQL that other servers may share. Made by `openPostgresStore`. */
 export class PostgresStore implements TaskStore {
-  readonly pushesDownFilters = true;
-  readonly bestSteps = { claim: 500, deletion: 200 };
-  /** Made once for the database, so that a cursor of one server is good at every other. */
-  readonly cursorKey: Uint8Array;
+  readonly capabilities: StoreCapabilities & { readonly cursorKey: Uint8Array };
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #floors = new Floors();
   readonly #claimed = new ClaimedTasks();
@@ -110,7 +108,9 @@ export class PostgresStore implements TaskStore {
   constructor(private readonly parts: PostgresStoreParts) {
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
-    this.cursorKey = parts.cursorKey;
+    // The key belongs to the database, so that every server accepts the cursors of the others.
+    const { cursorKey } = parts;
+    this.capabilities = { batchSizes: { claim: 500, deletion: 200 }, cursorKey };
     const monotonic = () => clock.monotonic();
     const floors = this.#floors;
     this.#ledger = new Ledger(connections, monotonic, log);

@@ -1,4 +1,4 @@
-/** What has to be undone when the server ends, the last thing first. */
+/** Cleanup steps of a startup, run in reverse order. */
 export class UndoList {
   readonly #steps: (() => unknown)[] = [];
 
@@ -6,7 +6,7 @@ export class UndoList {
     this.#steps.push(step);
   }
 
-  /** Each one although another failed; throws the first failure. */
+  /** Runs every step once, also after a failure; then throws the first failure. */
   async run(): Promise<void> {
     const failures: unknown[] = [];
     for (const step of this.#steps.splice(0).toReversed()) {

@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
-import { rateLimited } from '../../operations/refusal.js';
+import { rateLimited } from '../refusal.js';
 
 export interface LoadOptions {
   clock: Clock;

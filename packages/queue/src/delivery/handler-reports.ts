@@ -11,12 +11,12 @@ import { longestRetryAfterMs } from '../core/backoff.js';
 import { cutText } from '../core/excerpt.js';
 import { longestMessageBytes } from '../core/outcome.js';
 import type { AttemptOutcome, Task, WholeTask } from '../core/task.js';
-import { verdictOnFailure } from '../core/verdict.js';
-import type { Settlement, TaskStore, Verdict } from '../storage/task-store.js';
-import type { Lane } from './lane.js';
-import type { Run } from './run.js';
+import { verdictOnFailure, type Verdict } from '../core/verdict.js';
+import type { Settlement, TaskStore } from '../storage/task-store.js';
+import type { Emit } from './events.js';
+import type { InFlightRegistry } from './in-flight.js';
 
-/** Why a handler that reports by itself gave up. */
+/** The body of `:fail`. */
 export interface FailReport {
   error_type?: string | undefined;
   message?: string | undefined;
@@ -25,25 +25,24 @@ export interface FailReport {
   retry_after_ms?: number | undefined;
 }
 
-export type AsyncResult = Task | 'lease_lost' | 'not_found';
+export type ReportResult = Task | 'lease_lost' | 'not_found';
 
-export interface AsyncTools {
+export interface HandlerReportsOptions {
   store: TaskStore;
   clock: Clock;
   random: Random;
-  runOf: (token: string) => Run | undefined;
-  lane: (queue: string) => Lane;
-  wake: (lane: Lane) => void;
+  inFlight: InFlightRegistry;
+  emit: Emit;
 }
 
 /**
- * What a handler reports by itself, with its lease token. A report may come before the callback's
- * own answer has arrived here; whichever is settled first counts. Reports can be repeated.
+ * `:complete`, `:fail` and `:extend` with a lease token. A report may arrive before the callback's
+ * own answer; whichever is settled first counts. Reports can be repeated.
  */
-export class AsyncWork {
-  constructor(private readonly tools: AsyncTools) {}
+export class HandlerReports {
+  constructor(private readonly options: HandlerReportsOptions) {}
 
-  complete(id: string, token: string): Promise<AsyncResult> {
+  complete(id: string, token: string): Promise<ReportResult> {
     return this.#settle(id, token, 'SUCCEEDED', async (task, now, url) => ({
       id,
       token,
@@ -58,8 +57,8 @@ export class AsyncWork {
     }));
   }
 
-  fail(id: string, token: string, report: FailReport): Promise<AsyncResult> {
-    const { random, store } = this.tools;
+  fail(id: string, token: string, report: FailReport): Promise<ReportResult> {
+    const { random, store } = this.options;
     const errorType = report.error_type ?? 'INTERNAL';
     const message = cutText(report.message ?? '', longestMessageBytes);
     const asked = report.retry_after_ms;
@@ -84,9 +83,9 @@ export class AsyncWork {
     });
   }
 
-  extend(id: string, token: string, extendMs: number): Promise<AsyncResult> {
-    const { store, clock } = this.tools;
-    const run = this.tools.runOf(token);
+  extend(id: string, token: string, extendMs: number): Promise<ReportResult> {
+    const { store, clock } = this.options;
+    const entry = this.options.inFlight.find(id, token);
     const change = async () => {
       const task = await this.#find(id);
       if (!task) return 'not_found';
@@ -95,10 +94,10 @@ export class AsyncWork {
       const { isAsync } = task.lease;
       const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
       const result = await store.extendLease({ id, token, expiresAt, isAsync, now });
-      if (run && typeof result === 'object') run.leaseEnd = expiresAt;
+      if (entry && typeof result === 'object') entry.leaseEnd = expiresAt;
       return result;
     };
-    return run ? run.inTurn(change) : change();
+    return entry ? entry.serialize(change) : change();
   }
 
   async #settle(
@@ -110,16 +109,16 @@ export class AsyncWork {
       now: number,
       url: string | null,
     ) => Promise<Settlement>,
-  ): Promise<AsyncResult> {
-    const { store, clock } = this.tools;
+  ): Promise<ReportResult> {
+    const { store, clock } = this.options;
     const task = await this.#find(id);
     if (!task) return 'not_found';
     const now = clock.now();
-    if (!holds(task, token, now)) return this.#wasSaidBefore(task, token, outcome, now);
+    if (!holds(task, token, now)) return this.#repeated(task, token, outcome, now);
     const queue = await store.getQueue(task.queue);
     const url = queue ? urlWithoutQuery(queue.config.callback.url) : null;
     const settlement = await settlementOf(task, now, url);
-    // It took a moment to work this out, and the lease may have ended in it.
+    // The lease may have ended while the queue was read.
     if (!holds(task, token, clock.now())) return 'lease_lost';
     const [result] = await store.settle([settlement]);
     if (result?.kind !== 'settled') {
@@ -127,18 +126,19 @@ export class AsyncWork {
         ? result.task
         : 'lease_lost';
     }
-    this.#count(result.task.queue, settlement);
+    const { verdict } = settlement;
+    this.options.emit({ kind: 'settled', queue: result.task.queue, verdict, at: now });
     return result.task;
   }
 
-  /** A repeat of the report that settled this claim is answered like the first one. */
-  async #wasSaidBefore(
+  /** A repeat of the report that settled this claim gets the same answer. */
+  async #repeated(
     task: WholeTask,
     token: string,
     outcome: AttemptOutcome,
     now: number,
-  ): Promise<AsyncResult> {
-    // The claim may have been settled by the end of its lease, which the store calls a retry too.
+  ): Promise<ReportResult> {
+    // The store also records an expired lease as a retry, so the history decides.
     const last = task.attempts.at(-1);
     if (task.lease?.token === token || last?.outcome !== outcome) return 'lease_lost';
     // Changes nothing: the token is no longer the task's.
@@ -149,21 +149,13 @@ export class AsyncWork {
       verdict: { kind: 'succeeded' },
       attempt: last,
     };
-    const [result] = await this.tools.store.settle([probe]);
+    const [result] = await this.options.store.settle([probe]);
     if (result?.kind !== 'repeated' || !matches(result.verdict, outcome)) return 'lease_lost';
     return result.task;
   }
 
-  #count(queue: string, { verdict, now }: Settlement): void {
-    const lane = this.tools.lane(queue);
-    if (verdict.kind === 'dead') lane.series.dead(verdict.reason).inc();
-    if (verdict.kind === 'retry') lane.series.retries.inc();
-    if ('dueAt' in verdict) lane.alarm.ringIn(verdict.dueAt - now);
-    this.tools.wake(lane);
-  }
-
   async #find(id: string): Promise<WholeTask | undefined> {
-    const found = await this.tools.store.getTask(id);
+    const found = await this.options.store.getTask(id);
     return found && 'attempts' in found ? found : undefined;
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Refusal } from '@millrace/kit/errors';
-import { rateExceeded } from '../../operations/refusal.js';
+import { rateExceeded } from '../refusal.js';
 import { TokenBucket } from './token-bucket.js';
 
 export interface SubmitAsk {

@@ -11,37 +11,33 @@ import type { Queue } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
 import { verdictOnEndedLease } from '../core/verdict.js';
 import type { Settlement, TaskStore } from '../storage/task-store.js';
-import type { Lane } from './lane.js';
+import type { Emit } from './events.js';
 
-export interface UpkeepTools {
+export interface LeaseExpiryOptions {
   store: TaskStore;
   clock: Clock;
   random: Random;
-  lane: (queue: string) => Lane;
-  wake: (lane: Lane) => void;
+  emit: Emit;
 }
 
-const leasesPerStep = 200;
-const expiriesPerStep = 500;
+const maxLeasesPerStep = 200;
+const maxTasksPerStep = 500;
 
-/**
- * Ends what nobody else will end: leases that ran out, of this server's tasks or of one that is
- * gone, and tasks that expired while they waited.
- */
-export class Upkeep {
-  constructor(private readonly tools: UpkeepTools) {}
+/** Ends expired leases, whichever server took them, and tasks that expired before a claim. */
+export class LeaseExpiry {
+  constructor(private readonly options: LeaseExpiryOptions) {}
 
   async run(): Promise<void> {
-    await this.#endLeases();
-    await this.#expire();
+    await this.#expireLeases();
+    await this.#expireTasks();
   }
 
-  async #endLeases(): Promise<void> {
-    const { store, clock } = this.tools;
+  async #expireLeases(): Promise<void> {
+    const { store, clock } = this.options;
     const queues = new Map<string, Queue | undefined>();
     for (;;) {
       const now = clock.now();
-      const ended = await store.endedLeases({ now, limit: leasesPerStep });
+      const ended = await store.endedLeases({ now, limit: maxLeasesPerStep });
       const settlements: Settlement[] = [];
       for (const task of ended.filter(isClaimed)) {
         if (!queues.has(task.queue)) queues.set(task.queue, await store.getQueue(task.queue));
@@ -51,9 +47,11 @@ export class Upkeep {
       if (settlements.length === 0) return;
       const results = await store.settle(settlements);
       results.forEach((result, i) => {
-        if (result.kind === 'settled') this.#count(result.task.queue, settlements[i]!);
+        if (result.kind !== 'settled') return;
+        const { verdict } = settlements[i]!;
+        this.options.emit({ kind: 'lease_expired', queue: result.task.queue, verdict, at: now });
       });
-      if (ended.length < leasesPerStep) return;
+      if (ended.length < maxLeasesPerStep) return;
     }
   }
 
@@ -62,7 +60,7 @@ export class Upkeep {
       attempt: task.attempt,
       policy: queue.config.retry,
       now,
-      chance: this.tools.random.next(),
+      chance: this.options.random.next(),
     });
     const failure = {
       errorType: 'LEASE_EXPIRED',
@@ -83,27 +81,12 @@ export class Upkeep {
     return { id: task.id, token: task.lease.token, now, verdict, attempt, error };
   }
 
-  #count(queue: string, { verdict, now }: Settlement): void {
-    const lane = this.tools.lane(queue);
-    lane.series.leaseExpiries.inc();
-    if (verdict.kind === 'dead') lane.series.dead(verdict.reason).inc();
-    if (verdict.kind === 'retry') {
-      lane.series.retries.inc();
-      lane.alarm.ringIn(verdict.dueAt - now);
-    }
-    this.tools.wake(lane);
-  }
-
-  async #expire(): Promise<void> {
-    const { store, clock } = this.tools;
+  async #expireTasks(): Promise<void> {
+    const { store, clock, emit } = this.options;
     for (;;) {
-      const expired = await store.expireTasks({ now: clock.now(), limit: expiriesPerStep });
-      for (const task of expired) {
-        const lane = this.tools.lane(task.queue);
-        lane.series.dead('EXPIRED').inc();
-        this.tools.wake(lane);
-      }
-      if (expired.length < expiriesPerStep) return;
+      const expired = await store.expireTasks({ now: clock.now(), limit: maxTasksPerStep });
+      for (const { queue } of expired) emit({ kind: 'task_expired', queue });
+      if (expired.length < maxTasksPerStep) return;
     }
   }
 }
