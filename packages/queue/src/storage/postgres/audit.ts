@@ -1,7 +1,7 @@
 import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
 import type { AuditAsk } from '../task-store.js';
 import type { Asking, Transaction } from './connections.js';
-import { withoutZeros } from './rows.js';
+import { withoutZeros } from './task-columns.js';
 import { addAudit, auditPage, lockAuditHead } from './statements/audit.sql.js';
 
 export interface AuditColumns {

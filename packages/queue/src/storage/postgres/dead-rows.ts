@@ -4,8 +4,8 @@ import type { DeadAsk, DeadGroup, DeadPage, PurgeChange, RedriveChange } from '.
 import { recordAct } from './audit.js';
 import type { Connections, Transaction } from './connections.js';
 import { attemptsOf } from './history.js';
-import { toTask, wholeMs, withoutZeros, type TaskColumns } from './rows.js';
-import { purge as purgeTasks } from './statements/bury.sql.js';
+import { toTask, wholeMs, withoutZeros, type TaskColumns } from './task-columns.js';
+import { purge as purgeTasks } from './statements/retention.sql.js';
 import { deadGroups } from './statements/dead-groups.sql.js';
 import { deadPage, payloads } from './statements/dead-page.sql.js';
 import { holdQueue } from './statements/queues.sql.js';
@@ -84,11 +84,8 @@ export async function readDeadGroups(
   }));
 }
 
-/** Returns the tasks that it changed, in the order of the ids given. */
-export function redrive(
-  connections: Connections,
-  change: RedriveChange,
-): Promise<{ id: string; dueAt: number }[]> {
+/** Returns the ids that it changed, in the order given. */
+export function redrive(connections: Connections, change: RedriveChange): Promise<string[]> {
   const dueAt = new Map<string, number>();
   for (const [index, id] of change.ids.entries()) {
     if (!dueAt.has(id)) dueAt.set(id, wholeMs(change.dueAt(index)));
@@ -101,7 +98,7 @@ export function redrive(
     const rows = await transaction.ask<{ id: string }>(redriveTasks, values);
     const changed = new Set(rows.map(({ id }) => id));
     await record(transaction, 'redrive', change, changed.size);
-    return ids.filter((id) => changed.has(id)).map((id) => ({ id, dueAt: dueAt.get(id)! }));
+    return ids.filter((id) => changed.has(id));
   });
 }
 

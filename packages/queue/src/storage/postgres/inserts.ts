@@ -4,8 +4,8 @@ import { tombstoneMs, type InsertResult, type NewTask } from '../task-store.js';
 import { bigintArray, integerArray, smallintArray, textArray } from './arrays.js';
 import { partsWithoutRepeats } from './batcher.js';
 import type { Asking, Connections } from './connections.js';
-import type { Ledger } from './ledger.js';
-import { toTask, toTombstone, wholeMs, type FoundColumns } from './rows.js';
+import type { Counters } from './counters.js';
+import { toTask, toTombstone, wholeMs, type FoundColumns } from './task-columns.js';
 import { findTasks } from './statements/find-tasks.sql.js';
 import { insertTasks } from './statements/insert-tasks.sql.js';
 import { lockGates, pendingOf } from './statements/room.sql.js';
@@ -18,7 +18,7 @@ export interface Insert {
 /** Stores tasks in one commit; a result for each, in order. */
 export async function insertAll(
   connections: Connections,
-  ledger: Ledger,
+  counters: Counters,
   inserts: readonly Insert[],
 ): Promise<InsertResult[]> {
   const parts = partsWithoutRepeats(inserts, ({ task }) => task.id);
@@ -28,7 +28,7 @@ export async function insertAll(
     const results: InsertResult[] = [];
     if (isLimited) await transaction.ask(lockGates, [limitedQueues(inserts)]);
     for (const part of parts) {
-      if (isLimited) results.push(...(await insertLimited(transaction, ledger, part)));
+      if (isLimited) results.push(...(await insertLimited(transaction, counters, part)));
       else results.push(...(await insertPart(transaction, part)));
     }
     return results;
@@ -82,14 +82,14 @@ function takenBy(row: FoundColumns): InsertResult {
 /** With the gates of the queues held, so that their counts are what they are. */
 async function insertLimited(
   asking: Asking,
-  ledger: Ledger,
+  counters: Counters,
   inserts: readonly Insert[],
 ): Promise<InsertResult[]> {
   const [ids, queues] = [inserts.map(({ task }) => task.id), limitedQueues(inserts)];
   const taken = await asking.ask<FoundColumns>(findTasks, [ids]);
   const counts = await asking.ask<{ name: string; pending: number }>(pendingOf, [
     textArray(queues),
-    bigintArray(queues.map((queue) => ledger.firstEntry(queue))),
+    bigintArray(queues.map((queue) => counters.firstEntry(queue))),
   ]);
   const pending = new Map(counts.map((count) => [count.name, count.pending]));
   const takenIds = new Map(taken.map((row) => [row.id, row]));

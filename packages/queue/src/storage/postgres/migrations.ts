@@ -6,6 +6,7 @@ import { upkeep } from './migrations/0002-upkeep.sql.js';
 import { claims, claimsUpkeep } from './migrations/0003-claims.sql.js';
 import { successes, successesUpkeep } from './migrations/0004-successes.sql.js';
 import { floors } from './migrations/0005-floors.sql.js';
+import { oneClaimPath, oneClaimPathTuning } from './migrations/0006-one-claim-path.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -21,6 +22,7 @@ const migrations: readonly Migration[] = [
   { texts: claims, wishes: claimsUpkeep },
   { texts: successes, wishes: successesUpkeep },
   { texts: floors, wishes: [] },
+  { texts: oneClaimPath, wishes: oneClaimPathTuning },
 ];
 
 const schemaVersion = migrations.length;

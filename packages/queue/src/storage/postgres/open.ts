@@ -7,7 +7,7 @@ import { checkUrl, settingsTrouble } from './check-url.js';
 import { ClockShift } from './clock-shift.js';
 import { Connections } from './connections.js';
 import { DatabaseTimeStore } from './database-time-store.js';
-import { Hints } from './hints.js';
+import { Notifications } from './notifications.js';
 import { migrate } from './migrations.js';
 import { refuseOthers, transferSessions } from './transfer/sessions.js';
 import { PostgresStore } from './postgres-store.js';
@@ -65,7 +65,8 @@ export async function openPostgresStore(
       clock,
       random,
       log,
-      hints: (heard) => new Hints({ url, sessionName, clock, log, instance, heard }),
+      notifications: (onWork) =>
+        new Notifications({ url, sessionName, clock, log, instance, onWork }),
     });
     await store.start();
     return new DatabaseTimeStore(store, shift);

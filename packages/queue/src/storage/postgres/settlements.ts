@@ -4,9 +4,9 @@ import { partsWithoutRepeats } from './batcher.js';
 import type { ClaimedTasks } from './claimed-tasks.js';
 import type { Asking, Connections } from './connections.js';
 import { attemptText } from './history.js';
-import { toTask, verdicts, wholeMs, withoutZeros, type FoundColumns } from './rows.js';
+import { toTask, verdicts, wholeMs, withoutZeros, type FoundColumns } from './task-columns.js';
 import { findTasks } from './statements/find-tasks.sql.js';
-import { settle, succeed } from './statements/settle.sql.js';
+import { settle } from './statements/settle.sql.js';
 
 /** Ends claims in one commit; a result for each, in order. */
 export async function settleAll(
@@ -75,15 +75,7 @@ async function askFor(
   asking: Asking,
   list: readonly Settlement[],
 ): Promise<(id: string) => boolean> {
-  const isPlain = ({ verdict, error }: Settlement) => verdict.kind === 'succeeded' && !error;
-  const [row] = list.every(isPlain)
-    ? await asking.ask<SettledColumns>(succeed, [
-        textArray(list.map(({ id }) => id)),
-        textArray(list.map(({ token }) => token)),
-        bigintArray(list.map(({ now }) => now)),
-        textArray(list.map(({ attempt }) => attemptText(attempt))),
-      ])
-    : await asking.ask<SettledColumns>(settle, valuesOf(list));
+  const [row] = await asking.ask<SettledColumns>(settle, valuesOf(list));
   if (row!.count === list.length) return () => true;
   const settled = new Set(row!.settled?.split(','));
   return (id) => settled.has(id);

@@ -12,7 +12,7 @@ import {
   withoutZeros,
   type FoundColumns,
   type WholeColumns,
-} from '../rows.js';
+} from '../task-columns.js';
 import { attemptsOf, attemptText } from '../history.js';
 import { addAudit } from '../statements/audit.sql.js';
 import * as sql from './statements.sql.js';
@@ -36,11 +36,11 @@ export class PostgresEnd implements Target {
   ) {}
 
   async queues(): Promise<MovedQueue[]> {
-    const rows = await this.connections.ask<QueueColumns & { turns: string; starts: string }>(
+    const rows = await this.connections.ask<QueueColumns & { last_groups: string; starts: string }>(
       sql.movedQueues,
     );
     return rows.map((row) => {
-      const turns = Object.entries(JSON.parse(row.turns) as Record<number, string>);
+      const turns = Object.entries(JSON.parse(row.last_groups) as Record<number, string>);
       return {
         queue: toQueue(row),
         turns: Object.fromEntries(turns.map(([priority, key]) => [priority, key || null])),
