@@ -1,5 +1,5 @@
 import { listingStatement, statement } from '../statement.js';
-import { byId, tasksOf } from '../statements/columns.js';
+import { byId } from '../statements/columns.js';
 import {
   floorOf,
   floorSlackMs,
@@ -142,22 +142,26 @@ const fifoHeads = `fifo_groups(no, group_key, visited) AS (
       WHERE r.queue_no = w.no AND r.stage = 2 AND r.group_key <> '' AND r.group_key = w.group_key)
   )`;
 
+/** `round`: 1 for the first task of its group, 2 for the second; the index has them in this order. */
+const firstOf = (group: string, where: string) => `
+      SELECT l.id, l.due_at, row_number() OVER (ORDER BY l.due_at, l.id) AS round
+      FROM millrace.live l
+      WHERE ${readyIn(group)} AND ${where} AND ${mayRun}
+      ORDER BY l.due_at, l.id LIMIT (SELECT size FROM room)`;
+
 const candidates = `candidates AS (
-    SELECT p.priority, 1 AS sweep, '' AS group_key, r.id, r.due_at
+    SELECT p.priority, r.round, 1 AS sweep, '' AS group_key, r.id, r.due_at
     FROM lanes p CROSS JOIN LATERAL (
-      SELECT l.id, l.due_at FROM millrace.live l
-      WHERE ${readyIn('p')} AND l.group_key = '' AND l.due_at >= p.floor AND ${mayRun}
-      ORDER BY l.due_at, l.id LIMIT (SELECT size FROM room)
+      ${firstOf('p', `l.group_key = '' AND l.due_at >= p.floor`)}
     ) r
     UNION ALL
-    SELECT g.priority, g.sweep, g.group_key, r.id, r.due_at
+    SELECT g.priority, r.round, g.sweep, g.group_key, r.id, r.due_at
     FROM groups g CROSS JOIN LATERAL (
-      SELECT l.id, l.due_at FROM millrace.live l
-      WHERE ${readyIn('g')} AND l.group_key = g.group_key AND ${mayRun}
-      ORDER BY l.due_at, l.id LIMIT (SELECT size FROM room)
+      ${firstOf('g', 'l.group_key = g.group_key')}
     ) r
     UNION ALL
-    SELECT p.priority, CASE WHEN l.group_key > p.turn THEN 0 ELSE 2 END, l.group_key, l.id, l.due_at
+    SELECT p.priority, 1, CASE WHEN l.group_key > p.turn THEN 0 ELSE 2 END, l.group_key, l.id,
+      l.due_at
     FROM heads h
     JOIN LATERAL (SELECT * FROM millrace.live WHERE id = h.id OFFSET 0) l ON true
     JOIN lanes p ON p.priority = l.priority
@@ -243,19 +247,21 @@ export const claim = listingStatement(
     FROM gate JOIN millrace.floors f ON f.queue_no = gate.no
     WHERE f.priority >= 0 AND (SELECT size FROM room) > 0
   ), ${groupsInTurn}, ${fifoHeads}, ${candidates}, picked AS MATERIALIZED (
-    SELECT id, due_at FROM (
-      SELECT *, row_number() OVER (PARTITION BY priority, group_key ORDER BY due_at, id) AS round
-      FROM candidates
-    ) AS numbered
+    SELECT id, due_at FROM candidates
     ORDER BY priority DESC, round, sweep, group_key LIMIT (SELECT size FROM room)
   ), ${claimed}, counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
-    SELECT gate.no, -count(*), count(*), 0 FROM claimed CROSS JOIN gate GROUP BY gate.no
+    SELECT (SELECT no FROM gate), -count(*), count(*), 0 FROM claimed HAVING count(*) > 0
   ), lease_noted AS (
     INSERT INTO millrace.claims (lease_expires_at, ids)
     SELECT $5, array_agg(id) FROM claimed HAVING count(*) > 0
   ), ${gateWritten}, ${floorsRaised}
-  SELECT c.id, c.position::integer, c.priority, c.expires_at, c.past, t.handler_ref,
-    t.content_type, nullif(t.headers, '{}'), t.created_at, t.submitted_by, t.payload, t.group_key
-  FROM claimed c ${tasksOf('c')}`,
+  SELECT id, position::integer, priority, nullif(group_key, ''), expires_at, past FROM claimed`,
+);
+
+/** What never changes of the claimed tasks. Read after the commit, when others can claim again. */
+export const readClaimed = listingStatement(
+  'read_claimed',
+  `SELECT id, handler_ref, content_type, nullif(headers, '{}'), created_at, submitted_by, payload
+  FROM millrace.tasks WHERE id = ANY($1::text[])`,
 );

@@ -8,15 +8,20 @@ export type ClaimedRow = [
   /** From 1: the index of its token. */
   position: number,
   priority: number,
+  groupKey: string | null,
   expiresAt: number | null,
   past: string | null,
+];
+
+/** What never changes of a task. */
+export type FixedRow = [
+  id: string,
   handlerRef: string,
   contentType: string,
   headers: string | null,
   createdAt: number,
   submittedBy: string,
   payload: Buffer,
-  groupKey: string | null,
 ];
 
 /** Attempt, total attempts, redrives, last error, history as text. */
@@ -24,11 +29,13 @@ type Past = [number, number, number, LastError | null, string];
 const noPast: Past = [1, 1, 0, null, ''];
 
 export function toClaimedTask(
-  row: ClaimedRow,
+  claimed: ClaimedRow,
+  fixed: FixedRow,
   request: ClaimRequest,
   tokens: readonly string[],
 ): WholeTask {
-  const [id, position, priority, expiresAt, pastText, handlerRef, contentType, headers] = row;
+  const [id, position, priority, groupKey, expiresAt, pastText] = claimed;
+  const [, handlerRef, contentType, headers, createdAt, submittedBy, payload] = fixed;
   const past = pastText === null ? noPast : (JSON.parse(`[${pastText}]`) as Past);
   return {
     id,
@@ -38,11 +45,11 @@ export function toClaimedTask(
     payloadContentType: contentType,
     headers: headers === null ? {} : (JSON.parse(headers) as Record<string, string>),
     priority,
-    groupKey: row[11],
+    groupKey,
     attempt: past[0],
     totalAttempts: past[1],
     redriveCount: past[2],
-    createdAt: row[8],
+    createdAt,
     updatedAt: request.now,
     dueAt: null,
     expiresAt,
@@ -57,8 +64,8 @@ export function toClaimedTask(
     deadAt: null,
     deadReason: null,
     lastError: past[3],
-    submittedBy: row[9],
-    payload: row[10],
+    submittedBy,
+    payload,
     attempts: attemptsOf(past[4]),
   };
 }

@@ -5,9 +5,9 @@ import type { ClaimAsk } from '../../task-store.js';
 import { textArray } from '../arrays.js';
 import type { Connections } from '../connections.js';
 import type { Counters } from '../counters.js';
-import { claim, lockGate, promote } from './claim.sql.js';
+import { claim, lockGate, promote, readClaimed } from './claim.sql.js';
 import { ClaimThrottle } from './claim-throttle.js';
-import { toClaimedTask, type ClaimedRow } from './claimed-row.js';
+import { toClaimedTask, type ClaimedRow, type FixedRow } from './claimed-row.js';
 import { FloorSweeper } from './floor-sweeper.js';
 import { ServerShare } from './server-share.js';
 
@@ -87,7 +87,15 @@ export class Claims {
       const [, , claimed] = await Promise.all(sent);
       return claimed;
     });
-    rows.sort((a, b) => a[1] - b[1]);
-    return rows.map((row) => toClaimedTask(row, request, tokens));
+    if (rows.length === 0) return [];
+    const found = await connections.ask<FixedRow>(readClaimed, [textArray(rows.map(([id]) => id))]);
+    const fixedById = new Map(found.map((fixed) => [fixed[0], fixed]));
+    return rows
+      .toSorted((a, b) => a[1] - b[1])
+      .flatMap((row) => {
+        const fixed = fixedById.get(row[0]);
+        // Deleted since: its lease expired before it was read.
+        return fixed ? [toClaimedTask(row, fixed, request, tokens)] : [];
+      });
   }
 }
