@@ -21,16 +21,16 @@ export interface ConnectionsOptions {
 }
 
 /** Runs statements: a connection pool or a transaction. */
-export interface Asking {
-  ask<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+export interface Queryable {
+  query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 
 /** One transaction. */
-export interface Transaction extends Asking {
+export interface Transaction extends Queryable {
   /**
    * The last statement: COMMIT is sent right behind it.
    */
-  askLast<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+  queryLast<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 
 export const serverSessions = 'millrace-queue';
@@ -61,12 +61,12 @@ export class Connections {
   }
 
   /** One statement, one commit. */
-  ask<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+  query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     return this.#trying((client) => rowsOf<Row>(client, statement, values));
   }
 
   /** One statement with a time limit. Undefined: it took longer and was cancelled. */
-  askWithin<Row>(
+  queryWithin<Row>(
     limitMs: number,
     statement: Statement,
     values: readonly unknown[] = [],
@@ -200,11 +200,11 @@ class OpenTransaction implements Transaction {
 
   constructor(private readonly client: ClientBase) {}
 
-  ask<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+  query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     return rowsOf<Row>(this.client, statement, values);
   }
 
-  async askLast<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+  async queryLast<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     this.isOver = true;
     const asked = rowsOf<Row>(this.client, statement, values);
     // After a failed statement this is a rollback.

@@ -15,8 +15,8 @@ class Scene {
     silentLog,
   );
   readonly #transaction: Transaction = {
-    ask: () => Promise.resolve([]),
-    askLast: <Row>(_: unknown, values: readonly unknown[] = []) =>
+    query: () => Promise.resolve([]),
+    queryLast: <Row>(_: unknown, values: readonly unknown[] = []) =>
       Promise.resolve([{ entry: this.#fold(values[1] as number) }] as Row[]),
   };
 

@@ -96,8 +96,8 @@ export class Counters {
     if (isWhole) counters.wholeAt = startedAt + wholeIntervalMs;
     const from = isWhole ? 0 : counters.first;
     const [row] = await this.connections.transact(async (transaction) => {
-      const locked = transaction.ask(lockGates, [[queue]]);
-      const folded = transaction.askLast<{ entry: number }>(foldLedger, [queue, from]);
+      const locked = transaction.query(lockGates, [[queue]]);
+      const folded = transaction.queryLast<{ entry: number }>(foldLedger, [queue, from]);
       const [, rows] = await Promise.all([locked, folded]);
       return rows;
     });

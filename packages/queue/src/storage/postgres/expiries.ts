@@ -36,14 +36,14 @@ export class Expiries {
     if (!this.#hasStarted) await this.#start(now);
     const { from } = this.#mark;
     const values = [now, limit, JSON.stringify(error), from];
-    const found = await this.connections.ask<TaskColumns>(this.expireTasks, values);
+    const found = await this.connections.query<TaskColumns>(this.expireTasks, values);
     if (found.length < limit) this.#mark.raise(now);
     return found;
   }
 
   /** If the first scan would take too long, it starts near now; a later whole search goes back. */
   async #start(now: number): Promise<void> {
-    const first = await this.connections.askWithin(maxSearchMs, nextExpiry, [0]);
+    const first = await this.connections.queryWithin(maxSearchMs, nextExpiry, [0]);
     this.#hasStarted = true;
     if (!first) this.#mark.raise(now);
   }
@@ -53,7 +53,9 @@ export class Expiries {
     const startedAt = this.monotonic();
     if (startedAt < this.#searchAt) return now + pollMs;
     const from = this.#mark.begin();
-    const rows = await this.connections.askWithin<{ at: number }>(maxSearchMs, nextExpiry, [from]);
+    const rows = await this.connections.queryWithin<{ at: number }>(maxSearchMs, nextExpiry, [
+      from,
+    ]);
     if (from === 0) this.#mark.tookWhole(this.monotonic() - startedAt);
     if (!rows) {
       this.#searchAt = this.monotonic() + restMs;

@@ -34,7 +34,7 @@ export class Leases {
     this.#mark.raise(heldUntil ?? now);
     if (heldUntil === undefined) return [];
     const values = [now, limit, manyClaims, heldUntil];
-    const found = await this.connections.ask<WholeColumns>(endedLeases, values);
+    const found = await this.connections.query<WholeColumns>(endedLeases, values);
     return found.map(toWholeTask);
   }
 
@@ -46,7 +46,7 @@ export class Leases {
   async #firstHeld(ask: { from: number; by: number; limit: number }): Promise<number | undefined> {
     const { from, by, limit } = ask;
     for (;;) {
-      const [row] = await this.connections.ask<{ seen: number; held_until: number | null }>(
+      const [row] = await this.connections.query<{ seen: number; held_until: number | null }>(
         sweepClaims,
         [by, limit, from],
       );

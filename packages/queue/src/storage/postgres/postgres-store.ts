@@ -130,12 +130,12 @@ export class PostgresStore implements TaskStore {
   }
 
   async listQueues(): Promise<Queue[]> {
-    const found = await this.#connections.ask<QueueColumns>(listQueues);
+    const found = await this.#connections.query<QueueColumns>(listQueues);
     return found.map(toQueue);
   }
 
   async getQueue(name: string): Promise<Queue | undefined> {
-    const [found] = await this.#connections.ask<QueueColumns>(getQueue, [name]);
+    const [found] = await this.#connections.query<QueueColumns>(getQueue, [name]);
     return found && toQueue(found);
   }
 
@@ -161,7 +161,7 @@ export class PostgresStore implements TaskStore {
   }
 
   async counts(queue: string): Promise<QueueCounts> {
-    const [row] = await this.#connections.ask<{
+    const [row] = await this.#connections.query<{
       pending: number;
       in_flight: number;
       dead: number;
@@ -185,7 +185,7 @@ export class PostgresStore implements TaskStore {
   }
 
   async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
-    const [found] = await this.#connections.ask<columns.FoundColumns & columns.WholeColumns>(
+    const [found] = await this.#connections.query<columns.FoundColumns & columns.WholeColumns>(
       findWholeTasks,
       [[id]],
     );
@@ -222,13 +222,13 @@ export class PostgresStore implements TaskStore {
   ): Promise<Task | 'lease_lost' | 'not_found'> {
     const { id, token, expiresAt, isAsync, now } = change;
     const values = [id, columns.withoutZeros(token), columns.wholeMs(expiresAt), isAsync, now];
-    const [moved] = await this.#connections.ask<columns.TaskColumns>(extendLease, values);
+    const [moved] = await this.#connections.query<columns.TaskColumns>(extendLease, values);
     if (moved) {
       this.#claims.share.taken(moved.queue, token, expiresAt);
       this.#leases.taken(expiresAt);
       return columns.toTask(moved);
     }
-    const [found] = await this.#connections.ask<columns.FoundColumns>(findTasks, [[id]]);
+    const [found] = await this.#connections.query<columns.FoundColumns>(findTasks, [[id]]);
     return found && found.status !== null ? 'lease_lost' : 'not_found';
   }
 
@@ -250,7 +250,7 @@ export class PostgresStore implements TaskStore {
   }> {
     const now = this.parts.clock.now() + this.parts.shift.ms;
     const [due, expiry, leaseEnd] = await Promise.all([
-      this.#connections.ask<{ name: string; due_at: number }>(nextDue),
+      this.#connections.query<{ name: string; due_at: number }>(nextDue),
       this.#expiries.next(now),
       this.#leases.nextEnd(),
     ]);
@@ -261,7 +261,7 @@ export class PostgresStore implements TaskStore {
 
   async groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
     const values = [ask.queue, ask.groupKey, ask.id];
-    const [row] = await this.#connections.ask<{ busy: boolean }>(groupIsBusy, values);
+    const [row] = await this.#connections.query<{ busy: boolean }>(groupIsBusy, values);
     return row!.busy;
   }
 
@@ -344,7 +344,7 @@ export class PostgresStore implements TaskStore {
     await this.#claims.close();
     await this.#counters.close();
     // The other servers take over its share at once instead of after five seconds.
-    await this.#connections.ask(leaveClaimants, [this.parts.instance]).catch((error: unknown) => {
+    await this.#connections.query(leaveClaimants, [this.parts.instance]).catch((error: unknown) => {
       this.parts.log.debug({ err: error }, 'failed to leave the list of servers');
     });
     await this.#connections.close();
@@ -369,7 +369,7 @@ export class PostgresStore implements TaskStore {
 
   async #readClock(): Promise<void> {
     await this.parts.shift.measure(async () => {
-      const [row] = await this.#connections.ask<{ now: number; read_only: string }>(readTime);
+      const [row] = await this.#connections.query<{ now: number; read_only: string }>(readTime);
       // A standby, or a database that was made read only.
       if (row!.read_only === 'on') throw new StorageUnavailable('PostgreSQL is read only');
       return row!.now;

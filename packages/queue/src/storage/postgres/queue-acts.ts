@@ -43,28 +43,28 @@ export function putQueue(
   const { queue: name, ifVersion, now, by } = put;
   const config = JSON.stringify(put.config);
   return connections.transact(async (transaction) => {
-    let [before] = await transaction.ask<QueueColumns>(statements.lockQueue, [name]);
+    let [before] = await transaction.query<QueueColumns>(statements.lockQueue, [name]);
     let created: QueueColumns | undefined;
     if (!before && !ifVersion) {
-      [created] = await transaction.ask<QueueColumns>(statements.createQueue, [
+      [created] = await transaction.query<QueueColumns>(statements.createQueue, [
         name,
         config,
         incarnation,
         now,
       ]);
       if (created) {
-        await transaction.ask(statements.createGate, [created.no]);
-        await transaction.ask(createFloors, [created.no]);
+        await transaction.query(statements.createGate, [created.no]);
+        await transaction.query(createFloors, [created.no]);
       }
       // Another server created it a moment ago.
-      else [before] = await transaction.ask<QueueColumns>(statements.lockQueue, [name]);
+      else [before] = await transaction.query<QueueColumns>(statements.lockQueue, [name]);
     }
     if (!created && ifVersion !== undefined && ifVersion !== (before?.version ?? 0)) {
       return { kind: 'version_mismatch', queue: before && toQueue(before) };
     }
     const [written] = created
       ? [created]
-      : await transaction.ask<QueueColumns>(statements.configureQueue, [before!.no, config, now]);
+      : await transaction.query<QueueColumns>(statements.configureQueue, [before!.no, config, now]);
     const act = { at: now, principal: by, queue: name, selector: null, count: null };
     await recordAct(transaction, { ...act, action: 'config_write' });
     return { kind: 'written', queue: toQueue(written!), created: created !== undefined };
@@ -76,7 +76,7 @@ export function setPaused(
   { queue, paused, now, by }: QueueAct & { paused: boolean },
 ): Promise<boolean> {
   return connections.transact(async (transaction) => {
-    const rows = await transaction.ask(statements.pauseQueue, [queue, paused]);
+    const rows = await transaction.query(statements.pauseQueue, [queue, paused]);
     if (rows.length === 0) return false;
     const action = paused ? 'pause' : 'resume';
     const act = { at: now, principal: by, queue, selector: null, count: null };
@@ -91,12 +91,12 @@ export function deleteQueue(
   { queue, now, by }: QueueAct,
 ): Promise<number | 'not_empty' | 'not_found'> {
   return connections.transact(async (transaction) => {
-    const [row] = await transaction.ask<QueueColumns>(statements.lockQueue, [queue]);
+    const [row] = await transaction.query<QueueColumns>(statements.lockQueue, [queue]);
     if (!row) return 'not_found';
-    const [state] = await transaction.ask<{ empty: boolean }>(statements.queueIsEmpty, [row.no]);
+    const [state] = await transaction.query<{ empty: boolean }>(statements.queueIsEmpty, [row.no]);
     if (!state!.empty) return 'not_empty';
-    await transaction.ask(statements.deleteQueue, [row.no]);
-    await transaction.ask(addDeletedQueue, [row.no, now]);
+    await transaction.query(statements.deleteQueue, [row.no]);
+    await transaction.query(addDeletedQueue, [row.no, now]);
     const act = { at: now, principal: by, queue, selector: null, count: null };
     await recordAct(transaction, { ...act, action: 'delete' });
     return row.no;

@@ -33,11 +33,11 @@ export class Retention {
 
   async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
     // Rows of killed servers are deleted here too.
-    await this.connections.ask(forgetClaimants);
+    await this.connections.query(forgetClaimants);
     const by = now - tombstoneMs;
     const from = this.#tombstones.begin();
     const startedAt = this.monotonic();
-    const [row] = await this.connections.ask<{ gone: number; up_to: number | null }>(
+    const [row] = await this.connections.query<{ gone: number; up_to: number | null }>(
       this.skip(statements.deleteTombstones),
       [by, limit, from],
     );
@@ -49,7 +49,7 @@ export class Retention {
 
   /** Deletes the finished tasks of deleted queues, also of those that a killed server deleted. */
   async clearDeletedQueues(): Promise<void> {
-    const found = await this.connections.ask<{ queue_no: number; deleted_at: number }>(
+    const found = await this.connections.query<{ queue_no: number; deleted_at: number }>(
       statements.deletedQueues,
     );
     for (const queue of found) await this.clearDeletedQueue(queue.queue_no, queue.deleted_at);
@@ -61,11 +61,11 @@ export class Retention {
     for (const statement of statements.deleteOfDeletedQueue) {
       while ((await this.#count(statement, values)) === batchSize) continue;
     }
-    await this.connections.ask(statements.removeDeletedQueue, [queueNo]);
+    await this.connections.query(statements.removeDeletedQueue, [queueNo]);
   }
 
   async #count(statement: SkippingStatement, values: readonly unknown[]): Promise<number> {
-    const [row] = await this.connections.ask<{ gone: number }>(this.skip(statement), values);
+    const [row] = await this.connections.query<{ gone: number }>(this.skip(statement), values);
     return row!.gone;
   }
 }

@@ -80,15 +80,17 @@ export class Claims {
     const rows = await connections.transact(async (transaction) => {
       // Sent together: nobody waits at the gate for this server to read an answer.
       const sent = [
-        transaction.ask(lockGate, [queue]),
-        transaction.ask(promote, [queue, now]),
-        transaction.askLast<ClaimedRow>(claim, values),
+        transaction.query(lockGate, [queue]),
+        transaction.query(promote, [queue, now]),
+        transaction.queryLast<ClaimedRow>(claim, values),
       ] as const;
       const [, , claimed] = await Promise.all(sent);
       return claimed;
     });
     if (rows.length === 0) return [];
-    const found = await connections.ask<FixedRow>(readClaimed, [textArray(rows.map(([id]) => id))]);
+    const found = await connections.query<FixedRow>(readClaimed, [
+      textArray(rows.map(([id]) => id)),
+    ]);
     const fixedById = new Map(found.map((fixed) => [fixed[0], fixed]));
     return rows
       .toSorted((a, b) => a[1] - b[1])

@@ -6,7 +6,7 @@ import { FloorSweeper } from './floor-sweeper.js';
 function setUp() {
   const state = { now: 0, tookMs: 10, sweeps: 0, warnings: 0, fails: false };
   const connections = {
-    askWithin: async () => {
+    queryWithin: async () => {
       state.sweeps++;
       state.now += state.tookMs;
       if (state.fails) throw new Error('gone');

@@ -26,7 +26,7 @@ export class FloorSweeper {
   readonly #running = new Set<Promise<void>>();
 
   constructor(
-    private readonly connections: Pick<Connections, 'askWithin'>,
+    private readonly connections: Pick<Connections, 'queryWithin'>,
     private readonly monotonic: () => number,
     private readonly log: Log,
   ) {}
@@ -54,7 +54,7 @@ export class FloorSweeper {
   async #sweep(queue: string, sweep: QueueSweep): Promise<void> {
     const startedAt = this.monotonic();
     try {
-      await this.connections.askWithin(maxSweepMs, sweepFloors, [queue]);
+      await this.connections.queryWithin(maxSweepMs, sweepFloors, [queue]);
     } catch (error) {
       this.log.debug({ err: error, queue }, 'floor sweep failed');
     }

@@ -31,7 +31,7 @@ export class ServerShare {
     const share = this.#share(queue);
     if (this.monotonic() - share.joinedAt >= joinIntervalMs) {
       share.joinedAt = this.monotonic();
-      const [row] = await this.connections.ask<{ claimants: number }>(joinClaimants, [
+      const [row] = await this.connections.query<{ claimants: number }>(joinClaimants, [
         queue,
         this.instance,
       ]);
