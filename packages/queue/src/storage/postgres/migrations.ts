@@ -6,6 +6,7 @@ import { upkeep } from './migrations/0002-upkeep.sql.js';
 import { claims, claimsUpkeep } from './migrations/0003-claims.sql.js';
 import { successes, successesUpkeep } from './migrations/0004-successes.sql.js';
 import { floors } from './migrations/0005-floors.sql.js';
+import { oneClaimPath, oneClaimPathTuning } from './migrations/0006-one-claim-path.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -21,6 +22,7 @@ const migrations: readonly Migration[] = [
   { texts: claims, wishes: claimsUpkeep },
   { texts: successes, wishes: successesUpkeep },
   { texts: floors, wishes: [] },
+  { texts: oneClaimPath, wishes: oneClaimPathTuning },
 ];
 
 const schemaVersion = migrations.length;
@@ -59,10 +61,10 @@ export async function migrate(connections: Connections, patient: () => Connectio
   if (version === schemaVersion) return;
   // One of several that make the same thing at the same moment may be refused.
   if (!(await hasSchema(connections))) {
-    await atMostThrice(() => connections.ask(plain(makeSchema)));
+    await atMostThrice(() => connections.query(plain(makeSchema)));
   }
-  await atMostThrice(() => connections.ask(plain(makeVersion)));
-  await connections.ask(plain(firstVersion));
+  await atMostThrice(() => connections.query(plain(makeVersion)));
+  await connections.query(plain(firstVersion));
   const unhurried = patient();
   try {
     await unhurried.transact(bring);
@@ -72,36 +74,36 @@ export async function migrate(connections: Connections, patient: () => Connectio
 }
 
 async function bring(transaction: Transaction): Promise<void> {
-  const [row] = await transaction.ask<{ version: number }>(plain(lockVersion));
+  const [row] = await transaction.query<{ version: number }>(plain(lockVersion));
   refuseNewer(row!.version);
   for (const { texts, wishes } of migrations.slice(row!.version)) {
-    for (const text of texts) await transaction.ask(plain(text));
+    for (const text of texts) await transaction.query(plain(text));
     for (const text of wishes) await wish(transaction, text);
   }
-  await transaction.ask(plain(writeVersion), [schemaVersion]);
+  await transaction.query(plain(writeVersion), [schemaVersion]);
 }
 
 /** Undoes a refused statement alone; a database that is away is not a refusal. */
 async function wish(transaction: Transaction, text: string): Promise<void> {
-  await transaction.ask(plain('SAVEPOINT wish'));
+  await transaction.query(plain('SAVEPOINT wish'));
   try {
-    await transaction.ask(plain(text));
+    await transaction.query(plain(text));
   } catch (error) {
     if (isAway(error) || isConflict(error)) throw error;
-    await transaction.ask(plain('ROLLBACK TO SAVEPOINT wish'));
+    await transaction.query(plain('ROLLBACK TO SAVEPOINT wish'));
   }
 }
 
 async function versionOf(connections: Connections): Promise<number> {
-  const [found] = await connections.ask<{ tables: number }>(plain(isThere));
+  const [found] = await connections.query<{ tables: number }>(plain(isThere));
   if (!found || found.tables === 0) return 0;
-  const [row] = await connections.ask<{ version: number }>(readVersion);
+  const [row] = await connections.query<{ version: number }>(readVersion);
   return row?.version ?? 0;
 }
 
 /** A role that may not make one can be given one; PostgreSQL asks for the right even then. */
 async function hasSchema(connections: Connections): Promise<boolean> {
-  const [found] = await connections.ask<{ schemas: number }>(plain(isSchemaThere));
+  const [found] = await connections.query<{ schemas: number }>(plain(isSchemaThere));
   return (found?.schemas ?? 0) > 0;
 }
 

@@ -7,7 +7,7 @@ import { checkUrl, settingsTrouble } from './check-url.js';
 import { ClockShift } from './clock-shift.js';
 import { Connections } from './connections.js';
 import { DatabaseTimeStore } from './database-time-store.js';
-import { Hints } from './hints.js';
+import { Notifications } from './notifications.js';
 import { migrate } from './migrations.js';
 import { refuseOthers, transferSessions } from './transfer/sessions.js';
 import { PostgresStore } from './postgres-store.js';
@@ -65,7 +65,8 @@ export async function openPostgresStore(
       clock,
       random,
       log,
-      hints: (heard) => new Hints({ url, sessionName, clock, log, instance, heard }),
+      notifications: (onWork) =>
+        new Notifications({ url, sessionName, clock, log, instance, onWork }),
     });
     await store.start();
     return new DatabaseTimeStore(store, shift);
@@ -77,7 +78,7 @@ export async function openPostgresStore(
 
 /** Tasks are in any language; in another encoding the first word that it lacks would fail. */
 async function refuseEncoding(connections: Connections): Promise<void> {
-  const [row] = await connections.ask<{ server_encoding: string }>(readEncoding);
+  const [row] = await connections.query<{ server_encoding: string }>(readEncoding);
   if (row?.server_encoding === 'UTF8') return;
   throw new UsageError(
     `storage: the encoding of this database is ${row?.server_encoding}. ` +
@@ -109,7 +110,7 @@ async function refusePart(connections: Connections): Promise<void> {
 /** Older and other engines may not know it; the store is right without, and waits a little more. */
 async function canSkipLocked(connections: Connections): Promise<boolean> {
   try {
-    await connections.ask(probeSkip);
+    await connections.query(probeSkip);
     return true;
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
@@ -120,7 +121,7 @@ async function canSkipLocked(connections: Connections): Promise<boolean> {
 /** A cursor that one server gave out is good at every other. */
 async function cursorKeyOf(connections: Connections, random: Random): Promise<Uint8Array> {
   const fresh = Buffer.from(random.bytes(keyBytes)).toString('hex');
-  await connections.ask(keepSecret, ['cursor_key', fresh]);
-  const [row] = await connections.ask<{ value: string }>(readSecret, ['cursor_key']);
+  await connections.query(keepSecret, ['cursor_key', fresh]);
+  const [row] = await connections.query<{ value: string }>(readSecret, ['cursor_key']);
   return Buffer.from(row!.value, 'hex');
 }

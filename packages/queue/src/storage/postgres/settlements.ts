@@ -2,11 +2,11 @@ import type { SettleResult, Settlement } from '../task-store.js';
 import { bigintArray, integerArray, smallintArray, textArray } from './arrays.js';
 import { partsWithoutRepeats } from './batcher.js';
 import type { ClaimedTasks } from './claimed-tasks.js';
-import type { Asking, Connections } from './connections.js';
+import type { Queryable, Connections } from './connections.js';
 import { attemptText } from './history.js';
-import { toTask, verdicts, wholeMs, withoutZeros, type FoundColumns } from './rows.js';
+import { toTask, verdicts, wholeMs, withoutZeros, type FoundColumns } from './task-columns.js';
 import { findTasks } from './statements/find-tasks.sql.js';
-import { settle, succeed } from './statements/settle.sql.js';
+import { settle } from './statements/settle.sql.js';
 
 /** Ends claims in one commit; a result for each, in order. */
 export async function settleAll(
@@ -39,12 +39,12 @@ function hasRepeats(list: readonly Settlement[]): boolean {
 
 /** `list` has the same in the order of their ids. */
 async function settlePart(
-  asking: Asking,
+  db: Queryable,
   claimed: ClaimedTasks,
   settlements: readonly Settlement[],
   list: readonly Settlement[],
 ): Promise<SettleResult[]> {
-  const isSettled = await askFor(asking, list);
+  const isSettled = await settleIds(db, list);
   const results: (SettleResult | undefined)[] = [];
   const unknown: Settlement[] = [];
   for (const settlement of settlements) {
@@ -53,7 +53,7 @@ async function settlePart(
     results.push(task && { kind: 'settled', task });
   }
   if (unknown.length === 0) return results as SettleResult[];
-  const found = await asking.ask<FoundColumns>(findTasks, [unknown.map(({ id }) => id)]);
+  const found = await db.query<FoundColumns>(findTasks, [unknown.map(({ id }) => id)]);
   const rows = new Map(found.map((row) => [row.id, row]));
   return settlements.map(({ id, token }, i) => {
     const row = rows.get(id);
@@ -71,19 +71,11 @@ function missedResult(row: FoundColumns | undefined, token: string): SettleResul
 }
 
 /** Tells by its id whether one took effect. */
-async function askFor(
-  asking: Asking,
+async function settleIds(
+  db: Queryable,
   list: readonly Settlement[],
 ): Promise<(id: string) => boolean> {
-  const isPlain = ({ verdict, error }: Settlement) => verdict.kind === 'succeeded' && !error;
-  const [row] = list.every(isPlain)
-    ? await asking.ask<SettledColumns>(succeed, [
-        textArray(list.map(({ id }) => id)),
-        textArray(list.map(({ token }) => token)),
-        bigintArray(list.map(({ now }) => now)),
-        textArray(list.map(({ attempt }) => attemptText(attempt))),
-      ])
-    : await asking.ask<SettledColumns>(settle, valuesOf(list));
+  const [row] = await db.query<SettledColumns>(settle, valuesOf(list));
   if (row!.count === list.length) return () => true;
   const settled = new Set(row!.settled?.split(','));
   return (id) => settled.has(id);

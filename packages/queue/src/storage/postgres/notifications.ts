@@ -4,30 +4,30 @@ import { Client } from './client.js';
 import { clientConfig } from './connections.js';
 import { isAway } from './failures.js';
 
-export interface HintsOptions {
+export interface NotificationsOptions {
   url: string;
   sessionName: string | undefined;
   clock: Clock;
   log: Log;
-  /** Names this store among those on the database. */
+  /** Identifies this server among those on the database. */
   instance: string;
-  heard: (queue: string) => void;
+  onWork: (queue: string) => void;
 }
 
 const channel = 'millrace_work';
-const notHeard = 'hints of work from other servers are not heard';
-/** Hints of so long go out together: the database takes one such message at a time. */
-const gatherMs = 20;
-const againMs = 2_000;
-const pulseMs = 10_000;
-/** The database takes messages of less than 8,000 bytes. */
-const mostNames = 50;
+const listenFailed = 'failed to listen for work of other servers';
+/** Notifications are collected for this long: NOTIFY takes a lock on the whole database. */
+const collectMs = 20;
+const reconnectMs = 2_000;
+const keepaliveMs = 10_000;
+/** A notification has at most 8,000 bytes. */
+const maxNames = 50;
 
 /**
- * Tells the other servers which queues have got work, and hears it from them. Everything works
- * without, a second or two later: where the engine knows no NOTIFY, or while the connection is away.
+ * Notifies other servers of queues that have new work, by LISTEN and NOTIFY. Nothing depends on it:
+ * without, servers find the work a second or two later.
  */
-export class Hints {
+export class Notifications {
   #client: Client | undefined;
   #names = new Set<string>();
   #sending: Timer | undefined;
@@ -35,18 +35,18 @@ export class Hints {
   #isClosed = false;
   #isSupported = true;
 
-  constructor(private readonly options: HintsOptions) {}
+  constructor(private readonly options: NotificationsOptions) {}
 
   /** Resolves when it listens, or cannot. */
   async start(): Promise<void> {
     await this.#connect();
   }
 
-  tell(queues: Iterable<string>): void {
+  send(queues: Iterable<string>): void {
     if (this.#isClosed || !this.#isSupported) return;
     for (const queue of queues) this.#names.add(queue);
     if (this.#names.size === 0) return;
-    this.#sending ??= this.options.clock.after(gatherMs, () => this.#send());
+    this.#sending ??= this.options.clock.after(collectMs, () => this.#send());
   }
 
   async close(): Promise<void> {
@@ -67,12 +67,12 @@ export class Hints {
       if (this.#client !== client && this.#client !== undefined) return;
       this.#client = undefined;
       void ended(client);
-      if (error) log.debug({ err: error }, notHeard);
+      if (error) log.debug({ err: error }, listenFailed);
       this.#connectLater();
     };
     client.on('error', lost);
     client.on('end', () => this.#client === client && lost());
-    client.on('notification', ({ payload }) => this.#hear(payload ?? ''));
+    client.on('notification', ({ payload }) => this.#receive(payload ?? ''));
     try {
       await client.connect();
     } catch (error) {
@@ -83,22 +83,22 @@ export class Hints {
     } catch (error) {
       if (isAway(error)) return lost(error);
       this.#isSupported = false;
-      log.info({ err: error }, 'the database passes no hints on; servers look for work by time');
+      log.info({ err: error }, 'LISTEN is not supported; servers poll for work');
       await ended(client);
       return;
     }
     if (this.#isClosed) return void ended(client);
     this.#client = client;
-    this.#pulse(client, lost);
+    this.#keepAlive(client, lost);
   }
 
-  /** Nothing where a file of the settings is gone for now, such as a certificate. */
+  /** Undefined if a file that the settings name, such as a certificate, is missing. */
   #newClient(): Client | undefined {
     try {
       const { url, sessionName } = this.options;
       return new Client(clientConfig(url, { sessionName }));
     } catch (error) {
-      this.options.log.debug({ err: error }, notHeard);
+      this.options.log.debug({ err: error }, listenFailed);
       return undefined;
     }
   }
@@ -106,37 +106,37 @@ export class Hints {
   #connectLater(): void {
     this.#next?.cancel();
     if (this.#isClosed) return;
-    this.#next = this.options.clock.after(againMs, () => void this.#connect());
+    this.#next = this.options.clock.after(reconnectMs, () => void this.#connect());
   }
 
-  /** A connection that is dead without a word is found out. */
-  #pulse(client: Client, lost: (error: unknown) => void): void {
-    this.#next = this.options.clock.after(pulseMs, () => {
+  /** Detects a dead connection. */
+  #keepAlive(client: Client, lost: (error: unknown) => void): void {
+    this.#next = this.options.clock.after(keepaliveMs, () => {
       if (this.#client !== client) return;
-      client.query('SELECT 1').then(() => this.#pulse(client, lost), lost);
+      client.query('SELECT 1').then(() => this.#keepAlive(client, lost), lost);
     });
   }
 
   #send(): void {
     this.#sending = undefined;
-    const names = [...this.#names].slice(0, mostNames);
+    const names = [...this.#names].slice(0, maxNames);
     this.#names.clear();
     const client = this.#client;
     if (!client) return;
     const message = [this.options.instance, ...names].join(' ');
     client.query('SELECT pg_notify($1, $2)', [channel, message]).catch((error: unknown) => {
-      this.options.log.debug({ err: error }, 'a hint of work was lost');
+      this.options.log.debug({ err: error }, 'failed to notify other servers');
     });
   }
 
-  #hear(message: string): void {
+  #receive(message: string): void {
     const [from, ...names] = message.split(' ');
     if (from === this.options.instance) return;
-    for (const name of names) this.options.heard(name);
+    for (const name of names) this.options.onWork(name);
   }
 }
 
-/** What it was used for is over, however its end goes. */
+/** Errors do not matter: the connection is no longer used. */
 async function ended(client: Client): Promise<void> {
   await client.end().catch(() => {});
 }

@@ -1,23 +1,23 @@
-import type { ClaimAsk } from '../task-store.js';
-import type { Connections } from './connections.js';
-import { joinClaimants } from './statements/instances.sql.js';
+import type { ClaimAsk } from '../../task-store.js';
+import type { Connections } from '../connections.js';
+import { joinClaimants } from '../statements/instances.sql.js';
 
 interface QueueShare {
-  /** Servers that wanted tasks of this queue lately, this one included. */
+  /** Servers that recently claimed from this queue, this one included. */
   claimants: number;
   joinedAt: number;
-  /** The ends of this server's leases, by token. */
+  /** When the leases of this server expire, by token. */
   leases: Map<string, number>;
 }
 
-const joinEveryMs = 1_000;
+const joinIntervalMs = 1_000;
 
 /**
- * Where a queue may only have so many tasks in flight, the first server that asks would take all of
- * them, and each freed place again. So servers that want tasks of the same queue take no more than
- * their part each. One that no longer asks no longer counts, five seconds later.
+ * Splits `max_in_flight` evenly between the servers that claim from a queue. Otherwise the first one
+ * would take all slots, and each freed slot again. A server that stops claiming stops counting five
+ * seconds later.
  */
-export class Shares {
+export class ServerShare {
   readonly #queues = new Map<string, QueueShare>();
 
   constructor(
@@ -26,12 +26,12 @@ export class Shares {
     private readonly monotonic: () => number,
   ) {}
 
-  /** How many this server may claim. */
+  /** How many tasks this server may claim. */
   async room({ queue, limit, maxInFlight, now }: ClaimAsk): Promise<number> {
     const share = this.#share(queue);
-    if (this.monotonic() - share.joinedAt >= joinEveryMs) {
+    if (this.monotonic() - share.joinedAt >= joinIntervalMs) {
       share.joinedAt = this.monotonic();
-      const [row] = await this.connections.ask<{ claimants: number }>(joinClaimants, [
+      const [row] = await this.connections.query<{ claimants: number }>(joinClaimants, [
         queue,
         this.instance,
       ]);
@@ -43,8 +43,8 @@ export class Shares {
     return Math.min(limit, part - share.leases.size);
   }
 
-  taken(queue: string, token: string, leaseEnd: number): void {
-    this.#share(queue).leases.set(token, leaseEnd);
+  taken(queue: string, token: string, leaseExpiresAt: number): void {
+    this.#share(queue).leases.set(token, leaseExpiresAt);
   }
 
   ended(queue: string, token: string): void {

@@ -1,7 +1,7 @@
 import { silentLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
 import type { Transaction } from './connections.js';
-import { Ledger } from './ledger.js';
+import { Counters } from './counters.js';
 
 /** Entries with numbers, some of which are not committed yet. */
 class Scene {
@@ -9,14 +9,14 @@ class Scene {
   next = 1;
   entries = new Map<number, { value: number; isCommitted: boolean }>();
   walked: number[] = [];
-  readonly ledger = new Ledger(
+  readonly counters = new Counters(
     { transact: (work) => work(this.#transaction) },
     () => this.now,
     silentLog,
   );
   readonly #transaction: Transaction = {
-    ask: () => Promise.resolve([]),
-    askLast: <Row>(_: unknown, values: readonly unknown[] = []) =>
+    query: () => Promise.resolve([]),
+    queryLast: <Row>(_: unknown, values: readonly unknown[] = []) =>
       Promise.resolve([{ entry: this.#fold(values[1] as number) }] as Row[]),
   };
 
@@ -26,18 +26,18 @@ class Scene {
     return entry;
   }
 
-  /** Many entries, each told to the ledger, in so many milliseconds. */
+  /** Many entries, each told to the counters, in so many milliseconds. */
   async work(count: number, ms: number): Promise<void> {
     for (let i = 0; i < count; i++) {
       this.add(1);
       this.now += ms / count;
-      this.ledger.added(['mail']);
-      await this.ledger.close();
+      this.counters.added(['mail']);
+      await this.counters.close();
     }
   }
 
   count(): number {
-    const first = this.ledger.firstEntry('mail');
+    const first = this.counters.firstEntry('mail');
     let sum = 0;
     for (const [entry, { value, isCommitted }] of this.entries) {
       if (entry >= first && isCommitted) sum += value;
@@ -61,7 +61,7 @@ test('counting begins near the last entries, and what it counts is right', async
   const scene = new Scene();
   await scene.work(1_000, 10_000);
   expect(scene.count()).toBe(1_000);
-  expect(scene.ledger.firstEntry('mail')).toBeGreaterThan(500);
+  expect(scene.counters.firstEntry('mail')).toBeGreaterThan(500);
   expect(scene.walked.at(-1)).toBeGreaterThan(400);
 });
 
@@ -83,7 +83,7 @@ test('what took very long to be committed is counted half a minute later', async
   await scene.work(2_000, 20_000);
   scene.entries.get(late)!.isCommitted = true;
   scene.now += 40_000;
-  scene.ledger.firstEntry('mail');
-  await scene.ledger.close();
+  scene.counters.firstEntry('mail');
+  await scene.counters.close();
   expect(scene.count()).toBe(2_600);
 });
