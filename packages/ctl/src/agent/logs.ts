@@ -4,6 +4,7 @@ import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../db/arguments.js';
 import { rest } from '../queue/waiting.js';
 import type { Tools } from '../registry.js';
+import { printableLines } from '../render/text.js';
 import type { Terminal } from '../terminal.js';
 import { findSession, sessionPath } from './finding.js';
 import { hasEnded } from './session-words.js';
@@ -86,10 +87,5 @@ function writePiece(piece: Output, terminal: Terminal): void {
 }
 
 function writeLines(lines: readonly string[], { out }: Terminal): void {
-  if (lines.length > 0) out.write(lines.map((line) => `${shown(line)}\n`).join(''));
-}
-
-/** What an agent wrote must not move the cursor; tabs may. */
-function shown(line: string): string {
-  return line.replaceAll(/[^\P{Cc}\t]/gu, '');
+  if (lines.length > 0) out.write(lines.map((line) => `${printableLines(line)}\n`).join(''));
 }

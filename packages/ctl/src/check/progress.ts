@@ -20,14 +20,15 @@ export function watchProgress(
     const elapsed = humanDuration(systemClock.monotonic() - startedAt);
     const { size = 0 } = statSync(logPath, { throwIfNoEntry: false }) ?? {};
     const text = `${printable(command.join(' '))} (${elapsed}, ${humanBytes(size)} of output)`;
-    err.write(`${clearLine}${err.paint('dim', cut(text, err.columns - 1))}`);
+    err.writeRaw(clearLine);
+    err.write(err.paint('dim', cut(text, err.columns - 1)));
     timer = systemClock.after(everyMs, show);
   };
   timer = systemClock.after(everyMs, show);
   return {
     stop() {
       timer.cancel();
-      err.write(clearLine);
+      err.writeRaw(clearLine);
     },
   };
 }

@@ -74,6 +74,9 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
       durability === 'full' ? 'full' : { text: `${durability}: see the guide`, tone: 'warn' },
     ],
   ];
+  if (status.auth === 'none') {
+    rows.push(['auth', { text: 'off: every local user has full access', tone: 'warn' }]);
+  }
   if (role !== 'leader') rows.push(['leader', status.leaderAddress || 'not known']);
   if (role === 'follower') rows.push(['lag', lagCell(status)]);
   if (status.minAcks > 0 && role === 'leader') rows.push(['min acks', minAcksCell(status)]);

@@ -8,6 +8,7 @@ import { harmless } from '../http/exchange.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
 import { rest } from '../queue/waiting.js';
 import type { Tools } from '../registry.js';
+import { printableLines } from '../render/text.js';
 import { pipelineScreen, pipelinesScreen } from './pipeline-screen.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
@@ -85,7 +86,7 @@ export async function showPipeline(
   for (const { id, output } of pipeline.jobs) {
     if (output === null) continue;
     const { out } = tools.terminal;
-    out.write(`\n${out.paint('strong', id)}\n${output.replaceAll(/[^\P{Cc}\t\n]/gu, '')}\n`);
+    out.write(`\n${out.paint('strong', id)}\n${printableLines(output)}\n`);
   }
 }
 
