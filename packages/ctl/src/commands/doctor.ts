@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import type { Report } from '../doctor/check.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Tone } from '../render/paint.js';
 
 const TONES = { ok: 'ok', warn: 'warn', fail: 'bad' } as const satisfies Record<string, Tone>;

@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
 import type { DatabaseStatus, RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { counted } from './reads.js';

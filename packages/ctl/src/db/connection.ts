@@ -6,7 +6,7 @@ import type { CtlCommand } from '../command.js';
 import { lineOf } from '../daemon/places.js';
 import { dataDirectory } from '../data-directory.js';
 import { isLocalUrl } from '../local-url.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { durationOf } from './arguments.js';
 
 /** The shell has a connection already; its commands use that one. */

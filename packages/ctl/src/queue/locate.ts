@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
+import { messageOf, Refusal, systemCode, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
+import { fileTrouble } from '../file-trouble.js';
 import { isLocalUrl } from '../local-url.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -52,7 +53,8 @@ function tokenIn(file: string): string {
     return checkedToken(readFileSync(file, 'utf8').trim(), file);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`--token-file: ${messageOf(error)}.`, { cause: error });
+    const why = fileTrouble(error) ?? `${messageOf(error)}.`;
+    throw new Refusal(systemCode(error) || 'UNREADABLE', `--token-file ${why}`, { cause: error });
   }
 }
 
