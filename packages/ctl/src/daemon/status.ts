@@ -1,10 +1,7 @@
-import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from './api.js';
-
-type Registry = DaemonSchema<'Registry'>;
 
 interface Status {
   readonly running: boolean;
@@ -40,14 +37,14 @@ async function look(flags: DaemonFlags, tools: Tools): Promise<Status> {
   try {
     api = await daemonApi(flags, tools);
     url = api.url;
-    const health = (await api.call('GET', '/healthz')) as DaemonSchema<'Health'>;
+    const health = await api.call('getHealth');
     version = health.version ?? null;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return { running: false, ...nothing(), reason: error.detail };
   }
   try {
-    const { backends } = (await api.call('GET', '/api/v1/backends')) as Registry;
+    const { backends } = await api.call('listBackends');
     const installed = backends.filter((row) => row.installed).length;
     return {
       running: true,

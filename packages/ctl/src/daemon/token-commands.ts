@@ -1,11 +1,6 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
-
-export interface TokenFlags {
-  readOnly?: boolean;
-  data?: string;
-  config?: string;
-}
+import type { Tools } from '../tools.js';
+import type { TokenFlags } from './token.js';
 
 export function addToken(daemon: CtlCommand, tools: Tools): void {
   const token = daemon

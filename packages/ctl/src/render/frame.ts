@@ -18,8 +18,8 @@ export class Frame {
 
   draw(text: string): void {
     const { out } = this;
-    const back = out.isScreen && this.#lines > 0 ? `\u001B[${this.#lines}A\u001B[J` : '';
-    out.write(`${back}${text}`);
+    if (out.isScreen && this.#lines > 0) out.writeRaw(`\u001B[${this.#lines}A\u001B[J`);
+    out.write(text);
     // A line that is too long for the screen takes more of its rows.
     const rowsOf = (line: string) => Math.max(1, Math.ceil(widthOf(line) / out.columns));
     this.#lines = text

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { daemonApi } from '../daemon/api.js';
@@ -8,7 +7,7 @@ import { readSessions } from '../agent/finding.js';
 import { dataDirectory } from '../data-directory.js';
 import { withDatabase } from '../db/connection.js';
 import { queueApi } from '../queue/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { queueTotals, type Overview, type PartState } from './overview.js';
 
 export interface StatusFlags {
@@ -93,7 +92,7 @@ async function lookAtDaemon(flags: StatusFlags, tools: Tools): Promise<Overview[
     return await inTime(tools, async (lifecycle) => {
       const api = await daemonApi(flags, { terminal: tools.terminal, lifecycle });
       address = api.url;
-      const { version = null } = (await api.call('GET', '/healthz')) as DaemonSchema<'Health'>;
+      const { version = null } = await api.call('getHealth');
       const alive = { up: true, address, version };
       try {
         const agents: Partial<Record<string, number>> = {};

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi } from '../queue/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { setUpAgentsQueue } from './agents-queue.js';
 import { eventsFor } from './banner.js';
 import { exitText, startCtl } from './child.js';

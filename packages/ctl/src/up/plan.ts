@@ -84,7 +84,7 @@ export class Plan {
   #daemon(places: Places): Command {
     const { dataDir, settings, introductions, daemonAddress } = this.given;
     const { daemonToken: queueToken, signingSecret } = introductions;
-    const dbKey = lineOf(databaseKeyFile(dataDir));
+    const dbKey = lineOf(databaseKeyFile(dataDir)) ?? lineOf(join(dataDir, 'db', 'db.key'));
     const isOurs = (key: string) => settings.daemon.sourceOf(key).kind === 'default';
     return {
       args: [

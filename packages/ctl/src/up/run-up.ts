@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
 import { runningUp } from '../queue/locate.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { bannerFor, eventsFor } from './banner.js';
 import { bringUp } from './bring-up.js';
 import { makeDataDirectory, queueAddressFile } from './own-files.js';

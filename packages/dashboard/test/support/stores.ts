@@ -91,6 +91,7 @@ export class Stores {
       grpc: '127.0.0.1:0',
       http: '127.0.0.1:0',
       data: join(this.folder, 'db'),
+      auth: 'none',
       shed_target_ms: 0,
       collections: { people: { indexes: [{ fields: ['age'] }] } },
     };

@@ -125,7 +125,7 @@ export class Database {
         );
       }
     }
-    makeDirectory(directory);
+    makeDirectory(directory, options.log);
     const home = realpathSync(directory);
     const clock = options.clock ?? systemClock;
     const lock = new DirectoryLock(home, clock);

@@ -22,7 +22,11 @@ const schema = z.strictObject({
   data: path().default('./data').meta({ description: 'Directory of the database' }),
   keys_file: path()
     .optional()
-    .meta({ description: 'YAML file of API keys; without one only this machine is served' }),
+    .meta({ description: 'YAML file of API keys (default: one key, in db.key of the data)' }),
+  auth: z
+    .enum(['keys', 'none'])
+    .default('keys')
+    .meta({ description: 'none: ask for no key, on a loopback address only' }),
   tls_cert: path().optional().meta({ description: 'Certificate (PEM) for both ports' }),
   tls_key: path().optional().meta({ description: 'Private key (PEM) of the certificate' }),
   client_ca: path()
