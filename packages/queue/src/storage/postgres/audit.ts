@@ -17,8 +17,8 @@ export interface AuditColumns {
 }
 
 /**
- * Adds to the chain, as the last thing of a transaction: the chain is one over all servers, and who
- * holds its head keeps the others waiting.
+ * Adds to the audit chain as the last step of a transaction: all servers share the chain, and wait for
+ * whoever has locked its head.
  */
 export async function recordAct(transaction: Transaction, act: AuditAct): Promise<void> {
   const [head] = await transaction.query<{ seq: number; hash: string | null }>(lockAuditHead);
@@ -33,13 +33,13 @@ export function auditValues(record: AuditRecord): unknown[] {
   return [seq, at, principal, action, queue, text, count, prevHash, hash];
 }
 
-const leastRead = 500;
+const minPageSize = 500;
 
 export async function readAudit(db: Queryable, ask: AuditAsk): Promise<AuditRecord[]> {
   const records: AuditRecord[] = [];
   let beforeSeq = ask.beforeSeq;
   for (;;) {
-    const wanted = ask.allowed ? Math.max(ask.limit, leastRead) : ask.limit;
+    const wanted = ask.allowed ? Math.max(ask.limit, minPageSize) : ask.limit;
     const { statement, values } = auditPage({ ...ask, beforeSeq }, wanted);
     const rows = await db.query<AuditColumns>(statement, values);
     for (const row of rows) {

@@ -47,7 +47,7 @@ async function withPayloads(
   const byId = new Map(rows.map((row) => [row.id, row.payload]));
   return tasks.flatMap((task) => {
     const payload = byId.get(task.id);
-    // Forgotten between the two statements.
+    // Deleted between the two statements.
     if (!payload) return [];
     task.payload = payload;
     return task;

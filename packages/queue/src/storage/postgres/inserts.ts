@@ -66,7 +66,7 @@ async function findTaken(
   const rows = await db.query<FoundColumns>(findTasks, [ids]);
   const found = new Map<string, InsertResult>(rows.map((row) => [row.id, takenBy(row)]));
   const gone = taken.filter(({ task }) => !found.has(task.id));
-  // It was there a moment ago, and its tombstone is gone since.
+  // The tombstone was deleted in between.
   if (gone.length > 0) {
     const results = await insertPart(db, gone);
     gone.forEach(({ task }, i) => found.set(task.id, results[i]!));
@@ -79,7 +79,7 @@ function takenBy(row: FoundColumns): InsertResult {
   return { kind: 'existing', task: toTask(row) };
 }
 
-/** With the gates of the queues held, so that their counts are what they are. */
+/** With the gates of the queues locked, so that `max_pending` is exact. */
 async function insertLimited(
   db: Queryable,
   counters: Counters,

@@ -8,14 +8,14 @@ import { toTask, verdicts, wholeMs, withoutZeros, type FoundColumns } from './ta
 import { findTasks } from './statements/find-tasks.sql.js';
 import { settle } from './statements/settle.sql.js';
 
-/** Ends claims in one commit; a result for each, in order. */
+/** Settles claims in one commit; a result for each, in order. */
 export async function settleAll(
   connections: Connections,
   claimed: ClaimedTasks,
   settlements: readonly Settlement[],
 ): Promise<SettleResult[]> {
   const cleaned = settlements.map(withoutZerosIn);
-  // All take the rows in one order, so that nobody waits for another in a circle.
+  // All servers lock rows in the order of ids, so that there is no deadlock.
   const list = cleaned.toSorted(byId);
   if (!hasRepeats(list)) return settlePart(connections, claimed, cleaned, list);
   return connections.transact(async (transaction) => {
@@ -31,13 +31,13 @@ function byId(a: Settlement, b: Settlement): number {
   return a.id < b.id ? -1 : 1;
 }
 
-/** Of a list in the order of the ids. */
+/** For a list that is sorted by id. */
 function hasRepeats(list: readonly Settlement[]): boolean {
   for (let i = 1; i < list.length; i++) if (list[i]!.id === list[i - 1]!.id) return true;
   return false;
 }
 
-/** `list` has the same in the order of their ids. */
+/** `list` has the same settlements sorted by id. */
 async function settlePart(
   db: Queryable,
   claimed: ClaimedTasks,
@@ -70,7 +70,7 @@ function missedResult(row: FoundColumns | undefined, token: string): SettleResul
   return { kind: 'repeated', task, verdict: verdicts[row.settled_verdict!]! };
 }
 
-/** Tells by its id whether one took effect. */
+/** Settles, and returns whether the settlement of an id took effect. */
 async function settleIds(
   db: Queryable,
   list: readonly Settlement[],

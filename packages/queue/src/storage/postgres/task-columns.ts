@@ -3,7 +3,7 @@ import type { TaskStatus } from '../../core/task.js';
 import type { Verdict } from '../task-store.js';
 import { attemptsOf } from './history.js';
 
-/** A task as the statements show it. */
+/** A task as statements return it. */
 export interface TaskColumns {
   id: string;
   queue: string;
@@ -33,11 +33,11 @@ export interface TaskColumns {
 
 export interface WholeColumns extends TaskColumns {
   payload: Buffer;
-  /** The inside of a JSON array. */
+  /** A JSON array without its brackets. */
   attempts: string;
 }
 
-/** What was found for an id: a task, or without a status its tombstone. */
+/** The row of an id: a task, or a tombstone if it has no status. */
 export interface FoundColumns extends TaskColumns {
   purged_at: number | null;
   purged_status: number | null;
@@ -60,7 +60,7 @@ export function toTask(row: TaskColumns): Task {
     id: row.id,
     queue: row.queue,
     handlerRef: row.handler_ref,
-    // Without a group it is in flight by its lease alone.
+    // In flight without a group: only the lease tells.
     status: row.lease_token === null ? statusNames[row.status]! : 'IN_FLIGHT',
     payloadContentType: row.content_type,
     headers: row.headers === '{}' ? {} : (JSON.parse(row.headers) as Record<string, string>),
@@ -110,12 +110,12 @@ function leaseOf(row: TaskColumns): Task['lease'] {
   };
 }
 
-/** PostgreSQL keeps no text with a zero byte in it. */
+/** PostgreSQL does not store zero bytes in text. */
 export function withoutZeros(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
 }
 
-/** Times are whole milliseconds; a redrive that is spread out may ask for parts of one. */
+/** Times are whole milliseconds; a redrive that is spread out may have fractions. */
 export function wholeMs(time: number): number {
   return Math.floor(time);
 }
