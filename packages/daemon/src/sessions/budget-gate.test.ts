@@ -42,7 +42,11 @@ test('below the caps, without a cap, without the gate and without spend all pass
   expect(await pass(gateAt({ daily: 99 }, { daily: 0 }))).toBe('passed');
   expect(await pass(gateAt({ daily: 99 }, { isOn: false }))).toBe('passed');
   const caps = { isOn: true, dailyUsd: 1, weeklyUsd: 1 };
-  expect(await pass(new BudgetGate({ caps, spend: undefined, sessions: () => [], assumedSessionUsd: 0.5 }))).toBe('passed');
+  expect(
+    await pass(
+      new BudgetGate({ caps, spend: undefined, sessions: () => [], assumedSessionUsd: 0.5 }),
+    ),
+  ).toBe('passed');
 });
 
 test('what was let in and has not spent yet counts as much as agents cost on average', async () => {
