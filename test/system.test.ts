@@ -135,10 +135,10 @@ test('what was backed up comes back as it was', async () => {
   const answers = async (of: Up) => ({
     task: await clientOf(of).call('getTask', { path: { id } }),
     wheel: await (await fetch(`${of.url('db')}/v1/parts/keys/wheel`)).json(),
-    backends: await (await fetch(`${of.url('daemon')}/api/v1/backends`)).json().then(preferences),
+    backends: await (await of.daemon('/api/v1/backends')).json().then(preferences),
   });
-  const patch = { method: 'PATCH', headers, body: JSON.stringify({ tier: 'free' }) };
-  expect((await fetch(`${up.url('daemon')}/api/v1/backends/made-up`, patch)).status).toBe(200);
+  const patch = { method: 'PATCH', body: JSON.stringify({ tier: 'free' }) };
+  expect((await up.daemon('/api/v1/backends/made-up', patch)).status).toBe(200);
   const before = await answers(up);
   const file = join(home, 'db.backup');
   const backup = ['db', 'backup', '--out', file, '--data', join(data, 'db')];

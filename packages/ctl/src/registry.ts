@@ -44,6 +44,11 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/status.js'),
   },
   {
+    name: 'open',
+    summary: 'Open the dashboard, logged in',
+    load: () => import('./commands/open.js'),
+  },
+  {
     name: 'db',
     summary: 'Run the database, and read and write what is in it',
     load: () => import('./commands/db.js'),

@@ -1,6 +1,7 @@
 import { Refusal } from '@millrace/kit/errors';
 import type { Tools } from '../tools.js';
 import { renderTable, type Cell } from '../render/table.js';
+import { authOf } from '../open/login-link.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from './api.js';
 
 interface Status {
@@ -10,6 +11,8 @@ interface Status {
   readonly version: string | null;
   /** Whether we may ask it for more: null when it does not run. */
   readonly access: 'granted' | 'refused' | null;
+  /** Whether it asks for a token: null when we cannot know. */
+  readonly auth: 'token' | 'none' | null;
   readonly backends: { readonly known: number; readonly installed: number } | null;
   readonly default_backend: string | null;
   /** Why it does not run, or why it does not let us in. */
@@ -32,7 +35,8 @@ export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void
 async function look(flags: DaemonFlags, tools: Tools): Promise<Status> {
   let url: string | null = null;
   let version: string | null = null;
-  const nothing = () => ({ url, version, access: null, backends: null, default_backend: null });
+  const rest = { access: null, auth: null, backends: null, default_backend: null };
+  const nothing = () => ({ url, version, ...rest });
   let api: DaemonApi;
   try {
     api = await daemonApi(flags, tools);
@@ -51,6 +55,7 @@ async function look(flags: DaemonFlags, tools: Tools): Promise<Status> {
       url,
       version,
       access: 'granted',
+      auth: await authOf(api),
       backends: { known: backends.length, installed },
       default_backend: backends.find((row) => row.default)?.id ?? null,
       reason: null,
@@ -70,6 +75,9 @@ function rowsOf(status: Status): Cell[][] {
   if (backends) {
     rows.push(['backends', `${backends.installed} of ${backends.known} installed`]);
     rows.push(['default', standard ?? 'none']);
+  }
+  if (status.auth === 'none') {
+    rows.push(['auth', { text: 'off: every local user has full access', tone: 'warn' }]);
   }
   if (reason !== null) rows.push(['reason', reason]);
   return rows;

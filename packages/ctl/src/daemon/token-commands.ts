@@ -7,7 +7,7 @@ export function addToken(daemon: CtlCommand, tools: Tools): void {
     .command('token')
     .summary('Show, make and replace the bearer token')
     .description(
-      'Manages the tokens that the daemon asks for. Without any it serves this machine alone. ' +
+      'Manages the tokens that the daemon asks for. Its first start makes one by itself. ' +
         'Works on the token files in the data directory, whether a daemon runs or not; one that ' +
         'runs takes a changed file with its next request.',
     )

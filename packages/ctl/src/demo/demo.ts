@@ -186,7 +186,7 @@ function keepOpen(
   story: Story,
 ): Promise<void> {
   story.step('Look around', `export MILLRACE_DATA_DIR=${stage.dataDir}; ctl status`);
-  story.saw(`The dashboard is at ${up.url('daemon')}. Ctrl-C ends everything.`, {
+  story.saw(`\`ctl open\` shows the dashboard at ${up.url('daemon')}. Ctrl-C ends everything.`, {
     dashboard: up.url('daemon'),
   });
   return stopped;

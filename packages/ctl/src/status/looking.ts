@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { daemonApi } from '../daemon/api.js';
+import { authOf } from '../open/login-link.js';
 import { readSessions } from '../agent/finding.js';
 import { dataDirectory } from '../data-directory.js';
 import { withDatabase } from '../db/connection.js';
@@ -44,6 +45,7 @@ async function lookAtDatabase({ data }: StatusFlags, tools: Tools): Promise<Over
         collections: status.collections.length,
         records: status.collections.reduce((sum, { records }) => sum + records, 0),
         seq: status.seq,
+        ...('auth' in status && { auth: String(status.auth) }),
         followers: status.followers.filter(({ connectedAt }) => connectedAt).length,
       };
     });
@@ -99,7 +101,7 @@ async function lookAtDaemon(flags: StatusFlags, tools: Tools): Promise<Overview[
         for (const { status } of await readSessions(api)) {
           agents[status] = (agents[status] ?? 0) + 1;
         }
-        return { ...alive, reason: null, agents };
+        return { ...alive, reason: null, auth: await authOf(api), agents };
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         return { ...alive, reason: error.detail, agents: null };

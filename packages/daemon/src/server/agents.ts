@@ -27,6 +27,8 @@ export interface AgentsParts {
   /** Refuses link-local addresses. */
   outbound: Outbound;
   environment: Readonly<Record<string, string | undefined>>;
+  /** What the program of a backend gets in its environment. */
+  variablesFor: (backend: string) => Record<string, string>;
   dataDir: string;
 }
 
@@ -116,12 +118,13 @@ function queueParts({ settings, world, store, outbound }: AgentsParts, sessions:
 }
 
 function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) {
-  const { backends, tokens } = settings;
+  const { backends, tokens, worktrees } = settings;
   return {
     ...world,
     ...rest,
     database: store.database,
     extra: backends.extra,
+    runsHooks: worktrees.hooks,
     limitRetryMs: backends.limit_retry,
     contextLimits: { warn: tokens.warn, critical: tokens.critical },
     resumePrompt: tokens.compact_resume_prompt,
@@ -132,6 +135,7 @@ function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) 
         weeklyUsd: tokens.budget_weekly_usd,
       },
       spend: spend && (() => spend.read()),
+      assumedSessionUsd: tokens.assumed_session_usd,
     },
   };
 }

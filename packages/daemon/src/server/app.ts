@@ -25,7 +25,7 @@ export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp
     world,
     document: openApiDocument('daemon'),
     codes: daemonCodes,
-    handlers: daemonHandlers(context, { apiDocs, clock: world.clock }),
+    handlers: daemonHandlers(context, { apiDocs, clock: world.clock, gate }),
     bodyParsers: { 'application/yaml': parseYamlBody },
     shapeProblem: daemonProblem,
     admit: ({ headers }) => gate.admit({ headers }),

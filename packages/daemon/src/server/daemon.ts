@@ -1,6 +1,5 @@
 import { homedir } from 'node:os';
 import { addressText, isLoopback, type LoadedConfig } from '@millrace/kit/config';
-import { UsageError } from '@millrace/kit/errors';
 import { drainHttp, listen } from '@millrace/kit/http';
 import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
 import { UndoList } from '@millrace/kit/undo-list';
@@ -9,6 +8,7 @@ import { upstreamsOf } from '../proxy/upstream.js';
 import { DashboardSite } from '../dashboard/site.js';
 import { Events, Reports, watchLedger } from '../events/index.js';
 import { Insights } from '../insights/insights.js';
+import { agentVariables } from '../registry/agent-variables.js';
 import { Backends } from '../registry/backends.js';
 import { detectBackends } from '../registry/detection.js';
 import { knownClis } from '../registry/known-clis.js';
@@ -26,15 +26,18 @@ import { oneShotOf } from '../think/one-shot.js';
 import { Thinker } from '../think/thinker.js';
 import { createUsage } from '../usage/index.js';
 import { Gate } from './access/gate.js';
+import { Logins } from './access/logins.js';
 import { portOf } from './access/origin.js';
 import { Throttle } from './access/throttle.js';
+import { ensureToken } from './access/token-file.js';
 import { Tokens } from './access/tokens.js';
 import { publishAddress } from './address-file.js';
-import { openAgents } from './agents.js';
+import { openAgents, type AgentsParts } from './agents.js';
 import { daemonApp } from './app.js';
 import { configView } from './config-view.js';
 import {
   defaultDataDirectory,
+  loginsFile,
   readOnlyTokenFile,
   storeDirectory,
   tokenFile,
@@ -69,12 +72,13 @@ export async function serveDaemon(
   const { clock, log } = world;
   const { environment } = options;
   const dataDir = privateDirectory(settings.data_dir ?? defaultDataDirectory(environment), log);
+  ensureToken(loaded, dataDir, world.random);
   const tokens = new Tokens({
+    areRequired: settings.auth !== 'none',
     token: { given: settings.token, file: tokenFile(dataDir) },
     readOnly: { given: settings.read_only_token, file: readOnlyTokenFile(dataDir) },
     log,
   });
-  checkListen(loaded, tokens);
   const undo = new UndoList();
   try {
     const store = await openStore(storeDirectory(dataDir), world);
@@ -92,7 +96,12 @@ export async function serveDaemon(
     undo.add(publishRecording(dataDir, { savings: isOn, savingsSamples: keepsSamples }));
     const savings = new Savings({ dataDir, clock, log, isOn, keepsSamples });
     const recorder = isOn ? new SavingsRecorder({ dataDir, ...world, keepsSamples }) : undefined;
-    const thinkerParts = { backends, clock, log, outbound, environment, cwd, recorder };
+    const variablesFor = (backend: string) =>
+      agentVariables(
+        { environment, extra: settings.backends.extra, settings: settings.agents },
+        backend,
+      );
+    const thinkerParts = { backends, clock, log, outbound, variablesFor, cwd, recorder };
     const thinker = thinkerOf(settings, thinkerParts);
     undo.add(() => thinker.close());
     const usage = createUsage({
@@ -100,6 +109,7 @@ export async function serveDaemon(
       log,
       home: environment['HOME'] || homedir(),
       environment,
+      codexEnvironment: variablesFor('codex'),
       providers: settings.providers,
       rows: async () => (await backends.read()).backends,
       outbound,
@@ -132,10 +142,16 @@ export async function serveDaemon(
       recorder,
       outbound,
       environment,
+      variablesFor,
       dataDir,
     });
     undo.add(() => agents.close());
-    const gate = new Gate(tokens, new Throttle(clock));
+    const gate = new Gate({
+      tokens,
+      throttle: new Throttle(clock),
+      logins: new Logins({ ...world, file: loginsFile(dataDir), tokenHash: () => tokens.fullHash }),
+      isLoopback: isLoopback(settings.listen.host),
+    });
     const config = () => configView({ loaded, dataDir, secretFile: secretFiles(tokens, dataDir) });
     const app = daemonApp({
       world,
@@ -195,18 +211,6 @@ function hasCap({ tokens }: DaemonSettings): boolean {
   return budget_gate && (budget_daily_usd > 0 || budget_weekly_usd > 0);
 }
 
-function checkListen(loaded: LoadedConfig<DaemonSettings>, tokens: Tokens): void {
-  const { host } = loaded.values.listen;
-  if (isLoopback(host) || tokens.areSet) return;
-  throw new UsageError(
-    loaded.mistake(
-      'listen',
-      `is ${host}, which others can reach, and there is no token: ` +
-        'run `ctl daemon token generate` first, or listen at 127.0.0.1',
-    ).message,
-  );
-}
-
 type StoreParts = Pick<ConstructorParameters<typeof Backends>[0], 'registry' | 'clock'>;
 type Outbound = ReturnType<typeof createOutbound>;
 
@@ -233,11 +237,9 @@ function backendsOf(
 function thinkerOf(
   { backends: { limit_retry, think_timeout, local_url, local_model, extra } }: DaemonSettings,
   parts: Pick<World, 'clock' | 'log'> &
-    DaemonOptions & { backends: Backends; outbound: Outbound; cwd: string } & {
-      recorder: SavingsRecorder | undefined;
-    },
+    Pick<AgentsParts, 'backends' | 'outbound' | 'recorder' | 'variablesFor'> & { cwd: string },
 ): Thinker {
-  const { backends, clock, log, outbound, environment, cwd, recorder } = parts;
+  const { backends, clock, log, outbound, variablesFor, cwd, recorder } = parts;
   const local = { outbound, url: local_url, model: local_model, timeoutMs: think_timeout };
   return new Thinker({
     backends,
@@ -246,7 +248,7 @@ function thinkerOf(
     limitRetryMs: limit_retry,
     askCli: ({ id, binary_path: file }, prompt, signal) =>
       askCli(
-        { clock, log, environment, cwd, timeoutMs: think_timeout },
+        { clock, log, environment: variablesFor(id), cwd, timeoutMs: think_timeout },
         { id, file, ...oneShotOf(id, extra) },
         prompt,
         signal,

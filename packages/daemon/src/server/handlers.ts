@@ -18,10 +18,11 @@ import { setThinkingMode } from '../operations/set-thinking-mode.js';
 import { think } from '../operations/think.js';
 import { updateBackend } from '../operations/update-backend.js';
 import { proxyHandlers } from '../proxy/handlers.js';
-import type { Caller } from './access/gate.js';
+import type { Caller, Gate } from './access/gate.js';
 import { docsHandlers } from './docs.js';
 import { eventHandlers } from './event-handlers.js';
 import { inboxHandlers } from './inbox-handlers.js';
+import { loginHandlers } from './login-handlers.js';
 import { metricsHandlers } from './metrics-handlers.js';
 import type { ServedOperations } from '../core/served-operations.js';
 import { pipelineHandlers } from './pipeline-handlers.js';
@@ -32,13 +33,14 @@ import { daemonVersion } from './version.js';
 /** Ties each operation of the contract to the code that carries it out. */
 export function daemonHandlers(
   context: DaemonContext,
-  { apiDocs, clock }: { apiDocs: boolean; clock: Clock },
+  { apiDocs, clock, gate }: { apiDocs: boolean; clock: Clock; gate: Gate },
 ): Handlers<ServedOperations, Caller> {
   const registryJson = keepJson<DaemonSchema<'Registry'>>();
   return {
     getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
     ...docsHandlers(apiDocs),
     ...dashboardHandlers(context.dashboard),
+    ...loginHandlers(gate),
     listBackends: async () => ({ status: 200, body: registryJson(await listBackends(context)) }),
     rescanBackends: async () => ({ status: 200, body: await rescanBackends(context) }),
     setDefaultBackend: async ({ body }) => ({

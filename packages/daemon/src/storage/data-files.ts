@@ -20,7 +20,12 @@ export function defaultDataDirectory(environment: Environment): string {
 
 /** The bearer token, one line, mode 0600. `MILLRACE_TOKEN` overrides it. */
 export function tokenFile(dataDir: string): string {
-  return join(dataDir, 'token');
+  return join(dataDir, 'daemon.token');
+}
+
+/** Logins of browsers, by the hashes of their cookies. */
+export function loginsFile(dataDir: string): string {
+  return join(dataDir, 'daemon-logins.json');
 }
 
 /** The token that may only read, likewise. `MILLRACE_READ_ONLY_TOKEN` overrides it. */

@@ -13,6 +13,8 @@ export interface UsageOptions {
   /** The user's home directory, where the command lines keep their logins. */
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What the program of codex runs with; all of the environment unless told. */
+  readonly codexEnvironment?: Readonly<Record<string, string>>;
   readonly providers: ProviderSettings;
   /** Every backend as the registry has it now. Must not detect anything anew. */
   readonly rows: () => Promise<readonly UsageRow[]>;
@@ -44,12 +46,12 @@ class ProviderUsage implements Usage {
   readonly #underway = new Map<string, Promise<Observation>>();
 
   constructor(options: UsageOptions) {
-    const { clock, environment, home, providers } = options;
+    const { clock, environment, codexEnvironment, home, providers } = options;
     this.#options = options;
     this.#outbound = options.outbound ?? createOutbound({ guard: webhookGuard, clock });
     this.#providers = openProviders(
       providers,
-      { home, environment },
+      { home, environment, codexEnvironment },
       { clock, outbound: this.#outbound },
     );
     this.#memory = new UsageMemory(clock);

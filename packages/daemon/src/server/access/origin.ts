@@ -15,8 +15,8 @@ export function checkOrigin(
   if (needsLoopbackHost && !isLoopbackAddress(host)) {
     throw fail(
       'FORBIDDEN',
-      `The Host ${shown(host)} is not this machine. A daemon without a token answers to ` +
-        'localhost alone; give it one with `ctl daemon token generate`.',
+      `The Host ${shown(host)} is not this machine. A daemon that listens on loopback answers ` +
+        'to localhost alone; behind a proxy, let that send Host: localhost.',
     );
   }
   if (origin !== undefined && !isOwnOrigin(origin, host, port)) {

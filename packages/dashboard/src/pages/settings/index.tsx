@@ -2,6 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import { queries } from '../../api/queries.js';
+import { logOut } from '../../api/login.js';
 import { tokenStore } from '../../api/token.js';
 import { unknown } from '../../parts/format.js';
 import { Page, Panel } from '../../parts/page.js';
@@ -64,6 +65,9 @@ function BrowserSettings() {
               Forget the token
             </button>
           )}
+          <button type="button" onClick={() => void logOut()}>
+            Log out
+          </button>
         </div>
       </div>
     </Panel>
