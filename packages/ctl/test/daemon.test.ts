@@ -85,7 +85,7 @@ describe('without a daemon', () => {
   test('the data directory of the settings is used', async () => {
     server.write('.config/millrace/config.yaml', 'data_dir: ../../elsewhere\n');
     const made = await server.json(['daemon', 'token', 'generate']);
-    expect(made.file).toBe(join(server.home, 'elsewhere', 'token'));
+    expect(made.file).toBe(join(server.home, 'elsewhere', 'daemon.token'));
     const named = await server.json(['daemon', 'token', 'generate', '--data', 'here']);
     expect(named.file).toBe(join(server.home, 'here', 'token'));
     const file = server.write('other.yaml', 'data_dir: there\n');
