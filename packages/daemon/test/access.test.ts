@@ -11,8 +11,13 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addressFile, readOnlyTokenFile, tokenFile } from '@millrace/daemon/config';
+import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
+import { memoryLog } from '@millrace/kit/log';
 import { afterEach, expect, test } from 'vitest';
+import { Gate } from '../src/server/access/gate.js';
+import { Throttle } from '../src/server/access/throttle.js';
+import { Tokens } from '../src/server/access/tokens.js';
 import { startDaemon, type TestDaemon, type TestOptions } from './support/daemon.js';
 
 const running: TestDaemon[] = [];
@@ -119,12 +124,24 @@ test('a page of another site is refused, with and without a token', async () => 
   }
 });
 
-test('a page served under the name that it asks for is no stranger, if it has the token', async () => {
+test('on loopback the Host is checked also when a token is set', async () => {
   const { api } = await start({ flags: { token: 'a-token-of-sixteen' } });
   const headers = { host: 'mill.lan:8765', origin: 'http://mill.lan:8765' };
-  await api.refused({ path, headers }, 401, 'UNAUTHENTICATED');
-  const reply = await api.send({ path, headers: { ...headers, ...bearer('a-token-of-sixteen') } });
-  expect(reply.status).toBe(200);
+  const known = { ...headers, ...bearer('a-token-of-sixteen') };
+  await api.refused({ path, headers }, 403, 'FORBIDDEN');
+  await api.refused({ path, headers: known }, 403, 'FORBIDDEN');
+});
+
+test('on another address a page under the name that it asks for is admitted, with a token', () => {
+  const given = { given: 'a-token-of-sixteen', file: '/nowhere/token' };
+  const readOnly = { given: undefined, file: '/nowhere/read-only' };
+  const tokens = new Tokens({ token: given, readOnly, log: memoryLog() });
+  const gate = new Gate(tokens, new Throttle(systemClock));
+  gate.port = 8765;
+  gate.listensOnLoopback = false;
+  const headers = { host: 'mill.lan:8765', origin: 'http://mill.lan:8765' };
+  expect(() => gate.admit({ headers })).not.toThrow();
+  expect(() => gate.admit({ headers: { ...headers, origin: 'http://a.b' } })).toThrow('Pages of');
 });
 
 test('a write with a body needs JSON, one without needs nothing', async () => {

@@ -3,6 +3,7 @@ import { addressText, isLoopback, type LoadedConfig } from '@millrace/kit/config
 import { UsageError } from '@millrace/kit/errors';
 import { drainHttp, listen } from '@millrace/kit/http';
 import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
 import { upstreamsOf } from '../proxy/upstream.js';
 import { DashboardSite } from '../dashboard/site.js';
@@ -158,13 +159,16 @@ export async function serveDaemon(
       },
       gate,
       apiDocs: settings.api_docs,
+      peerMemory: new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes)),
+      maxConnections: settings.max_connections,
       onUndocumentedAnswer: options.onUndocumentedAnswer,
     });
-    undo.push(() => app.fastify.close());
+    undo.push(() => app.close());
     const { url } = await listen(app, addressText(settings.listen));
     gate.port = portOf(url);
+    gate.listensOnLoopback = isLoopback(settings.listen.host);
     undo.push(publishAddress(dataDir, url));
-    const ended = new Promise<void>((_resolve, reject) => app.fastify.server.on('error', reject));
+    const ended = new Promise<void>((_resolve, reject) => app.server.node.on('error', reject));
     // Whoever does not ask is not told: the daemon's own log has it.
     ended.catch((error: unknown) => log.error({ err: error }, 'the listener failed'));
     let stopping: Promise<void> | undefined;

@@ -29,15 +29,18 @@ interface Request {
 export class Gate {
   /** The port that we listen at, known once we do. */
   port = 0;
+  /** True while the daemon listens on loopback, where it answers to this machine's names alone. */
+  listensOnLoopback = true;
 
   constructor(
     private readonly tokens: Tokens,
     private readonly throttle: Throttle,
   ) {}
 
-  /** Refuses pages of other sites and, without a token, every host that is not this machine. */
+  /** Refuses pages of other sites and, on loopback, every host that is not this machine. */
   admit(request: Pick<Request, 'headers'>): void {
-    checkOrigin(request.headers, { port: this.port, needsLoopbackHost: !this.tokens.areSet });
+    const needsLoopbackHost = this.listensOnLoopback || !this.tokens.areSet;
+    checkOrigin(request.headers, { port: this.port, needsLoopbackHost });
   }
 
   identify({ headers, ip }: Request): Caller {
