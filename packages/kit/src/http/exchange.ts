@@ -26,6 +26,9 @@ const exchangeOf = Symbol('exchange');
 type TrackedResponse = ServerResponse & { [exchangeOf]?: Exchange };
 const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 
+/** What the allocator takes beside the bytes themselves, as measured under load. */
+const withOverhead = (bytes: number) => bytes + (bytes >> 3);
+
 /** Smaller responses are not counted: a connection has few of them, and they are soon gone. */
 const countedBytes = 16_384;
 /** Larger responses are written piece by piece, so that slow readers can be told from stuck ones. */
@@ -117,14 +120,20 @@ export class Exchange {
 
   /** Counts memory against the connection until the exchange is over; false: there is no room. */
   tryHold(bytes: number): boolean {
-    if (!this.peer.account.tryReserve(bytes)) return false;
-    this.#heldBytes += bytes;
+    const counted = withOverhead(bytes);
+    if (!this.peer.account.tryReserve(counted)) return false;
+    this.#heldBytes += counted;
     return true;
   }
 
+  /** What was counted by one `tryHold` is held no longer. */
   release(bytes: number): void {
-    this.#heldBytes -= bytes;
-    this.peer.account.release(bytes);
+    this.#release(withOverhead(bytes));
+  }
+
+  #release(counted: number): void {
+    this.#heldBytes -= counted;
+    this.peer.account.release(counted);
   }
 
   /**
@@ -208,7 +217,7 @@ export class Exchange {
     this.#isClosed = true;
     this.peer.openExchanges--;
     if (this.peer.latest === this) this.peer.latest = undefined;
-    if (this.#heldBytes > 0) this.release(this.#heldBytes);
+    if (this.#heldBytes > 0) this.#release(this.#heldBytes);
     if (!writableFinished) this.#leaving?.abort(clientLeft());
     this.onClose?.(writableFinished);
   }

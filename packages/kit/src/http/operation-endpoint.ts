@@ -113,7 +113,7 @@ export class OperationEndpoint implements AppEndpoint {
     }
     const parts = content[Symbol.asyncIterator]() as AsyncIterator<string | Uint8Array>;
     // A source that waits for its next part hears of a client that left.
-    exchange.signal.addEventListener('abort', () => void leave(parts, content), { once: true });
+    exchange.signal.addEventListener('abort', () => leave(parts, content), { once: true });
     try {
       for (let next = await parts.next(); !next.done; next = await parts.next()) {
         if (exchange.isClosed) return;
@@ -123,7 +123,7 @@ export class OperationEndpoint implements AppEndpoint {
     } catch (error) {
       if (!exchange.isClosed) this.#brokeOff(exchange, error);
     } finally {
-      void leave(parts, content);
+      leave(parts, content);
     }
   }
 

@@ -7,7 +7,7 @@ const filling = sampleApp({ fillDefaults: true });
 
 async function list(query: string, on = app) {
   const answer = await inject(on, { url: `/v1/queues/mail/dlq?${query}`, headers: token });
-  return answer.json<Record<string, unknown>>();
+  return answer.json();
 }
 
 const read = async (query: string, on = app) => (await list(query, on))['query'];

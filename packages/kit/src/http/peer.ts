@@ -13,6 +13,7 @@ export class Peer {
   latest: Exchange | undefined;
   readonly #rate = new ReadRate();
   #flushedBytes = 0;
+  #isWaiting = false;
 
   constructor(
     readonly socket: Socket,
@@ -36,11 +37,14 @@ export class Peer {
   isTooSlow(now: number): boolean {
     const { bytesWritten, writableLength } = this.socket;
     const flushedBytes = bytesWritten - writableLength;
-    if (writableLength === 0) this.#rate.drained();
-    else {
+    if (writableLength === 0) {
+      this.#rate.drained();
+    } else {
+      // What was taken before responses began to wait says nothing about the rate.
+      if (this.#isWaiting) this.#rate.taken(flushedBytes - this.#flushedBytes);
       this.#rate.waiting(now);
-      this.#rate.taken(flushedBytes - this.#flushedBytes);
     }
+    this.#isWaiting = writableLength > 0;
     this.#flushedBytes = flushedBytes;
     return this.#rate.isTooSlow(now);
   }

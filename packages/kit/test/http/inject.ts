@@ -26,6 +26,6 @@ export async function inject(
     statusCode: status,
     headers: rest.headers,
     body: text,
-    json: <Body = Record<string, unknown>>() => JSON.parse(text) as Body,
+    json: () => JSON.parse(text) as Record<string, unknown>,
   };
 }
