@@ -34,6 +34,8 @@ export class PeerMemory {
   }
 }
 
+const nearlyFull = 7 / 8;
+
 interface ProcessTotal {
   heldBytes(): number;
   add(bytes: number): void;
@@ -72,6 +74,18 @@ export class PeerMemoryAccount {
   get isOverLimit(): boolean {
     const { totalBytes, connectionBytes } = this.limits;
     return this.#heldBytes > connectionBytes || this.total.heldBytes() > totalBytes;
+  }
+
+  /**
+   * True when the connection or the process holds more than 7/8 of its limit: new requests are
+   * refused then, before work is done for a response that could not be held.
+   */
+  get isNearlyFull(): boolean {
+    const { totalBytes, connectionBytes } = this.limits;
+    return (
+      this.#heldBytes > connectionBytes * nearlyFull ||
+      this.total.heldBytes() > totalBytes * nearlyFull
+    );
   }
 
   release(bytes: number): void {

@@ -1,4 +1,12 @@
-import { address, count, defineConfig, duration, path, secret } from '@millrace/kit/config';
+import {
+  address,
+  byteSize,
+  count,
+  defineConfig,
+  duration,
+  path,
+  secret,
+} from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
@@ -221,6 +229,14 @@ const schema = z.object({
   database: database.prefault({}),
   providers: providers.prefault({}),
   autopilot: autopilot.prefault({}),
+  max_connections: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Connections open at once; more are closed' }),
+  max_peer_memory_bytes: byteSize({ min: 1024 * 1024 })
+    .prefault('256MiB')
+    .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),
   drain_timeout_ms: z
     .int()
     .min(0)

@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { addressText, isLoopback, type LoadedConfig } from '@millrace/kit/config';
 import { drainHttp, listen } from '@millrace/kit/http';
 import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { upstreamsOf } from '../proxy/upstream.js';
@@ -179,13 +180,15 @@ export async function serveDaemon(
       },
       gate,
       apiDocs: settings.api_docs,
+      peerMemory: new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes)),
+      maxConnections: settings.max_connections,
       onUndocumentedAnswer: options.onUndocumentedAnswer,
     });
-    undo.add(() => app.fastify.close());
+    undo.add(() => app.close());
     const { url } = await listen(app, addressText(settings.listen));
     gate.port = portOf(url);
     undo.add(publishAddress(dataDir, url));
-    const ended = new Promise<void>((_resolve, reject) => app.fastify.server.on('error', reject));
+    const ended = new Promise<void>((_resolve, reject) => app.server.node.on('error', reject));
     // Whoever does not ask is not told: the daemon's own log has it.
     ended.catch((error: unknown) => log.error({ err: error }, 'the listener failed'));
     let stopping: Promise<void> | undefined;

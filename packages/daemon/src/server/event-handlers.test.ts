@@ -17,7 +17,7 @@ type Call = Handler extends (call: infer Given) => unknown ? Given : never;
 /** The text of a stream, as the handler hands it to the server. */
 function contentOf(handler: Handler, signal: AbortSignal): AsyncIterable<string> {
   const ending = new AbortController().signal;
-  const call = { headers: {}, query: {}, signal, ending, request: { raw: {} } };
+  const call = { headers: {}, query: {}, signal, ending, exchange: { peer: {} } };
   const answer = (handler as (call: Call) => unknown)(call as unknown as Call);
   return (answer as { content: AsyncIterable<string> }).content;
 }

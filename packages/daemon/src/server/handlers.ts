@@ -77,7 +77,7 @@ export function daemonHandlers(
     ...metricsHandlers(context),
     getConfig: () => ({ status: 200, body: getConfig(context) }),
     ...proxyHandlers(context.upstreams),
-    postMcp: async ({ body, request, principal, log }) => {
+    postMcp: async ({ body, exchange, principal, log }) => {
       // The protocol's library takes longer to load than the rest of the daemon together.
       const { answerMcp } = await import('../mcp/http.js');
       const answer = await answerMcp(
@@ -87,7 +87,7 @@ export function daemonHandlers(
           access: principal.access,
           call: (asked) => callTool(context, asked),
         },
-        request.headers,
+        exchange.headers,
         body,
       );
       // The transport answers with what the contract lists, and the types cannot know which.

@@ -13,7 +13,7 @@ export function loginHandlers(
       const { code, expiresAt } = gate.newCode();
       return { status: 200, body: { code, expires_at: timeText(expiresAt) } };
     },
-    logIn: ({ body, request: { headers, ip } }) => {
+    logIn: ({ body, exchange: { headers, ip } }) => {
       const { setCookie, expiresAt } = gate.logIn(body.code, { headers, ip });
       return {
         status: 200,
@@ -21,7 +21,7 @@ export function loginHandlers(
         headers: { 'set-cookie': setCookie },
       };
     },
-    logOut: ({ request: { headers } }) => ({
+    logOut: ({ exchange: { headers } }) => ({
       status: 200,
       body: { logged_in: false, expires_at: null },
       headers: { 'set-cookie': gate.logOut({ headers }).setCookie },

@@ -56,6 +56,14 @@ const schema = z.strictObject({
     .min(1)
     .default(1024)
     .meta({ description: 'Calls under way at once; more are shed' }),
+  max_connections: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Connections to each listener open at once; more are closed' }),
+  max_peer_memory_bytes: byteSize({ min: 1024 * 1024 })
+    .prefault('256MiB')
+    .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),
   max_watches: z.int().min(0).default(256).meta({ description: 'Watches open at once' }),
   shed_target_ms: z
     .int()

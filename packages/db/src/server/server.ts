@@ -1,6 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { isLoopback } from '@millrace/kit/config';
 import { createMetrics } from '@millrace/kit/metrics';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
 import { join } from 'node:path';
 import { Database } from '../engine/database.js';
@@ -106,7 +107,17 @@ export async function serveDatabase(
       settings: { ...settings, socket: settings.socket ?? join(directory, 'db.sock') },
       isSocketAsked: settings.socket !== undefined,
       tls,
-      parts: { calls, clock, log, gate, health, readiness, metrics },
+      parts: {
+        calls,
+        clock,
+        log,
+        gate,
+        health,
+        readiness,
+        metrics,
+        peerMemory: new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes)),
+        maxConnections: settings.max_connections,
+      },
     });
     node.start(listeners.addresses.find(({ listener }) => listener === 'grpc')?.url ?? '');
     let stopping: Promise<void> | undefined;

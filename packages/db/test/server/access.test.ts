@@ -275,7 +275,15 @@ describe('without keys', () => {
     expect(await statusWith({})).toBe(200);
     expect(await statusWith({ host: 'localhost:8080' })).toBe(200);
     expect(await statusWith({ host: '[::1]:8080' })).toBe(200);
-    expect(await statusWith({ origin: 'http://localhost:3000' })).toBe(200);
+    const { port } = new URL(lone.http);
+    const json = { 'content-type': 'application/json' };
+    const own = { origin: `http://localhost:${port}` };
+    expect(await statusWith({ ...own, ...json })).toBe(200);
+    expect(await statusWith({ ...own, 'content-type': 'text/plain' })).toBe(400);
+    expect(await statusWith({ ...own })).toBe(400);
+    expect(await statusWith({ origin: 'http://localhost:3000', ...json })).toBe(400);
+    expect(await statusWith({ 'sec-fetch-site': 'cross-site', ...json })).toBe(400);
+    expect(await statusWith({ 'sec-fetch-site': 'same-origin', ...json })).toBe(200);
     expect(await statusWith({ host: 'rebound.example:8080' })).toBe(400);
     expect(await statusWith({ host: '127.0.0.1.example' })).toBe(400);
     expect(await statusWith({ origin: 'https://evil.example' })).toBe(400);

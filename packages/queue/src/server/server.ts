@@ -1,6 +1,7 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { callbackGuard, createOutbound, parseAllowlist } from '@millrace/kit/outbound';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
@@ -37,8 +38,6 @@ export type RunningDelivery = DeliveryControl & Pick<Delivery, 'start' | 'stop'>
 export interface Foundations {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
-  /** Runs when all is there and nobody can ask yet. */
-  beforeDoors?: () => Promise<void>;
   /** Hears of every answer that the contract does not describe. */
   onUndocumentedAnswer?: ((difference: string) => void) | undefined;
 }
@@ -53,7 +52,6 @@ export async function startServer(
   try {
     const house = await openHouse(settings, world, foundations, undo);
     const { api, metrics } = buildApps(settings, world, foundations, house);
-    await foundations.beforeDoors?.();
     const doors = await openDoors(settings, { api, metrics }, undo);
     await house.delivery.start();
     const stop = () =>
@@ -121,6 +119,7 @@ function buildApps(
 ): { api: HttpApp; metrics: HttpApp } {
   const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = house;
   const { clock, random, log } = world;
+  const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
   const load = new Load({
     clock,
@@ -148,10 +147,15 @@ function buildApps(
     load,
     metrics,
     accessLog: settings.access_log,
+    peerMemory,
+    maxConnections: settings.max_connections,
     onUndocumentedAnswer,
   });
   const measured = measuredQueues({ metrics, store, load, clock, log });
-  return { api, metrics: metricsApp(measured, world) };
+  return {
+    api,
+    metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
+  };
 }
 
 interface ShutDown {

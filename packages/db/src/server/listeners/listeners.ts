@@ -1,21 +1,19 @@
 import { createServer, type Server } from 'node:net';
-import type { Server as HttpServer } from 'node:http';
 import type { Address } from '@millrace/kit/config';
 import type { Clock } from '@millrace/kit/clock';
-import { urlOf } from '@millrace/kit/http';
+import { closeGently, listenAt, urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { Gate } from '../access/gate.js';
 import type { Calls } from '../calls/calls.js';
 import { GrpcFace } from '../grpc/face.js';
 import type { Health } from '../grpc/health.js';
 import type { Readiness } from '../readiness.js';
-import { repeat } from '../repeat.js';
 import { RestFace } from '../rest/face.js';
 import { Pages } from '../rest/pages.js';
 import { httpServer } from './http.js';
 import { fitsSocket, listenOnSocket } from './socket.js';
-import { closeServer, listenAt } from './tcp.js';
 import type { TlsFiles } from '../tls.js';
 
 export interface ListenerAddress {
@@ -36,6 +34,10 @@ export interface ListenerOptions {
     health: Health;
     readiness: Readiness;
     metrics: Metrics;
+    /** Shared by all listeners of the process. */
+    peerMemory: PeerMemory;
+    /** Of each listener. */
+    maxConnections: number;
   };
 }
 
@@ -63,10 +65,11 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     addresses.push({ listener: 'grpc', url: urlOf(grpcAt, tls ? 'grpcs' : 'grpc') });
 
     const face = new RestFace({ ...parts, pages: new Pages(parts) });
-    const http = httpServer(face, tls, parts.log);
-    failures.watch(http);
-    closers.push((signal) => closeHttp(http, parts.clock, signal));
-    const httpAt = await listenAt(http, settings.http, '--http');
+    const http = httpServer(face, tls, parts);
+    failures.watch(http.node);
+    closers.push(async (signal) => void (await closeGently(http, parts.clock, signal)));
+    const httpAt = await listenAt(http.node, settings.http, '--http');
+    face.port = httpAt.port;
     addresses.push({ listener: 'http', url: urlOf(httpAt, tls ? 'https' : 'http') });
 
     if (options.isSocketAsked || fitsSocket(settings.socket)) {
@@ -102,22 +105,10 @@ function grpcListener(face: GrpcFace, failures: Failures) {
   return { server, close };
 }
 
-const idleCheckMs = 20;
-
-async function closeHttp(server: HttpServer, clock: Clock, signal: AbortSignal): Promise<void> {
-  const closed = closeServer(server);
-  const cut = () => server.closeAllConnections();
-  server.closeIdleConnections();
-  // A connection that was busy when the server closed turns idle later.
-  const stop = repeat(clock, idleCheckMs, () => server.closeIdleConnections());
-  if (signal.aborted) cut();
-  signal.addEventListener('abort', cut, { once: true });
-  try {
-    await closed;
-  } finally {
-    stop();
-    signal.removeEventListener('abort', cut);
-  }
+/** Stops accepting. Resolves when the last connection is closed. */
+function closeServer(server: Server): Promise<void> {
+  // It may not be listening any more, which is as good.
+  return new Promise((resolve) => server.close(() => resolve()));
 }
 
 class Failures {
