@@ -50,14 +50,27 @@ const schema = z.strictObject({
   max_inflight: z
     .int()
     .min(1)
-    .default(1024)
-    .meta({ description: 'Calls under way at once; more are shed' }),
+    .default(10_000)
+    .meta({ description: 'Calls in flight at once; more are shed' }),
   max_watches: z.int().min(0).default(256).meta({ description: 'Watches open at once' }),
   shed_target_ms: z
     .int()
     .min(0)
-    .default(20)
-    .meta({ description: 'Shed load while calls wait longer than this; 0: never' }),
+    .default(1_000)
+    .meta({ description: 'Queue delay above which load is shed; 0: never' }),
+  shed_interval_ms: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'How long the queue delay must stay above the target' }),
+  max_peer_memory_bytes: byteSize().prefault('256MiB').meta({
+    description: 'Memory for unfinished requests and unread responses; a quarter per connection',
+  }),
+  max_connections: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Connections open at once, for each listener' }),
   log_retention: z
     .strictObject({
       age: duration().prefault('24h').meta({ description: 'Keep changes this long' }),

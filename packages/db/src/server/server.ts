@@ -1,6 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { isLoopback } from '@millrace/kit/config';
 import { createMetrics } from '@millrace/kit/metrics';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { watchFile, type WatchedFile } from '@millrace/kit/tokens';
 import type { World } from '@millrace/kit/world';
 import { join } from 'node:path';
@@ -55,12 +56,15 @@ export async function serveDatabase(
     const holder = new DatabaseHolder(await open(), open);
     undo.push(() => holder.close());
     const { clock, log, random } = world;
+    const memory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
     const admission = new Admission({
       clock,
       log,
       maxInflight: settings.max_inflight,
       maxWatches: settings.max_watches,
       shedTargetMs: settings.shed_target_ms,
+      shedIntervalMs: settings.shed_interval_ms,
+      memory,
     });
     const meter = measureDatabase(metrics, holder.current, admission);
     undo.push(() => meter.stop());
@@ -105,7 +109,7 @@ export async function serveDatabase(
       settings: { ...settings, socket: settings.socket ?? join(directory, 'db.sock') },
       isSocketAsked: settings.socket !== undefined,
       tls,
-      parts: { calls, clock, log, gate, health, readiness, metrics },
+      parts: { calls, clock, log, gate, health, readiness, metrics, memory },
     });
     node.start(listeners.addresses.find(({ listener }) => listener === 'grpc')?.url ?? '');
     let stopping: Promise<void> | undefined;

@@ -2,6 +2,8 @@ import type { Socket } from 'node:net';
 import type { DescService } from '@bufbuild/protobuf';
 import { Database as Api, dbMethods, type DbMethod } from '@millrace/contract/db';
 import { Health as HealthApi, reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
+import { TurnBytes } from '../calls/turn-bytes.js';
 import type { TlsFiles } from '../listeners/tls.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
 import { streamingMethod, unaryMethod, type HandlerParts } from './handlers.js';
@@ -10,7 +12,8 @@ import { Reflection } from './reflection.js';
 import { Connections } from './transport/connections.js';
 import type { Method, Methods } from './transport/methods.js';
 
-export interface GrpcFaceOptions extends HandlerParts {
+export interface GrpcFaceOptions extends Omit<HandlerParts, 'encoded'> {
+  memory: PeerMemory;
   health: Health;
   tls: TlsFiles | undefined;
 }
@@ -20,8 +23,8 @@ export class GrpcFace {
   readonly #connections: Connections;
 
   constructor(options: GrpcFaceOptions) {
-    const { clock, tls } = options;
-    this.#connections = new Connections({ clock, methods: allMethods(options) }, tls);
+    const { clock, memory, tls } = options;
+    this.#connections = new Connections({ clock, memory, methods: allMethods(options) }, tls);
   }
 
   take(socket: Socket): void {
@@ -45,7 +48,7 @@ function allMethods(options: GrpcFaceOptions): Methods {
       methods.set(`/${service.typeName}/${name}`, implemented[name]!);
     }
   };
-  add(Api, databaseMethods(options));
+  add(Api, databaseMethods({ ...options, encoded: new TurnBytes() }));
   add(HealthApi, options.health.methods);
   for (const version of versions) {
     add(version.ServerReflection, { ServerReflectionInfo: reflection.method(version) });

@@ -5,6 +5,7 @@ import type { Clock } from '@millrace/kit/clock';
 import { urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { Gate } from '../access/gate.js';
 import type { Calls } from '../calls/calls.js';
 import { GrpcFace } from '../grpc/face.js';
@@ -24,7 +25,7 @@ export interface ListenerAddress {
 }
 
 export interface ListenerOptions {
-  settings: { grpc: Address; http: Address; socket: string };
+  settings: { grpc: Address; http: Address; socket: string; max_connections: number };
   /** Someone named the socket: then it must be there. */
   isSocketAsked: boolean;
   tls: TlsFiles | undefined;
@@ -36,6 +37,8 @@ export interface ListenerOptions {
     health: Health;
     readiness: Readiness;
     metrics: Metrics;
+    /** What the process holds for the peers of all listeners. */
+    memory: PeerMemory;
   };
 }
 
@@ -58,12 +61,14 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
   };
   try {
     const grpc = grpcListener(new GrpcFace({ ...parts, trusted: false, tls }), failures);
+    grpc.server.maxConnections = settings.max_connections;
     closers.push(grpc.close);
     const grpcAt = await listenAt(grpc.server, settings.grpc, '--grpc');
     addresses.push({ listener: 'grpc', url: urlOf(grpcAt, tls ? 'grpcs' : 'grpc') });
 
     const face = new RestFace({ ...parts, pages: new Pages(parts) });
     const http = httpServer(face, tls, parts.log);
+    http.maxConnections = settings.max_connections;
     failures.watch(http);
     closers.push((signal) => closeHttp(http, parts.clock, signal));
     const httpAt = await listenAt(http, settings.http, '--http');
@@ -72,6 +77,7 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     if (options.isSocketAsked || fitsSocket(settings.socket)) {
       const trusted = new GrpcFace({ ...parts, trusted: true, tls: undefined });
       const socket = grpcListener(trusted, failures);
+      socket.server.maxConnections = settings.max_connections;
       closers.push(socket.close);
       await listenOnSocket(socket.server, settings.socket, parts.log);
       addresses.push({ listener: 'socket', url: `unix://${settings.socket}` });

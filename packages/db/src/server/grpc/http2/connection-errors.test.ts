@@ -1,35 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
-  callFrames,
-  callHeaders,
   emptySettings,
   frame,
   number32,
   preface,
   rstStream,
 } from '../transport/frames.test-support.js';
-import { framed, startTransport, type TestTransport } from '../transport/transport.test-support.js';
-import { RawPeer, settingsPayload } from './peer.test-support.js';
+import { startTransport, type TestTransport } from '../transport/transport.test-support.js';
+import { call, data, echo, open, RawPeer, set, whole } from './peer.test-support.js';
 import { errorCodes, flags, frameTypes as types, settings, type ErrorName } from './protocol.js';
 
-const hello = framed(Buffer.from('hello'));
 const nothing = Buffer.alloc(0);
-const { endStream, endHeaders, padded, priority, ack } = flags;
+const { endHeaders, padded, priority, ack } = flags;
 
 let server: TestTransport;
 beforeAll(async () => {
   server = await startTransport();
 });
 afterAll(() => server.close());
-
-const echo = (more: Record<string, string> = {}) => callHeaders('/t.T/Echo', more);
-const open = (id: number, block = echo()) => frame(types.headers, endHeaders, id, block);
-const whole = (id: number, block = echo()) =>
-  frame(types.headers, endHeaders | endStream, id, block);
-const data = (id: number, payload = hello, more = 0) => frame(types.data, more, id, payload);
-const set = (name: number, value: number) =>
-  frame(types.settings, 0, 0, settingsPayload({ name, value }));
-const call = (id: number) => callFrames(id, '/t.T/Echo', hello);
 
 const fatal: [what: string, code: ErrorName, bytes: Buffer[]][] = [
   ['a first frame that is not settings', 'PROTOCOL_ERROR', [call(1)]],

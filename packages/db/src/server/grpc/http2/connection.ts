@@ -6,8 +6,9 @@ import { FrameReader, type FrameSink } from './frame-reader.js';
 import { HeaderIntake } from './header-intake.js';
 import { PeerSettings } from './peer-settings.js';
 import { ConnectionError, firstWindowBytes, flags, frameTypes } from './protocol.js';
+import { ReaderCheck } from './reader-check.js';
 import { mostHeaderBytes } from './request-headers.js';
-import { SendLine, type SendLineHost, type SendLineParts } from './send-line.js';
+import { SendLine, type ConnectionSendParts, type SendLineHost } from './send-line.js';
 import type { Http2Stream } from './stream.js';
 import { mostStreams, Streams, streamWindowBytes, type StreamsParts } from './streams.js';
 
@@ -27,7 +28,7 @@ const lingerMs = 1_000;
 const settingsCost = 10;
 const priorityBytes = 5;
 
-export interface Http2Parts extends SendLineParts, StreamsParts {}
+export interface Http2Parts extends ConnectionSendParts, StreamsParts {}
 
 /** The server's side of HTTP/2 (RFC 9113) on one socket. */
 export class Http2Connection implements FrameSink, SendLineHost {
@@ -38,6 +39,8 @@ export class Http2Connection implements FrameSink, SendLineHost {
   readonly #streams: Streams;
   /** For frames that ask for nothing, or for an answer that says nothing. */
   readonly #trifles: Allowance;
+  readonly #readerCheck = new ReaderCheck();
+  #isSelfDependent = false;
   #windowBytes = windowBytes;
   #hasSettings = false;
   #linger: Timer | undefined;
@@ -72,9 +75,13 @@ export class Http2Connection implements FrameSink, SendLineHost {
     if (!this.isOver) this.#line.control(frames.pingFrame);
   }
 
-  /** Gives up requests that do not go on. */
-  checkPace(): void {
-    this.#streams.checkPace();
+  /** Gives up requests that do not arrive, and peers that do not read. */
+  checkPace(now: number): void {
+    if (this.isOver) return;
+    this.#streams.checkPace(now);
+    const isWaiting = this.#streams.hasWaitingResponse;
+    if (!this.#readerCheck.isTooSlow(now, isWaiting, this.#line.takenBytes)) return;
+    this.fail(new ConnectionError('ENHANCE_YOUR_CALM', 'responses are read too slowly'));
   }
 
   endStream(stream: Http2Stream): void {
@@ -140,7 +147,7 @@ export class Http2Connection implements FrameSink, SendLineHost {
       case frameTypes.ping:
         return this.#takePing(frameFlags, id, bytes, start, end);
       case frameTypes.priority:
-        return this.#takePriority(id, end - start);
+        return this.#takePriority(id, bytes, start, end);
       case frameTypes.goaway:
         mustBeConnection(id);
         if (end - start < 8) mustHave(8, end - start);
@@ -177,17 +184,19 @@ export class Http2Connection implements FrameSink, SendLineHost {
     const from = start + (isPadded ? 1 : 0) + (hasPriority ? priorityBytes : 0);
     if (from > to) throw broken('a frame has more padding than bytes');
     const isLast = (frameFlags & flags.endStream) !== 0;
+    this.#isSelfDependent = hasPriority && dependencyAt(bytes, from - priorityBytes) === id;
     if ((frameFlags & flags.endHeaders) === 0) {
       return this.#intake.begin(id, isLast, bytes, from, to);
     }
-    this.#streams.takeHeaders(id, isLast, this.#intake.read(bytes, from, to));
+    const headers = this.#intake.read(bytes, from, to);
+    this.#streams.takeHeaders(id, isLast, headers, this.#isSelfDependent);
   }
 
   #takeContinuation(frameFlags: number, bytes: Buffer, start: number, end: number): void {
     const { streamId, isLast } = this.#intake;
     const isEnd = (frameFlags & flags.endHeaders) !== 0;
     const headers = this.#intake.goOn(bytes, start, end, isEnd);
-    if (headers) this.#streams.takeHeaders(streamId, isLast, headers);
+    if (headers) this.#streams.takeHeaders(streamId, isLast, headers, this.#isSelfDependent);
   }
 
   #takeSettings(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
@@ -208,10 +217,11 @@ export class Http2Connection implements FrameSink, SendLineHost {
     else this.#line.control(frames.pingAck(bytes, start));
   }
 
-  /** Nobody is preferred here. */
-  #takePriority(id: number, byteCount: number): void {
+  /** Priorities are deprecated and have no effect, but must be well formed. */
+  #takePriority(id: number, bytes: Buffer, start: number, end: number): void {
     mustBeStream(id);
-    if (byteCount !== priorityBytes) this.#streams.refuseId(id, 'FRAME_SIZE_ERROR');
+    if (end - start !== priorityBytes) return this.#streams.refuseId(id, 'FRAME_SIZE_ERROR');
+    if (dependencyAt(bytes, start) === id) this.#streams.refuseSelfDependency(id);
   }
 
   #takeWindow(id: number, bytes: Buffer, start: number, end: number): void {
@@ -253,6 +263,7 @@ export class Http2Connection implements FrameSink, SendLineHost {
     this.isOver = true;
     this.#linger?.cancel();
     this.#streams.closeAll();
+    this.parts.memory.close();
   }
 }
 
@@ -271,6 +282,10 @@ function mustBeStream(id: number): void {
 
 function mustBeConnection(id: number): void {
   if (id !== 0) throw broken('a frame is for one stream');
+}
+
+function dependencyAt(bytes: Buffer, at: number): number {
+  return bytes.readUInt32BE(at) & 0x7fffffff;
 }
 
 function paddingAt(bytes: Buffer, start: number, end: number): number {

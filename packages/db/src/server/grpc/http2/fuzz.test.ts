@@ -1,6 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import { systemClock } from '@millrace/kit/clock';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -16,6 +17,7 @@ import {
 import { framed } from '../transport/transport.test-support.js';
 import { chunksOf } from './byte-source.js';
 import { Http2Connection } from './connection.js';
+import { ConnectionMemory } from './connection-memory.js';
 import { FrameWriter } from './frame-writer.js';
 import { headerBlock } from './header-block.js';
 import { frameTypes as types } from './protocol.js';
@@ -40,6 +42,7 @@ class Session {
     clock: systemClock,
     writer: new FrameWriter(),
     turn: new TurnEnd(),
+    memory: new ConnectionMemory(new PeerMemory(peerMemoryLimits())),
     open: (stream) => this.#answer(stream),
   });
 
@@ -67,7 +70,7 @@ class Session {
         stream.end();
       },
       takeClose: () => void this.open.delete(stream),
-      waitingBytes: 0,
+      isExemptFromReadRate: false,
       checkPace: () => stream.resume(),
     };
   }

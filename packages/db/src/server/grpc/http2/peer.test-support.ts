@@ -1,9 +1,29 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect } from 'vitest';
-import { framesOf, preface, type Frame } from '../transport/frames.test-support.js';
-import type { TestTransport } from '../transport/transport.test-support.js';
-import { frameTypes } from './protocol.js';
+import {
+  callFrames,
+  callHeaders,
+  frame,
+  framesOf,
+  preface,
+  type Frame,
+} from '../transport/frames.test-support.js';
+import { framed, type TestTransport } from '../transport/transport.test-support.js';
+import { flags, frameTypes } from './protocol.js';
+
+/** Frames of calls to the echo method of the test server. */
+export const hello = framed(Buffer.from('hello'));
+export const echo = (more: Record<string, string> = {}) => callHeaders('/t.T/Echo', more);
+export const open = (id: number, block = echo()) =>
+  frame(frameTypes.headers, flags.endHeaders, id, block);
+export const whole = (id: number, block = echo()) =>
+  frame(frameTypes.headers, flags.endHeaders | flags.endStream, id, block);
+export const data = (id: number, payload = hello, more = 0) =>
+  frame(frameTypes.data, more, id, payload);
+export const set = (name: number, value: number) =>
+  frame(frameTypes.settings, 0, 0, settingsPayload({ name, value }));
+export const call = (id: number) => callFrames(id, '/t.T/Echo', hello);
 
 export interface Setting {
   readonly name: number;

@@ -26,6 +26,11 @@ export class RequestHeaders implements FieldSink {
   #hasPseudo = false;
   #isBroken = false;
 
+  /** What the peer sent, uncompressed. */
+  get byteCount(): number {
+    return this.#bytes;
+  }
+
   get isTooLarge(): boolean {
     return this.#bytes > mostHeaderBytes || this.#count > mostFields;
   }

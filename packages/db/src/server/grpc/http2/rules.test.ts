@@ -8,11 +8,20 @@ import {
   number32,
   rstStream,
 } from '../transport/frames.test-support.js';
-import { framed, startTransport, type TestTransport } from '../transport/transport.test-support.js';
-import { RawPeer, settingsPayload } from './peer.test-support.js';
+import { startTransport, type TestTransport } from '../transport/transport.test-support.js';
+import {
+  call,
+  data,
+  echo,
+  hello,
+  open,
+  RawPeer,
+  set,
+  settingsPayload,
+  whole,
+} from './peer.test-support.js';
 import { errorCodes, flags, frameTypes as types, settings, type ErrorName } from './protocol.js';
 
-const hello = framed(Buffer.from('hello'));
 const nothing = Buffer.alloc(0);
 const { endStream, endHeaders, padded, priority, ack } = flags;
 
@@ -21,15 +30,6 @@ beforeAll(async () => {
   server = await startTransport();
 });
 afterAll(() => server.close());
-
-const echo = (more: Record<string, string> = {}) => callHeaders('/t.T/Echo', more);
-const open = (id: number, block = echo()) => frame(types.headers, endHeaders, id, block);
-const whole = (id: number, block = echo()) =>
-  frame(types.headers, endHeaders | endStream, id, block);
-const data = (id: number, payload = hello, more = 0) => frame(types.data, more, id, payload);
-const set = (name: number, value: number) =>
-  frame(types.settings, 0, 0, settingsPayload({ name, value }));
-const call = (id: number) => callFrames(id, '/t.T/Echo', hello);
 
 const without = (name: string) => {
   const fields: Record<string, string> = {
@@ -205,6 +205,9 @@ test('what was sent before the peer heard of a reset is passed over', async () =
   const peer = await RawPeer.dial(server);
   // The method is none, so that the answer comes before the request.
   peer.send(emptySettings, open(1, callHeaders('/t.T/None')));
+  await peer.until(() => peer.hasEnded(1));
+  expect(peer.of(types.rstStream)).toEqual([]);
+  peer.send(data(1));
   expect(await peer.rst(1)).toBe(errorCodes.NO_ERROR);
   peer.send(data(1), data(1, hello, endStream), whole(1, headerBlock({ x: 'y' })), call(3));
   await peer.until(() => peer.hasEnded(3));
@@ -259,5 +262,33 @@ test('a peer with a smaller table is told that none is used, once', async () => 
   const firstBytes = peer.of(types.headers).map(({ payload }) => payload[0]);
   expect(firstBytes.filter((byte) => byte === 0x20)).toHaveLength(1);
   expect(firstBytes.indexOf(0x20)).toBe(2);
+  peer.socket.destroy();
+});
+
+test('WINDOW_UPDATE: an overflow on one stream resets it with FLOW_CONTROL_ERROR', async () => {
+  const widen = (id: number) => frame(types.windowUpdate, 0, id, number32(2 ** 31 - 1));
+  const peer = await RawPeer.dial(server);
+  peer.send(emptySettings, open(1), widen(1), widen(1));
+  expect(await peer.rst(1)).toBe(errorCodes.FLOW_CONTROL_ERROR);
+  // Also when its response is complete before its request is.
+  peer.send(open(3, callHeaders('/t.T/None')));
+  await peer.until(() => peer.hasEnded(3));
+  peer.send(widen(3), widen(3));
+  expect(await peer.rst(3)).toBe(errorCodes.FLOW_CONTROL_ERROR);
+  peer.send(call(5));
+  await peer.until(() => peer.hasEnded(5));
+  peer.socket.destroy();
+});
+
+test('PRIORITY: a stream that depends on itself is reset with PROTOCOL_ERROR', async () => {
+  const onItself = (id: number) => Buffer.concat([number32(id), Buffer.of(255)]);
+  const peer = await RawPeer.dial(server);
+  peer.send(emptySettings, frame(types.priority, 0, 1, onItself(1)));
+  expect(await peer.rst(1)).toBe(errorCodes.PROTOCOL_ERROR);
+  const block = Buffer.concat([onItself(3), echo()]);
+  peer.send(frame(types.headers, endHeaders | endStream | priority, 3, block));
+  expect(await peer.rst(3)).toBe(errorCodes.PROTOCOL_ERROR);
+  peer.send(call(5));
+  await peer.until(() => peer.hasEnded(5));
   peer.socket.destroy();
 });

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { rstStream } from './control-frames.js';
+import type { ConnectionMemory } from './connection-memory.js';
 import type { FrameWriter } from './frame-writer.js';
 import type { PeerSettings } from './peer-settings.js';
 import { ConnectionError, firstWindowBytes, largestWindowBytes } from './protocol.js';
@@ -9,6 +9,10 @@ import type { TurnEnd } from './turn-end.js';
 export interface SendLineParts {
   readonly writer: FrameWriter;
   readonly turn: TurnEnd;
+}
+
+export interface ConnectionSendParts extends SendLineParts {
+  readonly memory: ConnectionMemory;
 }
 
 /** Who hears what becomes of it. */
@@ -30,6 +34,8 @@ const mostWaitingStreams = 4_000;
 /** What goes to the peer: streams take turns, and what is ready at one moment shares a write. */
 export class SendLine {
   windowBytes = firstWindowBytes;
+  /** DATA that was handed to the socket. */
+  #sentBytes = 0;
   #controls: Uint8Array[] = [];
   #ready: Http2Stream[] = [];
   /** They wait for the window of the connection. */
@@ -41,14 +47,20 @@ export class SendLine {
 
   constructor(
     private readonly socket: Socket,
-    private readonly parts: SendLineParts,
+    private readonly parts: ConnectionSendParts,
     private readonly peer: PeerSettings,
     private readonly host: SendLineHost,
   ) {
     socket.on('drain', () => {
       this.#isBlocked = false;
+      this.parts.memory.setBacklog(0);
       this.flush();
     });
+  }
+
+  /** How many bytes of responses left this process. */
+  get takenBytes(): number {
+    return this.#sentBytes - this.socket.writableLength;
   }
 
   control(frame: Uint8Array): void {
@@ -136,12 +148,8 @@ export class SendLine {
     const { writer } = this.parts;
     const count = stream.send(writer, this.windowBytes, mostBytes);
     this.windowBytes -= count;
+    this.#sentBytes += count;
     if (stream.hasMore) this.#sendAgain(stream);
-    // The rest of a request that is answered need not be sent.
-    else if (stream.isEndSent && stream.isRequestOpen) {
-      const frame = rstStream(stream.id, 'NO_ERROR');
-      writer.bytes(frame, 0, frame.length);
-    }
     if ((count > 0 || stream.isEndSent) && sent.at(-1) !== stream) sent.push(stream);
     return count;
   }
@@ -170,6 +178,7 @@ export class SendLine {
     }
     const isTaken = socket.writableLength === 0;
     this.parts.writer.settle(isTaken);
+    this.parts.memory.setBacklog(socket.writableLength);
     this.#isBlocked = socket.writableNeedDrain && !isTaken;
   }
 }

@@ -1,3 +1,4 @@
+import type { ConnectionMemory } from './connection-memory.js';
 import type { FrameWriter } from './frame-writer.js';
 import { frameTypes, type ErrorName } from './protocol.js';
 
@@ -9,10 +10,10 @@ export interface StreamUser {
   takeEnd(): void;
   /** Nothing more comes or goes, for whatever reason. */
   takeClose(): void;
-  /** How much of the request it keeps that is not complete. */
-  readonly waitingBytes: number;
-  /** Called now and then, to give up peers that do not go on. */
-  checkPace(): void;
+  /** Its reader may pause for minutes, as that of a watch. */
+  readonly isExemptFromReadRate: boolean;
+  /** Called every few seconds, by the monotonic clock, to give up peers that do not keep up. */
+  checkPace(now: number): void;
 }
 
 /** What waits to be sent. */
@@ -21,10 +22,13 @@ export interface OutgoingBytes {
   take(writer: FrameWriter, count: number): void;
   /** What was taken since the last time has been written. */
   takeSent(): void;
+  /** The stream is closed. */
+  forget(): void;
 }
 
 /** What a stream asks of its connection. */
 export interface StreamHost {
+  readonly memory: ConnectionMemory;
   /** The stream has something to send. */
   enqueue(stream: Http2Stream): void;
   reset(stream: Http2Stream, code: ErrorName): void;
@@ -64,6 +68,15 @@ export class Http2Stream {
     /** How much it may send. */
     private receiveWindowBytes: number,
   ) {}
+
+  get memory(): ConnectionMemory {
+    return this.host.memory;
+  }
+
+  /** The peer lets us send nothing on this stream. */
+  get isWindowExhausted(): boolean {
+    return this.sendWindowBytes <= 0;
+  }
 
   get hasHeaders(): boolean {
     return this.#headers !== undefined || this.#areHeadersSent;
@@ -109,7 +122,7 @@ export class Http2Stream {
     while (this.#held && !this.#isPaused && !this.isClosed) {
       const chunk = this.#held.shift()!;
       if (this.#held.length === 0) this.#held = undefined;
-      this.#heldBytes -= chunk.length;
+      this.#release(chunk.length);
       this.#read(chunk, 0, chunk.length);
     }
     if (this.#isPaused || this.isClosed || !this.#isEndHeld) return;
@@ -122,15 +135,23 @@ export class Http2Stream {
     return byteCount <= this.receiveWindowBytes;
   }
 
-  /** `byteCount` is what counts for the window: padding, too. */
-  receive(bytes: Buffer, start: number, end: number, byteCount: number): void {
+  /**
+   * `byteCount` is what counts for the window: padding, too. False when there is no memory for
+   * what nobody reads yet.
+   */
+  receive(bytes: Buffer, start: number, end: number, byteCount: number): boolean {
     this.receiveWindowBytes -= byteCount;
     const padding = byteCount - (end - start);
     if (padding > 0) this.#grant(padding);
-    if (end === start) return;
-    if (!this.#isPaused && !this.#held) return this.#read(bytes, start, end);
+    if (end === start) return true;
+    if (!this.#isPaused && !this.#held) {
+      this.#read(bytes, start, end);
+      return true;
+    }
+    if (!this.memory.tryReserve(end - start)) return false;
     (this.#held ??= []).push(Buffer.from(bytes.subarray(start, end)));
     this.#heldBytes += end - start;
+    return true;
   }
 
   receiveEnd(): void {
@@ -155,11 +176,6 @@ export class Http2Stream {
     return Math.max(0, count);
   }
 
-  /** What is kept of the request until it is complete, or someone reads it. */
-  get waitingBytes(): number {
-    return this.#heldBytes + (this.user?.waitingBytes ?? 0);
-  }
-
   get isEndSent(): boolean {
     return this.#isEndSent;
   }
@@ -172,7 +188,14 @@ export class Http2Stream {
   close(): void {
     this.isClosed = true;
     this.#held = this.#headers = this.#trailers = undefined;
+    this.#release(this.#heldBytes);
+    this.outgoing?.forget();
     this.user?.takeClose();
+  }
+
+  #release(byteCount: number): void {
+    this.#heldBytes -= byteCount;
+    this.memory.release(byteCount);
   }
 
   get #unsentBytes(): number {

@@ -1,5 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import { Allowance } from './allowance.js';
+import type { ConnectionMemory } from './connection-memory.js';
 import { rstStream, windowUpdate } from './control-frames.js';
 import { OpenStreams } from './open-streams.js';
 import type { PeerSettings } from './peer-settings.js';
@@ -12,27 +13,30 @@ export const mostStreams = 1_000;
 // A large request must not wait for us at every 64 KiB.
 export const streamWindowBytes = 1024 * 1024;
 
-const mostRememberedResets = 1_000;
-// Requests on their way take no more of one connection than that, looked at every so often.
-const mostWaitingBytes = 256 * 1024 * 1024;
-const betweenLooksBytes = 8 * 1024 * 1024;
+const maxRememberedStreams = 1_000;
 
 export interface StreamsParts {
   readonly clock: Clock;
+  readonly memory: ConnectionMemory;
   /** A request begins. Undefined: it is answered already. Must not throw. */
   open(stream: Http2Stream, headers: RequestHeaders): StreamUser | undefined;
+}
+
+/** A stream that we ended: what the peer sent before it noticed is ignored. */
+interface EndedStream {
+  sendWindowBytes: number;
+  /** It was not told yet that the rest of its request is not needed. */
+  isResetDue: boolean;
 }
 
 /** All streams of a connection, and what the peer may do with each. */
 export class Streams implements StreamHost {
   readonly #open = new OpenStreams();
-  /** Streams that we ended: what the peer sent before it heard of it is passed over. */
-  readonly #resetIds = new Set<number>();
+  /** Streams that we ended while the peer was still sending. */
+  readonly #ended = new Map<number, EndedStream>();
   // What is harmless now and then, but costs us more than the peer (RFC 9113, 10.5).
   readonly #resets: Allowance;
   readonly #mistakes: Allowance;
-  /** Received since the streams were last looked at. */
-  #unseenBytes = 0;
   /** The last one that the peer opened. */
   lastId = 0;
   /** No more are opened. */
@@ -49,15 +53,25 @@ export class Streams implements StreamHost {
     this.#mistakes = new Allowance(parts.clock, 1_000, 100);
   }
 
+  get memory(): ConnectionMemory {
+    return this.parts.memory;
+  }
+
   get isIdle(): boolean {
     return this.#open.size === 0;
   }
 
-  takeHeaders(id: number, isLast: boolean, headers: RequestHeaders): void {
+  takeHeaders(
+    id: number,
+    isLast: boolean,
+    headers: RequestHeaders,
+    isSelfDependent: boolean,
+  ): void {
     const stream = this.#open.get(id);
+    if (stream && isSelfDependent) return this.refuseStream(stream, 'PROTOCOL_ERROR');
     if (stream) return this.#takeTrailers(stream, isLast, headers);
     if (id <= this.lastId) {
-      if (this.#resetIds.has(id)) return;
+      if (this.#ended.has(id)) return;
       const code = id === this.lastId ? 'STREAM_CLOSED' : 'PROTOCOL_ERROR';
       throw new ConnectionError(code, `stream ${id} is closed`);
     }
@@ -65,7 +79,7 @@ export class Streams implements StreamHost {
     if (this.isClosing) return this.#remember(id);
     if (this.#open.size >= mostStreams) return this.#refuse(id, 'REFUSED_STREAM');
     if (headers.isTooLarge) return this.#refuse(id, 'ENHANCE_YOUR_CALM');
-    if (!headers.isRequest) return this.#refuse(id, 'PROTOCOL_ERROR');
+    if (!headers.isRequest || isSelfDependent) return this.#refuse(id, 'PROTOCOL_ERROR');
     this.#begin(id, isLast, headers);
   }
 
@@ -86,12 +100,10 @@ export class Streams implements StreamHost {
       const isWrong = stream.expectedBytes < 0 || (isLast && stream.expectedBytes > 0);
       if (isWrong) return this.refuseStream(stream, 'PROTOCOL_ERROR');
     }
-    this.#unseenBytes += end - start;
-    if (this.#unseenBytes >= betweenLooksBytes && this.#areTooMany()) {
+    if (isLast) stream.isRequestOpen = false;
+    if (!stream.receive(bytes, start, end, windowBytes)) {
       return this.refuseStream(stream, 'ENHANCE_YOUR_CALM');
     }
-    if (isLast) stream.isRequestOpen = false;
-    stream.receive(bytes, start, end, windowBytes);
     if (isLast && !stream.isClosed) stream.receiveEnd();
   }
 
@@ -105,7 +117,7 @@ export class Streams implements StreamHost {
 
   takeWindow(id: number, byteCount: number): void {
     const stream = this.#open.get(id);
-    if (!stream) return this.#mustHaveBeen(id);
+    if (!stream) return this.#takeLateWindow(id, byteCount);
     if (byteCount === 0) return this.refuseStream(stream, 'PROTOCOL_ERROR');
     stream.sendWindowBytes += byteCount;
     if (stream.sendWindowBytes > largestWindowBytes) {
@@ -125,6 +137,13 @@ export class Streams implements StreamHost {
     }
   }
 
+  /** A PRIORITY frame in which the stream depends on itself; the stream may be idle. */
+  refuseSelfDependency(id: number): void {
+    const stream = this.#open.get(id);
+    if (stream) this.refuseStream(stream, 'PROTOCOL_ERROR');
+    else this.#spendMistake(id, 'PROTOCOL_ERROR');
+  }
+
   /** The peer broke a rule that concerns this stream alone. */
   refuseId(id: number, code: ErrorName): void {
     const stream = this.#open.get(id);
@@ -142,7 +161,7 @@ export class Streams implements StreamHost {
   }
 
   reset(stream: Http2Stream, code: ErrorName): void {
-    this.#remember(stream.id);
+    this.#remember(stream.id, stream.sendWindowBytes);
     this.line.control(rstStream(stream.id, code));
     this.#drop(stream);
   }
@@ -153,13 +172,21 @@ export class Streams implements StreamHost {
 
   /** Its answer is sent. */
   end(stream: Http2Stream): void {
-    if (stream.isRequestOpen) this.#remember(stream.id);
+    if (stream.isRequestOpen) this.#remember(stream.id, stream.sendWindowBytes, true);
     this.#drop(stream);
   }
 
-  /** Gives up requests that do not go on. */
-  checkPace(): void {
-    for (const stream of this.#open.all()) stream.user?.checkPace();
+  /** Gives up requests that do not arrive and responses that are not read. */
+  checkPace(now: number): void {
+    for (const [id, ended] of this.#ended) this.#stopRequest(id, ended);
+    for (const stream of this.#open.all()) stream.user?.checkPace(now);
+  }
+
+  /** True while a response waits for a reader that must keep up. */
+  get hasWaitingResponse(): boolean {
+    return this.#open
+      .all()
+      .some(({ hasMore, user }) => hasMore && user?.isExemptFromReadRate !== true);
   }
 
   closeAll(): void {
@@ -193,17 +220,25 @@ export class Streams implements StreamHost {
   }
 
   #takeLateData(id: number): void {
-    if (this.#resetIds.has(id)) return;
+    const ended = this.#ended.get(id);
+    if (ended) return this.#stopRequest(id, ended);
     this.#mustHaveBeen(id);
     this.#refuse(id, 'STREAM_CLOSED');
   }
 
-  #areTooMany(): boolean {
-    let waitingBytes = 0;
-    for (const stream of this.#open.all()) waitingBytes += stream.waitingBytes;
-    if (waitingBytes > mostWaitingBytes) return true;
-    this.#unseenBytes = 0;
-    return false;
+  /** The window of a stream that we ended still must not overflow (RFC 9113, 6.9.1). */
+  #takeLateWindow(id: number, byteCount: number): void {
+    const ended = this.#ended.get(id);
+    if (!ended) return this.#mustHaveBeen(id);
+    ended.sendWindowBytes += byteCount;
+    if (ended.sendWindowBytes > largestWindowBytes) this.#refuse(id, 'FLOW_CONTROL_ERROR');
+  }
+
+  /** Tells a peer that is still sending that its response is complete (RFC 9113, 8.1). */
+  #stopRequest(id: number, ended: EndedStream): void {
+    if (!ended.isResetDue) return;
+    ended.isResetDue = false;
+    this.line.control(rstStream(id, 'NO_ERROR'));
   }
 
   #mustHaveBeen(id: number): void {
@@ -212,15 +247,22 @@ export class Streams implements StreamHost {
   }
 
   #refuse(id: number, code: ErrorName): void {
-    if (!this.#mistakes.spend()) throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many errors');
+    this.#spendMistake(id, code);
     this.#remember(id);
+  }
+
+  #spendMistake(id: number, code: ErrorName): void {
+    if (!this.#mistakes.spend()) throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many errors');
     this.line.control(rstStream(id, code));
   }
 
-  #remember(id: number): void {
-    this.#resetIds.add(id);
-    if (this.#resetIds.size <= mostRememberedResets) return;
-    for (const oldest of this.#resetIds) return void this.#resetIds.delete(oldest);
+  #remember(id: number, sendWindowBytes = 0, isResetDue = false): void {
+    this.#ended.set(id, { sendWindowBytes, isResetDue });
+    if (this.#ended.size <= maxRememberedStreams) return;
+    for (const [oldest, ended] of this.#ended) {
+      this.#stopRequest(oldest, ended);
+      return void this.#ended.delete(oldest);
+    }
   }
 
   #drop(stream: Http2Stream): void {

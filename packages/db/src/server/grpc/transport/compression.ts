@@ -1,16 +1,12 @@
-import { gunzip, inflate, type InputType, type ZlibOptions } from 'node:zlib';
+import type { Transform } from 'node:stream';
+import { createGunzip, createInflate } from 'node:zlib';
+import { outOfMemory } from './deframer.js';
 import { failed, type GrpcStatus } from './status.js';
 
-type Decompress = (
-  bytes: InputType,
-  options: ZlibOptions,
-  done: (error: Error | null, result: Buffer) => void,
-) => void;
-
-const encodings: ReadonlyMap<string, Decompress | undefined> = new Map([
+const encodings: ReadonlyMap<string, (() => Transform) | undefined> = new Map([
   ['identity', undefined],
-  ['deflate', inflate as Decompress],
-  ['gzip', gunzip as Decompress],
+  ['deflate', createInflate],
+  ['gzip', createGunzip],
 ]);
 
 export const acceptedEncodings = [...encodings.keys()].join(',');
@@ -19,21 +15,42 @@ export function isEncoding(name: string): boolean {
   return encodings.has(name);
 }
 
-/** The message as it was before it was compressed; rejects with the status the call ends in. */
-export function decompressed(bytes: Buffer, encoding: string, mostBytes: number): Promise<Buffer> {
-  const decompress = encodings.get(encoding);
-  return new Promise((resolve, reject: (status: GrpcStatus) => void) => {
-    if (!decompress) {
-      return reject(failed('INTERNAL', 'A message is compressed, but no grpc-encoding says how.'));
-    }
-    decompress(bytes, { maxOutputLength: mostBytes }, (error, message) =>
-      error ? reject(problemOf(error, encoding, mostBytes)) : resolve(message),
-    );
-  });
+export interface DecompressOptions {
+  readonly encoding: string;
+  readonly maxBytes: number;
+  /** Room for what comes out; whoever asked releases it. */
+  tryReserve(bytes: number): boolean;
 }
 
-function problemOf(error: Error & { code?: string }, encoding: string, most: number): GrpcStatus {
-  return error.code === 'ERR_BUFFER_TOO_LARGE'
-    ? failed('RESOURCE_EXHAUSTED', `A message becomes more than the ${most} bytes that fit.`)
-    : failed('INTERNAL', `A message is not ${encoding}: ${error.message}.`);
+/** The message as it was before it was compressed; rejects with the status the call ends in. */
+export function decompressed(bytes: Buffer, options: DecompressOptions): Promise<Buffer> {
+  const { encoding, maxBytes, tryReserve } = options;
+  const create = encodings.get(encoding);
+  return new Promise((resolve, reject: (status: GrpcStatus) => void) => {
+    if (!create) {
+      return reject(failed('INTERNAL', 'A message is compressed, but no grpc-encoding says how.'));
+    }
+    const stream = create();
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const refuse = (status: GrpcStatus) => {
+      stream.destroy();
+      chunks.length = 0;
+      reject(status);
+    };
+    stream.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > maxBytes) {
+        const text = `A message becomes more than the ${maxBytes} bytes that fit.`;
+        return refuse(failed('RESOURCE_EXHAUSTED', text));
+      }
+      if (!tryReserve(chunk.length)) return refuse(outOfMemory);
+      chunks.push(chunk);
+    });
+    stream.on('end', () => resolve(Buffer.concat(chunks, length)));
+    stream.on('error', (error) =>
+      refuse(failed('INTERNAL', `A message is not ${encoding}: ${error.message}.`)),
+    );
+    stream.end(bytes);
+  });
 }

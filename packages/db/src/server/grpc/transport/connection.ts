@@ -1,6 +1,8 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { ByteSource } from '../http2/byte-source.js';
 import { Http2Connection } from '../http2/connection.js';
+import { ConnectionMemory } from '../http2/connection-memory.js';
 import type { RequestHeaders } from '../http2/request-headers.js';
 import type { SendLineParts } from '../http2/send-line.js';
 import type { Http2Stream } from '../http2/stream.js';
@@ -8,20 +10,24 @@ import { GrpcCall, type CallRequest } from './call.js';
 import { requestOf } from './intake.js';
 import type { Methods } from './methods.js';
 
+const checkMs = 5_000;
 // A caller that is gone without a word is noticed within a minute.
-const roundMs = 30_000;
+const pingMs = 30_000;
 const pongMs = 20_000;
 
 export interface ConnectionParts {
   readonly clock: Clock;
   readonly methods: Methods;
+  /** What the process holds for all its peers. */
+  readonly memory: PeerMemory;
 }
 
 /** One caller's connection, from when its bytes are those of HTTP/2. */
 export class Connection {
   readonly #http2: Http2Connection;
   readonly #peer: string;
-  #round: Timer | undefined;
+  #check: Timer | undefined;
+  #pingedAt: number;
   #pong: Timer | undefined;
 
   constructor(
@@ -34,13 +40,15 @@ export class Connection {
     this.#peer = remotePort === undefined ? remoteAddress : `${remoteAddress}:${remotePort}`;
     this.#http2 = new Http2Connection(source, {
       clock: parts.clock,
+      memory: new ConnectionMemory(parts.memory),
       writer: sending.writer,
       turn: sending.turn,
       open: (stream, headers) => this.#open(stream, headers),
     });
     this.#http2.onPong = () => this.#pong?.cancel();
-    socket.on('close', () => this.#stopRounds());
-    this.#startRound();
+    this.#pingedAt = parts.clock.monotonic();
+    socket.on('close', () => this.#stopChecks());
+    this.#startCheck();
   }
 
   /** Takes no more calls, and ends when those under way have. */
@@ -58,22 +66,25 @@ export class Connection {
     return call;
   }
 
-  #startRound(): void {
-    this.#round = this.parts.clock.after(roundMs, () => {
-      this.#http2.checkPace();
-      this.#ping();
-      this.#startRound();
+  #startCheck(): void {
+    const { clock } = this.parts;
+    this.#check = clock.after(checkMs, () => {
+      const now = clock.monotonic();
+      this.#http2.checkPace(now);
+      if (now - this.#pingedAt >= pingMs) this.#ping(now);
+      this.#startCheck();
     });
   }
 
-  #ping(): void {
+  #ping(now: number): void {
     if (this.#http2.isOver) return;
+    this.#pingedAt = now;
     this.#pong = this.parts.clock.after(pongMs, () => this.source.socket.destroy());
     this.#http2.ping();
   }
 
-  #stopRounds(): void {
-    this.#round?.cancel();
+  #stopChecks(): void {
+    this.#check?.cancel();
     this.#pong?.cancel();
   }
 }

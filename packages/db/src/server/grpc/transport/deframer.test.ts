@@ -7,7 +7,8 @@ function collecting(mostBytes = 1_000_000) {
   const messages: [text: string, isCompressed: boolean][] = [];
   const takeMessage = (bytes: Buffer, isCompressed: boolean) =>
     void messages.push([bytes.toString('latin1'), isCompressed]);
-  return { messages, deframer: new Deframer({ takeMessage }, mostBytes) };
+  const tryReserve = () => true;
+  return { messages, deframer: new Deframer({ takeMessage, tryReserve }, mostBytes) };
 }
 
 const three = Buffer.concat([

@@ -3,6 +3,8 @@ import { failed, type GrpcStatus } from './status.js';
 /** Takes messages as they become complete. */
 export interface MessageSink {
   takeMessage(bytes: Buffer, isCompressed: boolean): void;
+  /** Room for a message; the sink releases it when the message is no longer needed. */
+  tryReserve(bytes: number): boolean;
 }
 
 export const messageHeadBytes = 5;
@@ -32,11 +34,6 @@ export class Deframer {
     return this.#headLength > 0 || this.#length >= 0;
   }
 
-  /** How much room the message takes that is not complete. */
-  get waitingBytes(): number {
-    return this.#body?.length ?? 0;
-  }
-
   /** What is wrong with the bytes, if anything: then no more may follow. */
   push(chunk: Buffer, start = 0, end = chunk.length): GrpcStatus | undefined {
     for (let at = start; at < end;) {
@@ -45,7 +42,11 @@ export class Deframer {
         const problem = this.#length < 0 ? undefined : this.#problem();
         if (problem) return problem;
       }
-      if (this.#length >= 0) at += this.#takeBody(chunk, at, end);
+      if (this.#length >= 0) {
+        const count = this.#takeBody(chunk, at, end);
+        if (count === undefined) return outOfMemory;
+        at += count;
+      }
     }
     return undefined;
   }
@@ -76,9 +77,11 @@ export class Deframer {
     this.#headLength = 0;
   }
 
-  #takeBody(chunk: Buffer, at: number, end: number): number {
+  /** Undefined when there is no memory for it. */
+  #takeBody(chunk: Buffer, at: number, end: number): number | undefined {
     const count = Math.min(this.#length - this.#bodyLength, end - at);
-    const body = count === this.#length ? Buffer.allocUnsafe(count) : this.#roomFor(count);
+    const body = this.#roomFor(count);
+    if (!body) return undefined;
     chunk.copy(body, this.#bodyLength, at, at + count);
     this.#bodyLength += count;
     if (this.#bodyLength === this.#length) {
@@ -87,10 +90,12 @@ export class Deframer {
     return count;
   }
 
-  #roomFor(count: number): Buffer {
+  #roomFor(count: number): Buffer | undefined {
     const needed = this.#bodyLength + count;
     if (this.#body && this.#body.length >= needed) return this.#body;
-    const larger = Buffer.allocUnsafe(Math.min(this.#length, Math.max(firstBytes, 2 * needed)));
+    const size = Math.min(this.#length, Math.max(firstBytes, 2 * needed));
+    if (!this.#sink.tryReserve(size - (this.#body?.length ?? 0))) return undefined;
+    const larger = Buffer.allocUnsafe(size);
     this.#body?.copy(larger, 0, 0, this.#bodyLength);
     return (this.#body = larger);
   }
@@ -102,6 +107,12 @@ export class Deframer {
     this.#sink.takeMessage(message, this.#flag === 1);
   }
 }
+
+/** Ends a call that needs more memory than its connection or the process may hold. */
+export const outOfMemory: GrpcStatus = failed(
+  'RESOURCE_EXHAUSTED',
+  'The server holds as much for this connection, or for all of them, as it may; try again later.',
+);
 
 /** Whether these bytes are a message as a whole, and nothing but it. */
 export function isOneMessage(bytes: Buffer, start: number, end: number): boolean {

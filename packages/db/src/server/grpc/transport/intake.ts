@@ -1,7 +1,7 @@
-import type { RequestHeaders } from '../http2/request-headers.js';
 import type { Http2Stream } from '../http2/stream.js';
 import { isEncoding } from './compression.js';
 import type { CallRequest } from './call.js';
+import type { CallHeaders } from './headers.js';
 import type { Methods } from './methods.js';
 import { Outbox } from './outbox.js';
 import { refusePlainly } from './plain-answer.js';
@@ -11,7 +11,7 @@ import { timeoutMsOf } from './timeout.js';
 /** What the headers of a stream ask for; undefined when it has been answered that it cannot be. */
 export function requestOf(
   stream: Http2Stream,
-  headers: RequestHeaders,
+  headers: CallHeaders,
   methods: Methods,
 ): CallRequest | undefined {
   if (headers[':method'] !== 'POST') return refusePlainly(stream, 405);

@@ -69,23 +69,17 @@ export class Outbox implements OutgoingBytes {
   /** Forgets what is not yet on its way. The rest of what is must follow, or nothing could. */
   drop(): void {
     const kept = this.#at > 0 ? this.#first + 1 : this.#first;
-    for (let i = kept; i < this.#pieces.length; i++) {
-      this.unsentBytes -= this.#heads[i]! + this.#pieces[i]!.length;
-    }
+    this.unsentBytes -= this.#removeFrom(kept);
     this.#pieces.length = this.#heads.length = kept;
   }
 
   /** Nothing goes out any more. */
   forget(): void {
+    this.#removeFrom(this.#first);
     this.#pieces = [];
     this.#heads = [];
     this.#first = this.#at = this.unsentBytes = 0;
     this.#hasStatus = true;
-  }
-
-  /** Lets go of a caller that does not take what it asked for. */
-  reset(): void {
-    this.#stream.reset('CANCEL');
   }
 
   take(writer: FrameWriter, count: number): void {
@@ -117,9 +111,21 @@ export class Outbox implements OutgoingBytes {
     this.#pieces.push(bytes);
     this.#heads.push(head);
     this.unsentBytes += head + bytes.length;
+    this.#stream.memory.addUnsent(head + bytes.length);
     this.#stream.respond(headersBlock);
     this.#stream.wake();
   }
+
+  /** A piece is in memory until its last byte is sent. Returns how much is no longer counted. */
+  #removeFrom(first: number): number {
+    let bytes = 0;
+    for (let i = first; i < this.#pieces.length; i++) {
+      bytes += this.#heads[i]! + this.#pieces[i]!.length;
+    }
+    if (bytes > 0) this.#stream.memory.removeUnsent(bytes);
+    return bytes;
+  }
+
   /** Answers how many bytes of it fit. */
   #takeHead(writer: FrameWriter, length: number, mostBytes: number): number {
     const some = Math.min(headBytes - this.#at, mostBytes);
@@ -134,6 +140,7 @@ export class Outbox implements OutgoingBytes {
   }
 
   #next(): void {
+    this.#stream.memory.removeUnsent(this.#at);
     this.#at = 0;
     this.#first++;
     if (this.#first < this.#pieces.length && this.#first < mostSentPieces) return;

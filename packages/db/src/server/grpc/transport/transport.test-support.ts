@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
 import { connect as dial, createServer, type AddressInfo, type Socket } from 'node:net';
 import { systemClock, type Clock } from '@millrace/kit/clock';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import type { TlsFiles } from '../../listeners/tls.js';
-import type { GrpcCall } from './call.js';
 import { Connections } from './connections.js';
-import type { Method } from './methods.js';
+import type { Method, ServerCall } from './methods.js';
 import type { RequestQueue } from './requests.js';
 import { failed } from './status.js';
 
@@ -21,7 +21,7 @@ export interface TestTransport {
   readonly port: number;
   readonly url: string;
   /** Calls of Hold that nobody has answered. */
-  readonly held: GrpcCall[];
+  readonly held: ServerCall[];
   /** Why calls of Hold were given up. */
   readonly aborted: unknown[];
   readonly connections: Connections;
@@ -32,12 +32,13 @@ export interface TestTransport {
 
 /** A server of small methods on the transport alone. */
 export async function startTransport(
-  options: { clock?: Clock; tls?: TlsFiles } = {},
+  options: { clock?: Clock; tls?: TlsFiles; memory?: PeerMemory } = {},
 ): Promise<TestTransport> {
-  const held: GrpcCall[] = [];
+  const held: ServerCall[] = [];
   const aborted: unknown[] = [];
-  const { clock = systemClock, tls } = options;
-  const connections = new Connections({ clock, methods: testMethods(held, aborted) }, tls);
+  const { clock = systemClock, tls, memory = new PeerMemory(peerMemoryLimits()) } = options;
+  const methods = testMethods(held, aborted);
+  const connections = new Connections({ clock, memory, methods }, tls);
   const server = createServer((socket) => connections.take(socket));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -61,8 +62,8 @@ export async function startTransport(
   };
 }
 
-function testMethods(held: GrpcCall[], aborted: unknown[]): Map<string, Method> {
-  const hold = (call: GrpcCall) => {
+function testMethods(held: ServerCall[], aborted: unknown[]): Map<string, Method> {
+  const hold = (call: ServerCall) => {
     held.push(call);
     call.work = { abort: (reason) => void aborted.push(reason) };
   };
@@ -99,7 +100,7 @@ function testMethods(held: GrpcCall[], aborted: unknown[]): Map<string, Method> 
   ]);
 }
 
-async function chat(call: GrpcCall, requests: RequestQueue): Promise<void> {
+async function chat(call: ServerCall, requests: RequestQueue): Promise<void> {
   for (let next = await requests.next(); next; next = await requests.next()) call.send(next);
   call.end();
 }
