@@ -1,5 +1,6 @@
 import { address, byteSize, defineConfig, duration, path, secret } from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
+import { transportKinds } from '@millrace/wire/grpc';
 import { z } from 'zod';
 
 const index = z.strictObject({
@@ -15,6 +16,10 @@ const collection = z.strictObject({
 
 const schema = z.strictObject({
   grpc: address().prefault('127.0.0.1:5433').meta({ description: 'Where gRPC is served' }),
+  grpc_transport: z
+    .enum(transportKinds)
+    .default('own')
+    .meta({ description: 'HTTP/2 server under gRPC: our own, or that of Node' }),
   http: address().prefault('127.0.0.1:8080').meta({ description: 'Where REST is served' }),
   socket: path().optional().meta({
     description: 'Unix socket for the owner alone (default: db.sock in the data directory)',

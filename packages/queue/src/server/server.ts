@@ -1,8 +1,9 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
-import { callbackGuard, createOutbound, parseAllowlist } from '@millrace/kit/outbound';
+import { callbackGuard, parseAllowlist } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
+import { createOutbound } from '@millrace/wire/http1';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';

@@ -1,6 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
+import type { ServerCall, SingleMethod } from '@millrace/wire/grpc';
 import type { Credentials } from '../access/gate.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
@@ -13,7 +14,6 @@ import { grpcStatus } from './errors.js';
 import { RecordPile } from './record-pile.js';
 import { StreamSender } from './sender.js';
 import { pushThrough } from './push.js';
-import type { ServerCall, SingleMethod } from './transport/methods.js';
 
 export interface HandlerParts {
   calls: Calls;

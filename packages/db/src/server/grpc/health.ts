@@ -7,8 +7,7 @@ import {
   HealthListResponseSchema,
 } from '@millrace/contract/grpc';
 import { messageOf } from '@millrace/kit/errors';
-import type { ServerCall, SingleMethod } from './transport/methods.js';
-import { failed } from './transport/status.js';
+import { type ServerCall, type SingleMethod, failed } from '@millrace/wire/grpc';
 
 /** Anyone may call these, so they take small messages only. */
 const open = { takes: 'one', maxMessageBytes: 16 * 1024 } as const;

@@ -5,11 +5,16 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { reflectionV1 } from '@millrace/contract/grpc';
 import { systemClock } from '@millrace/kit/clock';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
+import { createTransport, type Method, type ServerCall } from '@millrace/wire/grpc';
 import { expect, test } from 'vitest';
 import { Reflection } from './reflection.js';
-import { Connections } from './transport/connections.js';
-import type { Method, ServerCall } from './transport/methods.js';
-import { framed } from './transport/transport.test-support.js';
+
+/** A message as gRPC frames it. */
+function framed(message: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
 
 test('a caller that asks without end and reads nothing is not answered without end', async () => {
   const reflection = new Reflection(['millrace.db.v1.Database'], systemClock).method(reflectionV1);
@@ -22,10 +27,11 @@ test('a caller that asks without end and reads nothing is not answered without e
     },
   };
   const memory = new PeerMemory(peerMemoryLimits());
-  const connections = new Connections(
-    { clock: systemClock, memory, methods: new Map([['/r.R/Info', method]]) },
-    undefined,
-  );
+  const connections = createTransport('own', {
+    clock: systemClock,
+    memory,
+    methods: new Map([['/r.R/Info', method]]),
+  });
   const server = createServer((socket) => connections.take(socket)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);

@@ -3,11 +3,14 @@ import { grpcCodes } from '@millrace/contract/db';
 import type { reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
+import {
+  type ServerCall,
+  type StreamedMethod,
+  type RequestQueue,
+  failed,
+} from '@millrace/wire/grpc';
 import { Descriptors } from './descriptors.js';
 import { StreamSender } from './sender.js';
-import type { ServerCall, StreamedMethod } from './transport/methods.js';
-import type { RequestQueue } from './transport/requests.js';
-import { failed } from './transport/status.js';
 
 const stallMs = 60_000;
 // Anyone may call it, so it takes small messages only.

@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
+import type { ServerCall } from '@millrace/wire/grpc';
 import { refuse } from '../../engine/refusal.js';
-import type { ServerCall } from './transport/methods.js';
 
 // Enough to keep the line busy while the next message is made.
 const maxUnsentBytes = 1024 * 1024;

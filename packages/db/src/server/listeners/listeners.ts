@@ -6,6 +6,7 @@ import { urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
+import type { TransportKind } from '@millrace/wire/grpc';
 import type { Gate } from '../access/gate.js';
 import type { Calls } from '../calls/calls.js';
 import { GrpcFace } from '../grpc/face.js';
@@ -25,7 +26,13 @@ export interface ListenerAddress {
 }
 
 export interface ListenerOptions {
-  settings: { grpc: Address; http: Address; socket: string; max_connections: number };
+  settings: {
+    grpc: Address;
+    http: Address;
+    socket: string;
+    max_connections: number;
+    grpc_transport: TransportKind;
+  };
   /** Someone named the socket: then it must be there. */
   isSocketAsked: boolean;
   tls: TlsFiles | undefined;
@@ -53,6 +60,7 @@ export interface Listeners {
 
 export async function openListeners(options: ListenerOptions): Promise<Listeners> {
   const { settings, tls, parts } = options;
+  const transport = settings.grpc_transport;
   const addresses: ListenerAddress[] = [];
   const closers: ((signal: AbortSignal) => Promise<void>)[] = [];
   const failures = new Failures();
@@ -60,7 +68,7 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     await Promise.all(closers.map((each) => each(signal)));
   };
   try {
-    const grpc = grpcListener(new GrpcFace({ ...parts, trusted: false, tls }), failures);
+    const grpc = grpcListener(new GrpcFace({ ...parts, transport, trusted: false, tls }), failures);
     grpc.server.maxConnections = settings.max_connections;
     closers.push(grpc.close);
     const grpcAt = await listenAt(grpc.server, settings.grpc, '--grpc');
@@ -75,7 +83,7 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     addresses.push({ listener: 'http', url: urlOf(httpAt, tls ? 'https' : 'http') });
 
     if (options.isSocketAsked || fitsSocket(settings.socket)) {
-      const trusted = new GrpcFace({ ...parts, trusted: true, tls: undefined });
+      const trusted = new GrpcFace({ ...parts, transport, trusted: true, tls: undefined });
       const socket = grpcListener(trusted, failures);
       socket.server.maxConnections = settings.max_connections;
       closers.push(socket.close);
