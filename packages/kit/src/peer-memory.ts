@@ -25,6 +25,11 @@ export class PeerMemory {
     return this.#heldBytes;
   }
 
+  /** True while all connections together hold more than the process limit. */
+  get isOverLimit(): boolean {
+    return this.#heldBytes > this.limits.totalBytes;
+  }
+
   /** Opens the account of one connection. Close it when the connection closes. */
   openAccount(): PeerMemoryAccount {
     return new PeerMemoryAccount(this.limits, {

@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import {
-  createOutbound,
   webhookGuard,
   type Outbound,
   type OutboundOutcome,
   type OutboundRequest,
 } from '@millrace/kit/outbound';
+import { createOutbound } from '@millrace/wire/http1';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';

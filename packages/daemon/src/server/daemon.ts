@@ -1,10 +1,11 @@
 import { homedir } from 'node:os';
 import { addressText, isLoopback, type LoadedConfig } from '@millrace/kit/config';
 import { drainHttp, listen } from '@millrace/kit/http';
-import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
+import { webhookGuard } from '@millrace/kit/outbound';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
+import { createOutbound } from '@millrace/wire/http1';
 import { upstreamsOf } from '../proxy/upstream.js';
 import { DashboardSite } from '../dashboard/site.js';
 import { Events, Reports, watchLedger } from '../events/index.js';

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { createOutbound, webhookGuard, type Outbound } from '@millrace/kit/outbound';
+import { webhookGuard, type Outbound } from '@millrace/kit/outbound';
+import { createOutbound } from '@millrace/wire/http1';
 import { failed, type Reading, type UsageAdapter, type UsageRow } from './adapter.js';
 import { documentOf, entryOf, unsupportedEntry, type UsageDocument } from './document.js';
 import { UsageMemory, type Observation } from './memory.js';

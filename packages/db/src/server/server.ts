@@ -56,12 +56,15 @@ export async function serveDatabase(
     const access = openAccess(settings, holder.current.directory, world, metrics);
     const { keys } = access;
     if (keys) undo.push(() => keys.close());
+    const memory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
     const admission = new Admission({
       clock,
       log,
       maxInflight: settings.max_inflight,
       maxWatches: settings.max_watches,
       shedTargetMs: settings.shed_target_ms,
+      shedIntervalMs: settings.shed_interval_ms,
+      memory,
     });
     const meter = measureDatabase(metrics, holder.current, admission);
     undo.push(() => meter.stop());
@@ -107,17 +110,7 @@ export async function serveDatabase(
       settings: { ...settings, socket: settings.socket ?? join(directory, 'db.sock') },
       isSocketAsked: settings.socket !== undefined,
       tls,
-      parts: {
-        calls,
-        clock,
-        log,
-        gate,
-        health,
-        readiness,
-        metrics,
-        peerMemory: new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes)),
-        maxConnections: settings.max_connections,
-      },
+      parts: { calls, clock, log, gate, health, readiness, metrics, memory },
     });
     node.start(listeners.addresses.find(({ listener }) => listener === 'grpc')?.url ?? '');
     let stopping: Promise<void> | undefined;

@@ -1,10 +1,11 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
+import { callbackGuard, parseAllowlist } from '@millrace/kit/outbound';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
-import { callbackGuard, createOutbound, parseAllowlist } from '@millrace/kit/outbound';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
+import { createOutbound } from '@millrace/wire/http1';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';

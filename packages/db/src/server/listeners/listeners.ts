@@ -5,6 +5,7 @@ import { closeGently, listenAt, urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
+import type { TransportKind } from '@millrace/wire/grpc';
 import type { Gate } from '../access/gate.js';
 import type { Calls } from '../calls/calls.js';
 import { GrpcFace } from '../grpc/face.js';
@@ -22,7 +23,13 @@ export interface ListenerAddress {
 }
 
 export interface ListenerOptions {
-  settings: { grpc: Address; http: Address; socket: string };
+  settings: {
+    grpc: Address;
+    http: Address;
+    socket: string;
+    max_connections: number;
+    grpc_transport: TransportKind;
+  };
   /** Someone named the socket: then it must be there. */
   isSocketAsked: boolean;
   tls: TlsFiles | undefined;
@@ -34,10 +41,8 @@ export interface ListenerOptions {
     health: Health;
     readiness: Readiness;
     metrics: Metrics;
-    /** Shared by all listeners of the process. */
-    peerMemory: PeerMemory;
-    /** Of each listener. */
-    maxConnections: number;
+    /** What the process holds for the peers of all listeners. */
+    memory: PeerMemory;
   };
 }
 
@@ -52,6 +57,7 @@ export interface Listeners {
 
 export async function openListeners(options: ListenerOptions): Promise<Listeners> {
   const { settings, tls, parts } = options;
+  const transport = settings.grpc_transport;
   const addresses: ListenerAddress[] = [];
   const closers: ((signal: AbortSignal) => Promise<void>)[] = [];
   const failures = new Failures();
@@ -59,13 +65,18 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     await Promise.all(closers.map((each) => each(signal)));
   };
   try {
-    const grpc = grpcListener(new GrpcFace({ ...parts, trusted: false, tls }), failures);
+    const grpc = grpcListener(new GrpcFace({ ...parts, transport, trusted: false, tls }), failures);
+    grpc.server.maxConnections = settings.max_connections;
     closers.push(grpc.close);
     const grpcAt = await listenAt(grpc.server, settings.grpc, '--grpc');
     addresses.push({ listener: 'grpc', url: urlOf(grpcAt, tls ? 'grpcs' : 'grpc') });
 
     const face = new RestFace({ ...parts, pages: new Pages(parts) });
-    const http = httpServer(face, tls, parts);
+    const http = httpServer(face, tls, {
+      ...parts,
+      peerMemory: parts.memory,
+      maxConnections: settings.max_connections,
+    });
     failures.watch(http.node);
     closers.push(async (signal) => void (await closeGently(http, parts.clock, signal)));
     const httpAt = await listenAt(http.node, settings.http, '--http');
@@ -73,8 +84,9 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     addresses.push({ listener: 'http', url: urlOf(httpAt, tls ? 'https' : 'http') });
 
     if (options.isSocketAsked || fitsSocket(settings.socket)) {
-      const trusted = new GrpcFace({ ...parts, trusted: true, tls: undefined });
+      const trusted = new GrpcFace({ ...parts, transport, trusted: true, tls: undefined });
       const socket = grpcListener(trusted, failures);
+      socket.server.maxConnections = settings.max_connections;
       closers.push(socket.close);
       await listenOnSocket(socket.server, settings.socket, parts.log);
       addresses.push({ listener: 'socket', url: `unix://${settings.socket}` });
