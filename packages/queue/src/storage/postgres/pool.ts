@@ -73,8 +73,8 @@ export class Pool {
   }
 
   /** Fails everyone who waits, and closes the connections without waiting for them. */
-  abandon(error: StorageUnavailable): void {
-    this.#reject(error);
+  abandon(reason: StorageUnavailable): void {
+    this.#reject(reason);
     this.close().catch(this.options.onError);
   }
 
