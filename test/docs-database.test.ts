@@ -54,7 +54,7 @@ const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
   },
 };
 
-test.each(commandsOf('docs/database.md'))('%s', async (command) => {
+test.each(commandsOf('docs/how-to/run-database-followers.md'))('%s', async (command) => {
   const step = steps[command];
   if (!step) throw new Error('Say here what there must be before this command, and after it.');
   await step(command);
