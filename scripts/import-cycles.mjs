@@ -25,7 +25,7 @@ const layers = {
     order: [
       ['core'],
       ['storage', 'registry', 'transcripts', 'fake-agent'],
-      ['think', 'usage', 'spend', 'events', 'sessions'],
+      ['think', 'usage', 'spend', 'events', 'sessions', 'git'],
       ['savings', 'insights', 'notify', 'proxy', 'mcp', 'dashboard'],
       ['branches', 'guard', 'metrics', 'pipelines', 'queue-callback'],
       ['operations'],
