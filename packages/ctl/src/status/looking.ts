@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { daemonApi } from '../daemon/api.js';
-import { authOf } from '../open/login-link.js';
+import { authOf } from '../daemon/auth.js';
 import { readSessions } from '../agent/finding.js';
 import { dataDirectory } from '../data-directory.js';
 import { withDatabase } from '../db/connection.js';

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Memory, Round } from '../branches/look.js';
+import { ComparisonCache, Round } from '../branches/inspection.js';
 import { programCalls } from '../branches/programs.js';
 import { addWorktree, removeWorktree, repoFacts } from '../sessions/worktrees.js';
 
@@ -105,7 +105,7 @@ test('git: a repository runs no command at a spawn, a listing or a deletion', as
   const { signal } = new AbortController();
   const call = programCalls({ ...parts, signal });
   const session = { worktree: path, workdir: path, repo, branch: 'side', status: 'idle', pid: 1 };
-  const { standing } = await new Round(call, new Memory()).lookAt(session as never);
+  const { standing } = await new Round(call, new ComparisonCache()).inspect(session as never);
   expect(standing).toMatchObject({ branch: 'side', base: 'main', ahead: 0, behind: 0 });
   expect(traced()).toBe('');
 
@@ -130,7 +130,7 @@ test('git: comparing a branch that has commits runs no command', async () => {
   const { signal } = new AbortController();
   const session = { worktree: path, workdir: path, repo, branch: 'ahead', status: 'idle', pid: 1 };
   const call = programCalls({ ...parts, signal });
-  const { standing } = await new Round(call, new Memory()).lookAt(session as never);
+  const { standing } = await new Round(call, new ComparisonCache()).inspect(session as never);
   expect(standing).toMatchObject({ ahead: 1, behind: 1, merged: false });
   expect(traced()).toBe('');
 });

@@ -4,7 +4,6 @@ import { parse as parseQuery } from 'node:querystring';
 import { discardRest, hasBody, readBody } from './body.js';
 import type { BodyOutcome } from './body.js';
 import type { OperationDescription } from './document.js';
-import type { HttpServer } from './http-server.js';
 import type { Peer } from './peer.js';
 
 /** Refused because the memory held for peers has reached its limit. */
@@ -65,7 +64,7 @@ export class Exchange {
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
     readonly peer: Peer,
-    private readonly server: HttpServer,
+    private readonly server: { readonly isDraining: boolean },
   ) {
     this.method = request.method!;
     const target = originForm(request.url!);

@@ -1,6 +1,6 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ReadRate, type PeerMemory, type PeerMemoryAccount } from '../peer-memory.js';
-import type { Exchange } from './exchange.js';
 
 const peerOf = Symbol('peer');
 type PeerSocket = Socket & { [peerOf]?: Peer };
@@ -10,7 +10,7 @@ export class Peer {
   readonly account: PeerMemoryAccount;
   /** Exchanges whose response is not complete; more than one when requests are pipelined. */
   openExchanges = 0;
-  latest: Exchange | undefined;
+  latest: { readonly response: ServerResponse } | undefined;
   readonly #rate = new ReadRate();
   #flushedBytes = 0;
   #isWaiting = false;

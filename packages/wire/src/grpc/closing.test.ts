@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { transportKinds } from './create-transport.js';
+import { transportKinds } from '../create-transport.js';
 import { framed, openSession, rawCall, startTransport } from './transport.test-support.js';
 
 describe.each(transportKinds)('transport %s', (kind) => {

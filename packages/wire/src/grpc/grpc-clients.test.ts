@@ -1,6 +1,6 @@
 import { Client, credentials, Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { transportKinds } from './create-transport.js';
+import { transportKinds } from '../create-transport.js';
 import { startTransport, type TestTransport } from './transport.test-support.js';
 
 describe.each(transportKinds)('transport %s', (kind) => {

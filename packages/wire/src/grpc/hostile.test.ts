@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { transportKinds } from './create-transport.js';
+import { transportKinds } from '../create-transport.js';
 import {
   callFrames,
   callHeaders,

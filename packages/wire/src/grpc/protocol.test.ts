@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { transportKinds } from './create-transport.js';
+import { transportKinds } from '../create-transport.js';
 import {
   framed,
   openSession,

@@ -3,7 +3,7 @@ import { connect, type ClientHttp2Session, type IncomingHttpHeaders } from 'node
 import { connect as dial, createServer, type AddressInfo, type Socket } from 'node:net';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
-import { createTransport, type TransportKind } from './create-transport.js';
+import { createTransport, type TransportKind } from '../create-transport.js';
 import type { Method, ServerCall } from './methods.js';
 import type { RequestQueue } from './requests.js';
 import { failed } from './status.js';

@@ -3,7 +3,6 @@ import type { AnswerHead } from './answer-head.js';
 import type { OutboundOutcome } from '@millrace/kit/outbound';
 import { Failure } from './failure.js';
 import type { Dial } from './dial.js';
-import type { Line } from './line.js';
 import type { AddressPolicy } from '@millrace/kit/outbound';
 import type { OutgoingRequest } from './request-bytes.js';
 import type { Target } from '@millrace/kit/outbound';
@@ -18,6 +17,15 @@ export interface ExchangeAsk {
   signal: AbortSignal | undefined;
 }
 
+/** A connection that carries one request at a time. */
+export interface Carrier {
+  exchange: Exchange | undefined;
+  carry(exchange: Exchange): void;
+  /** Ends the current request; the connection becomes idle. */
+  rest(): void;
+  drop(): void;
+}
+
 /**
  * One request on its way. It settles once, whatever happens first: the response, a failure, the
  * deadline, an abort. Everything that arrives later is let go of.
@@ -25,7 +33,7 @@ export interface ExchangeAsk {
 export class Exchange implements AnswerSink {
   isSettled = false;
   /** The line that carries this request; none while it waits for one. */
-  line: Line | undefined;
+  line: Carrier | undefined;
   /** The connection being opened for this request, while it is being opened. */
   dial: Dial | undefined;
   /** The peer of the connection that carries this request. */

@@ -1,5 +1,5 @@
 import type { DialTools } from './dial.js';
-import type { Exchange } from './exchange.js';
+import type { Carrier, Exchange } from './exchange.js';
 import { Line } from './line.js';
 import type { AddressPolicy } from '@millrace/kit/outbound';
 import type { Target } from '@millrace/kit/outbound';
@@ -15,9 +15,9 @@ export interface LaneLimits {
 
 /** The connections to one origin under one policy. */
 export class Lane {
-  readonly #lines = new Set<Line>();
+  readonly #lines = new Set<Carrier>();
   // The line used last is used next, so that surplus connections fall idle and close.
-  readonly #idle: Line[] = [];
+  readonly #idle: Carrier[] = [];
   readonly #waiting = new Set<Exchange>();
   lastUse = 0;
 
@@ -65,7 +65,7 @@ export class Lane {
     }
   }
 
-  #newLine(): Line | undefined {
+  #newLine(): Carrier | undefined {
     if (this.#lines.size >= this.limits.connectionsPerLane) return undefined;
     const line = new Line(this.tools, this.limits.connectionAgeMs);
     this.#lines.add(line);

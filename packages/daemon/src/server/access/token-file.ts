@@ -4,8 +4,14 @@ import { isLoopback, type LoadedConfig } from '@millrace/kit/config';
 import { systemCode } from '@millrace/kit/errors';
 import type { Random } from '@millrace/kit/random';
 import { newToken } from '@millrace/kit/tokens';
-import type { DaemonSettings } from '../config.js';
 import { tokenFile } from '../../storage/data-files.js';
+
+/** The settings that decide who needs a token. */
+interface AccessSettings {
+  listen: { host: string };
+  auth: 'token' | 'none';
+  token?: string | undefined;
+}
 
 /**
  * Makes sure that there is a token wherever one is needed: given by the settings, or in the token
@@ -13,7 +19,7 @@ import { tokenFile } from '../../storage/data-files.js';
  * its owner made.
  */
 export function ensureToken(
-  loaded: LoadedConfig<DaemonSettings>,
+  loaded: Pick<LoadedConfig<AccessSettings>, 'values' | 'mistake'>,
   dataDir: string,
   random: Random,
 ): void {

@@ -5,15 +5,13 @@ import type { Metrics } from '@millrace/kit/metrics';
 import type { Gate } from '../access/gate.js';
 import type { Readiness } from '../readiness.js';
 import { docsAsset, docsHeaders } from './assets.js';
-import { noSuchRoute } from './routes.js';
+import { noSuchRoute, type Page } from './routes.js';
 
 export interface PageParts {
   gate: Gate;
   readiness: Readiness;
   metrics: Metrics;
 }
-
-export type Page = (exchange: Exchange) => Promise<void> | void;
 
 const retryAfterSeconds = '1';
 

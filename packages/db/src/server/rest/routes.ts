@@ -3,6 +3,7 @@ import {
   Dispatcher,
   PathRouter,
   type Endpoint,
+  type Exchange,
   type PathEntry,
   type Steps,
 } from '@millrace/kit/http';
@@ -10,7 +11,8 @@ import { refuse } from '../../engine/refusal.js';
 import { mostRequestBytes } from '../grpc/codec.js';
 import { badField } from '../service/values.js';
 import { Operation } from './operation.js';
-import type { Page } from './pages.js';
+
+export type Page = (exchange: Exchange) => Promise<void> | void;
 
 /** What serves one method of one path: a method of the contract, or a page. */
 export interface RestEndpoint extends Endpoint {

@@ -1,7 +1,7 @@
 import type { Queue, QueueConfig } from '../../core/queue.js';
 import type { QueuePut, QueuePutResult } from '../task-store.js';
 import { recordAct } from './audit.js';
-import { createFloors } from './claiming/floors.sql.js';
+import { createFloors } from './statements/floors.sql.js';
 import type { Connections } from './connections.js';
 import { addDeletedQueue } from './statements/retention.sql.js';
 import * as statements from './statements/queues.sql.js';

@@ -8,7 +8,7 @@ import {
   lowerFloors,
   raiseScheduledFloor,
   scheduledLane,
-} from './floors.sql.js';
+} from '../statements/floors.sql.js';
 
 const maxPromoted = 4_096;
 /** FIFO groups that one claim looks at. The next claim continues behind them. */

@@ -1,6 +1,6 @@
 import type { LastError, WholeTask } from '../../../core/task.js';
 import { attemptsOf } from '../history.js';
-import type { ClaimRequest } from './claims.js';
+import type { ClaimRequest } from './claim-request.js';
 
 /** A row that the claim statement returns. */
 export type ClaimedRow = [

@@ -1,20 +1,15 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { WholeTask } from '../../../core/task.js';
-import type { ClaimAsk } from '../../task-store.js';
 import { textArray } from '../arrays.js';
 import type { Connections } from '../connections.js';
 import type { Counters } from '../counters.js';
+import type { ClaimRequest } from './claim-request.js';
 import { claim, lockGate, promote, readClaimed } from './claim.sql.js';
 import { ClaimThrottle } from './claim-throttle.js';
 import { toClaimedTask, type ClaimedRow, type FixedRow } from './claimed-row.js';
 import { FloorSweeper } from './floor-sweeper.js';
 import { ServerShare } from './server-share.js';
-
-export interface ClaimRequest extends ClaimAsk {
-  /** Only tasks for these handlers; absent: any. */
-  handlers?: readonly string[] | undefined;
-}
 
 export interface ClaimsOptions {
   connections: Connections;

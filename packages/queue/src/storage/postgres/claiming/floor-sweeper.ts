@@ -1,6 +1,6 @@
 import type { Log } from '@millrace/kit/log';
 import type { Connections } from '../connections.js';
-import { sweepFloors } from './floors.sql.js';
+import { sweepFloors } from '../statements/floors.sql.js';
 
 interface QueueSweep {
   /** Monotonic time of the next sweep; Infinity while one runs. */

@@ -1,4 +1,4 @@
-import { createdLane, floorOf, floorStepMs } from '../claiming/floors.sql.js';
+import { createdLane, floorOf, floorStepMs } from './floors.sql.js';
 import { statement } from '../statement.js';
 
 /**

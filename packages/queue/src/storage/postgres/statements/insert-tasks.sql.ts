@@ -1,5 +1,5 @@
 import { tombstoneMs } from '../../task-store.js';
-import { lowerFloors } from '../claiming/floors.sql.js';
+import { lowerFloors } from './floors.sql.js';
 import { statement } from '../statement.js';
 
 /**

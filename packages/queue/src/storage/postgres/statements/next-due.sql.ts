@@ -1,5 +1,5 @@
 import { statement } from '../statement.js';
-import { floorOf, isReady, scheduledLane } from '../claiming/floors.sql.js';
+import { floorOf, isReady, scheduledLane } from './floors.sql.js';
 
 /**
  * When the next task of each queue is due that is not paused. Any ready task will do, so it is the

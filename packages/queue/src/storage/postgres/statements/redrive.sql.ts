@@ -1,4 +1,4 @@
-import { lowerFloors } from '../claiming/floors.sql.js';
+import { lowerFloors } from './floors.sql.js';
 import { statement } from '../statement.js';
 import { byId, tasksOf } from './columns.js';
 

@@ -1,4 +1,4 @@
-import { createdLane } from '../claiming/floors.sql.js';
+import { createdLane } from '../statements/floors.sql.js';
 import { statement } from '../statement.js';
 
 export const movedQueues = statement(

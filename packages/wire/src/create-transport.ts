@@ -1,7 +1,7 @@
-import { NodeConnections } from '../node-http2/node-connections.js';
-import { Connections } from './connections.js';
-import type { GrpcServerOptions } from './open-call.js';
-import type { GrpcTransport, TlsKeys } from './transport.js';
+import { NodeConnections } from './node-http2/node-connections.js';
+import { Connections } from './grpc/connections.js';
+import type { GrpcServerOptions } from './grpc/open-call.js';
+import type { GrpcTransport, TlsKeys } from './grpc/transport.js';
 
 /** `own`: the HTTP/2 server of this package; `node`: node:http2. */
 export const transportKinds = ['own', 'node'] as const;
