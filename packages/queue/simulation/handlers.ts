@@ -38,16 +38,16 @@ export class Handlers implements Outbound {
     this.#isHealed = true;
   }
 
-  async request(ask: OutboundRequest): Promise<OutboundOutcome> {
+  async request(outgoing: OutboundRequest): Promise<OutboundOutcome> {
     const { world } = this;
     this.requests++;
-    const headers = ask.headers ?? {};
+    const headers = outgoing.headers ?? {};
     const queue = headers['X-Queue-Name']!;
     const id = headers['X-Queue-Task-Id']!;
     const startedAt = world.clock.monotonic();
     const stop = new AbortController();
-    const timer = world.clock.after(ask.timeoutMs ?? 30_000, () => stop.abort('TIMEOUT'));
-    const underway = this.#underwayOf(ask.signal);
+    const timer = world.clock.after(outgoing.timeoutMs ?? 30_000, () => stop.abort('TIMEOUT'));
+    const underway = this.#underwayOf(outgoing.signal);
     underway.add(stop);
     let outcome: OutboundOutcome;
     try {

@@ -39,10 +39,10 @@ export async function judge(evidence: Evidence): Promise<void> {
   }
   for (const [queue, count] of counts) {
     const { pending, inFlight, dead } = await evidence.disk.counts(queue);
-    const [told, counted] = [{ pending, inFlight, dead }, count].map((each) =>
+    const [reported, counted] = [{ pending, inFlight, dead }, count].map((each) =>
       JSON.stringify(each),
     );
-    if (told !== counted) throw new Error(`${queue} counts ${told} and has ${counted}`);
+    if (reported !== counted) throw new Error(`${queue} counts ${reported} and has ${counted}`);
   }
   await checkAudit(evidence.disk);
 }

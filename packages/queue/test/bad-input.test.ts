@@ -471,8 +471,8 @@ describe('calls of handlers', () => {
       ['extend', { extend_ms: 5 }, 409, 'LEASE_LOST'],
     ];
     test.each(own)(':%s %j', async (verb, body, status, code) => {
-      const asked = { method: 'POST', path: `${path}:${verb}`, headers: lease, body };
-      const answer = await server.as('root', asked);
+      const request = { method: 'POST', path: `${path}:${verb}`, headers: lease, body };
+      const answer = await server.as('root', request);
       expect(answer).toMatchObject({ status, body: { code } });
     });
   });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
-import { asker } from './support/ask.js';
+import { httpClient } from './support/http-client.js';
 import { startHandler } from './support/handler.js';
 import { caller, listening, newHome, run, soon } from './support/process.js';
 import { tokens } from './support/server.js';
@@ -93,14 +93,14 @@ async function configure(url: string, callbackUrl: string): Promise<void> {
 
 /** The ids that the server accepted; none when it is gone. */
 async function submitBatch(url: string): Promise<string[]> {
-  const ask = asker(url);
+  const send = httpClient(url);
   try {
     const body = Array.from({ length: systemRandom.integer(1, 20) }, () => ({
       id: systemRandom.ulid(systemClock.now()),
       handler_ref: 'a',
       payload: Buffer.alloc(300, 1).toString('base64'),
     }));
-    const { status, body: results } = await ask<{ status: number; envelope: { id: string } }[]>({
+    const { status, body: results } = await send<{ status: number; envelope: { id: string } }[]>({
       method: 'POST',
       path: '/v1/queues/mail/tasks:batch',
       token: tokens.root,
@@ -112,7 +112,7 @@ async function submitBatch(url: string): Promise<string[]> {
     if (error instanceof Error && 'code' in error) return [];
     throw error;
   } finally {
-    ask.close();
+    send.close();
   }
 }
 

@@ -19,7 +19,7 @@ test('liveness never touches the store', async () => {
   const store = new MoodyStore();
   store.isAway = true;
   const server = await startTestServer({ store });
-  const answer = await server.ask({ path: '/healthz' });
+  const answer = await server.send({ path: '/healthz' });
   expect([answer.status, answer.body]).toEqual([200, { status: 'ok' }]);
   expect(store.probes).toBe(0);
 });
@@ -30,7 +30,7 @@ test('readiness follows the store, with what it found kept for a second', async 
   let aheadMs = 0;
   const { monotonic } = server.clock;
   server.clock.monotonic = () => monotonic() + aheadMs;
-  const ready = () => server.ask({ path: '/readyz' });
+  const ready = () => server.send({ path: '/readyz' });
   const good = { status: 'ready', checks: { storage: 'ok' } };
   const answers = await Promise.all(Array.from({ length: 20 }, ready));
   expect(answers.map(({ body }) => body)).toEqual(answers.map(() => good));
@@ -62,7 +62,7 @@ test('a store that says nothing at all is not ready either', async () => {
   }
   const server = await startTestServer({ store: new DumbStore() });
   server.clock.sleep = () => Promise.resolve();
-  expect((await server.ask({ path: '/readyz' })).status).toBe(503);
+  expect((await server.send({ path: '/readyz' })).status).toBe(503);
 });
 
 test('while it drains the server says so, serves on, and then lets go of its ports', async () => {
@@ -72,19 +72,21 @@ test('while it drains the server says so, serves on, and then lets go of its por
     createDelivery: ({ store }) => ({ ...idleDelivery(store), stop: () => drained }),
   });
   await makeQueue(server);
-  expect((await server.ask({ path: '/readyz' })).status).toBe(200);
+  expect((await server.send({ path: '/readyz' })).status).toBe(200);
   const stopped = server.running.stop();
   try {
-    const answer = await server.ask({ path: '/readyz' });
+    const answer = await server.send({ path: '/readyz' });
     expect(answer.status).toBe(503);
     expect(answer.body).toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
-    expect((await server.ask({ path: '/healthz' })).status).toBe(200);
+    expect((await server.send({ path: '/healthz' })).status).toBe(200);
     expect((await server.as('root', { path: '/v1/queues/mail/stats' })).status).toBe(200);
   } finally {
     finish();
   }
   await stopped;
-  await expect(server.ask({ path: '/healthz' })).rejects.toThrow(/ECONNREFUSED|hang up|ECONNRESET/);
+  await expect(server.send({ path: '/healthz' })).rejects.toThrow(
+    /ECONNREFUSED|hang up|ECONNRESET/,
+  );
   await expect(fetch(`${server.metricsUrl}/metrics`)).rejects.toThrow();
 });
 
@@ -103,11 +105,11 @@ test('a request that is under way when the server stops gets its answer', async 
   const store = new SlowStore();
   const server = await startTestServer({ store });
   await makeQueue(server);
-  const asked = server.as('root', { path: '/v1/queues/mail/stats' });
+  const request = server.as('root', { path: '/v1/queues/mail/stats' });
   await expect.poll(() => store.isReached).toBe(true);
   const stopped = server.running.stop();
   letGo();
-  expect((await asked).status).toBe(200);
+  expect((await request).status).toBe(200);
   await stopped;
 });
 

@@ -144,7 +144,7 @@ test('work under way is limited, and shedding is counted', async () => {
   // Whoever looks after the server gets through.
   const pause = { method: 'POST', path: '/v1/admin/queues/mail:pause' };
   expect((await server.as('operator', pause)).status).toBe(204);
-  expect((await server.ask({ path: '/healthz' })).status).toBe(200);
+  expect((await server.send({ path: '/healthz' })).status).toBe(200);
   letGo();
   await Promise.all(waiting);
   expect((await submit(server)).status).toBe(202);

@@ -3,7 +3,7 @@ import type { QueueConfig } from './queue.js';
 export type RetryPolicy = QueueConfig['retry'];
 
 /** A handler may ask for a longer pause, but not for a longer one than this. */
-export const longestRetryAfterMs = 3_600_000;
+export const maxRetryAfterMs = 3_600_000;
 
 /**
  * How long a task waits after its n-th failed attempt: one half is fixed, the other random, so that
@@ -22,6 +22,6 @@ export function retryDelayMs(
   chance: number,
   retryAfterMs: number | null,
 ): number {
-  const asked = Math.min(retryAfterMs ?? 0, longestRetryAfterMs);
-  return Math.max(backoffMs(policy, attempt, chance), asked);
+  const requestedMs = Math.min(retryAfterMs ?? 0, maxRetryAfterMs);
+  return Math.max(backoffMs(policy, attempt, chance), requestedMs);
 }

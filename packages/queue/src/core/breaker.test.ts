@@ -33,9 +33,9 @@ test('70 % of ten opens it, less does not', () => {
   expect(breaker.phase).toBe('closed');
   calls(breaker, 0, 'bad');
   expect(breaker.phase).toBe('open');
-  const calmer = new Breaker(settings);
-  calls(calmer, 0, ...times<TargetHealth>(4, 'good'), ...times<TargetHealth>(6, 'bad'));
-  expect(calmer.phase).toBe('closed');
+  const healthier = new Breaker(settings);
+  calls(healthier, 0, ...times<TargetHealth>(4, 'good'), ...times<TargetHealth>(6, 'bad'));
+  expect(healthier.phase).toBe('closed');
 });
 
 test('fewer than min_requests never open it, and the one that makes them enough may be good', () => {

@@ -21,7 +21,7 @@ interface Slot {
 export class Breaker {
   #phase: BreakerPhase = 'closed';
   /** Counts changes of phase: a call that began in an earlier one no longer counts. */
-  #era = 0;
+  #phaseCount = 0;
   #slots: Slot[] = [];
   #openUntil = 0;
   #probesUnderway = 0;
@@ -50,12 +50,12 @@ export class Breaker {
   /** A call starts. What it returns belongs to the call and goes to `end`. */
   start(): number {
     if (this.#phase === 'half_open') this.#probesUnderway++;
-    return this.#era;
+    return this.#phaseCount;
   }
 
   /** A call that started with this mark has ended. */
   end(mark: number, health: TargetHealth, now: number): void {
-    if (mark !== this.#era || !this.settings.enabled) return;
+    if (mark !== this.#phaseCount || !this.settings.enabled) return;
     if (this.#phase === 'half_open') this.#endProbe(health, now);
     else if (this.#phase === 'closed' && health !== 'unknown') this.#count(health, now);
   }
@@ -75,8 +75,8 @@ export class Breaker {
       calls += each.calls;
       bad += each.bad;
     }
-    const { min_requests: fewest, failure_ratio: ratio } = this.settings;
-    if (calls >= fewest && bad / calls >= ratio) this.#open(now);
+    const { min_requests: minRequests, failure_ratio: ratio } = this.settings;
+    if (calls >= minRequests && bad / calls >= ratio) this.#open(now);
   }
 
   #slotOf(now: number): Slot {
@@ -96,7 +96,7 @@ export class Breaker {
 
   #enter(phase: BreakerPhase): void {
     this.#phase = phase;
-    this.#era++;
+    this.#phaseCount++;
     this.#slots = [];
     this.#probesUnderway = 0;
     this.#probesPassed = 0;

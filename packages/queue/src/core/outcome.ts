@@ -24,8 +24,8 @@ export interface Outcome {
 /** `bad`: it is down, overloaded or unreachable. `unknown`: we learned nothing. */
 export type TargetHealth = 'good' | 'bad' | 'unknown';
 
-export const longestMessageBytes = 1024;
-export const longestSnippetBytes = 2048;
+export const maxMessageBytes = 1024;
+export const maxSnippetBytes = 2048;
 
 const errorTypePattern = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 
@@ -36,7 +36,7 @@ export function outcomeOf(outcome: OutboundOutcome, policy: RetryPolicy, now: nu
     kind: 'failed',
     httpStatus: null,
     errorType: outcome.errorType,
-    message: cutText(outcome.message, longestMessageBytes),
+    message: cutText(outcome.message, maxMessageBytes),
     mayRetry: true,
     isDeferred: false,
     retryAfterMs: null,
@@ -52,7 +52,7 @@ export function unsent(message: string): Outcome {
     kind: 'failed',
     httpStatus: null,
     errorType: 'INTERNAL',
-    message: cutText(message, longestMessageBytes),
+    message: cutText(message, maxMessageBytes),
     mayRetry: true,
     isDeferred: false,
     retryAfterMs: null,
@@ -92,8 +92,8 @@ function outcomeOfAnswer(answer: OutboundResponse, policy: RetryPolicy, now: num
     message: isSuccess ? null : messageOf(status, isHttp),
     mayRetry: isSuccess || isRetried,
     isDeferred,
-    retryAfterMs: isSuccess ? null : askedPauseMs(answer, now),
-    snippet: textExcerpt(answer.body, longestSnippetBytes),
+    retryAfterMs: isSuccess ? null : requestedDelayMs(answer, now),
+    snippet: textExcerpt(answer.body, maxSnippetBytes),
     remoteIp: answer.remoteIp === '' ? null : answer.remoteIp,
     // Whoever says when to come back is at work.
     health: isBadForTarget(status) && !isDeferred ? 'bad' : 'good',
@@ -127,7 +127,7 @@ function mayRetry(answer: OutboundResponse, policy: RetryPolicy): boolean {
   return status < 400 || status >= 500;
 }
 
-function askedPauseMs(answer: OutboundResponse, now: number): number | null {
+function requestedDelayMs(answer: OutboundResponse, now: number): number | null {
   const value = header(answer, 'retry-after');
   return value === undefined ? null : (retryAfterMs(value, now) ?? null);
 }

@@ -1,4 +1,4 @@
-import { longestRetryAfterMs } from './backoff.js';
+import { maxRetryAfterMs } from './backoff.js';
 
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 const clockTime = '(?<h>\\d{2}):(?<m>\\d{2}):(?<s>\\d{2})';
@@ -17,10 +17,10 @@ const httpDates = [
  */
 export function retryAfterMs(value: string, now: number): number | undefined {
   const text = value.trim();
-  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, longestRetryAfterMs);
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, maxRetryAfterMs);
   const at = httpDateOf(text, now);
   if (at === undefined) return undefined;
-  return Math.min(Math.max(0, at - now), longestRetryAfterMs);
+  return Math.min(Math.max(0, at - now), maxRetryAfterMs);
 }
 
 function httpDateOf(text: string, now: number): number | undefined {

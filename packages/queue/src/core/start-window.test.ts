@@ -7,9 +7,9 @@ test('without a rate any number may start', () => {
 });
 
 test('whatever is asked for when, no second has more starts than may be', () => {
-  const asks = fc.array(fc.tuple(fc.nat(400), fc.nat(9)), { maxLength: 60 });
+  const requests = fc.array(fc.tuple(fc.nat(400), fc.nat(9)), { maxLength: 60 });
   fc.assert(
-    fc.property(asks, fc.integer({ min: 1, max: 9 }), (list, perSecond) => {
+    fc.property(requests, fc.integer({ min: 1, max: 9 }), (list, perSecond) => {
       let starts: Starts = [];
       let now = 1_000_000;
       const started: number[] = [];

@@ -24,17 +24,17 @@ export function nextStartAt(starts: Starts, now: number, perSecond: number): num
 
 export function withStarts(starts: Starts, now: number, count: number, perSecond: number): Starts {
   const moment = Math.ceil(now / stepMs) * stepMs;
-  const kept: [number, number][] = [];
+  const recent: [number, number][] = [];
   const add = (at: number, more: number) => {
-    const last = kept.at(-1);
+    const last = recent.at(-1);
     if (last && last[0] === at) last[1] += more;
-    else kept.push([at, more]);
+    else recent.push([at, more]);
   };
   for (const [at, before] of starts) {
     if (isRecent(at, now, perSecond)) add(Math.min(at, moment), before);
   }
   add(moment, count);
-  return kept;
+  return recent;
 }
 
 /** What started far in the future did so before the clock was set back, and no longer counts. */

@@ -18,8 +18,8 @@ test('a failure is retried after the backoff of its attempt', () => {
 });
 
 test('what the handler asks for raises the delay', () => {
-  const asked = { ...failure, retryAfterMs: 9_000 };
-  expect(verdictOnFailure(asked, about(1))).toEqual({ kind: 'retry', dueAt: 19_000 });
+  const withRetryAfter = { ...failure, retryAfterMs: 9_000 };
+  expect(verdictOnFailure(withRetryAfter, about(1))).toEqual({ kind: 'retry', dueAt: 19_000 });
 });
 
 test('the last attempt that fails ends the task, also when the limit was lowered since', () => {

@@ -18,7 +18,7 @@ export interface Failure {
   retryAfterMs: number | null;
 }
 
-export interface Circumstances {
+export interface FailureContext {
   /** The number of the attempt that failed. */
   attempt: number;
   policy: RetryPolicy;
@@ -28,7 +28,7 @@ export interface Circumstances {
 }
 
 /** Decides between retry, hand back and dead letter after a failed attempt. */
-export function verdictOnFailure(failure: Failure, about: Circumstances): Verdict {
+export function verdictOnFailure(failure: Failure, about: FailureContext): Verdict {
   const { attempt, policy, now, chance } = about;
   if (!failure.mayRetry) return { kind: 'dead', reason: 'PERMANENT' };
   if (!failure.isDeferred && attempt >= policy.max_attempts) {
@@ -39,6 +39,6 @@ export function verdictOnFailure(failure: Failure, about: Circumstances): Verdic
 }
 
 /** An expired lease counts as a failed attempt, so that a poison task ends in the DLQ. */
-export function verdictOnEndedLease(about: Circumstances): Verdict {
+export function verdictOnEndedLease(about: FailureContext): Verdict {
   return verdictOnFailure({ mayRetry: true, isDeferred: false, retryAfterMs: null }, about);
 }

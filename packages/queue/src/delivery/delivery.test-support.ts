@@ -94,8 +94,8 @@ export class FakeOutbound implements Outbound {
 
   constructor(private readonly world: Pick<Simulation, 'clock'>) {}
 
-  request(ask: OutboundRequest): Promise<OutboundOutcome> {
-    this.requests.push(ask);
+  request(request: OutboundRequest): Promise<OutboundOutcome> {
+    this.requests.push(request);
     const { clock } = this.world;
     const startedAt = clock.monotonic();
     return new Promise((resolve) => {
@@ -105,10 +105,10 @@ export class FakeOutbound implements Outbound {
       };
       const fail = (errorType: 'TIMEOUT' | 'ABORTED') =>
         end({ ok: false, errorType, message: errorType, durationMs: 0 });
-      const timer = clock.after(ask.timeoutMs ?? 30_000, () => fail('TIMEOUT'));
-      if (ask.signal) setMaxListeners(0, ask.signal);
-      ask.signal?.addEventListener('abort', () => fail('ABORTED'));
-      void Promise.resolve(this.handler(ask)).then(end);
+      const timer = clock.after(request.timeoutMs ?? 30_000, () => fail('TIMEOUT'));
+      if (request.signal) setMaxListeners(0, request.signal);
+      request.signal?.addEventListener('abort', () => fail('ABORTED'));
+      void Promise.resolve(this.handler(request)).then(end);
     });
   }
 

@@ -129,9 +129,9 @@ test('a delayed task starts at its time, without anyone asking in between', asyn
   await putQueue();
   let claims = 0;
   const { claimDue } = store;
-  store.claimDue = (ask) => {
+  store.claimDue = (request) => {
     claims++;
-    return claimDue.call(store, ask);
+    return claimDue.call(store, request);
   };
   await submit({ dueAt: world.clock.now() + 1_500 });
   await world.runFor(1_499);

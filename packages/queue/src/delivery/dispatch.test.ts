@@ -168,8 +168,8 @@ test('a store that fails is asked again, and nothing is lost', async () => {
   const { store, world } = scene;
   const { claimDue, settle } = store;
   let isDown = true;
-  store.claimDue = (ask) =>
-    isDown ? Promise.reject(new StorageUnavailable('down')) : claimDue.call(store, ask);
+  store.claimDue = (request) =>
+    isDown ? Promise.reject(new StorageUnavailable('down')) : claimDue.call(store, request);
   store.settle = (all) =>
     isDown ? Promise.reject(new StorageUnavailable('down')) : settle.call(store, all);
   const id = await scene.submit();
@@ -188,8 +188,8 @@ test('a single failure of the store costs a moment', async () => {
   await putQueue();
   const { claimDue } = store;
   let failures = 1;
-  store.claimDue = (ask) =>
-    failures-- > 0 ? Promise.reject(new StorageUnavailable('away')) : claimDue.call(store, ask);
+  store.claimDue = (request) =>
+    failures-- > 0 ? Promise.reject(new StorageUnavailable('away')) : claimDue.call(store, request);
   await world.runFor(500);
   await submit();
   await world.runFor(60);
@@ -282,9 +282,9 @@ test.each([
   for (let i = 0; i < 210; i++) await scene.submit({ payload });
   const limits: number[] = [];
   const claimDue = scene.store.claimDue.bind(scene.store);
-  scene.store.claimDue = (ask) => {
-    limits.push(ask.limit);
-    return claimDue(ask);
+  scene.store.claimDue = (request) => {
+    limits.push(request.limit);
+    return claimDue(request);
   };
   await scene.store.setPaused({
     queue: 'mail',

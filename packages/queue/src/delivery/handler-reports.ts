@@ -7,9 +7,9 @@ import {
   urlWithoutQuery,
   type ClaimedTask,
 } from '../core/attempt-record.js';
-import { longestRetryAfterMs } from '../core/backoff.js';
+import { maxRetryAfterMs } from '../core/backoff.js';
 import { cutText } from '../core/excerpt.js';
-import { longestMessageBytes } from '../core/outcome.js';
+import { maxMessageBytes } from '../core/outcome.js';
 import type { AttemptOutcome, Task, WholeTask } from '../core/task.js';
 import { verdictOnFailure, type Verdict } from '../core/verdict.js';
 import type { Settlement, TaskStore } from '../storage/task-store.js';
@@ -60,9 +60,9 @@ export class HandlerReports {
   fail(id: string, token: string, report: FailReport): Promise<ReportResult> {
     const { random, store } = this.options;
     const errorType = report.error_type ?? 'INTERNAL';
-    const message = cutText(report.message ?? '', longestMessageBytes);
-    const asked = report.retry_after_ms;
-    const retryAfterMs = asked === undefined ? null : Math.min(asked, longestRetryAfterMs);
+    const message = cutText(report.message ?? '', maxMessageBytes);
+    const requestedMs = report.retry_after_ms;
+    const retryAfterMs = requestedMs === undefined ? null : Math.min(requestedMs, maxRetryAfterMs);
     const mayRetry = report.retry ?? true;
     const isDeferred = mayRetry && report.defer === true;
     const outcome = isDeferred ? ('DEFERRED' as const) : ('FAILED' as const);

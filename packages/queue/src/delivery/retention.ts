@@ -71,11 +71,11 @@ export class Retention {
     if (deadMs > 0) await this.#delete(queue.name, 'DEAD', deadMs);
   }
 
-  async #delete(queue: string, status: 'SUCCEEDED' | 'DEAD', keptMs: number): Promise<void> {
+  async #delete(queue: string, status: 'SUCCEEDED' | 'DEAD', retentionMs: number): Promise<void> {
     const { store, clock, metrics } = this.options;
     await this.#inSteps(async (limit) => {
       const now = clock.now();
-      const endedBefore = now - keptMs;
+      const endedBefore = now - retentionMs;
       const deleted = await store.deleteFinished({ queue, status, endedBefore, now, limit });
       if (deleted > 0) metrics.tasksDeleted.inc({ queue, status }, deleted);
       return deleted;

@@ -53,8 +53,8 @@ test('a claim that was under way when the stop began is handed back too', async 
   const { world, store, putQueue, submit, task, outbound, delivery } = await newScene();
   await putQueue();
   const { claimDue } = store;
-  store.claimDue = async (ask) => {
-    const tasks = await claimDue.call(store, ask);
+  store.claimDue = async (request) => {
+    const tasks = await claimDue.call(store, request);
     await world.clock.sleep(500);
     return tasks;
   };

@@ -28,8 +28,8 @@ export async function waitingFor(
   if (limits.dispatch_per_second > 0 && state.isRateLimited) return 'rate_limit';
   if (state.allowance() <= 0) return 'circuit_open';
   if (ordering.mode === 'group' && task.groupKey !== null) {
-    const ask = { queue: queue.name, groupKey: task.groupKey, id: task.id };
-    if (await store.groupIsBusy(ask)) return 'group';
+    const query = { queue: queue.name, groupKey: task.groupKey, id: task.id };
+    if (await store.groupIsBusy(query)) return 'group';
   }
   return 'dispatch';
 }

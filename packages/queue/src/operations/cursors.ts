@@ -13,7 +13,7 @@ export interface CursorScope {
 const version = 'c1';
 const lifetimeMs = 24 * 3_600_000;
 const macBytes = 16;
-const longestCursor = 1_024;
+const maxCursorLength = 1_024;
 
 /**
  * Places in a list that a client hands back. They are signed, so that what comes back is what
@@ -36,7 +36,7 @@ export class Cursors {
 
   /** The place, or undefined for a cursor that is old, foreign or not one at all. */
   open(scope: CursorScope, cursor: string): readonly unknown[] | undefined {
-    if (cursor.length > longestCursor) return undefined;
+    if (cursor.length > maxCursorLength) return undefined;
     const end = cursor.lastIndexOf('.');
     if (end === -1 || !cursor.startsWith(`${version}.`)) return undefined;
     const body = cursor.slice(0, end);

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { QueueContext } from './context.js';
-import type { DeadFilter, DeadPlace } from '../storage/task-store.js';
+import type { DeadFilter, DeadTaskPosition } from '../storage/task-store.js';
 import type { Selector } from './selector.js';
 
 type Result = QueueSchema<'SelectorResult'>;
@@ -17,7 +17,7 @@ export interface DeadWalk {
 }
 
 const chunkSize = 1_000;
-const longestMs = 25_000;
+const maxRunMs = 25_000;
 // Tasks are read whole, with payloads that are not needed here: so much at a time.
 const pageBytes = 8 * 2 ** 20;
 
@@ -27,7 +27,7 @@ const pageBytes = 8 * 2 ** 20;
  */
 export async function walkDead(context: QueueContext, walk: DeadWalk): Promise<Result> {
   const { clock, store } = context;
-  const endsAt = clock.monotonic() + longestMs;
+  const endsAt = clock.monotonic() + maxRunMs;
   const isTimeUp = () => clock.monotonic() >= endsAt;
   const { queue, selector, isDryRun } = walk;
   if (isDryRun && 'ids' in selector) return countDead(context, walk, selector.ids, isTimeUp);
@@ -74,8 +74,8 @@ async function* idChunks(
     yield { ids: selector.ids, isLast: true };
     return;
   }
-  const filter = untilNow(selector.filter, startedAt);
-  let after: DeadPlace | undefined;
+  const filter = diedUpTo(selector.filter, startedAt);
+  let after: DeadTaskPosition | undefined;
   let ids: string[] = [];
   do {
     const limit = chunkSize - ids.length;
@@ -89,7 +89,7 @@ async function* idChunks(
   } while (after);
 }
 
-function untilNow(filter: DeadFilter, startedAt: number): DeadFilter {
+function diedUpTo(filter: DeadFilter, startedAt: number): DeadFilter {
   const end = startedAt + 1;
   return { ...filter, diedBefore: Math.min(filter.diedBefore ?? end, end) };
 }

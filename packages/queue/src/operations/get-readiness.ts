@@ -8,7 +8,7 @@ const retryAfterMs = 5_000;
 export async function getReadiness({
   readiness,
 }: QueueContext): Promise<QueueSchema<'ReadinessResult'>> {
-  const trouble = await readiness.look();
-  if (trouble === undefined) return { status: 'ready', checks: { storage: 'ok' } };
-  throw fail('STORAGE_UNAVAILABLE', trouble, { retryAfterMs });
+  const problem = await readiness.check();
+  if (problem === undefined) return { status: 'ready', checks: { storage: 'ok' } };
+  throw fail('STORAGE_UNAVAILABLE', problem, { retryAfterMs });
 }

@@ -3,7 +3,7 @@ import type { FieldError } from '@millrace/kit/errors';
 import { auditToWire } from '../core/audit.js';
 import type { QueueContext } from './context.js';
 import type { CursorScope } from './cursors.js';
-import { staleCursor, usualPage } from './list-dlq.js';
+import { staleCursor, defaultPageSize } from './list-dlq.js';
 import { requireGrant, type Principal } from './principal.js';
 import { failQuery } from './refusal.js';
 import { timeIn } from './time-in.js';
@@ -20,7 +20,7 @@ export interface AuditQuery {
 export async function listAudit(
   { store, cursors }: QueueContext,
   caller: Principal,
-  { queue, from, to, limit = usualPage, cursor = '' }: AuditQuery,
+  { queue, from, to, limit = defaultPageSize, cursor = '' }: AuditQuery,
 ): Promise<QueueSchema<'AuditPage'>> {
   if (queue !== undefined) requireGrant(caller, queue, 'admin');
   const faults: FieldError[] = [];

@@ -3,7 +3,7 @@ import type { QueueContext } from './context.js';
 import { timeText } from './envelope.js';
 import { requireQueue } from './find.js';
 
-const mostGroups = 1_000;
+const maxGroups = 1_000;
 
 /** What is in the DLQ, by kind of failure. */
 export async function listDlqGroups(
@@ -11,7 +11,7 @@ export async function listDlqGroups(
   { queue }: { queue: string },
 ): Promise<QueueSchema<'DlqGroups'>> {
   await requireQueue(context, queue);
-  const groups = await context.store.deadGroups({ queue, limit: mostGroups });
+  const groups = await context.store.deadGroups({ queue, limit: maxGroups });
   return {
     groups: groups.map((group) => ({
       error_type: group.errorType ?? 'INTERNAL',

@@ -8,7 +8,7 @@ import type { Principal } from './principal.js';
 import { toWireConfig, type WireConfig } from './queue-config.js';
 import { fail, failBody } from './refusal.js';
 
-export interface PutAsk {
+export interface PutQueueConfigRequest {
   queue: string;
   body: unknown;
   ifMatch?: string | undefined;
@@ -18,25 +18,25 @@ export interface PutAsk {
 type Input = QueueSchema<'QueueConfigInput'>;
 type ReadOnly = Pick<Input, 'name' | 'paused' | 'version' | 'created_at' | 'updated_at'>;
 
-const mostTries = 8;
+const maxTries = 8;
 
 /** Makes a queue or replaces its whole config. Policy is read when a task is claimed. */
 export async function putQueueConfig(
   context: QueueContext,
   caller: Principal,
-  { queue: name, body, ifMatch, validateOnly = false }: PutAsk,
+  { queue: name, body, ifMatch, validateOnly = false }: PutQueueConfigRequest,
 ): Promise<WireConfig> {
   const { store, clock, delivery } = context;
   const { config, readOnly } = readConfig(context, name, body);
   const precondition = readPrecondition(ifMatch);
-  for (let tries = 0; tries < mostTries; tries++) {
+  for (let tries = 0; tries < maxTries; tries++) {
     const current = await store.getQueue(name);
     // Before the comparison with the read-only fields: a config that was read, edited and sent
     // back with its ETag carries the old version too, and is to be told that it came too late.
     requirePrecondition(precondition, current);
     const now = clock.now();
     const dependsOnCurrent = precondition !== 'none' || Object.keys(readOnly).length > 0;
-    checkReadOnly(readOnly, current ?? unborn(name));
+    checkReadOnly(readOnly, current ?? newQueueFields(name));
     if (validateOnly) return toWireConfig(asWritten(name, config, current, now));
     const written = await store.putQueue({
       queue: name,
@@ -83,7 +83,7 @@ function readConfig(
 }
 
 /** The read-only fields of a queue that is not there yet: it has a name and is not paused. */
-function unborn(name: string): Pick<WireConfig, 'name' | 'paused'> {
+function newQueueFields(name: string): Pick<WireConfig, 'name' | 'paused'> {
   return { name, paused: false };
 }
 

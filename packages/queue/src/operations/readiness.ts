@@ -9,16 +9,16 @@ export interface ReadinessOptions {
   probe: () => Promise<void>;
 }
 
-const keptMs = 1_000;
+const cacheMs = 1_000;
 const probeTimeoutMs = 5_000;
 
 /** Ready: not draining, and the storage answered a moment ago. */
 export class Readiness {
   readonly #options: ReadinessOptions;
   #finding: Promise<string | undefined> | undefined;
-  #lookedAt = -Infinity;
+  #checkedAt = -Infinity;
   #isDraining = false;
-  #lastTrouble: string | undefined;
+  #lastProblem: string | undefined;
 
   constructor(options: ReadinessOptions) {
     this.#options = options;
@@ -30,11 +30,11 @@ export class Readiness {
   }
 
   /** What is wrong, in a sentence; undefined when the server is ready. */
-  async look(): Promise<string | undefined> {
+  async check(): Promise<string | undefined> {
     if (this.#isDraining) return 'The server is shutting down; ask another one.';
     const now = this.#options.clock.monotonic();
-    if (!this.#finding || now - this.#lookedAt >= keptMs) {
-      this.#lookedAt = now;
+    if (!this.#finding || now - this.#checkedAt >= cacheMs) {
+      this.#checkedAt = now;
       this.#finding = this.#probe();
     }
     return this.#finding;
@@ -43,7 +43,7 @@ export class Readiness {
   async #probe(): Promise<string | undefined> {
     const { clock, log, probe } = this.#options;
     const timeUp = new AbortController();
-    const trouble = await Promise.race([
+    const problem = await Promise.race([
       probe().then(
         () => undefined,
         (error: unknown) => messageOf(error),
@@ -54,12 +54,12 @@ export class Readiness {
       ),
     ]);
     timeUp.abort();
-    if (trouble !== this.#lastTrouble) {
-      this.#lastTrouble = trouble;
-      if (trouble === undefined) log.info({}, 'storage answers again');
-      else log.error({ reason: trouble }, 'storage does not answer');
+    if (problem !== this.#lastProblem) {
+      this.#lastProblem = problem;
+      if (problem === undefined) log.info({}, 'storage answers again');
+      else log.error({ reason: problem }, 'storage does not answer');
     }
     // What a database says of itself is for the log; whoever asks here has no token.
-    return trouble === undefined ? undefined : 'The task store does not answer.';
+    return problem === undefined ? undefined : 'The task store does not answer.';
   }
 }

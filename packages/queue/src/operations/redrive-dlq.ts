@@ -5,7 +5,7 @@ import { requireQueue } from './find.js';
 import type { Principal } from './principal.js';
 import { readSelector } from './selector.js';
 
-const usualRate = 500;
+const defaultRate = 500;
 
 /** Gives dead tasks another run, their starts spread over time. */
 export async function redriveDlq(
@@ -17,7 +17,7 @@ export async function redriveDlq(
   await requireQueue(context, queue);
   const body = checks.redrive.read(given);
   const startedAt = clock.now();
-  const perSecond = body.rate_per_second ?? usualRate;
+  const perSecond = body.rate_per_second ?? defaultRate;
   const gapMs = perSecond === 0 ? 0 : 1000 / perSecond;
   return walkDead(context, {
     queue,

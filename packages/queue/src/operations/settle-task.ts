@@ -5,7 +5,7 @@ import { requireTask, taskNotFound } from './find.js';
 import type { Principal } from './principal.js';
 import { fail } from './refusal.js';
 
-export interface SettleAsk {
+export interface SettleRequest {
   id: string;
   leaseToken: string;
   body: unknown;
@@ -15,7 +15,7 @@ export interface SettleAsk {
 export async function settleTask(
   context: QueueContext,
   caller: Principal,
-  { id }: SettleAsk,
+  { id }: SettleRequest,
   settle: (id: string) => Promise<ReportResult>,
 ): Promise<Envelope> {
   const { task, queue } = await requireTask(context, caller, id, 'submitter');

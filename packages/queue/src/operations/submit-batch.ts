@@ -11,7 +11,7 @@ import { knownTask, submitOutcome } from './submit-task.js';
 
 type ItemResult = QueueSchema<'BatchItemResult'>;
 
-export const mostItems = 1_000;
+export const maxItems = 1_000;
 
 /**
  * Accepts many tasks in one commit. Each item is judged alone, as a single submit would judge it,
@@ -74,10 +74,10 @@ function readItems(body: unknown): unknown[] {
   if (!Array.isArray(body)) {
     throw failBody('INVALID_TASK', [{ pointer: '', message: 'must be a list of tasks' }]);
   }
-  if (body.length > mostItems) {
+  if (body.length > maxItems) {
     throw fail(
       'BATCH_TOO_LARGE',
-      `The batch has ${body.length} tasks; send at most ${mostItems} at once.`,
+      `The batch has ${body.length} tasks; send at most ${maxItems} at once.`,
     );
   }
   return body;

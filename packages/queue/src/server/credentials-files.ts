@@ -7,7 +7,7 @@ import { roles, type Role } from '../operations/principal.js';
 import type { QueueSettings } from './config.js';
 import { noSecrets, parseSecrets, type SecretSet } from './secrets.js';
 
-const advice = '`ctl queue token new` makes a token and prints the entry for this file';
+const newTokenHint = '`ctl queue token new` makes a token and prints the entry for this file';
 
 /** The tokens of the file that the settings name, followed as it changes. */
 export function openTokens(
@@ -16,13 +16,17 @@ export function openTokens(
   metrics: Metrics,
 ): WatchedFile<TokenSet<Role>> {
   if (file === undefined) {
-    throw new UsageError(`tokens_file is not set, so nobody could call this server; ${advice}`);
+    throw new UsageError(
+      `tokens_file is not set, so nobody could call this server; ${newTokenHint}`,
+    );
   }
   if (!existsSync(file)) {
-    throw new UsageError(`${file}: no such file, so nobody could call this server; ${advice}`);
+    throw new UsageError(
+      `${file}: no such file, so nobody could call this server; ${newTokenHint}`,
+    );
   }
   const tokens = watchTokens({ file, roles, clock, log, metrics });
-  if (tokens.current.size === 0) log.warn({ file }, `the tokens file is empty; ${advice}`);
+  if (tokens.current.size === 0) log.warn({ file }, `the tokens file is empty; ${newTokenHint}`);
   return tokens;
 }
 

@@ -35,7 +35,7 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
     name: 'storage_up',
     help: '1 when the store answered the last question for its counts.',
   });
-  const look = async () => {
+  const readCounts = async () => {
     const queues = await store.listQueues();
     const counts = await Promise.all(queues.map(({ name }) => store.counts(name)));
     // Queues that are gone take their series with them.
@@ -55,7 +55,7 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
     ...metrics,
     text: async () => {
       try {
-        await look();
+        await readCounts();
         storeUp.set(1);
       } catch (error) {
         // The other metrics are what tells why, so they are shown all the same.

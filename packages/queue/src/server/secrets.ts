@@ -33,24 +33,24 @@ export class SecretSet implements Secrets {
 
 export const noSecrets = new SecretSet(new Map());
 
-const textThat = (fits: (given: string) => boolean, error: string) =>
+const textMatching = (fits: (given: string) => boolean, error: string) =>
   z.string().refine(fits, { error });
 
 const schema = z.strictObject({
   secrets: z.array(
     z.strictObject({
-      name: textThat(
+      name: textMatching(
         (name) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name),
         'must be 1 to 128 letters, digits, dots, dashes or underscores',
       ),
       // Each ends up in a header or a signature.
-      value: textThat(
+      value: textMatching(
         (value) => /^[!-~](?:[ -~]{0,8190}[!-~])?$/.test(value),
         'must be 1 to 8192 visible ASCII characters without a space at either end',
       ),
       queues: z
         .array(
-          textThat(
+          textMatching(
             (glob) => /^[a-z0-9*][a-z0-9._*-]{0,127}$/.test(glob),
             'must be a queue name, in which * stands for any characters: payments.*',
           ),

@@ -4,11 +4,11 @@ import { runServer, serverLog, whileStarting, type RunOptions } from '@millrace/
 import { systemRandom } from '@millrace/kit/random';
 import type { World } from '@millrace/kit/world';
 import { queueConfig, type QueueSettings } from './config.js';
-import { foundations } from './foundations.js';
+import { serverDependencies } from './dependencies.js';
 import { startServer, type RunningQueue } from './server.js';
 
 export { queueConfig, type QueueSettings } from './config.js';
-export type { ListenerAddress } from './doors.js';
+export type { ListenerAddress } from './listeners.js';
 export type { RunningQueue } from './server.js';
 
 /** Opens the store and serves the queue. `stopping` ends the wait for a database. */
@@ -17,9 +17,9 @@ export function serveQueue(
   world: World,
   stopping?: AbortSignal,
 ): Promise<RunningQueue> {
-  const openStore: typeof foundations.openStore = (asked, within) =>
-    foundations.openStore(asked, within, stopping);
-  return startServer(settings, world, { ...foundations, openStore });
+  const openStore: typeof serverDependencies.openStore = (queueSettings, within) =>
+    serverDependencies.openStore(queueSettings, within, stopping);
+  return startServer(settings, world, { ...serverDependencies, openStore });
 }
 
 /**

@@ -14,15 +14,15 @@ import type { QueueSettings } from './config.js';
 import type { DeliveryControl, QueueContext } from '../operations/context.js';
 import { openSecrets, openTokens } from './credentials-files.js';
 import { Cursors } from '../operations/cursors.js';
-import { metricsApp, openDoors, type ListenerAddress } from './doors.js';
+import { metricsApp, openListeners, type ListenerAddress } from './listeners.js';
 import { Load } from '../operations/limits/load.js';
 import { SubmitLimits } from '../operations/limits/submit-limits.js';
 import { measuredQueues } from './measure.js';
-import { ownFiles } from './own-files.js';
+import { identityFiles } from './identity-files.js';
 import { Readiness } from '../operations/readiness.js';
 
 /** To one origin. */
-const mostConnections = 10_000;
+const maxConnections = 10_000;
 
 export interface RunningQueue {
   readonly listeners: readonly ListenerAddress[];
@@ -36,7 +36,7 @@ export interface RunningQueue {
 export type RunningDelivery = DeliveryControl & Pick<Delivery, 'start' | 'stop'>;
 
 /** What the server stands on; tests put other things in their place. */
-export interface Foundations {
+export interface ServerDependencies {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
   /** Hears of every answer that the contract does not describe. */
@@ -47,20 +47,26 @@ export interface Foundations {
 export async function startServer(
   settings: QueueSettings,
   world: World,
-  foundations: Foundations,
+  dependencies: ServerDependencies,
 ): Promise<RunningQueue> {
   const undo = new UndoList();
   try {
-    const house = await openHouse(settings, world, foundations, undo);
-    const { api, metrics } = buildApps(settings, world, foundations, house);
-    const doors = await openDoors(settings, { api, metrics }, undo);
-    await house.delivery.start();
+    const services = await openServices(settings, world, dependencies, undo);
+    const { api, metrics } = buildApps(settings, world, dependencies, services);
+    const listeners = await openListeners(settings, { api, metrics }, undo);
+    await services.delivery.start();
     const stop = () =>
-      shutDown({ ...house, apps: [api, metrics], drainMs: settings.drain_timeout_ms, world, undo });
+      shutDown({
+        ...services,
+        apps: [api, metrics],
+        drainMs: settings.drain_timeout_ms,
+        world,
+        undo,
+      });
     let stopping: Promise<void> | undefined;
     return {
-      listeners: doors.addresses,
-      ended: doors.failed,
+      listeners: listeners.addresses,
+      ended: listeners.failed,
       stop: () => (stopping ??= stop()),
     };
   } catch (error) {
@@ -70,12 +76,12 @@ export async function startServer(
 }
 
 /** Everything behind the doors. */
-type House = Awaited<ReturnType<typeof openHouse>>;
+type Services = Awaited<ReturnType<typeof openServices>>;
 
-async function openHouse(
+async function openServices(
   settings: QueueSettings,
   world: World,
-  foundations: Foundations,
+  dependencies: ServerDependencies,
   undo: UndoList,
 ) {
   const allowlist = parseAllowlist(settings.callback_allowlist);
@@ -83,8 +89,8 @@ async function openHouse(
   undo.add(() => metrics.close());
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
-  const { nodeId, cursorKey: ownKey } = ownFiles(settings.data, world);
-  const store = await foundations.openStore(settings, world);
+  const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
+  const store = await dependencies.openStore(settings, world);
   undo.add(() => store.close());
   const secrets = openSecrets(settings, world, metrics, () => {
     // A queue that was held for want of a secret may go on.
@@ -95,10 +101,10 @@ async function openHouse(
   });
   undo.add(() => secrets.close());
   // A queue says itself how many callbacks run at once; none should wait in line for a connection.
-  const limits = { connectionsPerLane: mostConnections };
+  const limits = { connectionsPerLane: maxConnections };
   const outbound = createOutbound({ guard: callbackGuard(allowlist), clock: world.clock, limits });
   undo.add(() => outbound.close());
-  const delivery = foundations.createDelivery({
+  const delivery = dependencies.createDelivery({
     ...world,
     store,
     outbound,
@@ -115,10 +121,10 @@ async function openHouse(
 function buildApps(
   settings: QueueSettings,
   world: World,
-  { onUndocumentedAnswer }: Foundations,
-  house: House,
+  { onUndocumentedAnswer }: ServerDependencies,
+  services: Services,
 ): { api: HttpApp; metrics: HttpApp } {
-  const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = house;
+  const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = services;
   const { clock, random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
@@ -169,7 +175,7 @@ interface ShutDown {
 }
 
 /** What comes after the deadline: time for callers to hear how their requests ended. */
-const partingMs = 1_000;
+const minDrainMs = 1_000;
 
 /**
  * Ends the serving gently. The API stays open while running callbacks finish: handlers of long
@@ -183,7 +189,7 @@ async function shutDown(parts: ShutDown): Promise<void> {
   const ending = new UndoList();
   ending.add(() => undo.run());
   ending.add(async () => {
-    const deadlineMs = Math.max(partingMs, endsAt - clock.monotonic());
+    const deadlineMs = Math.max(minDrainMs, endsAt - clock.monotonic());
     await Promise.all(apps.map((app) => drainHttp(app, { clock, deadlineMs })));
   });
   ending.add(() => delivery.stop({ timeoutMs: drainMs }));

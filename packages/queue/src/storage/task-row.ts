@@ -18,7 +18,7 @@ export interface SettledClaim {
 }
 
 /** The attempts that a task remembers: the first one and the last 49. */
-export const mostAttempts = 50;
+export const maxStoredAttempts = 50;
 
 export function newRow(task: NewTask, now: number): TaskRow {
   return {
@@ -122,8 +122,8 @@ export function redriveRow(row: TaskRow, dueAt: number, now: number): void {
 
 /** The history with one more attempt. */
 export function withAttempt(history: readonly Attempt[], attempt: Attempt): Attempt[] {
-  if (history.length < mostAttempts) return [...history, attempt];
-  return [history[0]!, ...history.slice(history.length - mostAttempts + 2), attempt];
+  if (history.length < maxStoredAttempts) return [...history, attempt];
+  return [history[0]!, ...history.slice(history.length - maxStoredAttempts + 2), attempt];
 }
 
 export function toTombstone(

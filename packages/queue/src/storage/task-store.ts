@@ -47,7 +47,7 @@ export interface TaskStore {
    * a key are a group like any other. Passes over those whose expiry has come. Raises `attempt`. Never lets more than `maxInFlight` tasks of the queue be in flight over all servers,
    * nor more than `dispatchPerSecond` (0: any number) start in a second.
    */
-  claimDue(ask: ClaimAsk): Promise<WholeTask[]>;
+  claimDue(request: ClaimRequest): Promise<WholeTask[]>;
   /** Ends claims, each if its lease token is still the task's; a result for each, in order. */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
   /** Moves the end of a lease that is still held. */
@@ -59,16 +59,16 @@ export interface TaskStore {
     now: number;
   }): Promise<Task | 'lease_lost' | 'not_found'>;
   /** IN_FLIGHT tasks whose lease has run out, the longest past first, whoever claimed them. */
-  endedLeases(ask: { now: number; limit: number }): Promise<WholeTask[]>;
+  endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]>;
   /** Makes PENDING tasks whose `expiresAt` has passed DEAD (EXPIRED), also in paused queues. */
-  expireTasks(ask: { now: number; limit: number }): Promise<Task[]>;
+  expireTasks(request: { now: number; limit: number }): Promise<Task[]>;
   /**
    * When something next falls due by itself: a PENDING task of a running queue, the end of a lease,
    * an expiry. Undefined: nothing. What is due already is a time in the past.
    */
   nextEventAt(): Promise<{ dueByQueue: ReadonlyMap<string, number>; upkeepAt: number | undefined }>;
   /** Is another task of this FIFO group in flight or waiting to be retried? */
-  groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean>;
+  groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean>;
   /**
    * Calls back when a queue may have work that it did not have before, also from another server. A
    * hint: it may come for nothing, and a lost one only costs time. It may come before the act that
@@ -79,8 +79,8 @@ export interface TaskStore {
   // Dead letters
 
   /** One page of DEAD tasks. */
-  deadTasks(ask: DeadAsk): Promise<DeadPage>;
-  deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]>;
+  deadTasks(request: DeadTaskQuery): Promise<DeadPage>;
+  deadGroups(request: { queue: string; limit: number }): Promise<DeadGroup[]>;
   /**
    * Makes those of the tasks that are DEAD in this queue PENDING again: attempt 0, history kept,
    * `expiresAt` cleared, due at the time given for each. Returns the ids that it changed.
@@ -92,7 +92,7 @@ export interface TaskStore {
   // Upkeep
 
   /** Deletes SUCCEEDED or DEAD tasks that ended before the time given. Returns how many. */
-  deleteFinished(ask: {
+  deleteFinished(request: {
     queue: string;
     status: 'SUCCEEDED' | 'DEAD';
     endedBefore: number;
@@ -100,9 +100,9 @@ export interface TaskStore {
     limit: number;
   }): Promise<number>;
   /** Forgets tombstones older than a day. Returns how many. */
-  deleteTombstones(ask: { now: number; limit: number }): Promise<number>;
+  deleteTombstones(request: { now: number; limit: number }): Promise<number>;
 
-  auditPage(ask: AuditAsk): Promise<AuditRecord[]>;
+  auditPage(request: AuditQuery): Promise<AuditRecord[]>;
 
   /** Resolves when the database answers. */
   probe(): Promise<void>;
@@ -167,7 +167,7 @@ export type InsertResult =
   | { kind: 'queue_not_found' }
   | { kind: 'queue_full' };
 
-export interface ClaimAsk {
+export interface ClaimRequest {
   queue: string;
   limit: number;
   now: number;
@@ -215,18 +215,18 @@ export interface DeadFilter {
   diedBefore?: number | undefined;
 }
 
-export interface DeadAsk {
+export interface DeadTaskQuery {
   queue: string;
   filter: DeadFilter;
   order: 'newest_first' | 'oldest_first';
   /** The place of the last one seen. */
-  after?: DeadPlace | undefined;
+  after?: DeadTaskPosition | undefined;
   limit: number;
   /** The page ends early when the tasks on it are this large together; it has one at least. */
   maxBytes: number;
 }
 
-export interface DeadPlace {
+export interface DeadTaskPosition {
   deadAt: number;
   id: string;
 }
@@ -234,7 +234,7 @@ export interface DeadPlace {
 export interface DeadPage {
   tasks: WholeTask[];
   /** Where the next page begins; undefined on the last one. */
-  next: DeadPlace | undefined;
+  next: DeadTaskPosition | undefined;
 }
 
 export interface DeadGroup {
@@ -268,7 +268,7 @@ export type PurgeChange = AuditedChange;
 
 export type { AuditRecord, Verdict };
 
-export interface AuditAsk {
+export interface AuditQuery {
   /** Only acts on these queues are given; undefined: all. */
   allowed?: ((queue: string) => boolean) | undefined;
   queue?: string | undefined;

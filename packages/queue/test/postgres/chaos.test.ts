@@ -73,7 +73,7 @@ async function submitAll(servers: readonly ChaosServer[]): Promise<string[]> {
     for (let tries = 0; ; tries++) {
       const server = servers[(from / size + tries) % servers.length]!;
       const path = '/v1/queues/chaos/tasks:batch';
-      const answer = await server.ask({ method: 'POST', path, body }).catch(() => undefined);
+      const answer = await server.send({ method: 'POST', path, body }).catch(() => undefined);
       const items = answer?.status === 207 ? (answer.body as unknown as { status: number }[]) : [];
       if (items.length > 0 && items.every(({ status }) => status === 202)) break;
       // The same ids again: what was stored all the same is not stored twice.
@@ -159,7 +159,7 @@ test(
     const servers = clocks.map((aheadMs) => new ChaosServer(newDirectory(), storage, aheadMs));
     onTestFinished(async () => void (await Promise.all(servers.map((server) => server.kill()))));
     await Promise.all(servers.map((server) => server.start()));
-    const made = await servers[0]!.ask({
+    const made = await servers[0]!.send({
       method: 'PUT',
       path: '/v1/admin/queues/chaos/config',
       body: {

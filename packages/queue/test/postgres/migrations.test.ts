@@ -146,8 +146,14 @@ test('what had succeeded in tables of the third version is deleted at its time',
   const store = await open();
   expect(await tableProblems(postgres, url)).toEqual([]);
   const filter = {};
-  const ask = { queue: 'mail', order: 'oldest_first', filter, limit: 9, maxBytes: 9_999 } as const;
-  const page = await store.deadTasks(ask);
+  const query = {
+    queue: 'mail',
+    order: 'oldest_first',
+    filter,
+    limit: 9,
+    maxBytes: 9_999,
+  } as const;
+  const page = await store.deadTasks(query);
   expect(page.tasks).toMatchObject([{ status: 'DEAD', deadAt: 1_003 }]);
   const remove = (status: 'SUCCEEDED' | 'DEAD', endedBefore: number, limit = 9) =>
     store.deleteFinished({ queue: 'mail', status, endedBefore, now: 2_000, limit });

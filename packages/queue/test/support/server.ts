@@ -7,11 +7,20 @@ import { systemRandom } from '@millrace/kit/random';
 import { hashSecret } from '@millrace/kit/tokens';
 import { onTestFinished } from 'vitest';
 import type { QueueSettings } from '../../src/server/config.js';
-import { startServer, type Foundations, type RunningQueue } from '../../src/server/server.js';
+import {
+  startServer,
+  type ServerDependencies,
+  type RunningQueue,
+} from '../../src/server/server.js';
 import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
-import { asker, type Ask, type Asked, type Answered } from './ask.js';
+import {
+  httpClient,
+  type SendRequest,
+  type TestRequest,
+  type TestResponse,
+} from './http-client.js';
 import { idleDelivery } from './idle-delivery.js';
 
 /** Clear tokens, by the name of the principal they stand for. */
@@ -71,16 +80,16 @@ export interface TestServer {
   running: RunningQueue;
   /** Answers that the contract does not describe. */
   differences: string[];
-  ask: Ask;
+  send: SendRequest;
   /** The same as someone, with root as the usual one. */
-  as(who: Who | undefined, asked: Asked): Promise<Answered>;
+  as(who: Who | undefined, request: TestRequest): Promise<TestResponse>;
 }
 
 export interface TestOptions {
   settings?: Partial<QueueSettings>;
   store?: TaskStore;
   directory?: string;
-  createDelivery?: Foundations['createDelivery'];
+  createDelivery?: ServerDependencies['createDelivery'];
   /** When it all ends: with the test unless told. */
   onEnd?: OnEnd;
 }
@@ -157,9 +166,9 @@ export async function startTestServer(options: TestOptions = {}): Promise<TestSe
     },
   );
   const [http, metrics] = running.listeners;
-  const ask = asker(http!.url);
+  const send = httpClient(http!.url);
   onEnd(async () => {
-    ask.close();
+    send.close();
     await running.stop();
   });
   return {
@@ -171,8 +180,8 @@ export async function startTestServer(options: TestOptions = {}): Promise<TestSe
     log,
     running,
     differences,
-    ask,
-    as: (who, asked) => ask({ ...asked, token: who && tokens[who] }),
+    send,
+    as: (who, request) => send({ ...request, token: who && tokens[who] }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { QueueConfig } from '../../src/core/queue.js';
 import type { Attempt, Task, Tombstone, WholeTask } from '../../src/core/task.js';
 import { sampleConfig } from '../../src/delivery/delivery.test-support.js';
 import type {
-  ClaimAsk,
+  ClaimRequest,
   InsertResult,
   NewTask,
   RedriveChange,
@@ -78,7 +78,7 @@ export class Fixture {
     return storedTask(result!).id;
   }
 
-  claim(over: Partial<ClaimAsk> = {}): Promise<WholeTask[]> {
+  claim(over: Partial<ClaimRequest> = {}): Promise<WholeTask[]> {
     const now = over.now ?? noon;
     return this.store.claimDue({
       queue: 'mail',
@@ -95,11 +95,11 @@ export class Fixture {
   }
 
   /** Claims and returns the ids. */
-  async claimIds(over: Partial<ClaimAsk> = {}): Promise<string[]> {
+  async claimIds(over: Partial<ClaimRequest> = {}): Promise<string[]> {
     return (await this.claim(over)).map((task) => task.id);
   }
 
-  async claimOne(over: Partial<ClaimAsk> = {}): Promise<WholeTask> {
+  async claimOne(over: Partial<ClaimRequest> = {}): Promise<WholeTask> {
     const [task] = await this.claim({ limit: 1, ...over });
     if (!task) throw new Error('There was nothing to claim');
     return task;

@@ -126,8 +126,8 @@ export class ModelRun {
       }
       case 'delete_finished': {
         const status = b % 2 === 0 ? ('SUCCEEDED' as const) : ('DEAD' as const);
-        const ask = { queue, status, endedBefore: this.#now - (c % 2_000), now: this.#now };
-        await this.#both((store) => store.deleteFinished({ ...ask, limit: 1_000 }));
+        const request = { queue, status, endedBefore: this.#now - (c % 2_000), now: this.#now };
+        await this.#both((store) => store.deleteFinished({ ...request, limit: 1_000 }));
         return;
       }
       case 'delete_tombstones':
@@ -225,9 +225,9 @@ export class ModelRun {
       await this.#both((store) => store.deadGroups({ queue, limit: 10 }));
       for (const order of ['newest_first', 'oldest_first'] as const) {
         const filter = order === 'newest_first' ? {} : { errorType: 'E1' };
-        const ask = { queue, filter, order, limit: 3, maxBytes: 20_000 };
-        const { next } = await this.#both((store) => store.deadTasks(ask));
-        if (next) await this.#both((store) => store.deadTasks({ ...ask, after: next }));
+        const request = { queue, filter, order, limit: 3, maxBytes: 20_000 };
+        const { next } = await this.#both((store) => store.deadTasks(request));
+        if (next) await this.#both((store) => store.deadTasks({ ...request, after: next }));
       }
       for (const groupKey of ['a', 'ab']) {
         const id = this.#ids.at(-1) ?? '';

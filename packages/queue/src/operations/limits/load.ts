@@ -22,7 +22,7 @@ const leastShare = 0.05;
 // Whoever looks after an overloaded server, or ends work that runs, must get through.
 const reserve = 64;
 // Bodies are held in memory several times over while they are parsed.
-const mostBodyBytes = 256 * 2 ** 20;
+const maxBodyBytes = 256 * 2 ** 20;
 const retryAfterMs = 1_000;
 
 /**
@@ -40,7 +40,7 @@ export class Load {
   #share = 1;
   #credit = 0;
   #intervalStart = 0;
-  #shortestMs = Infinity;
+  #minTurnMs = Infinity;
   #requests = 0;
   #isProbing = false;
 
@@ -63,7 +63,7 @@ export class Load {
     if (this.#inflight > most) {
       throw this.#refusal('inflight', `${this.#inflight} requests are under way`);
     }
-    if (this.#bodyBytes > mostBodyBytes) {
+    if (this.#bodyBytes > maxBodyBytes) {
       throw this.#refusal('bytes', `requests under way have ${this.#bodyBytes} bytes`);
     }
     if (targetMs === 0 || urgency === 'upkeep') return;
@@ -88,13 +88,13 @@ export class Load {
 
   /** A turn of the event loop that took in requests lasted this long. */
   observe(turnMs: number, now: number): void {
-    this.#shortestMs = Math.min(this.#shortestMs, turnMs);
+    this.#minTurnMs = Math.min(this.#minTurnMs, turnMs);
     const elapsedMs = now - this.#intervalStart;
     if (elapsedMs < intervalMs) return;
     const { targetMs, maxInflight } = this.#options;
     // As many wait as come in while one waits (Little's law). So few are never the trouble.
-    const waiting = Math.max(this.#inflight, (this.#requests / elapsedMs) * this.#shortestMs);
-    const isTooMuch = this.#shortestMs > targetMs && waiting > maxInflight / 8;
+    const waiting = Math.max(this.#inflight, (this.#requests / elapsedMs) * this.#minTurnMs);
+    const isTooMuch = this.#minTurnMs > targetMs && waiting > maxInflight / 8;
     this.#setShare(isTooMuch ? this.#share / 2 : this.#share + 0.1);
     this.#begin(now);
   }
@@ -114,7 +114,7 @@ export class Load {
 
   #begin(now: number): void {
     this.#intervalStart = now;
-    this.#shortestMs = Infinity;
+    this.#minTurnMs = Infinity;
     this.#requests = 0;
   }
 

@@ -3,7 +3,7 @@ import type { Refusal } from '@millrace/kit/errors';
 import { rateExceeded } from '../refusal.js';
 import { TokenBucket } from './token-bucket.js';
 
-export interface SubmitAsk {
+export interface SubmitRequest {
   queue: string;
   principal: string;
   /** The queue's `limits.submit_per_second`; 0: any number. */
@@ -19,7 +19,7 @@ export interface SubmitAllowance {
 }
 
 // Beyond this many, buckets that are full again are forgotten.
-const mostBuckets = 10_000;
+const maxBuckets = 10_000;
 
 /** How many tasks may be submitted: per queue, and per principal and queue. */
 export class SubmitLimits {
@@ -32,7 +32,7 @@ export class SubmitLimits {
     this.#principalPerSecond = principalPerSecond;
   }
 
-  take({ queue, principal, queuePerSecond, wanted }: SubmitAsk): SubmitAllowance {
+  take({ queue, principal, queuePerSecond, wanted }: SubmitRequest): SubmitAllowance {
     if (queuePerSecond === 0 && this.#principalPerSecond === 0) {
       return { granted: wanted, refusal: undefined };
     }
@@ -59,7 +59,7 @@ export class SubmitLimits {
     if (perSecond === 0) return undefined;
     let bucket = this.#buckets.get(key);
     if (!bucket) {
-      if (this.#buckets.size >= mostBuckets) this.#forgetFull(now);
+      if (this.#buckets.size >= maxBuckets) this.#forgetFull(now);
       this.#buckets.set(key, (bucket = new TokenBucket(perSecond, now)));
     }
     bucket.setRate(perSecond, now);

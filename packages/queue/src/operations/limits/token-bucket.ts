@@ -1,5 +1,5 @@
 // Times have fractions, so half a second later may be a hair less: the token is there all the same.
-const dust = 1e-6;
+const tolerance = 1e-6;
 
 /**
  * Lets `perSecond` through on average and at most a second's worth at once. Time arrives as
@@ -33,7 +33,7 @@ export class TokenBucket {
   /** How many of `wanted` may go. */
   peek(wanted: number, now: number): number {
     this.#fill(now);
-    return Math.min(wanted, Math.floor(this.#tokens + dust));
+    return Math.min(wanted, Math.floor(this.#tokens + tolerance));
   }
 
   take(count: number): void {
@@ -43,7 +43,7 @@ export class TokenBucket {
   /** How long until one more may go. */
   waitMs(now: number): number {
     this.#fill(now);
-    return this.#tokens + dust >= 1 ? 0 : ((1 - this.#tokens) / this.#perSecond) * 1000;
+    return this.#tokens + tolerance >= 1 ? 0 : ((1 - this.#tokens) / this.#perSecond) * 1000;
   }
 
   /** True when it is as good as new, and may be forgotten. */

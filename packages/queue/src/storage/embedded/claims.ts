@@ -1,8 +1,8 @@
 import { mayStart, withStarts } from '../../core/start-window.js';
 import type { WholeTask } from '../../core/task.js';
-import type { ClaimAsk } from '../task-store.js';
+import type { ClaimRequest } from '../task-store.js';
 import { after, idOf, kinds, queueKey, timeOf } from './keys.js';
-import { pickReady } from './ready-lanes.js';
+import { pickReady } from './ready-tasks.js';
 import type { Step, StepQueue } from './step.js';
 import type { StoredTask } from './task-codec.js';
 
@@ -10,20 +10,25 @@ import type { StoredTask } from './task-codec.js';
 const maxMadeReady = 4_096;
 
 /** Undefined: the rows of the queue must be brought into another order first. */
-export function claimDue(step: Step, ask: ClaimAsk): WholeTask[] | undefined {
-  const queue = step.queue(ask.queue);
+export function claimDue(step: Step, request: ClaimRequest): WholeTask[] | undefined {
+  const queue = step.queue(request.queue);
   if (!queue || queue.stored.paused) return [];
   const { counters } = queue;
-  if (counters.fifo !== ask.fifoGroups || counters.converting !== null) return undefined;
-  makeReady(step, queue, ask.now);
+  if (counters.fifo !== request.fifoGroups || counters.converting !== null) return undefined;
+  makeReady(step, queue, request.now);
   const limit = Math.min(
-    ask.limit,
-    ask.maxInFlight - counters.inFlight,
-    mayStart(counters.starts, ask.now, ask.dispatchPerSecond),
+    request.limit,
+    request.maxInFlight - counters.inFlight,
+    mayStart(counters.starts, request.now, request.dispatchPerSecond),
   );
-  const claimed = pick(step, queue, limit, ask.now).map((task) => step.claim(task, ask));
-  if (ask.dispatchPerSecond > 0 && claimed.length > 0) {
-    counters.starts = withStarts(counters.starts, ask.now, claimed.length, ask.dispatchPerSecond);
+  const claimed = pick(step, queue, limit, request.now).map((task) => step.claim(task, request));
+  if (request.dispatchPerSecond > 0 && claimed.length > 0) {
+    counters.starts = withStarts(
+      counters.starts,
+      request.now,
+      claimed.length,
+      request.dispatchPerSecond,
+    );
   }
   return claimed;
 }

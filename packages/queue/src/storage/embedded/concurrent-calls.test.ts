@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 import { noon, settlementOf, someConfig } from '../../../test/task-store/fixture.js';
 import type { WholeTask } from '../../core/task.js';
 import { MemoryStore } from '../memory/index.js';
-import type { ClaimAsk, NewTask, TaskStore, Verdict } from '../task-store.js';
+import type { ClaimRequest, NewTask, TaskStore, Verdict } from '../task-store.js';
 import { storeProblems } from './consistency.test-support.js';
 import { EmbeddedStore } from './embedded-store.js';
 
@@ -55,7 +55,7 @@ test.each([false, true])(
     });
     const verdict = (): Verdict =>
       chance(0.3) ? { kind: 'retry', dueAt: now + random.integer(0, 20) } : { kind: 'succeeded' };
-    const ask = (round: number): ClaimAsk => {
+    const request = (round: number): ClaimRequest => {
       let made = 0;
       return {
         queue: 'mail',
@@ -78,11 +78,11 @@ test.each([false, true])(
       const settlements = ended.map((task) => ({ ...settlementOf(task, verdict()), now }));
       const settled = embedded.settle(settlements);
       const inserted = embedded.insertTasks(tasks, now);
-      const claimed = await embedded.claimDue(ask(round));
+      const claimed = await embedded.claimDue(request(round));
       await Promise.all([settled, inserted]);
       await memory.settle(settlements);
       await memory.insertTasks(tasks, now);
-      expect(seen(claimed)).toEqual(seen(await memory.claimDue(ask(round))));
+      expect(seen(claimed)).toEqual(seen(await memory.claimDue(request(round))));
       taken += claimed.length;
       running.push(...claimed);
       expect(await embedded.counts('mail')).toEqual(await memory.counts('mail'));

@@ -52,7 +52,7 @@ const taskKinds: readonly number[] = [
   kinds.expiry,
   kinds.created,
   kinds.dead,
-  kinds.forgotten,
+  kinds.tombstone,
 ];
 
 class Inspection {
@@ -106,7 +106,7 @@ class Inspection {
 
   #task(id: string, bytes: Buffer): void {
     const task = decodeTask(id, bytes);
-    if (isTombstone(task)) return this.#expect(timeKey(kinds.forgotten, task.purgedAt, id));
+    if (isTombstone(task)) return this.#expect(timeKey(kinds.tombstone, task.purgedAt, id));
     const tally = this.#tallies.get(task.queueNumber);
     if (!tally) return this.#say(`${id} has no queue`);
     if (task.payload === undefined) this.#expect(idKey(kinds.payload, id));

@@ -1,7 +1,7 @@
 import type { RowReader } from '@millrace/db';
 import { DeadGroups, matchesDeadFilter, pageBytes } from '../dead-letters.js';
 import { redriveRow } from '../task-row.js';
-import type { DeadAsk, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
+import type { DeadTaskQuery, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
 import { factsOf } from './dead-facts.js';
 import { after, idKey, idOf, kinds, queueKey, queueTimeKey } from './keys.js';
 import type { Step } from './step.js';
@@ -20,22 +20,22 @@ export class DeadPageReader {
 
   constructor(
     queue: number,
-    private readonly ask: DeadAsk,
+    private readonly query: DeadTaskQuery,
   ) {
-    const { start, end } = boundsOf(queue, ask);
+    const { start, end } = boundsOf(queue, query);
     this.#at = start;
     this.#end = end;
   }
 
   /** Reads on. True: the page is done. */
   readSlice(rows: RowReader): boolean {
-    const reverse = this.ask.order === 'newest_first';
+    const reverse = this.query.order === 'newest_first';
     const range = { start: this.#at, end: this.#end, reverse, limit: sliceRows };
     let seen = 0;
     for (const row of rows.range(range)) {
       const { key } = row;
       seen++;
-      const isWanted = matchesDeadFilter(factsOf(row), this.ask.filter);
+      const isWanted = matchesDeadFilter(factsOf(row), this.query.filter);
       if (isWanted && !this.#add(rows, idOf(key))) return true;
       this.#at = reverse ? keyBefore(key) : Buffer.concat([key, Buffer.of(0)]);
     }
@@ -46,13 +46,13 @@ export class DeadPageReader {
   #add(rows: RowReader, id: string): boolean {
     const { tasks } = this.page;
     const last = tasks.at(-1);
-    if (last && tasks.length >= this.ask.limit) {
+    if (last && tasks.length >= this.query.limit) {
       this.page.next = { deadAt: last.deadAt!, id: last.id };
       return false;
     }
     const task = showWhole(rows, stored(rows, id));
     this.#bytes += pageBytes(task);
-    if (last && this.#bytes > this.ask.maxBytes) {
+    if (last && this.#bytes > this.query.maxBytes) {
       this.page.next = { deadAt: last.deadAt!, id: last.id };
       return false;
     }
@@ -106,7 +106,7 @@ export function purge(step: Step, change: PurgeChange): string[] {
     const task = deadIn(step, id, change);
     if (!task) continue;
     step.leaveDead(task);
-    step.bury(task, change.now);
+    step.replaceByTombstone(task, change.now);
     purged.push(id);
   }
   recordAct(step, 'purge', change, purged.length);
@@ -128,8 +128,8 @@ function deadIn(step: Step, id: string, change: PurgeChange): StoredTask | undef
   return task.row.deadAt! <= change.diedBy ? task : undefined;
 }
 
-function boundsOf(queue: number, ask: DeadAsk): { start: Buffer; end: Buffer } {
-  const { after: place, filter, order } = ask;
+function boundsOf(queue: number, query: DeadTaskQuery): { start: Buffer; end: Buffer } {
+  const { after: place, filter, order } = query;
   const low = queueTimeKey(kinds.dead, queue, filter.diedFrom ?? 0);
   const high =
     filter.diedBefore === undefined

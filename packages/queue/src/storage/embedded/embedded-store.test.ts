@@ -9,7 +9,7 @@ import { seededRandom } from '@millrace/kit/random';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WholeTask } from '../../core/task.js';
 import { noon, settlementOf, someConfig } from '../../../test/task-store/fixture.js';
-import { StorageUnavailable, type ClaimAsk, type NewTask } from '../task-store.js';
+import { StorageUnavailable, type ClaimRequest, type NewTask } from '../task-store.js';
 import { storeProblems } from './consistency.test-support.js';
 import { EmbeddedStore } from './embedded-store.js';
 import { kinds, nameKey } from './keys.js';
@@ -62,7 +62,7 @@ const insert = (count: number, over: (i: number) => Partial<NewTask> = () => ({}
     noon,
   );
 
-const claim = (over: Partial<ClaimAsk> = {}) =>
+const claim = (over: Partial<ClaimRequest> = {}) =>
   store.claimDue({
     queue: 'mail',
     limit: 10,
@@ -122,14 +122,14 @@ describe('commits', () => {
   test('a claim that follows the hint of an insert shares its commit', async () => {
     let claiming: Promise<WholeTask[]> | undefined;
     const stop = store.onWork(() => void (claiming ??= claim()));
-    let told: string[] = [];
+    let statuses: string[] = [];
     const commits = await commitsOf(async () => {
       const [result] = await insert(1);
       expect(result).toMatchObject({ kind: 'stored', task: { status: 'PENDING', attempt: 0 } });
-      told = (await claiming!).map(({ status }) => status);
+      statuses = (await claiming!).map(({ status }) => status);
     });
     stop();
-    expect({ commits, told }).toEqual({ commits: 1, told: ['IN_FLIGHT'] });
+    expect({ commits, statuses }).toEqual({ commits: 1, statuses: ['IN_FLIGHT'] });
   });
 
   test('a claim that finds nothing due takes none', async () => {

@@ -6,9 +6,9 @@ import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
   StorageUnavailable,
-  type AuditAsk,
-  type ClaimAsk,
-  type DeadAsk,
+  type AuditQuery,
+  type ClaimRequest,
+  type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
   type InsertResult,
@@ -34,7 +34,7 @@ import { reorder } from './reorder.js';
 import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
 import {
-  clearWreck,
+  deleteTasksOf,
   deleteFinished,
   deleteTombstones,
   endedLeases,
@@ -107,7 +107,7 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#change(change.queue, (step) => deleteQueue(step, change));
     if (typeof result !== 'number') return result;
     this.#due.forgetQueues();
-    await this.clearWreck(result);
+    await this.deleteTasksOf(result);
     return 'deleted';
   }
 
@@ -145,17 +145,17 @@ export class EmbeddedStore implements TaskStore {
     return this.#read((rows) => reading.task(rows, id));
   }
 
-  async claimDue(ask: ClaimAsk): Promise<WholeTask[]> {
+  async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     // A read costs far less than a commit that changes nothing.
-    const { queue, now } = ask;
+    const { queue, now } = request;
     const mayBeDue = (rows: RowReader) => this.#due.isDue(queue, now, rows);
     if (!this.#due.isAssumedDue(queue) && !this.#read(mayBeDue)) return [];
     let claimed: WholeTask[] | undefined;
-    while (!(claimed = await this.#transact((step) => claimDue(step, ask)))) {
-      await this.#untilDone((step) => reorder(step, queue, ask.fifoGroups));
+    while (!(claimed = await this.#transact((step) => claimDue(step, request)))) {
+      await this.#untilDone((step) => reorder(step, queue, request.fifoGroups));
     }
     // After a full claim there is probably more: the next one need not read first.
-    if (claimed.length === ask.limit) this.#due.assumeDue(queue);
+    if (claimed.length === request.limit) this.#due.assumeDue(queue);
     else this.#due.forget(queue);
     return claimed;
   }
@@ -174,13 +174,13 @@ export class EmbeddedStore implements TaskStore {
     return this.#transact((step) => extendLease(step, change));
   }
 
-  async endedLeases(ask: { now: number; limit: number }): Promise<WholeTask[]> {
-    return this.#read((rows) => endedLeases(rows, ask));
+  async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
+    return this.#read((rows) => endedLeases(rows, request));
   }
 
-  async expireTasks(ask: { now: number; limit: number }): Promise<Task[]> {
-    if (!this.#read((rows) => reading.hasExpired(rows, ask.now))) return [];
-    const expired = await this.#transact((step) => expireTasks(step, ask));
+  async expireTasks(request: { now: number; limit: number }): Promise<Task[]> {
+    if (!this.#read((rows) => reading.hasExpired(rows, request.now))) return [];
+    const expired = await this.#transact((step) => expireTasks(step, request));
     for (const queue of new Set(expired.map((task) => task.queue))) this.#workChanged(queue);
     return expired;
   }
@@ -195,8 +195,8 @@ export class EmbeddedStore implements TaskStore {
     }));
   }
 
-  async groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
-    return this.#read((rows) => reading.groupIsBusy(rows, ask));
+  async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+    return this.#read((rows) => reading.groupIsBusy(rows, request));
   }
 
   onWork(listener: (queue: string) => void): () => void {
@@ -204,20 +204,20 @@ export class EmbeddedStore implements TaskStore {
     return () => this.#listeners.delete(listener);
   }
 
-  async deadTasks(ask: DeadAsk): Promise<DeadPage> {
-    const queue = this.#read((rows) => readQueue(rows, ask.queue));
+  async deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
+    const queue = this.#read((rows) => readQueue(rows, request.queue));
     if (!queue) return { tasks: [], next: undefined };
-    const reader = new DeadPageReader(queue.number, ask);
+    const reader = new DeadPageReader(queue.number, request);
     await this.#readSlices(reader);
     return reader.page;
   }
 
-  async deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]> {
-    const queue = this.#read((rows) => readQueue(rows, ask.queue));
+  async deadGroups(request: { queue: string; limit: number }): Promise<DeadGroup[]> {
+    const queue = this.#read((rows) => readQueue(rows, request.queue));
     if (!queue) return [];
     const reader = new DeadGroupsReader(queue.number);
     await this.#readSlices(reader);
-    return reader.groups.top(ask.limit);
+    return reader.groups.top(request.limit);
   }
 
   async redrive(change: RedriveChange): Promise<string[]> {
@@ -232,18 +232,18 @@ export class EmbeddedStore implements TaskStore {
     return this.#transact((step) => (step.queue(change.queue) ? purge(step, change) : []));
   }
 
-  async deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
-    if (!this.#read((rows) => reading.hasFinished(rows, ask))) return 0;
-    return this.#transact((step) => deleteFinished(step, ask));
+  async deleteFinished(request: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
+    if (!this.#read((rows) => reading.hasFinished(rows, request))) return 0;
+    return this.#transact((step) => deleteFinished(step, request));
   }
 
-  async deleteTombstones(ask: { now: number; limit: number }): Promise<number> {
-    if (!this.#read((rows) => reading.hasOldTombstones(rows, ask.now))) return 0;
-    return this.#transact((step) => deleteTombstones(step, ask));
+  async deleteTombstones(request: { now: number; limit: number }): Promise<number> {
+    if (!this.#read((rows) => reading.hasOldTombstones(rows, request.now))) return 0;
+    return this.#transact((step) => deleteTombstones(step, request));
   }
 
-  async auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
-    const reader = new reading.AuditReader(ask);
+  async auditPage(request: AuditQuery): Promise<AuditRecord[]> {
+    const reader = new reading.AuditReader(request);
     await this.#readSlices(reader);
     return reader.records;
   }
@@ -259,12 +259,12 @@ export class EmbeddedStore implements TaskStore {
   }
 
   /** Deletes the tasks of deleted queues, also after a crash. */
-  async clearWrecks(): Promise<void> {
-    for (const queue of this.#read(reading.wrecks)) await this.clearWreck(queue);
+  async finishQueueDeletions(): Promise<void> {
+    for (const queue of this.#read(reading.deletedQueues)) await this.deleteTasksOf(queue);
   }
 
-  private async clearWreck(queue: number): Promise<void> {
-    await this.#untilDone((step) => clearWreck(step, queue, deletedPerStep));
+  private async deleteTasksOf(queue: number): Promise<void> {
+    await this.#untilDone((step) => deleteTasksOf(step, queue, deletedPerStep));
   }
 
   async #untilDone(run: (step: Step) => boolean): Promise<void> {

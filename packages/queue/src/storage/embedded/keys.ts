@@ -40,8 +40,8 @@ export const kinds = {
   created: 14,
   done: 15,
   dead: 16,
-  forgotten: 17,
-  wreck: 18,
+  tombstone: 17,
+  deletedQueue: 18,
   audit: 19,
 } as const;
 

@@ -25,7 +25,7 @@ export async function openEmbeddedStore(
   try {
     await checkFormat(database, directory);
     const store = new EmbeddedStore(database, options.random);
-    await store.clearWrecks();
+    await store.finishQueueDeletions();
     return store;
   } catch (error) {
     await database.close();

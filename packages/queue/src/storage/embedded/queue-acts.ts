@@ -50,7 +50,7 @@ export function deleteQueue(step: Step, change: QueueAct): number | 'not_empty' 
   const { number } = queue.stored;
   step.rows.remove(nameKey(kinds.queue, change.queue));
   step.rows.remove(queueKey(kinds.counters, number));
-  step.rows.put(queueKey(kinds.wreck, number), Buffer.from(String(change.now)));
+  step.rows.put(queueKey(kinds.deletedQueue, number), Buffer.from(String(change.now)));
   step.drop(change.queue);
   step.record(act('delete', change.queue, change.now, change.by));
   return number;

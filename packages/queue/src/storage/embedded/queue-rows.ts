@@ -2,7 +2,7 @@ import type { RowReader } from '@millrace/db';
 import type { Queue } from '../../core/queue.js';
 import type { Starts } from '../../core/start-window.js';
 import { kinds, nameKey, queueKey } from './keys.js';
-import type { ReadyOrder } from './ready-lanes.js';
+import type { ReadyOrder } from './ready-tasks.js';
 
 export interface StoredQueue extends Queue {
   /** What its tasks' keys begin with. */
@@ -38,7 +38,7 @@ export const noCounters: Counters = {
 
 /** What was last read of each queue, by name: a config is large, and every call begins with it. */
 const decoded = new Map<string, { bytes: Buffer; stored: StoredQueue; queue: Queue }>();
-const mostDecoded = 1_000;
+const maxDecoded = 1_000;
 
 /** The queue as it is stored. It is shared: nobody may change it. */
 export function readQueue(rows: RowReader, name: string): StoredQueue | undefined {
@@ -58,7 +58,7 @@ function decodeQueue(rows: RowReader, name: string) {
   const stored = frozen(JSON.parse(bytes.toString()) as StoredQueue);
   // What is read may lie in memory of the database.
   const entry = { bytes: Buffer.from(bytes), stored, queue: Object.freeze(toQueue(stored)) };
-  if (decoded.size >= mostDecoded) decoded.clear();
+  if (decoded.size >= maxDecoded) decoded.clear();
   decoded.set(name, entry);
   return entry;
 }

@@ -2,7 +2,7 @@ import type { RowReader } from '@millrace/db';
 import type { AuditRecord } from '../../core/audit.js';
 import type { Tombstone, WholeTask } from '../../core/task.js';
 import { toTombstone } from '../task-row.js';
-import { tombstoneMs, type AuditAsk } from '../task-store.js';
+import { tombstoneMs, type AuditQuery } from '../task-store.js';
 import { readGroup } from './groups.js';
 import {
   after,
@@ -41,28 +41,28 @@ function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {
   const found = decodeTask(id, bytes);
   if (isTombstone(found)) return found;
   // Its queue may have been deleted, and it is about to follow.
-  const wreck = rows.get(queueKey(kinds.wreck, found.queueNumber));
-  return wreck ? toTombstone(found.row, Number(wreck.toString())) : found;
+  const deletion = rows.get(queueKey(kinds.deletedQueue, found.queueNumber));
+  return deletion ? toTombstone(found.row, Number(deletion.toString())) : found;
 }
 
 export function groupIsBusy(
   rows: RowReader,
-  ask: { queue: string; groupKey: string; id: string },
+  query: { queue: string; groupKey: string; id: string },
 ): boolean {
-  const queue = readQueue(rows, ask.queue);
+  const queue = readQueue(rows, query.queue);
   if (!queue) return false;
-  const { inFlight, retried } = readGroup(rows, queue.number, groupBytes(ask.groupKey));
-  const found = find(rows, ask.id);
+  const { inFlight, retried } = readGroup(rows, queue.number, groupBytes(query.groupKey));
+  const found = find(rows, query.id);
   let own = 0;
-  if (found && !isTombstone(found) && isOf(found, ask)) {
+  if (found && !isTombstone(found) && isOf(found, query)) {
     const { status, started } = found.row;
     if (status === 'IN_FLIGHT' || (status === 'PENDING' && started)) own = 1;
   }
   return inFlight + retried > own;
 }
 
-function isOf({ row }: StoredTask, ask: { queue: string; groupKey: string }): boolean {
-  return row.queue === ask.queue && row.groupKey === ask.groupKey;
+function isOf({ row }: StoredTask, query: { queue: string; groupKey: string }): boolean {
+  return row.queue === query.queue && row.groupKey === query.groupKey;
 }
 
 export function upkeepAt(rows: RowReader): number | undefined {
@@ -77,22 +77,22 @@ export function hasExpired(rows: RowReader, now: number): boolean {
 }
 
 export function hasOldTombstones(rows: RowReader, now: number): boolean {
-  return (firstTime(rows, kinds.forgotten) ?? Infinity) <= now - tombstoneMs;
+  return (firstTime(rows, kinds.tombstone) ?? Infinity) <= now - tombstoneMs;
 }
 
 export function hasFinished(
   rows: RowReader,
-  ask: { queue: string; status: 'SUCCEEDED' | 'DEAD'; endedBefore: number },
+  query: { queue: string; status: 'SUCCEEDED' | 'DEAD'; endedBefore: number },
 ): boolean {
-  const queue = readQueue(rows, ask.queue);
+  const queue = readQueue(rows, query.queue);
   if (!queue) return false;
-  const kind = ask.status === 'DEAD' ? kinds.dead : kinds.done;
+  const kind = query.status === 'DEAD' ? kinds.dead : kinds.done;
   const first = firstOf(rows, kind, queue.number);
-  return first !== undefined && timeOf(first) < ask.endedBefore;
+  return first !== undefined && timeOf(first) < query.endedBefore;
 }
 
-export function wrecks(rows: RowReader): number[] {
-  const range = { start: Buffer.of(kinds.wreck), end: Buffer.of(kinds.wreck + 1) };
+export function deletedQueues(rows: RowReader): number[] {
+  const range = { start: Buffer.of(kinds.deletedQueue), end: Buffer.of(kinds.deletedQueue + 1) };
   return Array.from(rows.range(range), ({ key }) => key.readUInt32BE(1));
 }
 
@@ -109,12 +109,12 @@ export class AuditReader {
   readonly records: AuditRecord[] = [];
   #before: number;
 
-  constructor(private readonly ask: AuditAsk) {
-    this.#before = Math.min(ask.beforeSeq ?? Infinity, 2 ** 48 - 1);
+  constructor(private readonly query: AuditQuery) {
+    this.#before = Math.min(query.beforeSeq ?? Infinity, 2 ** 48 - 1);
   }
 
   readSlice(rows: RowReader): boolean {
-    const { limit } = this.ask;
+    const { limit } = this.query;
     if (this.#before <= 1 || this.records.length >= limit) return true;
     const start = auditKey(this.#before - 1);
     const range = { start, end: auditKey(0), reverse: true, limit: auditSlice };
@@ -123,14 +123,14 @@ export class AuditReader {
       const record = JSON.parse(value.toString()) as AuditRecord;
       seen++;
       this.#before = record.seq;
-      if (this.#isAsked(record)) this.records.push(record);
+      if (this.#matches(record)) this.records.push(record);
       if (this.records.length >= limit) return true;
     }
     return seen < auditSlice;
   }
 
-  #isAsked(record: AuditRecord): boolean {
-    const { queue, from, to, allowed } = this.ask;
+  #matches(record: AuditRecord): boolean {
+    const { queue, from, to, allowed } = this.query;
     return (
       (queue === undefined || record.queue === queue) &&
       (from === undefined || record.at >= from) &&

@@ -23,9 +23,9 @@ export class RecentTasks {
 
   /** Removes and returns the task that was stored as these bytes. */
   take(id: string, bytes: Buffer): StoredTask | undefined {
-    const kept = this.#tasks.get(id);
-    if (!kept) return undefined;
+    const cached = this.#tasks.get(id);
+    if (!cached) return undefined;
     this.#tasks.delete(id);
-    return kept.bytes.equals(bytes) ? kept.task : undefined;
+    return cached.bytes.equals(bytes) ? cached.task : undefined;
   }
 }

@@ -1,8 +1,8 @@
 import type { RowWriter } from '@millrace/db';
 import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
 import type { Attempt, Tombstone, WholeTask } from '../../core/task.js';
-import { claimRow, mostAttempts, toTombstone } from '../task-row.js';
-import type { ClaimAsk } from '../task-store.js';
+import { claimRow, maxStoredAttempts, toTombstone } from '../task-row.js';
+import type { ClaimRequest } from '../task-store.js';
 import { attemptsApart, encodeAttempt, isSmall } from './attempt-codec.js';
 import { encodeFacts } from './dead-facts.js';
 import { TouchedGroups } from './groups.js';
@@ -22,7 +22,7 @@ import {
   readyKey,
   timeKey,
 } from './keys.js';
-import { lowerFloor } from './ready-lanes.js';
+import { lowerMark } from './ready-tasks.js';
 import {
   encodeJson,
   readCounters,
@@ -96,8 +96,8 @@ export class Step {
     if (isTombstone(found)) return found;
     if (this.queue(found.row.queue)?.stored.number === found.queueNumber) return found;
     // Its queue was deleted, and the task will be.
-    const wreck = this.rows.get(queueKey(kinds.wreck, found.queueNumber));
-    return wreck && toTombstone(found.row, Number(wreck.toString()));
+    const deletion = this.rows.get(queueKey(kinds.deletedQueue, found.queueNumber));
+    return deletion && toTombstone(found.row, Number(deletion.toString()));
   }
 
   task(id: string): StoredTask | undefined {
@@ -113,12 +113,12 @@ export class Step {
   }
 
   /** Deletes the task and leaves a tombstone. The caller has removed its index rows. */
-  bury(task: StoredTask, now: number): void {
+  replaceByTombstone(task: StoredTask, now: number): void {
     const { id } = task.row;
     if (task.payload === undefined) this.rows.remove(idKey(kinds.payload, id));
     for (const number of attemptsApart(task)) this.rows.remove(attemptKey(id, number));
     this.rows.put(idKey(kinds.task, id), encodeTombstone(toTombstone(task.row, now)));
-    this.rows.put(timeKey(kinds.forgotten, now, id), noBytes);
+    this.rows.put(timeKey(kinds.tombstone, now, id), noBytes);
   }
 
   /** Adds to the history. A small last attempt is kept in the task's own row. */
@@ -130,7 +130,7 @@ export class Step {
     task.lastAttempt = isSmall(attempt) ? attempt : null;
     if (!task.lastAttempt) putApart(attempt);
     const all = task.attemptsApart + (task.lastAttempt ? 1 : 0);
-    if (all > mostAttempts) this.rows.remove(attemptKey(task.row.id, all - mostAttempts));
+    if (all > maxStoredAttempts) this.rows.remove(attemptKey(task.row.id, all - maxStoredAttempts));
   }
 
   /** Adds the index rows of a PENDING task, and counts it. */
@@ -160,7 +160,7 @@ export class Step {
   ready(queue: StepQueue, priority: number, group: Buffer, due: number, id: string): void {
     const { number } = queue.stored;
     if (!queue.counters.fifo || !isGrouped(group)) {
-      if (!isGrouped(group)) lowerFloor(queue.counters.floors, priority, due, id);
+      if (!isGrouped(group)) lowerMark(queue.counters.floors, priority, due, id);
       queue.counters.lanes |= 1 << priority;
       this.rows.put(readyKey(number, priority, group, due, id), noBytes);
       return;
@@ -182,23 +182,23 @@ export class Step {
       this.rows.remove(timeKey(kinds.expiry, row.expiresAt, row.id));
     }
     if (!isReady) this.rows.remove(queueTimeKey(kinds.scheduled, number, due, row.id));
-    const isLined = isGrouped(group) && (fifo || converting !== null);
-    if (!isLined || converting !== null) {
+    const isInLine = isGrouped(group) && (fifo || converting !== null);
+    if (!isInLine || converting !== null) {
       this.rows.remove(readyKey(number, row.priority, group, due, row.id));
     }
     if (!isGrouped(group)) return;
     const state = this.group(queue, group);
-    if (isLined) this.rows.remove(groupTimeKey(kinds.lined, number, group, due, row.id));
+    if (isInLine) this.rows.remove(groupTimeKey(kinds.lined, number, group, due, row.id));
     if (!row.started) return;
     this.rows.remove(groupTimeKey(kinds.retried, number, group, due, row.id));
     state.retried--;
   }
 
   /** Takes a ready task under a new lease. */
-  claim(task: StoredTask, ask: ClaimAsk): WholeTask {
-    const { now, nodeId, leaseExpiresAt } = ask;
+  claim(task: StoredTask, request: ClaimRequest): WholeTask {
+    const { now, nodeId, leaseExpiresAt } = request;
     this.leave(task, { isReady: true });
-    claimRow(task.row, { token: ask.newToken(), now, nodeId, leaseExpiresAt });
+    claimRow(task.row, { token: request.newToken(), now, nodeId, leaseExpiresAt });
     this.lease(task);
     this.store(task);
     return showWhole(this.rows, task);
@@ -214,7 +214,7 @@ export class Step {
   }
 
   /** Removes the lease of a task that is about to be settled. */
-  unlease(task: StoredTask): void {
+  removeLease(task: StoredTask): void {
     const queue = this.queueOf(task);
     queue.counters.inFlight--;
     this.#leases.remove(task.row.lease!.expiresAt, task.leaseList, task.row.id);

@@ -27,7 +27,7 @@ export interface StoredTask {
   fixed: Buffer;
 }
 
-export const mostInlineBytes = 1_024;
+export const maxInlineBytes = 1_024;
 
 const forms = { task: 1, payloadApart: 2, tombstone: 3 } as const;
 const statuses = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
@@ -90,7 +90,7 @@ export function encodeFixed(task: NewTask, queueNumber: number, now: number): Bu
     task.submittedBy,
   ];
   const text = JSON.stringify(head);
-  const isApart = task.payload.length > mostInlineBytes;
+  const isApart = task.payload.length > maxInlineBytes;
   const payload = isApart ? 0 : task.payload.length;
   const length = Buffer.byteLength(text);
   const bytes = Buffer.allocUnsafe(9 + length + payload);

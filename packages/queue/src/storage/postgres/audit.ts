@@ -1,5 +1,5 @@
 import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
-import type { AuditAsk } from '../task-store.js';
+import type { AuditQuery } from '../task-store.js';
 import type { Queryable, Transaction } from './connections.js';
 import { withoutZeros } from './task-columns.js';
 import { addAudit, auditPage, lockAuditHead } from './statements/audit.sql.js';
@@ -35,18 +35,18 @@ export function auditValues(record: AuditRecord): unknown[] {
 
 const minPageSize = 500;
 
-export async function readAudit(db: Queryable, ask: AuditAsk): Promise<AuditRecord[]> {
+export async function readAudit(db: Queryable, query: AuditQuery): Promise<AuditRecord[]> {
   const records: AuditRecord[] = [];
-  let beforeSeq = ask.beforeSeq;
+  let beforeSeq = query.beforeSeq;
   for (;;) {
-    const wanted = ask.allowed ? Math.max(ask.limit, minPageSize) : ask.limit;
-    const { statement, values } = auditPage({ ...ask, beforeSeq }, wanted);
+    const wanted = query.allowed ? Math.max(query.limit, minPageSize) : query.limit;
+    const { statement, values } = auditPage({ ...query, beforeSeq }, wanted);
     const rows = await db.query<AuditColumns>(statement, values);
     for (const row of rows) {
-      if (records.length >= ask.limit) return records;
-      if (!ask.allowed || ask.allowed(row.queue)) records.push(toRecord(row));
+      if (records.length >= query.limit) return records;
+      if (!query.allowed || query.allowed(row.queue)) records.push(toRecord(row));
     }
-    if (rows.length < wanted || records.length >= ask.limit) return records;
+    if (rows.length < wanted || records.length >= query.limit) return records;
     beforeSeq = rows.at(-1)!.seq;
   }
 }

@@ -34,21 +34,21 @@ const untrustedCodes =
 const noTls = /does not support SSL connections/;
 
 /** What is wrong with the settings, if that is why the database cannot be used; else undefined. */
-export function settingsTrouble(error: unknown): string | undefined {
+export function settingsProblem(error: unknown): string | undefined {
   const code = systemCode(error);
-  const said = messageOf(error);
-  if (refusedCodes.test(code)) return `PostgreSQL says: ${said}.${adviceOn(said)}`;
+  const message = messageOf(error);
+  if (refusedCodes.test(code)) return `PostgreSQL says: ${message}.${hintFor(message)}`;
   if (untrustedCodes.test(code)) {
     return (
-      `the certificate of PostgreSQL is not trusted: ${said}. Name its authority with ` +
+      `the certificate of PostgreSQL is not trusted: ${message}. Name its authority with ` +
       'sslrootcert=<file> in the URL, or use sslmode=no-verify.'
     );
   }
-  if (!noTls.test(said)) return undefined;
+  if (!noTls.test(message)) return undefined;
   return 'the URL asks for TLS, and PostgreSQL has none: turn it on there, or use sslmode=disable.';
 }
 
-function adviceOn(said: string): string {
-  if (!said.startsWith('permission denied for database')) return '';
+function hintFor(message: string): string {
+  if (!message.startsWith('permission denied for database')) return '';
   return ' Let its owner run CREATE SCHEMA millrace AUTHORIZATION <the role of the URL>.';
 }

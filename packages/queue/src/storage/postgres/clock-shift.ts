@@ -24,9 +24,9 @@ export class ClockShift {
 
   /** Measures the difference by the time that the database returns. */
   async measure(readTime: () => Promise<number>): Promise<void> {
-    const asked = this.clock.monotonic();
+    const sentAt = this.clock.monotonic();
     const time = await readTime();
-    const tripMs = this.clock.monotonic() - asked;
+    const tripMs = this.clock.monotonic() - sentAt;
     if (tripMs > maxRoundTripMs) return;
     const shiftMs = Math.round(time + tripMs / 2 - this.clock.now());
     const isRight = Math.abs(shiftMs) < toleranceMs;

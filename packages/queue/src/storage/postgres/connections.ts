@@ -49,7 +49,7 @@ const commit: Statement = { name: '', text: 'COMMIT' };
 export class Connections {
   #pool: Pool;
   /** Why the database is considered away; undefined while it is not. */
-  #trouble: { cause: unknown } | undefined;
+  #outage: { cause: unknown } | undefined;
   #isReconnecting = false;
   #reconnectAt = -Infinity;
 
@@ -75,14 +75,14 @@ export class Connections {
       const limit = { name: '', text: `SET LOCAL statement_timeout = ${limitMs}` };
       const before = [rowsOf(client, begin, []), rowsOf(client, limit, [])];
       const timeoutMs = limitMs + driverTimeoutMs;
-      const asked = rowsOf<Row>(client, { ...statement, timeoutMs }, values);
+      const result = rowsOf<Row>(client, { ...statement, timeoutMs }, values);
       const all = await Promise.allSettled([
         ...before,
-        asked,
+        result,
         rowsOf(client, { ...commit, timeoutMs }, []),
       ]);
       const failed = all.find(({ status }) => status === 'rejected');
-      if (!failed) return asked;
+      if (!failed) return result;
       const { reason } = failed as PromiseRejectedResult;
       if (isTimeout(reason)) return undefined;
       throw reason;
@@ -137,9 +137,7 @@ export class Connections {
   }
 
   async #once<Result>(work: (client: ClientBase) => Promise<Result>): Promise<Result> {
-    const client = this.#trouble
-      ? await this.#reconnect(this.#trouble.cause)
-      : await this.#connect();
+    const client = this.#outage ? await this.#reconnect(this.#outage.cause) : await this.#connect();
     let isBroken = false;
     try {
       return await work(client);
@@ -165,8 +163,8 @@ export class Connections {
 
   /** Replaces all connections: idle ones may be as dead as the one that failed. */
   #lost(error: unknown): void {
-    if (this.#trouble || this.#pool.isClosed) return;
-    this.#trouble = { cause: error };
+    if (this.#outage || this.#pool.isClosed) return;
+    this.#outage = { cause: error };
     this.#reconnectAt = this.options.clock.monotonic();
     const old = this.#pool;
     this.#pool = this.#newPool();
@@ -183,10 +181,10 @@ export class Connections {
     this.#isReconnecting = true;
     try {
       const client = await this.#pool.connect();
-      this.#trouble = undefined;
+      this.#outage = undefined;
       return client;
     } catch (error) {
-      this.#trouble = { cause: error };
+      this.#outage = { cause: error };
       throw unavailable(error);
     } finally {
       this.#reconnectAt = clock.monotonic() + reconnectMs;
@@ -206,11 +204,11 @@ class OpenTransaction implements Transaction {
 
   async queryLast<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     this.isOver = true;
-    const asked = rowsOf<Row>(this.client, statement, values);
+    const result = rowsOf<Row>(this.client, statement, values);
     // After a failed statement this is a rollback.
     const committed = rowsOf(this.client, commit, []);
     committed.catch(() => {});
-    const rows = await asked;
+    const rows = await result;
     await committed;
     return rows;
   }

@@ -1,6 +1,6 @@
 import type { Log } from '@millrace/kit/log';
 import type { Connections } from './connections.js';
-import { foldLedger } from './statements/counts.sql.js';
+import { foldCounters } from './statements/counts.sql.js';
 import { lockGates } from './statements/room.sql.js';
 
 interface QueueCounters {
@@ -97,7 +97,7 @@ export class Counters {
     const from = isWhole ? 0 : counters.first;
     const [row] = await this.connections.transact(async (transaction) => {
       const locked = transaction.query(lockGates, [[queue]]);
-      const folded = transaction.queryLast<{ entry: number }>(foldLedger, [queue, from]);
+      const folded = transaction.queryLast<{ entry: number }>(foldCounters, [queue, from]);
       const [, rows] = await Promise.all([locked, folded]);
       return rows;
     });

@@ -1,6 +1,12 @@
 import type { WholeTask } from '../../core/task.js';
 import { pageBytes } from '../dead-letters.js';
-import type { DeadAsk, DeadGroup, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
+import type {
+  DeadTaskQuery,
+  DeadGroup,
+  DeadPage,
+  PurgeChange,
+  RedriveChange,
+} from '../task-store.js';
 import { recordAct } from './audit.js';
 import type { Connections, Transaction } from './connections.js';
 import { attemptsOf } from './history.js';
@@ -8,15 +14,18 @@ import { toTask, wholeMs, withoutZeros, type TaskColumns } from './task-columns.
 import { purge as purgeTasks } from './statements/retention.sql.js';
 import { deadGroups } from './statements/dead-groups.sql.js';
 import { deadPage, payloads } from './statements/dead-page.sql.js';
-import { holdQueue } from './statements/queues.sql.js';
+import { keepQueue } from './statements/queues.sql.js';
 import { redrive as redriveTasks } from './statements/redrive.sql.js';
 
 type PageColumns = TaskColumns & { attempts: string; payload_bytes: number };
 
 const noBytes = new Uint8Array(0);
 
-export async function readDeadPage(connections: Connections, ask: DeadAsk): Promise<DeadPage> {
-  const { statement, values } = deadPage(cleaned(ask));
+export async function readDeadPage(
+  connections: Connections,
+  query: DeadTaskQuery,
+): Promise<DeadPage> {
+  const { statement, values } = deadPage(cleaned(query));
   const rows = await connections.query<PageColumns>(statement, values);
   const page: DeadPage = { tasks: [], next: undefined };
   let bytes = 0;
@@ -26,7 +35,7 @@ export async function readDeadPage(connections: Connections, ask: DeadAsk): Prom
     task.attempts = attemptsOf(row.attempts);
     bytes += pageBytes(task) + Math.ceil(row.payload_bytes / 3) * 4;
     const last = page.tasks.at(-1);
-    if (last && (page.tasks.length >= ask.limit || bytes > ask.maxBytes)) {
+    if (last && (page.tasks.length >= query.limit || bytes > query.maxBytes)) {
       page.next = { deadAt: last.deadAt!, id: last.id };
       break;
     }
@@ -54,10 +63,10 @@ async function withPayloads(
   });
 }
 
-function cleaned(ask: DeadAsk): DeadAsk {
-  const { errorType } = ask.filter;
-  if (errorType === undefined) return ask;
-  return { ...ask, filter: { ...ask.filter, errorType: withoutZeros(errorType) } };
+function cleaned(query: DeadTaskQuery): DeadTaskQuery {
+  const { errorType } = query.filter;
+  if (errorType === undefined) return query;
+  return { ...query, filter: { ...query.filter, errorType: withoutZeros(errorType) } };
 }
 
 export async function readDeadGroups(
@@ -91,7 +100,7 @@ export function redrive(connections: Connections, change: RedriveChange): Promis
     if (!dueAt.has(id)) dueAt.set(id, wholeMs(change.dueAt(index)));
   }
   return connections.transact(async (transaction) => {
-    const [queue] = await transaction.query<{ no: number }>(holdQueue, [change.queue]);
+    const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
     if (!queue) return [];
     const ids = [...dueAt.keys()];
     const values = [queue.no, ids, [...dueAt.values()], change.diedBy, change.now];
@@ -105,7 +114,7 @@ export function redrive(connections: Connections, change: RedriveChange): Promis
 export function purge(connections: Connections, change: PurgeChange): Promise<string[]> {
   const ids = [...new Set(change.ids)];
   return connections.transact(async (transaction) => {
-    const [queue] = await transaction.query<{ no: number }>(holdQueue, [change.queue]);
+    const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
     if (!queue) return [];
     const values = [queue.no, ids, change.diedBy, change.now];
     const rows = await transaction.query<{ id: string }>(purgeTasks, values);

@@ -31,8 +31,8 @@ export class Expiries {
     this.#mark.lower(expiresAt);
   }
 
-  async expire(ask: { now: number; limit: number; error: LastError }): Promise<TaskColumns[]> {
-    const { now, limit, error } = ask;
+  async expire(request: { now: number; limit: number; error: LastError }): Promise<TaskColumns[]> {
+    const { now, limit, error } = request;
     if (!this.#hasStarted) await this.#start(now);
     const { from } = this.#mark;
     const values = [now, limit, JSON.stringify(error), from];

@@ -43,8 +43,12 @@ export class Leases {
     return this.#firstHeld({ from: this.#mark.from, by: noEnd, limit: fewClaims });
   }
 
-  async #firstHeld(ask: { from: number; by: number; limit: number }): Promise<number | undefined> {
-    const { from, by, limit } = ask;
+  async #firstHeld(request: {
+    from: number;
+    by: number;
+    limit: number;
+  }): Promise<number | undefined> {
+    const { from, by, limit } = request;
     for (;;) {
       const [row] = await this.connections.query<{ seen: number; held_until: number | null }>(
         sweepClaims,

@@ -3,7 +3,7 @@ import { UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { StorageUnavailable } from '../task-store.js';
-import { checkUrl, settingsTrouble } from './check-url.js';
+import { checkUrl, settingsProblem } from './check-url.js';
 import { ClockShift } from './clock-shift.js';
 import { Connections } from './connections.js';
 import { DatabaseTimeStore } from './database-time-store.js';
@@ -91,8 +91,8 @@ async function refuseEncoding(connections: Connections): Promise<void> {
  * fails.
  */
 function unusable(error: unknown, forTransfer: boolean): unknown {
-  const trouble = settingsTrouble(error instanceof StorageUnavailable ? error.cause : error);
-  if (trouble) return new UsageError(`storage: ${trouble}`);
+  const problem = settingsProblem(error instanceof StorageUnavailable ? error.cause : error);
+  if (problem) return new UsageError(`storage: ${problem}`);
   if (!(error instanceof StorageUnavailable) || !forTransfer) return error;
   return new UsageError(`storage: ${error.message}. Is it running, and is the URL right?`);
 }

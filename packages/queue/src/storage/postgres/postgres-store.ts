@@ -7,9 +7,9 @@ import type { LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { expireRow, type TaskRow } from '../task-row.js';
 import {
   StorageUnavailable,
-  type AuditAsk,
-  type ClaimAsk,
-  type DeadAsk,
+  type AuditQuery,
+  type ClaimRequest,
+  type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
   type InsertResult,
@@ -67,7 +67,7 @@ export interface PostgresStoreParts {
   log: Log;
 }
 
-export interface TransferAsk extends TransferWatch {
+export interface TransferOptions extends TransferWatch {
   /** `in`: from the directory into the database. */
   direction: 'in' | 'out';
   dataDirectory: string;
@@ -193,12 +193,12 @@ export class PostgresStore implements TaskStore {
     return found.status === null ? columns.toTombstone(found) : columns.toWholeTask(found);
   }
 
-  async claimDue(ask: ClaimAsk): Promise<WholeTask[]> {
-    const tasks = await this.#claims.claim(ask);
+  async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
+    const tasks = await this.#claims.claim(request);
     if (tasks.length === 0) return tasks;
-    this.#leases.taken(ask.leaseExpiresAt);
+    this.#leases.taken(request.leaseExpiresAt);
     for (const task of tasks) this.#claimed.add(task);
-    this.#counters.added([ask.queue]);
+    this.#counters.added([request.queue]);
     return tasks;
   }
 
@@ -259,8 +259,8 @@ export class PostgresStore implements TaskStore {
     return { dueByQueue, upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt };
   }
 
-  async groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
-    const values = [ask.queue, ask.groupKey, ask.id];
+  async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+    const values = [request.queue, request.groupKey, request.id];
     const [row] = await this.#connections.query<{ busy: boolean }>(groupIsBusy, values);
     return row!.busy;
   }
@@ -270,12 +270,12 @@ export class PostgresStore implements TaskStore {
     return () => this.#listeners.delete(listener);
   }
 
-  deadTasks(ask: DeadAsk): Promise<DeadPage> {
-    return readDeadPage(this.#connections, ask);
+  deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
+    return readDeadPage(this.#connections, request);
   }
 
-  deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]> {
-    return readDeadGroups(this.#connections, ask);
+  deadGroups(request: { queue: string; limit: number }): Promise<DeadGroup[]> {
+    return readDeadGroups(this.#connections, request);
   }
 
   async redrive(change: RedriveChange): Promise<string[]> {
@@ -293,18 +293,18 @@ export class PostgresStore implements TaskStore {
     return gone;
   }
 
-  async deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
-    const gone = await this.#retention.deleteFinished(ask);
-    if (gone > 0 && ask.status === 'DEAD') this.#counters.added([ask.queue]);
+  async deleteFinished(request: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
+    const gone = await this.#retention.deleteFinished(request);
+    if (gone > 0 && request.status === 'DEAD') this.#counters.added([request.queue]);
     return gone;
   }
 
-  deleteTombstones(ask: { now: number; limit: number }): Promise<number> {
-    return this.#retention.deleteTombstones(ask);
+  deleteTombstones(request: { now: number; limit: number }): Promise<number> {
+    return this.#retention.deleteTombstones(request);
   }
 
-  auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
-    return readAudit(this.#connections, ask);
+  auditPage(request: AuditQuery): Promise<AuditRecord[]> {
+    return readAudit(this.#connections, request);
   }
 
   async probe(): Promise<void> {
@@ -317,7 +317,7 @@ export class PostgresStore implements TaskStore {
   }
 
   /** Moves everything between this database and the embedded store of a data directory. */
-  async transfer({ direction, dataDirectory, ...watch }: TransferAsk): Promise<TransferTally> {
+  async transfer({ direction, dataDirectory, ...watch }: TransferOptions): Promise<TransferTally> {
     const { clock, random, log } = this.parts;
     const here = new PostgresEnd(this.#connections, clock.now() + this.parts.shift.ms);
     const world = { clock, random, log };

@@ -1,7 +1,7 @@
 import type { Queue, QueueConfig } from '../../core/queue.js';
 import type { QueuePut, QueuePutResult } from '../task-store.js';
 import { recordAct } from './audit.js';
-import { createFloors } from './statements/floors.sql.js';
+import { createMarks } from './statements/low-water-marks.sql.js';
 import type { Connections } from './connections.js';
 import { addDeletedQueue } from './statements/retention.sql.js';
 import * as statements from './statements/queues.sql.js';
@@ -54,7 +54,7 @@ export function putQueue(
       ]);
       if (created) {
         await transaction.query(statements.createGate, [created.no]);
-        await transaction.query(createFloors, [created.no]);
+        await transaction.query(createMarks, [created.no]);
       }
       // Another server created it a moment ago.
       else [before] = await transaction.query<QueueColumns>(statements.lockQueue, [name]);

@@ -24,11 +24,11 @@ export class Retention {
     this.#tombstones.lower(time);
   }
 
-  deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
-    this.purgedAt(ask.now);
+  deleteFinished(request: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
+    this.purgedAt(request.now);
     const { deleteDead, deleteSucceeded } = statements;
-    const values = [ask.queue, ask.endedBefore, ask.now, ask.limit];
-    return this.#count(ask.status === 'DEAD' ? deleteDead : deleteSucceeded, values);
+    const values = [request.queue, request.endedBefore, request.now, request.limit];
+    return this.#count(request.status === 'DEAD' ? deleteDead : deleteSucceeded, values);
   }
 
   async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {

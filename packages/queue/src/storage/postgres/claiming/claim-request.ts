@@ -1,6 +1,6 @@
-import type { ClaimAsk } from '../../task-store.js';
+import type { ClaimRequest } from '../../task-store.js';
 
-export interface ClaimRequest extends ClaimAsk {
+export interface FilteredClaimRequest extends ClaimRequest {
   /** Only tasks for these handlers; absent: any. */
   handlers?: readonly string[] | undefined;
 }

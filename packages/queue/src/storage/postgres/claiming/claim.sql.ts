@@ -1,14 +1,14 @@
 import { listingStatement, statement } from '../statement.js';
 import { byId } from '../statements/columns.js';
 import {
-  floorOf,
-  floorSlackMs,
-  floorStepMs,
+  lowWaterMarkOf,
+  markSlackMs,
+  markStepMs,
   isReady,
-  lowerFloors,
-  raiseScheduledFloor,
-  scheduledLane,
-} from '../statements/floors.sql.js';
+  lowerMarks,
+  raiseScheduledMark,
+  scheduledMark,
+} from '../statements/low-water-marks.sql.js';
 
 const maxPromoted = 4_096;
 /** FIFO groups that one claim looks at. The next claim continues behind them. */
@@ -35,14 +35,14 @@ export const promote = statement(
   ), due AS (
     SELECT l.id FROM millrace.live l
     WHERE l.queue_no = (SELECT no FROM queue) AND l.stage = 1
-      AND l.due_at >= ${floorOf('(SELECT no FROM queue)', scheduledLane)} AND l.due_at <= $2
+      AND l.due_at >= ${lowWaterMarkOf('(SELECT no FROM queue)', scheduledMark)} AND l.due_at <= $2
     ORDER BY l.due_at, l.id LIMIT ${maxPromoted}
   ), promoted AS (
     UPDATE millrace.live l SET stage = 0 FROM unnest(ARRAY(SELECT id FROM due)) AS d(id)
     WHERE ${byId('l.id', 'd.id')} AND l.stage + 0 = 1
     RETURNING l.queue_no, l.stage, l.priority, l.group_key, l.due_at, l.created_at
-  ), ${lowerFloors('promoted')},
-  ${raiseScheduledFloor('(SELECT no FROM queue)', `(SELECT count(*) FROM due) < ${maxPromoted}`)}
+  ), ${lowerMarks('promoted')},
+  ${raiseScheduledMark('(SELECT no FROM queue)', `(SELECT count(*) FROM due) < ${maxPromoted}`)}
   SELECT count(*) AS promoted FROM promoted`,
 );
 
@@ -51,8 +51,8 @@ const mayRun = `l.due_at <= $4 AND (l.expires_at IS NULL OR l.expires_at > $4)
       AND ($11::text[] IS NULL OR (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = l.id)
         = ANY($11::text[]))`;
 
-const readyIn = (lane: string) =>
-  `l.queue_no = ${lane}.no AND ${isReady} AND l.priority = ${lane}.priority`;
+const readyIn = (mark: string) =>
+  `l.queue_no = ${mark}.no AND ${isReady} AND l.priority = ${mark}.priority`;
 
 const rateWindowMs = '1000 * ceil($8::double precision) / nullif($8, 0)';
 
@@ -196,7 +196,7 @@ const claimed = `claimed AS (
   )`;
 
 /** The last turn of each priority, the starts of the rate window, the position in FIFO groups. */
-const gateWritten = `next_gate AS MATERIALIZED (
+const lockRowUpdated = `next_gate AS MATERIALIZED (
     SELECT gate.no,
       gate.last_groups || coalesce((SELECT jsonb_object_agg(t.priority::text, t.group_key) FROM (
         SELECT DISTINCT ON (priority) priority, group_key FROM claimed
@@ -220,12 +220,12 @@ const gateWritten = `next_gate AS MATERIALIZED (
   )`;
 
 /** Everything ready below the last claimed task of a lane was claimed too, unless filtered out. */
-const floorsRaised = `floors_raised AS (
-    UPDATE millrace.floors f SET due_at = c.due_at - ${floorSlackMs}
+const marksRaised = `floors_raised AS (
+    UPDATE millrace.floors f SET due_at = c.due_at - ${markSlackMs}
     FROM (SELECT priority, max(was_due_at) AS due_at FROM claimed WHERE group_key = ''
       GROUP BY priority) c JOIN lanes p ON p.priority = c.priority
     WHERE $11::text[] IS NULL AND f.queue_no = p.no AND f.priority = p.priority
-      AND f.due_at = p.floor AND f.due_at + ${floorStepMs} < c.due_at - ${floorSlackMs}
+      AND f.due_at = p.floor AND f.due_at + ${markStepMs} < c.due_at - ${markSlackMs}
   )`;
 
 /**
@@ -255,7 +255,7 @@ export const claim = listingStatement(
   ), lease_noted AS (
     INSERT INTO millrace.claims (lease_expires_at, ids)
     SELECT $5, array_agg(id) FROM claimed HAVING count(*) > 0
-  ), ${gateWritten}, ${floorsRaised}
+  ), ${lockRowUpdated}, ${marksRaised}
   SELECT id, position::integer, priority, nullif(group_key, ''), expires_at, past FROM claimed`,
 );
 

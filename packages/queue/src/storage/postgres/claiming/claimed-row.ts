@@ -1,6 +1,6 @@
 import type { LastError, WholeTask } from '../../../core/task.js';
 import { attemptsOf } from '../history.js';
-import type { ClaimRequest } from './claim-request.js';
+import type { FilteredClaimRequest } from './claim-request.js';
 
 /** A row that the claim statement returns. */
 export type ClaimedRow = [
@@ -25,18 +25,18 @@ export type FixedRow = [
 ];
 
 /** Attempt, total attempts, redrives, last error, history as text. */
-type Past = [number, number, number, LastError | null, string];
-const noPast: Past = [1, 1, 0, null, ''];
+type PastAttempts = [number, number, number, LastError | null, string];
+const noPastAttempts: PastAttempts = [1, 1, 0, null, ''];
 
 export function toClaimedTask(
   claimed: ClaimedRow,
   fixed: FixedRow,
-  request: ClaimRequest,
+  request: FilteredClaimRequest,
   tokens: readonly string[],
 ): WholeTask {
   const [id, position, priority, groupKey, expiresAt, pastText] = claimed;
   const [, handlerRef, contentType, headers, createdAt, submittedBy, payload] = fixed;
-  const past = pastText === null ? noPast : (JSON.parse(`[${pastText}]`) as Past);
+  const past = pastText === null ? noPastAttempts : (JSON.parse(`[${pastText}]`) as PastAttempts);
   return {
     id,
     queue: request.queue,

@@ -4,11 +4,11 @@ import type { WholeTask } from '../../../core/task.js';
 import { textArray } from '../arrays.js';
 import type { Connections } from '../connections.js';
 import type { Counters } from '../counters.js';
-import type { ClaimRequest } from './claim-request.js';
+import type { FilteredClaimRequest } from './claim-request.js';
 import { claim, lockGate, promote, readClaimed } from './claim.sql.js';
 import { ClaimThrottle } from './claim-throttle.js';
 import { toClaimedTask, type ClaimedRow, type FixedRow } from './claimed-row.js';
-import { FloorSweeper } from './floor-sweeper.js';
+import { LowWaterMarkSweeper } from './low-water-mark-sweeper.js';
 import { ServerShare } from './server-share.js';
 
 export interface ClaimsOptions {
@@ -27,16 +27,16 @@ export interface ClaimsOptions {
 export class Claims {
   readonly share: ServerShare;
   readonly #throttle: ClaimThrottle;
-  readonly #sweeper: FloorSweeper;
+  readonly #sweeper: LowWaterMarkSweeper;
 
   constructor(private readonly options: ClaimsOptions) {
     const { connections, instance, clock, log } = options;
     this.share = new ServerShare(connections, instance, () => clock.monotonic());
     this.#throttle = new ClaimThrottle(clock);
-    this.#sweeper = new FloorSweeper(connections, () => clock.monotonic(), log);
+    this.#sweeper = new LowWaterMarkSweeper(connections, () => clock.monotonic(), log);
   }
 
-  async claim(request: ClaimRequest): Promise<WholeTask[]> {
+  async claim(request: FilteredClaimRequest): Promise<WholeTask[]> {
     await this.#throttle.wait(request);
     const limit = await this.share.room(request);
     if (limit <= 0) return [];
@@ -55,7 +55,7 @@ export class Claims {
     return this.#sweeper.close();
   }
 
-  async #claim(request: ClaimRequest, limit: number): Promise<WholeTask[]> {
+  async #claim(request: FilteredClaimRequest, limit: number): Promise<WholeTask[]> {
     const { connections, counters } = this.options;
     const { queue, now, handlers } = request;
     const tokens = Array.from({ length: limit }, () => request.newToken());

@@ -1,4 +1,4 @@
-import type { ClaimAsk } from '../../task-store.js';
+import type { ClaimRequest } from '../../task-store.js';
 import type { Connections } from '../connections.js';
 import { joinClaimants } from '../statements/instances.sql.js';
 
@@ -27,7 +27,7 @@ export class ServerShare {
   ) {}
 
   /** How many tasks this server may claim. */
-  async room({ queue, limit, maxInFlight, now }: ClaimAsk): Promise<number> {
+  async room({ queue, limit, maxInFlight, now }: ClaimRequest): Promise<number> {
     const share = this.#share(queue);
     if (this.monotonic() - share.joinedAt >= joinIntervalMs) {
       share.joinedAt = this.monotonic();

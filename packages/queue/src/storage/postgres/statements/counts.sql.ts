@@ -1,4 +1,4 @@
-import { createdLane, floorOf, floorStepMs } from './floors.sql.js';
+import { createdMark, lowWaterMarkOf, markStepMs } from './low-water-marks.sql.js';
 import { statement } from '../statement.js';
 
 /**
@@ -8,7 +8,7 @@ import { statement } from '../statement.js';
 export const counts = statement(
   'counts',
   `WITH queue AS MATERIALIZED (
-    SELECT q.no, ${floorOf('q.no', createdLane)} AS floor FROM millrace.queues q WHERE q.name = $1
+    SELECT q.no, ${lowWaterMarkOf('q.no', createdMark)} AS floor FROM millrace.queues q WHERE q.name = $1
   ), oldest AS MATERIALIZED (
     SELECT l.created_at FROM queue q CROSS JOIN LATERAL (
       SELECT l.created_at FROM millrace.live l
@@ -17,9 +17,9 @@ export const counts = statement(
       ORDER BY l.created_at LIMIT 1
     ) l
   ), raised AS (
-    UPDATE millrace.floors f SET due_at = o.created_at - ${floorStepMs} FROM queue q, oldest o
-    WHERE f.queue_no = q.no AND f.priority = ${createdLane} AND f.due_at = q.floor
-      AND f.due_at + 2 * ${floorStepMs} < o.created_at
+    UPDATE millrace.floors f SET due_at = o.created_at - ${markStepMs} FROM queue q, oldest o
+    WHERE f.queue_no = q.no AND f.priority = ${createdMark} AND f.due_at = q.floor
+      AND f.due_at + 2 * ${markStepMs} < o.created_at
   )
   SELECT coalesce(sum(b.pending), 0)::bigint AS pending,
     coalesce(sum(b.in_flight), 0)::bigint AS in_flight,
@@ -30,7 +30,7 @@ export const counts = statement(
 );
 
 /** Replaces the entries of a queue from $2 on by one, and returns which. New entries stay. */
-export const foldLedger = statement(
+export const foldCounters = statement(
   'fold_ledger',
   `WITH gone AS (
     DELETE FROM millrace.ledger

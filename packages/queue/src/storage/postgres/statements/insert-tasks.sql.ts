@@ -1,5 +1,5 @@
 import { tombstoneMs } from '../../task-store.js';
-import { lowerFloors } from './floors.sql.js';
+import { lowerMarks } from './low-water-marks.sql.js';
 import { statement } from '../statement.js';
 
 /**
@@ -40,7 +40,7 @@ export const insertTasks = statement(
       coalesce(s.group_key, ''), '{}'
     FROM stored s JOIN known k ON k.name = s.queue
     RETURNING queue_no, stage, priority, group_key, due_at, created_at
-  ), ${lowerFloors('waiting')}, counted AS (
+  ), ${lowerMarks('waiting')}, counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT queue_no, count(*), 0, 0 FROM waiting GROUP BY queue_no
   )

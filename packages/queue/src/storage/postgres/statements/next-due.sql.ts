@@ -1,5 +1,5 @@
 import { statement } from '../statement.js';
-import { floorOf, isReady, scheduledLane } from './floors.sql.js';
+import { lowWaterMarkOf, isReady, scheduledMark } from './low-water-marks.sql.js';
 
 /**
  * When the next task of each queue is due that is not paused. Any ready task will do, so it is the
@@ -25,7 +25,7 @@ export const nextDue = statement(
   ) g ON r.due_at IS NULL
   LEFT JOIN LATERAL (
     SELECT l.due_at FROM millrace.live l
-    WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at >= ${floorOf('q.no', scheduledLane)}
+    WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at >= ${lowWaterMarkOf('q.no', scheduledMark)}
     ORDER BY l.due_at LIMIT 1
   ) s ON r.due_at IS NULL AND g.due_at IS NULL
   WHERE NOT q.paused AND coalesce(r.due_at, g.due_at, s.due_at) IS NOT NULL`,

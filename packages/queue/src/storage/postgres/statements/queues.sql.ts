@@ -59,7 +59,7 @@ export const deleteQueue = statement(
 );
 
 /** Keeps the queue from being deleted before the commit. */
-export const holdQueue = statement(
+export const keepQueue = statement(
   'hold_queue',
   'SELECT no FROM millrace.queues WHERE name = $1 FOR KEY SHARE',
 );

@@ -1,4 +1,4 @@
-import { lowerFloors } from './floors.sql.js';
+import { lowerMarks } from './low-water-marks.sql.js';
 import { statement } from '../statement.js';
 import { byId, tasksOf } from './columns.js';
 
@@ -21,7 +21,7 @@ export const redrive = statement(
       b.error_type, b.last_error, b.attempts
     FROM back b ${tasksOf('b')}
     RETURNING id, queue_no, stage, priority, group_key, due_at, created_at
-  ), ${lowerFloors('waiting')}, counted AS (
+  ), ${lowerMarks('waiting')}, counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT $1, count(*), 0, -count(*) FROM waiting HAVING count(*) > 0
   )

@@ -4,7 +4,7 @@ import { byId } from './columns.js';
 const numberOf = (name: string) => `(SELECT no FROM millrace.queues WHERE name = ${name})`;
 
 /** Leaves tombstones for the rows of `gone`. */
-const buried = (now: string) => `buried AS (
+const tombstonesLeft = (now: string) => `buried AS (
     UPDATE millrace.tasks t SET purged_at = ${now}, purged_status = g.outcome, payload = '',
       headers = '{}' FROM gone g WHERE ${byId('t.id', 'g.id')}
   )`;
@@ -15,7 +15,7 @@ const counted = `counted AS (
   )`;
 
 /** Deletes the finished tasks that ended first. */
-const oldestGone = (outcome: 3 | 4, where: string, limit: string) => `old AS (
+const oldestDeleted = (outcome: 3 | 4, where: string, limit: string) => `old AS (
     SELECT id FROM millrace.ended WHERE outcome = ${outcome} AND ${where}
     ORDER BY ended_at, id LIMIT ${limit}
     FOR UPDATE SKIP LOCKED
@@ -32,22 +32,22 @@ export const purge = statement(
     DELETE FROM millrace.ended
     WHERE id = ANY($2::text[]) AND queue_no = $1 AND outcome = 4 AND ended_at <= $3
     RETURNING id, queue_no, outcome
-  ), ${buried('$4')}, ${counted}
+  ), ${tombstonesLeft('$4')}, ${counted}
   SELECT id FROM gone`,
 );
 
 /** $1 queue, $2 ended before, $3 now, $4 limit. */
 export const deleteDead = skippingStatement(
   'delete_dead',
-  `WITH ${oldestGone(4, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')},
-    ${buried('$3')}, ${counted}
+  `WITH ${oldestDeleted(4, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')},
+    ${tombstonesLeft('$3')}, ${counted}
   SELECT count(*) AS gone FROM gone`,
 );
 
 /** The same for succeeded tasks, which are not counted. */
 export const deleteSucceeded = skippingStatement(
   'delete_succeeded',
-  `WITH ${oldestGone(3, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')}, ${buried('$3')}
+  `WITH ${oldestDeleted(3, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')}, ${tombstonesLeft('$3')}
   SELECT count(*) AS gone FROM gone`,
 );
 
@@ -55,7 +55,7 @@ export const deleteSucceeded = skippingStatement(
 export const deleteOfDeletedQueue = ([3, 4] as const).map((outcome) =>
   skippingStatement(
     `delete_of_deleted_queue_${outcome}`,
-    `WITH ${oldestGone(outcome, 'queue_no = $1', '$3')}, ${buried('$2')}
+    `WITH ${oldestDeleted(outcome, 'queue_no = $1', '$3')}, ${tombstonesLeft('$2')}
     SELECT count(*) AS gone FROM gone`,
   ),
 );

@@ -1,4 +1,4 @@
-import { lowerFloors } from './floors.sql.js';
+import { lowerMarks } from './low-water-marks.sql.js';
 import { statement } from '../statement.js';
 import { byId } from './columns.js';
 
@@ -51,7 +51,7 @@ export const settle = statement(
         ELSE '' END,
       g.error_type, g.last_error, g.attempts
     FROM gone g
-  ), ${lowerFloors('back')}, counted AS (
+  ), ${lowerMarks('back')}, counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT queue_no, sum(pending), -count(*), sum(dead) FROM (
       SELECT queue_no, 1 AS pending, 0 AS dead FROM back

@@ -18,7 +18,7 @@ import {
   encodeFixed,
   encodeTombstone,
   isTombstone,
-  mostInlineBytes,
+  maxInlineBytes,
   type StoredTask,
 } from '../../embedded/task-codec.js';
 import { showWhole } from '../../embedded/whole-tasks.js';
@@ -149,7 +149,7 @@ class EmbeddedEnd implements Target {
         if (isMovedTask(moved)) putTask(step, moved, this.now);
         else {
           step.rows.put(idKey(kinds.task, moved.id), encodeTombstone(moved));
-          step.rows.put(timeKey(kinds.forgotten, moved.purgedAt, moved.id), noBytes);
+          step.rows.put(timeKey(kinds.tombstone, moved.purgedAt, moved.id), noBytes);
         }
       }
     });
@@ -195,7 +195,7 @@ function toMoved(rows: RowReader, id: string, bytes: Buffer): Moved {
 
 function putTask(step: Step, { row, payload, attempts }: MovedTask, now: number): void {
   const { number } = step.queue(row.queue)!.stored;
-  const isApart = payload.length > mostInlineBytes;
+  const isApart = payload.length > maxInlineBytes;
   const fixed = { ...row, payload, dueAt: 0, maxPending: 0 };
   const task: StoredTask = {
     row,

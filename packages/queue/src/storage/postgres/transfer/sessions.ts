@@ -6,8 +6,8 @@ import { serverSessions, type Connections } from '../connections.js';
 export const transferSessions = 'millrace-migrate';
 
 /** So long the database may take to notice that a killed program is gone. */
-const mostLooks = 20;
-const betweenLooksMs = 250;
+const maxChecks = 20;
+const checkIntervalMs = 250;
 
 const others = {
   name: '',
@@ -19,10 +19,10 @@ const others = {
 
 /** Tasks are moved while nobody else works on them. Asked before any other session is opened. */
 export async function refuseOthers(connections: Connections, clock: Clock): Promise<void> {
-  for (let looks = 1; ; looks++) {
+  for (let checks = 1; ; checks++) {
     const found = await namesOf(connections);
     if (found.length === 0) return;
-    if (looks < mostLooks) await clock.sleep(betweenLooksMs);
+    if (checks < maxChecks) await clock.sleep(checkIntervalMs);
     else if (found.includes(serverSessions)) {
       throw new UsageError(
         'storage: servers are at work on this database: stop all of them first.',

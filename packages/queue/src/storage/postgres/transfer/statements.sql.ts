@@ -1,4 +1,4 @@
-import { createdLane } from '../statements/floors.sql.js';
+import { createdMark } from '../statements/low-water-marks.sql.js';
 import { statement } from '../statement.js';
 
 export const movedQueues = statement(
@@ -66,7 +66,7 @@ export const putQueue = statement(
     INSERT INTO millrace.gates (queue_no, last_groups, starts) SELECT no, $8, $9 FROM queue
   )
   INSERT INTO millrace.floors (queue_no, priority, due_at)
-  SELECT no, lane, 0 FROM queue CROSS JOIN generate_series(${createdLane}, 9) AS lane`,
+  SELECT no, lane, 0 FROM queue CROSS JOIN generate_series(${createdMark}, 9) AS lane`,
 );
 
 const fields = `(id text, queue text, handler_ref text, priority smallint, group_key text,

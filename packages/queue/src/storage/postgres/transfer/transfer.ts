@@ -27,7 +27,7 @@ export interface TransferWatch {
 
 const perStep = 200;
 /** So much of payloads goes in one commit. */
-const mostBytes = 16 * 2 ** 20;
+const maxBatchBytes = 16 * 2 ** 20;
 
 /**
  * Moves everything from one store to another that is empty, and compares the two to the last byte.
@@ -91,7 +91,7 @@ function partsBySize(tasks: readonly Moved[]): Moved[][] {
   let bytes = Infinity;
   for (const moved of tasks) {
     const size = isMovedTask(moved) ? moved.payload.length : 0;
-    if (bytes + size > mostBytes) {
+    if (bytes + size > maxBatchBytes) {
       parts.push([]);
       bytes = 0;
     }
@@ -118,7 +118,7 @@ async function compare(
   { progress, signal }: TransferWatch,
 ): Promise<Omit<TransferTally, 'resumed'>> {
   const [queues, theirs] = [await source.queues(), await target.queues()];
-  demandSame('queues', canonicalJson(plain(queues)), canonicalJson(plain(theirs)));
+  checkSame('queues', canonicalJson(plain(queues)), canonicalJson(plain(theirs)));
   const total = await source.size();
   let tasks = 0;
   for (let after = ''; ;) {
@@ -128,7 +128,7 @@ async function compare(
     for (let i = 0; i < longest; i++) {
       const [one, other] = [here[i], there[i]];
       const id = idOfMoved((one ?? other)!);
-      demandSame(`task ${id}`, one && textOf(one), other && textOf(other));
+      checkSame(`task ${id}`, one && textOf(one), other && textOf(other));
       after = id;
     }
     tasks += here.length;
@@ -142,7 +142,7 @@ async function compareAudit(source: Source, target: Target): Promise<number> {
   let count = 0;
   for (let after = 0; ;) {
     const [here, there] = [await source.audit(after, perStep), await target.audit(after, perStep)];
-    demandSame('audit log', canonicalJson(plain(here)), canonicalJson(plain(there)));
+    checkSame('audit log', canonicalJson(plain(here)), canonicalJson(plain(there)));
     count += here.length;
     if (here.length < perStep) return count;
     after = here.at(-1)!.seq;
@@ -163,7 +163,7 @@ function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
 }
 
-function demandSame(what: string, one: string | undefined, other: string | undefined): void {
+function checkSame(what: string, one: string | undefined, other: string | undefined): void {
   if (one === other) return;
   throw new Difference(
     `The ${what} of the source and of the target differ: the source was changed meanwhile. ` +

@@ -2,11 +2,11 @@ import type { RowReader } from '@millrace/db';
 import { after, groupBytes, idOf, readyGroup, readyKey, readyStart, timeOf } from './keys.js';
 
 /** So many tasks of one group are walked over before the next group is looked up. */
-const stepsBeforeLeap = 4;
+const maxGroupSteps = 4;
 /** So many more are read of one group at a time, at most. */
-const mostRefill = 512;
+const maxRefill = 512;
 /** So many tasks may be passed over in one go; the rest waits for the next. */
-const mostPassedOver = 10_000;
+const maxSkipped = 10_000;
 
 /** The group key whose turn was last, by priority. */
 export type Turns = Record<number, string | null>;
@@ -16,20 +16,20 @@ export type Turns = Record<number, string | null>;
  * was claimed a moment ago is still in the file, and walking over it each time would cost more than
  * the claim.
  */
-export type Floors = Record<number, readonly [due: number, id: string]>;
+export type LowWaterMarks = Record<number, readonly [due: number, id: string]>;
 
 /** A task without a group becomes ready: the floor must not be above it. */
-export function lowerFloor(floors: Floors, priority: number, due: number, id: string): void {
-  const floor = floors[priority];
-  if (!floor) return;
+export function lowerMark(floors: LowWaterMarks, priority: number, due: number, id: string): void {
+  const mark = floors[priority];
+  if (!mark) return;
   const time = Math.floor(due);
-  if (time < floor[0] || (time === floor[0] && id <= floor[1])) delete floors[priority];
+  if (time < mark[0] || (time === mark[0] && id <= mark[1])) delete floors[priority];
 }
 
 /** What is kept of a queue's ready tasks beside their rows. */
 export interface ReadyOrder {
   turns: Turns;
-  floors: Floors;
+  floors: LowWaterMarks;
   /** A bit for each priority that may have ready tasks. */
   lanes: number;
 }
@@ -50,16 +50,16 @@ export function pickReady(
   const picks = new Picks(limit, accept);
   for (let priority = 9; priority >= 0 && !picks.isOver; priority--) {
     if (!(order.lanes & (1 << priority))) continue;
-    const lane = new Lane(rows, queue, priority, picks);
-    lane.pick(order);
-    if (lane.isEmpty) order.lanes &= ~(1 << priority);
+    const scan = new PriorityScan(rows, queue, priority, picks);
+    scan.pick(order);
+    if (scan.isEmpty) order.lanes &= ~(1 << priority);
   }
   return picks.keys;
 }
 
 class Picks {
   readonly keys: Buffer[] = [];
-  passedOver = 0;
+  skipped = 0;
 
   constructor(
     private readonly limit: number,
@@ -71,7 +71,7 @@ class Picks {
   }
 
   get isOver(): boolean {
-    return this.left <= 0 || this.passedOver >= mostPassedOver;
+    return this.left <= 0 || this.skipped >= maxSkipped;
   }
 
   offer(key: Buffer): boolean {
@@ -79,13 +79,13 @@ class Picks {
       this.keys.push(key);
       return true;
     }
-    this.passedOver++;
+    this.skipped++;
     return false;
   }
 }
 
 /** The ready tasks of one priority. */
-class Lane {
+class PriorityScan {
   readonly #start: Buffer;
   readonly #end: Buffer;
   #groups: GroupCursor[] = [];
@@ -105,7 +105,7 @@ class Lane {
   pick({ turns, floors }: ReadyOrder): void {
     const { picks, priority } = this;
     const last = turns[priority];
-    const before = { picked: picks.keys.length, passedOver: picks.passedOver };
+    const before = { picked: picks.keys.length, skipped: picks.skipped };
     const start = this.#startAbove(floors[priority]);
     if (last === undefined) {
       this.#firstRound(start, this.#end);
@@ -120,13 +120,13 @@ class Lane {
     turns[priority] = groupOf(picked.at(-1)!);
     const free = picked.findLast((key) => groupOf(key) === null);
     if (!free) return;
-    if (picks.passedOver > before.passedOver) delete floors[priority];
+    if (picks.skipped > before.skipped) delete floors[priority];
     else floors[priority] = [timeOf(free), idOf(free)];
   }
 
-  #startAbove(floor: Floors[number] | undefined): Buffer {
-    if (!floor) return this.#start;
-    const key = readyKey(this.queue, this.priority, groupBytes(null), floor[0], floor[1]);
+  #startAbove(mark: LowWaterMarks[number] | undefined): Buffer {
+    if (!mark) return this.#start;
+    const key = readyKey(this.queue, this.priority, groupBytes(null), mark[0], mark[1]);
     return Buffer.concat([key, Buffer.of(0)]);
   }
 
@@ -144,7 +144,7 @@ class Lane {
         group = new GroupCursor(this.rows, key, this.picks);
         this.#groups.push(group);
         this.isEmpty = false;
-      } else if (group.seen >= stepsBeforeLeap) {
+      } else if (group.seen >= maxGroupSteps) {
         if (!group.hasPicked) group.pick();
         return group.end;
       }
@@ -203,7 +203,7 @@ class GroupCursor {
     for (;;) {
       if (this.pickBuffered()) return true;
       if (this.#ended || this.picks.isOver) return false;
-      this.#refill(Math.min(Math.max(this.picks.left, this.seen), mostRefill));
+      this.#refill(Math.min(Math.max(this.picks.left, this.seen), maxRefill));
     }
   }
 

@@ -3,25 +3,25 @@ import { createDelivery } from '../delivery/index.js';
 import { openStore } from '../storage/open-store.js';
 import { StorageUnavailable, type TaskStore } from '../storage/task-store.js';
 import type { QueueSettings } from './config.js';
-import type { Foundations } from './server.js';
+import type { ServerDependencies } from './server.js';
 
 const firstPauseMs = 250;
-const longestPauseMs = 5_000;
+const maxPauseMs = 5_000;
 
 /** The real store and the real delivery. */
-export const foundations = {
+export const serverDependencies = {
   openStore: ({ storage, data }: QueueSettings, world: World, stopping?: AbortSignal) =>
-    untilThere(world, () => openStore(storage, { ...world, dataDirectory: data }), stopping),
+    retryUntilOpen(world, () => openStore(storage, { ...world, dataDirectory: data }), stopping),
   createDelivery,
-} satisfies Foundations;
+} satisfies ServerDependencies;
 
 /** A machine may start its servers in any order: one that comes before its database waits. */
-async function untilThere(
+async function retryUntilOpen(
   { clock, log }: World,
   open: () => Promise<TaskStore>,
   stopping: AbortSignal | undefined,
 ): Promise<TaskStore> {
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
     try {
       return await open();
     } catch (error) {

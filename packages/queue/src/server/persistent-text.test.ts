@@ -6,8 +6,8 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, onTestFinished, test } from 'vitest';
-import { keptText } from './kept-file.js';
-import { ownFiles } from './own-files.js';
+import { persistentText } from './persistent-text.js';
+import { identityFiles } from './identity-files.js';
 
 function newDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'mr-kept-'));
@@ -20,7 +20,12 @@ test('a text is made once, for its owner alone', () => {
   const file = join(directory, 'a');
   let made = 0;
   const read = () =>
-    keptText({ file, what: 'a number', isGood: (t) => /^\d+$/.test(t), make: () => `${++made}` });
+    persistentText({
+      file,
+      what: 'a number',
+      isGood: (t) => /^\d+$/.test(t),
+      make: () => `${++made}`,
+    });
   expect([read(), read()]).toEqual(['1', '1']);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(readdirSync(directory)).toEqual(['a']);
@@ -32,8 +37,8 @@ test('a text is made once, for its owner alone', () => {
 test('a server keeps its id and its key over restarts', () => {
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const data = newDirectory();
-  const first = ownFiles(data, world);
-  expect(ownFiles(data, world)).toEqual(first);
+  const first = identityFiles(data, world);
+  expect(identityFiles(data, world)).toEqual(first);
   expect(first.cursorKey).toHaveLength(32);
-  expect(ownFiles(newDirectory(), world)).not.toEqual(first);
+  expect(identityFiles(newDirectory(), world)).not.toEqual(first);
 });

@@ -1,7 +1,7 @@
-import { Agent, request } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 
-export interface Asked {
+export interface TestRequest {
   method?: string;
   /** Sent as it is, also when it is no good path. */
   path: string;
@@ -13,7 +13,7 @@ export interface Asked {
   contentType?: string | null;
 }
 
-export interface Answered<Body = Record<string, unknown>> {
+export interface TestResponse<Body = Record<string, unknown>> {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
@@ -21,18 +21,20 @@ export interface Answered<Body = Record<string, unknown>> {
   body: Body;
 }
 
-export type Ask = <Body = Record<string, unknown>>(asked: Asked) => Promise<Answered<Body>>;
+export type SendRequest = <Body = Record<string, unknown>>(
+  request: TestRequest,
+) => Promise<TestResponse<Body>>;
 
-/** Asks a server over a socket of its own making, so that nothing is corrected on the way. */
-export function asker(baseUrl: string): Ask & { close(): void } {
+/** Sends requests with plain node:http, which corrects nothing on the way. */
+export function httpClient(baseUrl: string): SendRequest & { close(): void } {
   const { hostname, port } = new URL(baseUrl);
   const agent = new Agent({ keepAlive: true });
-  const ask = <Body>(asked: Asked) =>
-    new Promise<Answered<Body>>((resolve, reject) => {
-      const { method = 'GET', path, token, headers = {} } = asked;
-      const bytes = bytesOf(asked.body);
-      const type = asked.contentType === undefined ? 'application/json' : asked.contentType;
-      const sent = request(
+  const send = <Body>(request: TestRequest) =>
+    new Promise<TestResponse<Body>>((resolve, reject) => {
+      const { method = 'GET', path, token, headers = {} } = request;
+      const bytes = bytesOf(request.body);
+      const type = request.contentType === undefined ? 'application/json' : request.contentType;
+      const sent = httpRequest(
         {
           hostname,
           port,
@@ -65,7 +67,7 @@ export function asker(baseUrl: string): Ask & { close(): void } {
       sent.on('error', reject);
       sent.end(bytes);
     });
-  return Object.assign(ask, { close: () => agent.destroy() });
+  return Object.assign(send, { close: () => agent.destroy() });
 }
 
 function bytesOf(body: unknown): Buffer | undefined {

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { systemCode, UsageError } from '@millrace/kit/errors';
 
-export interface KeptText {
+export interface PersistentTextOptions {
   file: string;
   /** What the file holds, for messages: "the id of this server". */
   what: string;
@@ -10,7 +10,7 @@ export interface KeptText {
 }
 
 /** A text that is made once and then stays the same, also over restarts. */
-export function keptText({ file, what, isGood, make }: KeptText): string {
+export function persistentText({ file, what, isGood, make }: PersistentTextOptions): string {
   const known = readIfThere(file)?.trim();
   if (known !== undefined) {
     if (isGood(known)) return known;

@@ -1,6 +1,6 @@
 import type { Log } from '@millrace/kit/log';
 import type { Connections } from '../connections.js';
-import { sweepFloors } from '../statements/floors.sql.js';
+import { sweepMarks } from '../statements/low-water-marks.sql.js';
 
 interface QueueSweep {
   /** Monotonic time of the next sweep; Infinity while one runs. */
@@ -21,7 +21,7 @@ const slowMessage =
  * Lowers floors to tasks that became ready below them unnoticed, because their commit took long.
  * It runs beside the claims, which do not wait for it.
  */
-export class FloorSweeper {
+export class LowWaterMarkSweeper {
   readonly #queues = new Map<string, QueueSweep>();
   readonly #running = new Set<Promise<void>>();
 
@@ -54,7 +54,7 @@ export class FloorSweeper {
   async #sweep(queue: string, sweep: QueueSweep): Promise<void> {
     const startedAt = this.monotonic();
     try {
-      await this.connections.queryWithin(maxSweepMs, sweepFloors, [queue]);
+      await this.connections.queryWithin(maxSweepMs, sweepMarks, [queue]);
     } catch (error) {
       this.log.debug({ err: error, queue }, 'floor sweep failed');
     }

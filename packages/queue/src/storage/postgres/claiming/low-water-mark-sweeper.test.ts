@@ -1,6 +1,6 @@
 import { silentLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
-import { FloorSweeper } from './floor-sweeper.js';
+import { LowWaterMarkSweeper } from './low-water-mark-sweeper.js';
 
 /** A sweeper whose sweeps take as long as `tookMs` says, by a clock that the test moves. */
 function setUp() {
@@ -14,7 +14,7 @@ function setUp() {
     },
   };
   const log = { ...silentLog, warn: () => void state.warnings++ };
-  const sweeper = new FloorSweeper(connections, () => state.now, log);
+  const sweeper = new LowWaterMarkSweeper(connections, () => state.now, log);
   const sweepAfter = async (ms: number) => {
     state.now += ms;
     sweeper.sweepIfDue('mail');

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { dataDirectory } from '@millrace/kit/config';
 import { isUlid } from '@millrace/kit/ulid';
 import type { World } from '@millrace/kit/world';
-import { keptText } from './kept-file.js';
+import { persistentText } from './persistent-text.js';
 
-export interface OwnFiles {
+export interface ServerIdentity {
   /** Names this server in leases and attempts. */
   nodeId: string;
   /** Signs cursors: they must outlive a restart, and nobody else may make them. */
@@ -14,15 +14,15 @@ export interface OwnFiles {
 const keyLength = 32;
 
 /** What the server keeps for itself beside the store, in a folder of its own. */
-export function ownFiles(data: string, { clock, random }: World): OwnFiles {
+export function identityFiles(data: string, { clock, random }: World): ServerIdentity {
   const directory = dataDirectory(join(data, 'queue-server'));
-  const nodeId = keptText({
+  const nodeId = persistentText({
     file: join(directory, 'NODE'),
     what: 'the id of a server',
     isGood: isUlid,
     make: () => random.ulid(clock.now()),
   });
-  const key = keptText({
+  const key = persistentText({
     file: join(directory, 'cursor.key'),
     what: `the ${keyLength} bytes, in hex, that cursors are signed with`,
     isGood: (text) => /^[0-9a-f]{64}$/.test(text),

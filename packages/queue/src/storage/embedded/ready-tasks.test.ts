@@ -1,7 +1,7 @@
 import type { RowReader } from '@millrace/db';
 import { describe, expect, test } from 'vitest';
 import { groupBytes, idOf, readyKey } from './keys.js';
-import { lowerFloor, pickReady, type ReadyOrder } from './ready-lanes.js';
+import { lowerMark, pickReady, type ReadyOrder } from './ready-tasks.js';
 
 const queue = 7;
 
@@ -121,13 +121,13 @@ describe('picking ready tasks', () => {
 
   test('a floor gives way to what becomes ready below it', () => {
     const floors = { 4: [100, 'M'] as const };
-    lowerFloor(floors, 4, 100, 'N');
-    lowerFloor(floors, 3, 0, 'A');
+    lowerMark(floors, 4, 100, 'N');
+    lowerMark(floors, 3, 0, 'A');
     expect(floors[4]).toEqual([100, 'M']);
-    lowerFloor(floors, 4, 100, 'M');
+    lowerMark(floors, 4, 100, 'M');
     expect(floors[4]).toBeUndefined();
     const other = { 4: [100, 'M'] as const };
-    lowerFloor(other, 4, 99.5, 'Z');
+    lowerMark(other, 4, 99.5, 'Z');
     expect(other).toEqual({});
   });
 });

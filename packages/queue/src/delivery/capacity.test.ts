@@ -35,17 +35,18 @@ test.each([
 );
 
 test('a place whose settlement failed is used as soon as another try has succeeded', async () => {
-  let isDeaf = false;
+  let dropsHints = false;
   const scene = await newScene({}, (store) => {
     const { onWork } = store;
-    store.onWork = (listener) => onWork.call(store, (queue) => void (isDeaf || listener(queue)));
+    store.onWork = (listener) =>
+      onWork.call(store, (queue) => void (dropsHints || listener(queue)));
     return inOrder(store, true);
   });
   const { world, store, outbound } = scene;
   const { settle } = store;
   let failures = 1;
   store.settle = (all) => {
-    isDeaf = true;
+    dropsHints = true;
     if (failures-- > 0) return Promise.reject(new StorageUnavailable('down'));
     return settle.call(store, all);
   };

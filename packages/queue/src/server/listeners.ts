@@ -21,7 +21,7 @@ export interface ListenerAddress {
 }
 
 /** The open doors of the server. */
-export interface Doors {
+export interface Listeners {
   readonly addresses: readonly ListenerAddress[];
   /** Rejects when a door falls shut by itself. */
   readonly failed: Promise<void>;
@@ -58,11 +58,11 @@ function listeningPort({ server }: HttpApp): number {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-export async function openDoors(
+export async function openListeners(
   settings: { listen: Address; metrics_listen: Address },
   { api, metrics }: { api: HttpApp; metrics: HttpApp },
   undo: UndoList,
-): Promise<Doors> {
+): Promise<Listeners> {
   let reject: (reason: unknown) => void = () => undefined;
   const failed = new Promise<void>((_, rejectFailed) => (reject = rejectFailed));
   // Someone may never look at it.
