@@ -17,7 +17,7 @@ export function agentsScreen(sessions: readonly Session[], now: number, sheet: S
     sessions.map(({ id }) => id),
     sheet,
   );
-  const titles = ['ID', 'NAME', 'STATUS', 'AGE', 'BACKEND', 'CONTEXT'];
+  const titles = ['ID', 'NAME', 'STATUS', 'DURATION', 'BACKEND', 'CONTEXT'];
   const rows = sessions.map((session): Cell[] => [
     shortIds.get(session.id)!,
     session.name,

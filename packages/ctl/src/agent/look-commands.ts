@@ -25,7 +25,7 @@ export function addList(agent: CtlCommand, tools: Tools): void {
       .alias('ls')
       .summary('List agents and their status')
       .description(
-        'List every agent that has not been removed, newest first: its status and its age, ' +
+        'List every agent that has not been removed, newest first: its status and for how long, ' +
           'its backend and the size of its context. Unknown values are shown as -.',
       )
       .addOption(new Option('--status <status>', 'Only agents with this status').choices(statuses))
