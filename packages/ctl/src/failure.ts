@@ -6,12 +6,12 @@ import type { Terminal } from './terminal.js';
 interface Failure {
   readonly code: string;
   readonly message: string;
-  /** A second line for people. */
+  /** A second line, not shown as JSON. */
   readonly hint?: string;
   readonly exitCode: 1 | 2;
 }
 
-/** Tells the person, or the program that asked for `--json`, what went wrong; answers the exit code. */
+/** Prints an error as text or, with `--json`, as JSON; returns the exit code. */
 export async function reportFailure(error: unknown, terminal: Terminal): Promise<number> {
   const failure = await classify(error);
   const message = failure.message.trim().replaceAll(/\s*\n\s*/g, ' ');
@@ -29,7 +29,7 @@ export async function reportFailure(error: unknown, terminal: Terminal): Promise
 
 async function classify(error: unknown): Promise<Failure> {
   if (error instanceof Mistake) {
-    const hint = `Run '${error.path} --help' to see how it is used.`;
+    const hint = `Run '${error.path} --help' for usage.`;
     return { code: 'USAGE', message: error.message, hint, exitCode: 2 };
   }
   const { Refusal, UsageError, messageOf, systemCode } = await import('@millrace/kit/errors');
@@ -38,14 +38,15 @@ async function classify(error: unknown): Promise<Failure> {
   }
   if (error instanceof Refusal) return { code: error.code, message: error.detail, exitCode: 1 };
   const code = systemCode(error);
-  // ENOENT, ECONNREFUSED and their kin come from outside; ERR_... is Node finding fault with us.
+  // ENOENT, ECONNREFUSED and the like come from the system; ERR_... is a mistake in our use of
+  // Node.
   if (/^E[A-Z0-9]+$/.test(code)) {
     return { code, message: fileTrouble(error) ?? messageOf(error), exitCode: 1 };
   }
   return {
     code: 'INTERNAL',
     message: `internal error: ${messageOf(error)}`,
-    hint: 'This is a bug in ctl. Run it again with MILLRACE_DEBUG=1 to see where.',
+    hint: 'This is a bug in ctl. Run it again with MILLRACE_DEBUG=1 for a stack trace.',
     exitCode: 1,
   };
 }

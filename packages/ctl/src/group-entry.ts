@@ -1,7 +1,7 @@
 import type { CtlCommand } from './command.js';
 import type { Tools } from './tools.js';
 
-/** A group of commands, whose file is loaded when the group is used. */
+/** A command group, whose file is loaded when the group is used. */
 export interface GroupEntry {
   readonly name: string;
   readonly summary: string;

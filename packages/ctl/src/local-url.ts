@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** Whether a URL leads to this machine, where our secrets may be sent. */
+/** Whether a URL is a loopback address, to which our secrets may be sent. */
 export function isLocalUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '');

@@ -5,7 +5,7 @@ export interface Example {
   readonly note: string;
 }
 
-/** What a command tells of itself beside what commander knows. */
+/** Help metadata that commander does not have. */
 export interface Described extends Command {
   readonly path: string;
   readonly examples: readonly Example[];
@@ -13,7 +13,7 @@ export interface Described extends Command {
   readonly subcommands: readonly Described[];
 }
 
-/** A command as data: what `--help --json` prints and what completion scripts are made from. */
+/** A command as data: printed by `--help --json` and used to build completion scripts. */
 export interface CommandShape {
   readonly name: string;
   readonly path: string;
@@ -40,7 +40,7 @@ export interface OptionShape {
   readonly long: string;
   readonly short: string | null;
   readonly description: string;
-  /** What the option takes, such as `dir`; null for a switch. */
+  /** Name of the option's value, such as `dir`; null for a switch. */
   readonly value: string | null;
   readonly choices: readonly string[];
 }

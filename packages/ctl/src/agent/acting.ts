@@ -19,13 +19,13 @@ export async function sendToAgent(
   const text = await promptOf(given, 'text', tools.terminal);
   const { api, session } = await found(words, flags, tools);
   const after = await api.call('sendToSession', { path: { id: session.id }, body: { text } });
-  show(tools, after, `${nameOf(after)} has it and is ${after.status}.\n`);
+  show(tools, after, `${nameOf(after)} received it and is ${after.status}.\n`);
 }
 
 export async function stopAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const { api, session } = await found(words, flags, tools);
   const after = await api.call('stopSession', { path: { id: session.id } });
-  const said = hasEnded(session) ? 'had ended before' : 'is stopped';
+  const said = hasEnded(session) ? 'had already ended' : 'was stopped';
   show(tools, after, `${nameOf(after)} ${said} and is ${after.status}.\n`);
 }
 
@@ -36,7 +36,7 @@ export async function restartAgent(words: string, flags: DaemonFlags, tools: Too
   show(
     tools,
     after,
-    `${nameOf(after)} runs again and is ${after.status}; it was restarted ${times}.\n`,
+    `${nameOf(after)} is running again and is ${after.status}; it was restarted ${times}.\n`,
   );
 }
 
@@ -48,16 +48,16 @@ export async function removeAgent(
   const { api, session } = await found(words, flags, tools);
   if (!hasEnded(session) && flags.yes !== true) await askFirst(session, tools);
   const gone = await api.call('deleteSession', { path: { id: session.id } });
-  show(tools, gone, `${nameOf(session)} is gone${worktreeText(gone)}.\n`);
+  show(tools, gone, `Removed ${nameOf(session)}${worktreeText(gone)}.\n`);
 }
 
 async function askFirst(session: Session, { terminal }: Tools): Promise<void> {
   const state = `${nameOf(session)} is ${session.status}`;
   if (!terminal.in.isScreen) {
-    throw new UsageError(`${state}, and there is nobody to ask whether to end it: add --yes.`);
+    throw new UsageError(`${state}. Not a terminal, so there is nobody to confirm. Add --yes.`);
   }
-  if (await confirmed(`${state}. End it and forget it? [y/N] `, terminal)) return;
-  throw new Refusal('CANCELLED', 'Nothing was done.');
+  if (await confirmed(`${state}. Stop and remove it? [y/N] `, terminal)) return;
+  throw new Refusal('CANCELLED', 'Nothing was changed.');
 }
 
 function worktreeText({
@@ -67,7 +67,7 @@ function worktreeText({
 }: DaemonSchema<'SessionDeletion'>) {
   if (worktree === null) return '';
   const place = printable(worktree);
-  if (!isKept) return `, and its worktree ${place}`;
+  if (!isKept) return `and its worktree ${place}`;
   return `; its worktree ${place} is kept${reason === null ? '' : `: ${printable(reason)}`}`;
 }
 

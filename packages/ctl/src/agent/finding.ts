@@ -8,7 +8,7 @@ export async function readSessions(api: DaemonApi): Promise<Session[]> {
   return (await api.call('listSessions')).sessions;
 }
 
-/** By its id, its name, or the beginning of its id. */
+/** Finds an agent by id, name or id prefix. */
 export async function findSession(api: DaemonApi, words: string): Promise<Session> {
   const wording = { kind: 'agent', code: 'SESSION_NOT_FOUND', list: 'ctl agent list' };
   return chosen(await readSessions(api), words, wording);

@@ -21,7 +21,7 @@ const usualLines = 100;
 const mostLines = 5_000;
 const pollMs = 400;
 
-/** The end of what an agent has written; with --follow, what it writes from then on too. */
+/** Prints the end of an agent's output; with --follow, new output too. */
 export async function showLogs(words: string, flags: LogsFlags, tools: Tools): Promise<void> {
   const limit = wholeNumber(flags.lines, '--lines') ?? usualLines;
   if (limit < 1 || limit > mostLines) {
@@ -40,11 +40,11 @@ export async function showLogs(words: string, flags: LogsFlags, tools: Tools): P
   await follow(api, session, tail.next, tools);
 }
 
-/** Until the agent has ended and all it wrote is shown, or until Ctrl-C. */
+/** Follows the output until the agent has ended or Ctrl-C. */
 async function follow(api: DaemonApi, session: Session, from: number, tools: Tools): Promise<void> {
   let next = from;
   for (;;) {
-    // Asked before the output: what was written before the end is then read after it.
+    // Read the status before the output, so that no output written before the end is missed.
     const isOver = await endedOrGone(api, session);
     if (isOver === 'gone') return;
     for (let isMore = true; isMore;) {

@@ -16,21 +16,21 @@ const statuses = [
   'rate_limited',
 ];
 
-export const whichAgent = 'its name, its id, or the beginning of its id';
+export const whichAgent = 'agent name, id or id prefix';
 
 export function addList(agent: CtlCommand, tools: Tools): void {
   withDaemon(
     agent
       .command('list')
       .alias('ls')
-      .summary('List the agents and what they do')
+      .summary('List agents and their status')
       .description(
-        'Lists every agent that has not been removed, newest first: its status and for how long, ' +
-          'its backend and the size of its context. What is not known is shown as -.',
+        'List every agent that has not been removed, newest first: its status and for how long, ' +
+          'its backend and the size of its context. Unknown values are shown as -.',
       )
-      .addOption(new Option('--status <status>', 'Only those').choices(statuses))
+      .addOption(new Option('--status <status>', 'Only agents with this status').choices(statuses))
       .example('ctl agent list', 'all of them')
-      .example('ctl agent ls --status waiting_for_input', 'who needs me?')
+      .example('ctl agent ls --status waiting_for_input', 'agents that need you')
       .example('ctl agent list --json', 'for scripts'),
   ).action(async (flags: ListFlags) => {
     const { listAgents } = await import('./looking.js');
@@ -42,8 +42,8 @@ export function addShow(agent: CtlCommand, tools: Tools): void {
   withDaemon(
     agent
       .command('show')
-      .summary('Show all that is known of an agent')
-      .description('Shows everything that the daemon knows of an agent.')
+      .summary('Show all details of an agent')
+      .description('Show everything the daemon knows about an agent.')
       .argument('<agent>', whichAgent)
       .example('ctl agent show retry-upload', 'by its name')
       .example('ctl agent show 01K9ZQ --json', 'as the REST API has it')
@@ -58,13 +58,14 @@ export function addExplain(agent: CtlCommand, tools: Tools): void {
   withDaemon(
     agent
       .command('explain')
-      .summary('Tell what an agent is up to and what to do')
+      .summary('Explain the status of an agent and the next steps')
       .description(
-        'Tells what the status of an agent means, since when and by which evidence, how full its ' +
-          'context is, which limits hold it and what last went wrong; then what to do about it.',
+        'Explain what the status of an agent means, since when and by which evidence, how ' +
+          'full its context is, which limits apply and the last error; then what to do about ' +
+          'it.',
       )
       .argument('<agent>', whichAgent)
-      .example('ctl agent explain retry-upload', 'why does it not go on?')
+      .example('ctl agent explain retry-upload', 'why is it not working?')
       .exitCode(1, 'no such agent, or failure'),
   ).action(async (words: string, flags: DaemonFlags) => {
     const { explainAgent } = await import('./looking.js');
@@ -76,16 +77,16 @@ export function addLogs(agent: CtlCommand, tools: Tools): void {
   withDaemon(
     agent
       .command('logs')
-      .summary('Show what an agent wrote')
+      .summary('Show the output of an agent')
       .description(
-        'Shows the end of what an agent wrote. With --follow, also what it writes from then on, ' +
-          'until it has ended or Ctrl-C; with --json then a line of JSON for each piece.',
+        "Show the end of an agent's output. With --follow, also print new output until the " +
+          'agent has ended or Ctrl-C; with --json, one line of JSON per chunk.',
       )
       .argument('<agent>', whichAgent)
-      .option('-f, --follow', 'Go on until it has ended')
-      .option('--lines <number>', 'So many lines of what is there, 1 to 5000 (default: 100)')
+      .option('-f, --follow', 'Follow the output until the agent has ended')
+      .option('--lines <number>', 'Number of lines, 1 to 5000 (default: 100)')
       .example('ctl agent logs retry-upload', 'the last 100 lines')
-      .example('ctl agent logs -f retry-upload', 'read along')
+      .example('ctl agent logs -f retry-upload', 'follow its output')
       .exitCode(1, 'no such agent, or failure'),
   ).action(async (words: string, flags: LogsFlags) => {
     const { showLogs } = await import('./logs.js');

@@ -19,7 +19,8 @@ export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> 
   const sessions = status === undefined ? all : all.filter((each) => each.status === status);
   const { out, json } = tools.terminal;
   if (json) out.write(`${JSON.stringify({ sessions }, null, 2)}\n`);
-  else if (status !== undefined && sessions.length === 0) out.write(`No agent is ${status}.\n`);
+  else if (status !== undefined && sessions.length === 0)
+    out.write(`No agent has the status ${status}.\n`);
   else out.write(agentsScreen(sessions, systemClock.now(), out));
 }
 

@@ -22,7 +22,7 @@ export function statusCell({ status }: Pick<Session, 'status'>): Cell {
 
 const contextTones = { ok: 'ok', warning: 'warn', critical: 'bad' } as const;
 
-/** `118k`; what is not known says so. */
+/** `118k`, or `not known`. */
 export function contextCell({ context_tokens: tokens, context_state: state }: Session): Cell {
   if (tokens === null) return { text: '-', tone: 'dim' };
   const text = humanCount(tokens);
@@ -35,7 +35,7 @@ export function contextText({ context_tokens: tokens, context_state: state }: Se
   return `${humanCount(tokens)} tokens${state === null ? '' : `, ${state}`}`;
 }
 
-/** How long since then; clocks of two machines may differ a little. */
+/** Time since then, at least 0, because clocks of two machines may differ. */
 export function sinceText(timestamp: string, now: number): string {
   return humanDuration(Math.max(0, Math.round((now - Date.parse(timestamp)) / 1000) * 1000));
 }

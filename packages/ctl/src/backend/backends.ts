@@ -21,7 +21,7 @@ export async function rescanBackends(flags: DaemonFlags, tools: Tools): Promise<
   tools.terminal.out.write(`${found} of ${backends.length} are installed.\n`);
 }
 
-/** Loads what draws the table while the daemon is at work. */
+/** Loads the table renderer while the daemon answers. */
 async function showRegistry(asked: Promise<Registry>, tools: Tools): Promise<Registry> {
   const [registry, { registryScreen }] = await Promise.all([asked, import('./registry-screen.js')]);
   show(tools, registry, registryScreen(registry, tools.terminal.out));
@@ -35,7 +35,7 @@ export async function setTier(
   tools: Tools,
 ): Promise<void> {
   const row = await update(id, { tier }, flags, tools);
-  show(tools, row, `The tier of ${row.id} is ${row.tier} now.\n`);
+  show(tools, row, `The tier of ${row.id} is now ${row.tier}.\n`);
 }
 
 export async function setEnabled(
@@ -45,13 +45,13 @@ export async function setEnabled(
   tools: Tools,
 ): Promise<void> {
   const row = await update(id, { enabled }, flags, tools);
-  show(tools, row, `${row.id} is ${row.enabled ? 'enabled' : 'disabled'} now.\n`);
+  show(tools, row, `${row.id} is now ${row.enabled ? 'enabled' : 'disabled'}.\n`);
 }
 
 export async function setDefault(id: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const api = await daemonApi(flags, tools);
   const registry = await helpWithName(api, id, api.call('setDefaultBackend', { body: { id } }));
-  show(tools, registry, `The default is ${id} now.\n`);
+  show(tools, registry, `The default is now ${id}.\n`);
 }
 
 export async function setThinkingMode(
@@ -61,7 +61,7 @@ export async function setThinkingMode(
 ): Promise<void> {
   const api = await daemonApi(flags, tools);
   const settings = await api.call('setThinkingMode', { body: { mode } });
-  show(tools, settings, `The thinking mode is ${settings.internal_thinking_mode} now.\n`);
+  show(tools, settings, `The thinking mode is now ${settings.internal_thinking_mode}.\n`);
 }
 
 async function update(
@@ -74,7 +74,7 @@ async function update(
   return helpWithName(api, id, api.call('updateBackend', { path: { id }, body: change }));
 }
 
-/** Adds "did you mean" when the daemon does not know the backend. */
+/** Adds "did you mean" if the daemon does not know the backend. */
 async function helpWithName<Result>(
   api: DaemonApi,
   id: string,
@@ -86,7 +86,7 @@ async function helpWithName<Result>(
     if (!(error instanceof Refusal) || error.code !== 'BACKEND_NOT_FOUND') throw error;
     const { backends } = await api.call('listBackends');
     const ids = backends.map((row) => row.id);
-    const meant = suggestion(id, ids) || `; there are ${ids.join(', ')}`;
+    const meant = suggestion(id, ids) || `. Known backends: ${ids.join(', ')}.`;
     const detail = `no backend is called "${id}"${meant}`;
     throw new Refusal(error.code, /[?]$/.test(detail) ? detail : `${detail}.`);
   }

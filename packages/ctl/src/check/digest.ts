@@ -3,7 +3,7 @@ import type { Rules } from './rules.js';
 
 export interface Digest {
   readonly lines: number;
-  /** The lines that are kept, with a note wherever some are left out. */
+  /** The lines shown, with a note wherever lines are omitted. */
   readonly text: string;
   readonly left: number;
 }
@@ -12,7 +12,7 @@ const longestLine = 400;
 const mostFailureLines = 120;
 const mostSummaryLines = 15;
 const linesAfterFailure = 10;
-/** A failure that nothing gave away is most likely told at the end. */
+/** If no line looks like a failure, the cause is most likely at the end. */
 const lastLines = { usual: 3, unexplained: 25 };
 
 interface Line {
@@ -21,9 +21,8 @@ interface Line {
 }
 
 /**
- * Makes the short form of an output, line by line, so that its length does not matter. What went
- * wrong is kept from the beginning on, for the first failure often causes the others; of the
- * summaries and of everything else the end counts.
+ * Shortens an output line by line, in constant memory. Keeps the first failures, since the first
+ * often causes the others, and the last summaries and other lines.
  */
 export class Digester {
   readonly #rules: Rules;
@@ -70,7 +69,7 @@ export class Digester {
 
   #addFailure(line: Line, isFailure: boolean): void {
     if (isFailure) {
-      // The line before often names the place.
+      // The preceding line often names the file.
       if (this.#previous && this.#after === 0) this.#keepFailure(this.#previous);
       this.#keepFailure(line);
       this.#after = linesAfterFailure;
@@ -103,10 +102,10 @@ function push(lines: Line[], line: Line, most: number): void {
 }
 
 function gap(count: number): string {
-  return `... ${count} ${count === 1 ? 'line' : 'lines'} left out\n`;
+  return `... ${count} ${count === 1 ? 'line' : 'lines'} omitted\n`;
 }
 
-/** As a screen would show it in the end: a bar of progress is drawn over and over in one line. */
+/** The line as a terminal would finally show it: a progress bar overwrites itself after \r. */
 function shownOf(raw: string): string {
   const text = raw.replace(/\r+$/, '');
   const last = text.slice(text.lastIndexOf('\r') + 1);

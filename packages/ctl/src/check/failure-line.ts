@@ -4,7 +4,7 @@ import type { Ending } from './program.js';
 
 const longestCommand = 120;
 
-/** What was run, that it failed, and how: for a command whose output does not tell. */
+/** One line about a failed command whose output does not explain the failure. */
 export function failureLine(
   command: readonly string[],
   { exitCode, signal }: Ending,
@@ -14,7 +14,7 @@ export function failureLine(
   const how =
     signal === null
       ? `failed with exit code ${exitCode}`
-      : `was ended by ${signal} (exit code ${exitCode})`;
+      : `was killed by ${signal} (exit code ${exitCode})`;
   const silence = isSilent ? ' and printed nothing' : '';
   return `\`${what}\` ${how} after ${humanDuration(elapsedMs)}${silence}`;
 }

@@ -7,7 +7,7 @@ import type { Tools } from '../tools.js';
 const everyMs = 1_000;
 const clearLine = '\r\u001B[2K';
 
-/** Tells on a screen how long a command has run, for it says nothing itself until it has ended. */
+/** Shows on a terminal how long a command has been running, since its output is held back. */
 export function watchProgress(
   command: readonly string[],
   logPath: string,

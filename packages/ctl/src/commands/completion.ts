@@ -14,7 +14,7 @@ const scripts: Readonly<Record<string, () => Promise<Script>>> = {
 export function build(completion: CtlCommand, { groups, terminal }: Tools): void {
   completion
     .description(
-      'Prints a script that teaches your shell to complete commands, options and their values.',
+      'Print a script that makes your shell complete commands, options and their values.',
     )
     .addArgument(new Argument('<shell>', 'Your shell').choices(Object.keys(scripts)))
     .example('source <(ctl completion bash)', 'in ~/.bashrc')

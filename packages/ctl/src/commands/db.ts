@@ -18,9 +18,9 @@ import type { Tools } from '../tools.js';
 
 export async function build(db: CtlCommand, tools: Tools): Promise<void> {
   db.description(
-    'Runs the database server and works with what is in it. Commands find a server on this ' +
-      'machine by its socket, then at 127.0.0.1:5433; --url names another. With --json they ' +
-      'print what the REST API answers.',
+    'Run the database server, and read and write records. Commands find a server on this ' +
+      'machine by its socket, then at 127.0.0.1:5433; --url names another. With --json, ' +
+      'commands print the response of the REST API.',
   )
     .example('ctl db serve --data ./data', 'start a server')
     .example(`ctl db put people ada '{"name":"Ada","age":36}'`, 'write a record')
@@ -34,7 +34,7 @@ export async function build(db: CtlCommand, tools: Tools): Promise<void> {
   addShell(db, tools, addRecordCommands);
 }
 
-/** What a connection is enough for, so that the shell has it too. */
+/** Commands that need only a connection; the shell has them too. */
 function addRecordCommands(db: CtlCommand, tools: Tools): void {
   addGet(db, tools);
   addPut(db, tools);

@@ -8,13 +8,13 @@ const TONES = { ok: 'ok', warn: 'warn', fail: 'bad' } as const satisfies Record<
 export function build(doctor: CtlCommand, tools: Tools): void {
   doctor
     .description(
-      'Checks Node, the data directory, the files of tokens, keys and secrets, the programs that ' +
-        'Millrace calls and the ports it listens on. Says how to fix what is wrong, and changes ' +
-        'nothing.',
+      'Check Node, the data directory, the files with tokens, keys and secrets, the ' +
+        'programs that Millrace calls and the ports it listens on. Explains how to fix each ' +
+        'problem, and changes nothing.',
     )
     .option('--data <dir>', 'Check this data directory (default: your data directory)')
     .example('ctl doctor', 'check everything')
-    .example('ctl doctor --data ./data', 'with the data directory you mean to use')
+    .example('ctl doctor --data ./data', 'check another data directory')
     .example('ctl doctor --json', 'the same for scripts')
     .exitCode(0, 'ready, perhaps with warnings')
     .exitCode(1, 'something must be fixed first')
@@ -67,7 +67,10 @@ function verdict(reports: readonly Report[]): string {
     reports.filter((report) => report.status === status).length;
   const [fails, warns] = [count('fail'), count('warn')];
   if (fails > 0)
-    return `${fails} to fix before Millrace can run, ${warns} ${warns === 1 ? 'warning' : 'warnings'}.`;
+    return (
+      `${fails} to fix before Millrace can run, ${warns} ` +
+      `${warns === 1 ? 'warning' : 'warnings'}.`
+    );
   if (warns > 0) return `Ready, with ${warns} ${warns === 1 ? 'warning' : 'warnings'}.`;
   return 'Ready.';
 }

@@ -4,7 +4,9 @@ import type { Tools } from '../tools.js';
 
 export function build(inspect: CtlCommand, tools: Tools): void {
   inspect
-    .description('Shows what the machine, the agents and the daemon use, now and over time.')
+    .description(
+      'Show the resources that the machine, the agents and the daemon use, now and over time.',
+    )
     .example('ctl inspect resources', 'now')
     .example('ctl inspect resources --history', 'over the last day');
   addResources(inspect, tools);

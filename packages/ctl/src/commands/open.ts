@@ -7,13 +7,13 @@ export function build(open: CtlCommand, tools: Tools): void {
   withDaemon(
     open
       .description(
-        'Opens the dashboard of the daemon in your browser, logged in by a link that works once ' +
-          'and for 5 minutes. Prints the link where no browser can be opened.',
+        'Open the dashboard of the daemon in your browser with a login link that works ' +
+          'once and expires after 5 minutes. Prints the link if no browser can be opened.',
       )
       .option('--print', 'Print the link and open nothing'),
   )
     .example('ctl open', 'in the browser of this machine')
-    .example('ctl open --print', 'to open it yourself, such as through an SSH tunnel')
+    .example('ctl open --print', 'to open it yourself, for example through an SSH tunnel')
     .action(async (flags: OpenFlags) => {
       const { openDashboard } = await import('../open/open.js');
       await openDashboard(flags, tools);

@@ -2,8 +2,8 @@ import type { CommandShape, OptionShape } from '../shape.js';
 import { everyCommand, flagsOf, namesOf, pathKind, takesCommandNames } from './tree.js';
 
 /**
- * One helper tells which command the words so far name; every completion is then a line with that
- * command as its condition.
+ * A helper function decides which command the typed words name; every completion is a line with
+ * that condition.
  */
 export function fishScript(root: CommandShape): string {
   const commands = everyCommand(root);

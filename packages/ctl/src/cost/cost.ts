@@ -7,14 +7,14 @@ import { costScreen } from './cost-screen.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
-/** What was spent beside what was not. Under --json: both documents as the REST API has them. */
+/** Shows spend beside savings. With --json: both documents of the REST API. */
 export async function showCost(flags: DaemonFlags, tools: Tools): Promise<void> {
   const api = await daemonApi(flags, tools);
   const [spend, savings] = await Promise.all([readSpend(api), api.call('getSavings')]);
   if (!isSavingsReport(savings)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no savings report. Is it another version of Millrace?`,
+      `${api.url} returned no savings report. It may be another version of Millrace.`,
     );
   }
   const { out, json } = tools.terminal;

@@ -7,13 +7,16 @@ import { locate, type DaemonFlags, type DaemonPlace } from './locate.js';
 
 export type { DaemonFlags } from './locate.js';
 
-/** The operations of a daemon. Whatever is not a success is thrown as a Refusal. */
+/** Client of the daemon's API. Throws a Refusal for every error response. */
 export type DaemonApi = Pick<DaemonClient, 'url' | 'call'>;
 
 export function withDaemon(command: CtlCommand): CtlCommand {
   return command
     .option('--url <url>', 'Talk to this daemon (default: $MILLRACE_URL, or the one running here)')
-    .option('--data <dir>', 'Data directory of a daemon on this machine, to find it by');
+    .option(
+      '--data <dir>',
+      'Data directory of a daemon on this machine, to find its address and token',
+    );
 }
 
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
@@ -32,7 +35,7 @@ export async function daemonApi(flags: DaemonFlags, here: Here): Promise<DaemonA
   return { url: place.url, call };
 }
 
-/** One response of the daemon as it came, for MCP over stdio, which passes it on. */
+/** A response of the daemon unchanged, for MCP over stdio, which relays it. */
 export async function daemonAnswer(
   flags: DaemonFlags,
   here: Here,
@@ -53,22 +56,22 @@ export async function daemonAnswer(
   return { status, body: jsonOf(text) };
 }
 
-/** The daemon's refusal in its own words, and the command of ctl that helps. */
+/** The daemon's error, with the ctl command that helps. */
 function refusalOf({ url, token }: DaemonPlace, error: ApiError): Refusal {
   const { code, detail, status, body } = error;
   if (code === '') return stranger(url, status);
   if (code !== 'UNAUTHENTICATED') {
     const list = listCommands[code];
-    const hint = list === undefined ? '' : ` Run \`${list}\` to see them.`;
+    const hint = list === undefined ? '' : `List them with \`${list}\`.`;
     const said = harmless(detail);
     const text = hint === '' || /[.?!]$/.test(said) ? said : `${said}.`;
     return new Refusal(code, `${text}${hint}`, extraOf(body));
   }
-  const how = token === undefined ? 'asks for a token' : 'does not know this token';
+  const how = token === undefined ? 'requires a token' : 'does not accept this token';
   return new Refusal(
     code,
-    `the daemon at ${url} ${how}. Set MILLRACE_TOKEN to the one that ` +
-      '`ctl daemon token show` prints on its machine.',
+    `the daemon at ${url} ${how}. Set MILLRACE_TOKEN to the token that \`ctl daemon token ` +
+      'show` prints on its machine.',
   );
 }
 
@@ -78,7 +81,7 @@ const listCommands: Readonly<Record<string, string>> = {
   PIPELINE_NOT_FOUND: 'ctl pipeline list',
 };
 
-/** What a problem tells beside its words: where in the request it is, and figures to ask by. */
+/** Extra members of a problem: the place in the request, and figures. */
 function extraOf(answer: unknown): RefusalExtra {
   const { errors, verdict } = answer as { errors?: RefusalExtra['errors']; verdict?: unknown };
   return {
@@ -90,7 +93,7 @@ function extraOf(answer: unknown): RefusalExtra {
 function stranger(url: string, status: number): Refusal {
   return new Refusal(
     'UNAVAILABLE',
-    `${url} answers (${status}), but not as a Millrace daemon does. Name another with --url.`,
+    `the server at ${url} (${status}) is not a Millrace daemon. Name another with --url.`,
   );
 }
 

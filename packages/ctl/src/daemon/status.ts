@@ -6,20 +6,23 @@ import { daemonApi, type DaemonApi, type DaemonFlags } from './api.js';
 
 interface Status {
   readonly running: boolean;
-  /** Null when no daemon runs on the data directory that was named. */
+  /** Null if no daemon is running on the named data directory. */
   readonly url: string | null;
   readonly version: string | null;
-  /** Whether we may ask it for more: null when it does not run. */
+  /** Whether it accepts our token; null if it is not running. */
   readonly access: 'granted' | 'refused' | null;
-  /** Whether it asks for a token: null when we cannot know. */
+  /** Whether it requires a token; null if unknown. */
   readonly auth: 'token' | 'none' | null;
   readonly backends: { readonly known: number; readonly installed: number } | null;
   readonly default_backend: string | null;
-  /** Why it does not run, or why it does not let us in. */
+  /** Why it is not running, or why it rejects us. */
   readonly reason: string | null;
 }
 
-/** Tells whether a daemon runs, and what it is about. That none runs is an answer, not an error. */
+/**
+ * Shows whether a daemon is running and some facts about it. A stopped daemon is a result, not an
+ * error.
+ */
 export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void> {
   const status = await look(flags, tools);
   if (!status.running) tools.exitWith(1);

@@ -5,8 +5,8 @@ import { systemRandom } from '@millrace/kit/random';
 import { newToken } from '@millrace/kit/tokens';
 
 /**
- * Puts a new token into the file, for the owner alone. The file is either the old one or the new
- * one, never half: a daemon that runs reads it with its next request.
+ * Writes a new token to the file atomically, readable by the owner only; a running daemon reads it
+ * at its next request.
  */
 export async function writeNewToken(file: string): Promise<string> {
   const { token } = newToken(systemRandom);

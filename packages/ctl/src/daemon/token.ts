@@ -15,7 +15,7 @@ type Shows = Pick<Tools, 'terminal'>;
 export async function showToken(flags: TokenFlags, tools: Shows): Promise<void> {
   const place = placeOf(flags, tools);
   const token = place.given ?? lineOf(place.file);
-  if (token === undefined) throw missing(place, 'Make one with');
+  if (token === undefined) throw missing(place, 'Create one with');
   const { out, err, json } = tools.terminal;
   const source = place.given === undefined ? place.file : place.origin;
   if (json) {
@@ -24,7 +24,7 @@ export async function showToken(flags: TokenFlags, tools: Shows): Promise<void> 
     return;
   }
   out.write(`${token}\n`);
-  // Only for people: a script that reads stdout wants the token alone.
+  // On stderr: a script that reads stdout wants the token alone.
   if (out.isScreen) err.write(err.paint('dim', `from ${source}\n`));
 }
 
@@ -33,8 +33,8 @@ export async function generateToken(flags: TokenFlags, tools: Shows): Promise<vo
   if (lineOf(place.file) !== undefined) {
     throw new Refusal(
       'ALREADY_EXISTS',
-      `${place.file} holds a token already. See it with \`${command('show', place)}\`, or ` +
-        `replace it with \`${command('rotate', place)}\`.`,
+      `${place.file} already contains a token. Show it with \`${command('show', place)}\`, ` +
+        `or replace it with \`${command('rotate', place)}\`.`,
     );
   }
   await replace(place, tools);
@@ -42,14 +42,14 @@ export async function generateToken(flags: TokenFlags, tools: Shows): Promise<vo
 
 export async function rotateToken(flags: TokenFlags, tools: Shows): Promise<void> {
   const place = placeOf(flags, tools);
-  if (lineOf(place.file) === undefined) throw missing(place, 'Make the first one with');
+  if (lineOf(place.file) === undefined) throw missing(place, 'Create one with');
   await replace(place, tools);
 }
 
 interface Place {
   readonly readOnly: boolean;
   readonly file: string;
-  /** A token that the environment or the settings give: it beats the file. */
+  /** A token from the environment or the settings, which overrides the file. */
   readonly given: string | undefined;
   readonly origin: string;
 }
@@ -77,18 +77,16 @@ async function replace(place: Place, { terminal }: Shows): Promise<void> {
   if (json) {
     out.write(`${JSON.stringify({ token, read_only: readOnly, file }, null, 2)}\n`);
   } else {
-    // A script that reads stdout wants the token alone.
+    // On stderr: a script that reads stdout wants the token alone.
     out.write(`${token}\n`);
     err.write(
-      `${readOnly ? 'This token, which may only read,' : 'This token'} is in ${file}. Programs ` +
-        'send it as `Authorization: Bearer`; ctl on this machine finds it by itself, elsewhere ' +
-        'set MILLRACE_TOKEN.\n',
+      `${readOnly ? 'This read-only token' : 'This token'} is in ${file}. Programs send it ` +
+        'as `Authorization: Bearer`; ctl finds it by itself on this machine. Elsewhere, set ' +
+        'MILLRACE_TOKEN.\n',
     );
   }
   if (place.given === undefined) return;
-  terminal.err.write(
-    `Note: ${place.origin} sets another one, which the daemon asks for instead.\n`,
-  );
+  terminal.err.write(`Note: ${place.origin} sets another token, which the daemon uses instead.\n`);
 }
 
 function missing(place: Place, advice: string): Refusal {

@@ -28,8 +28,9 @@ export async function compactNow(
   }
   const verb = ask.dryRun ? 'Would compact' : 'Compacted';
   out.write(
-    `${verb} ${humanBytes(bytesBefore)} to ${ask.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} ` +
-      `in ${humanDuration(elapsedMs)}; the log begins at commit ${oldestSeq}.\n`,
+    `${verb} ${humanBytes(bytesBefore)} to ` +
+      `${ask.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} in ` +
+      `${humanDuration(elapsedMs)}; the log starts at commit ${oldestSeq}.\n`,
   );
 }
 
@@ -86,15 +87,15 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
 
 function roleText(role: string, state: string): string {
   if (role === 'fenced')
-    return 'fenced: takes no writes; start it with --follow to copy the leader';
+    return 'fenced: accepts no writes; start it with --follow to copy the leader';
   return `${role} (${state})`;
 }
 
 function lagCell({ lag, lagMs, state }: DatabaseStatus): Cell {
-  const late = lagMs === undefined ? 'since when is not known' : humanDuration(lagMs);
+  const late = lagMs === undefined ? 'since an unknown time' : humanDuration(lagMs);
   const text = `${counted(lag, 'commit')}, ${late}`;
-  // Of a leader that is silent nobody knows how far it is.
-  return state === 'streaming' ? text : { text: `${text}, as last heard`, tone: 'warn' };
+  // The position of a silent leader is unknown.
+  return state === 'streaming' ? text : { text: `${text}, as last reported`, tone: 'warn' };
 }
 
 function minAcksCell({ minAcks, followers }: DatabaseStatus): Cell {
@@ -104,7 +105,7 @@ function minAcksCell({ minAcks, followers }: DatabaseStatus): Cell {
 }
 
 function collectionsTable({ collections }: DatabaseStatus, out: Outlet): string {
-  if (collections.length === 0) return 'No collections yet: the first record makes one.\n';
+  if (collections.length === 0) return 'No collections yet. The first record creates one.\n';
   const columns = [
     { title: 'COLLECTION' },
     { title: 'RECORDS' },
@@ -132,7 +133,7 @@ function indexText({
 
 function followersTable({ followers }: DatabaseStatus, out: Outlet): string {
   const now = systemClock.now();
-  const columns = ['FOLLOWER', 'ADDRESS', 'COMMIT', 'LAG', 'LAST HEARD'].map((title) => ({
+  const columns = ['FOLLOWER', 'ADDRESS', 'COMMIT', 'LAG', 'LAST SEEN'].map((title) => ({
     title,
   }));
   const rows = followers.map(({ followerId, address, ackedSeq, lag, connectedAt, lastAckAt }) => [

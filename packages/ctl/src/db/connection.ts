@@ -9,12 +9,12 @@ import { isLocalUrl } from '../local-url.js';
 import type { Tools } from '../tools.js';
 import { durationOf } from './arguments.js';
 
-/** The shell has a connection already; its commands use that one. */
+/** Commands of the shell use its open connection. */
 export interface DatabaseTools extends Tools {
   database?: RemoteDatabase;
 }
 
-/** What every command that talks to a server takes. */
+/** Options of every command that talks to a server. */
 export interface ConnectionFlags {
   url?: string;
   key?: string;
@@ -33,7 +33,7 @@ const probeMs = 5_000;
 export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCommand {
   if (tools.database) return command;
   return command
-    .option('--url <url>', 'Talk to this server: grpc://host:port, grpcs:// or unix:/path')
+    .option('--url <url>', 'Address of the server: grpc://host:port, grpcs:// or unix:/path')
     .option(
       '--key <key>',
       'API key, id.secret (default: $MILLRACE_DB_KEY, or db.key of a local data directory)',
@@ -41,11 +41,11 @@ export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCo
     .option('--data <dir>', 'Data directory of a local server, with its socket and key')
     .option('--timeout <duration>', 'Give up after this long (default: 30s)')
     .option('--tls-ca <file>', 'Trust this certificate authority, for grpcs://')
-    .option('--tls-cert <file>', 'Show this certificate, for grpcs://')
-    .option('--tls-key <file>', 'Private key of that certificate');
+    .option('--tls-cert <file>', 'Present this certificate, for grpcs://')
+    .option('--tls-key <file>', 'Private key of the certificate');
 }
 
-/** Connects, runs and lets go. */
+/** Connects, runs and disconnects. */
 export async function withDatabase<Result>(
   { terminal, database: open }: DatabaseTools,
   flags: ConnectionFlags,
@@ -68,7 +68,7 @@ export async function withDatabase<Result>(
   }
 }
 
-/** The server cannot know where its caller keeps keys. */
+/** The server does not know where its caller stores keys. */
 function withKeyHint(error: unknown): unknown {
   if (!(error instanceof Refusal) || error.code !== 'MISSING_KEY') return error;
   return new Refusal(
@@ -79,11 +79,11 @@ function withKeyHint(error: unknown): unknown {
   );
 }
 
-/** The first address at which something listens: a socket of this machine before the network. */
+/** The first address that accepts connections: local sockets before the network. */
 async function findServer(flags: ConnectionFlags, env: Environment): Promise<string> {
   const given = flags.url ?? (flags.data === undefined ? env['MILLRACE_DB_URL'] : undefined);
   const sockets = socketUrls(flags.data, env);
-  // Whoever names a directory means the database in it, and no other that happens to run.
+  // With a named directory, only the database in that directory counts.
   const usual = flags.data === undefined ? [...sockets, defaultUrl] : sockets;
   const candidates = given ? [given] : usual;
   const failures: string[] = [];
@@ -99,7 +99,7 @@ async function findServer(flags: ConnectionFlags, env: Environment): Promise<str
   );
 }
 
-/** The sockets of local servers, in the data directory that was named or in the default ones. */
+/** Sockets of local servers, in the named data directory or in the default ones. */
 export function socketUrls(data: string | undefined, env: Environment): string[] {
   return dataDirectories(data, env).map((directory) => `unix:${join(directory, 'db.sock')}`);
 }
@@ -110,7 +110,7 @@ function dataDirectories(data: string | undefined, env: Environment): string[] {
   return directories.map((directory) => resolve(directory));
 }
 
-/** The key that a server on this machine left for its owner. The socket needs none. */
+/** The key that a local server created for its owner. The socket needs none. */
 export function ownerKey(
   url: string,
   { data }: ConnectionFlags,
@@ -124,7 +124,7 @@ export function ownerKey(
   return undefined;
 }
 
-/** Why nothing can be reached at the address; undefined when something can. */
+/** Why the address cannot be reached; undefined if it can. */
 async function probe(url: string): Promise<string | undefined> {
   const { parseAddress } = await import('@millrace/db/client');
   const socket = dial(parseAddress(url).place);

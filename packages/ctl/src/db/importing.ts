@@ -41,7 +41,7 @@ export async function importRecords(
     const failed = failures.map(({ line, message }) => ({ line, message }));
     out.write(`${JSON.stringify({ created, replaced, expired, failed }, null, 2)}\n`);
   } else {
-    const gone = expired > 0 ? `, ${expired} expired and left out` : '';
+    const gone = expired > 0 ? `, ${expired} expired and skipped` : '';
     const took = humanDuration(progress.elapsedMs);
     const total = counted(created + replaced, 'record');
     out.write(`Imported ${total} in ${took}: ${created} new, ${replaced} replaced${gone}.\n`);
@@ -50,7 +50,7 @@ export async function importRecords(
   if (failures.length > 0) exitWith(1);
 }
 
-/** One import: lines go out as they are read, up to `batch` at once, each key in its order. */
+/** One import: writes lines as they are read, up to `batch` in flight, in order for each key. */
 class ImportRun {
   created = 0;
   replaced = 0;
@@ -98,7 +98,7 @@ class ImportRun {
     const parsed = parseLine(text, `${this.place}:${line}`, this.ask);
     const { key } = parsed;
     if (key === undefined) return this.#write(parsed);
-    // Two lines with one key must not overtake one another: the later one counts.
+    // Writes of one key stay in order, because the last one wins.
     const before = this.#keys.get(key);
     const writing = (before ?? Promise.resolve()).then(() => this.#write(parsed));
     const settled = writing.catch(() => undefined);
@@ -151,12 +151,12 @@ class ImportRun {
     } else if (!this.#failure || line < this.#failure.line) this.#failure = { line, error };
   }
 
-  /** Every line before the one that failed has been written. */
+  /** Every line before the failed one has been written. */
   #stopped({ line, error }: { line: number; error: unknown }): Error {
     const at = `${this.place}:${line}`;
     const detail =
-      `${at}: ${withoutPlace(error, at)} The lines before it are written; ` +
-      `mend it and go on with --start-line ${line}.`;
+      `${at}: ${withoutPlace(error, at)} The lines before it are written. Fix it, then ` +
+      `resume with --start-line ${line}.`;
     if (error instanceof UsageError) return new UsageError(detail, { cause: error });
     if (error instanceof Refusal) return new Refusal(error.code, detail, { cause: error });
     return error instanceof Error ? error : new Error(detail);
@@ -180,7 +180,7 @@ const refusalsOfLines = new Set([
   'UNIQUE_VIOLATION',
 ]);
 
-/** The line is at fault, so the next one may well go through. */
+/** The error is about this line, so the next one may succeed. */
 function isAboutLine(error: unknown): boolean {
   if (error instanceof UsageError) return true;
   return error instanceof Refusal && refusalsOfLines.has(error.code);

@@ -10,7 +10,7 @@ import { aggregateJson, planJson, recordJson } from './shapes.js';
 
 export type Found = StoredRecord<Record<string, unknown>>;
 
-/** The record that people mean by this name: a key, or where it can be one, an id. */
+/** Finds a record by key, or by id if the name can be one. */
 export async function recordNamed(
   database: RemoteDatabase,
   collection: string,
@@ -72,13 +72,14 @@ export async function findRecords(
   }
   if (page.records.length > 0) out.write(recordsTable(page.records, out));
   out.write(`${counted(page.records.length, 'record')}\n`);
-  if (page.nextCursor !== '') out.write(`There are more: --cursor ${page.nextCursor}, or --all\n`);
+  if (page.nextCursor !== '')
+    out.write(`There are more. Continue with --cursor ${page.nextCursor}, or use --all.\n`);
   if (page.plan) out.write(planText(page.plan));
 }
 
 const tableRows = 1000;
 
-/** Everything that matches, as it comes: tables of a thousand rows, or one JSON document. */
+/** Streams all matches: tables of a thousand rows, or one JSON document. */
 async function streamAll(
   records: AsyncIterable<Found>,
   { terminal }: Pick<Tools, 'terminal'>,
@@ -143,7 +144,7 @@ export function counted(count: number, noun: string): string {
 }
 
 function planText(plan: PlanReport): string {
-  const how = plan.fullScan ? 'read the whole collection' : `used the index ${plan.index}`;
+  const how = plan.fullScan ? 'full scan' : `index ${plan.index}`;
   const sorted = plan.sortedInMemory ? ', sorted in memory' : '';
   return `Plan: ${how}, ${plan.rowsScanned} rows read${sorted}, ${plan.elapsedMs.toFixed(1)} ms\n`;
 }

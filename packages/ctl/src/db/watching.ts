@@ -8,7 +8,7 @@ import { watchJson } from './shapes.js';
 
 export interface WatchAsk {
   collection: string | undefined;
-  /** The whole of it. */
+  /** The whole database. */
   database: boolean;
   filter: Filter | undefined;
   fields: readonly string[];
@@ -32,7 +32,7 @@ export async function watchRecords(
   const options = {
     ...rest,
     signal: lifecycle.interrupted,
-    onCut: (reason: Error) => err.write(`ctl: ${reason.message} Going on when it is back.\n`),
+    onCut: (reason: Error) => err.write(`ctl: ${reason.message} Resuming when it is back.\n`),
   };
   const messages: AsyncIterable<WatchMessage> =
     collection === undefined
@@ -48,7 +48,7 @@ export async function watchRecords(
   }
 }
 
-/** A line for each change. Bookmarks are for programs. */
+/** Prints one line per change. Bookmarks are only for programs. */
 function linesOf(message: WatchMessage, out: Outlet): string {
   if (message.kind === 'initial_end') return '-- up to date; changes follow --\n';
   const when = (message.committedAt?.toISOString() ?? '').slice(11, 19).padEnd(8);

@@ -6,15 +6,15 @@ import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 
 export interface WriteOptions {
-  /** Of Ctrl-C. */
+  /** Aborted by Ctrl-C. */
   signal: AbortSignal;
-  /** Looks at the finished file before it takes its name. */
+  /** Verifies the finished file before it gets its name. */
   check?: (unfinished: string) => Promise<void>;
 }
 
 /**
- * Writes a file that is there once it is whole and on disk: pieces go into another one beside it,
- * which takes the name at the end.
+ * Writes a file atomically: chunks go to a temporary file beside it, which is synced and renamed at
+ * the end.
  */
 export async function writeWhole(
   file: string,
@@ -24,7 +24,7 @@ export async function writeWhole(
   const target = resolve(file);
   await checkTarget(target);
   const unfinished = `${target}.unfinished-${systemRandom.ulid(systemClock.now())}`;
-  // Ctrl-C leaves no time for anything that waits.
+  // Synchronous, because Ctrl-C leaves no time to wait.
   const clean = () => rmSync(unfinished, { force: true });
   signal.addEventListener('abort', clean, { once: true });
   try {
@@ -48,14 +48,15 @@ export async function writeWhole(
 
 async function checkTarget(target: string): Promise<void> {
   const found = await stat(target).catch(() => undefined);
-  if (found && !found.isFile()) throw new UsageError(`${target} is not a file: name one to write.`);
+  if (found && !found.isFile())
+    throw new UsageError(`${target} is not a file. Name a file to write.`);
   const directory = await stat(dirname(target)).catch(() => undefined);
   if (!directory?.isDirectory()) {
-    throw new UsageError(`There is no directory ${dirname(target)}: make it first.`);
+    throw new UsageError(`There is no directory ${dirname(target)}. Create it first.`);
   }
 }
 
-/** So that the new name itself survives a crash. */
+/** Makes the new name itself durable. */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {

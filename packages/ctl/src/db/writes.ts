@@ -48,7 +48,8 @@ export async function putRecord(
   const records = database.collection(ask.collection);
   const options = { ttlMs, requestId };
   if (ifRev !== undefined) {
-    if (merge) throw new UsageError('--if-rev replaces the record; it does not go with --merge.');
+    if (merge)
+      throw new UsageError('--if-rev replaces the record, so it cannot be combined with --merge.');
     const record = await records.updateIfRev({ key }, ifRev, data, options);
     show(record, { created: ifRev === 0 }, tools);
     return;
@@ -66,7 +67,7 @@ export async function deleteRecord(
 ): Promise<void> {
   const { id } = await recordNamed(database, ask.collection, ask.name);
   const gone = await database.collection(ask.collection).delete(id);
-  // As REST has it: the record tells the commit that last changed it, `seq` the one that deleted it.
+  // As in REST: the record has the commit that last changed it, `seq` is the one that deleted it.
   show(gone, { seq: gone.deletedSeq }, tools);
 }
 

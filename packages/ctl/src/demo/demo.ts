@@ -31,7 +31,7 @@ const addresses = {
   listen: anyPort,
 };
 
-/** Shows the whole way of a task, on a stage of its own that is cleared away again. */
+/** Runs an end-to-end demo in a temporary directory that is removed afterwards. */
 export async function runDemo({ keep = false }: DemoFlags, tools: Tools): Promise<void> {
   const story = new Story(tools.terminal);
   const stage = setStage(fakeAgentProgram, tools.terminal.env);
@@ -55,11 +55,11 @@ export async function runDemo({ keep = false }: DemoFlags, tools: Tools): Promis
     stage.remove();
   }
   const { out, json } = tools.terminal;
-  if (!json) out.write(`\nAll is stopped and ${stage.folder} is removed.\n`);
+  if (!json) out.write(`\nStopped everything and removed ${stage.folder}.\n`);
 }
 
 function stoppedEarly(): Refusal {
-  return new Refusal('CANCELLED', 'The demo was stopped before its end.');
+  return new Refusal('CANCELLED', 'The demo was interrupted.');
 }
 
 function tellAddresses(up: BroughtUp, story: Story): void {
@@ -89,21 +89,24 @@ async function play(
   const observed: Observed = { queue, daemon, story, signal: abort.signal };
   await hurryUp(observed);
 
-  const greet = { name: 'greet', prompt: 'sleep 1, write hello.txt and say Hello, I am made up.' };
-  story.step('Lay work for an agent in the queue', submitLine(greet));
+  const greet = {
+    name: 'greet',
+    prompt: 'sleep 1, write hello.txt and say Hello, I am a fake agent.',
+  };
+  story.step('Queue work for an agent', submitLine(greet));
   await demand(observed, await submit(observed, stage, greet), 'SUCCEEDED');
   await tellOutput(observed);
 
-  const fragile = { name: 'fragile', prompt: 'crash 3 unless mended.txt and say It is mended.' };
-  story.step('Lay work in the queue that fails', submitLine(fragile));
+  const fragile = { name: 'fragile', prompt: 'crash 3 unless fixed.txt and say It is fixed.' };
+  story.step('Queue work that fails', submitLine(fragile));
   const id = await submit(observed, stage, fragile);
   await demand(observed, id, 'DEAD');
   const { body: page } = await queue.call('listDlq', { queue: agentsQueue });
-  story.saw(`the dead-letter queue has ${page.tasks.length}: kept until someone decides`, {
+  story.saw(`the dead-letter queue has ${page.tasks.length}: kept until you redrive or purge it`, {
     dlq_depth: page.tasks.length,
   });
 
-  story.step('Mend the cause and try again', `touch mended.txt; ctl queue redrive agents ${id}`);
+  story.step('Fix the cause and try again', `touch fixed.txt; ctl queue redrive agents ${id}`);
   writeFileSync(join(stage.workdir, 'mended.txt'), '');
   await queue.call('redriveDlq', { queue: agentsQueue, body: { ids: [id] } });
   await demand(observed, id, 'SUCCEEDED');
@@ -111,7 +114,7 @@ async function play(
   await sumUp(observed, staged);
 }
 
-/** People who watch do not want to wait half a minute between two attempts. */
+/** Short backoff, so that the demo takes less than a minute. */
 async function hurryUp({ queue }: Observed): Promise<void> {
   const { body } = await queue.call('getQueueConfig', { queue: agentsQueue });
   const { name: _n, paused: _p, version: _v, created_at: _c, updated_at: _u, ...config } = body;
@@ -128,11 +131,11 @@ function submitLine({ name, prompt }: Work): string {
   return `ctl agent submit "${prompt}" --name ${name}`;
 }
 
-/** A demo that goes another way than it tells would be worse than none. */
+/** Fails if the demo does not do what it prints. */
 async function demand(observed: Observed, id: string, end: 'SUCCEEDED' | 'DEAD'): Promise<void> {
   const { status } = await observeTask(observed, id);
   if (status === end) return;
-  throw new Refusal('DEMO_FAILED', `the task should have ended ${end} and is ${status}.`);
+  throw new Refusal('DEMO_FAILED', `the task should be ${end} and is ${status}.`);
 }
 
 async function submit({ queue }: Observed, stage: Stage, work: Work): Promise<string> {
@@ -145,7 +148,7 @@ async function submit({ queue }: Observed, stage: Stage, work: Work): Promise<st
   return id;
 }
 
-/** What the newest agent said. */
+/** The output of the newest agent. */
 async function tellOutput({ daemon, story }: Observed): Promise<void> {
   const [newest] = await readSessions(daemon);
   if (!newest) return;
@@ -166,10 +169,10 @@ async function sumUp({ queue, daemon, story }: Observed, { terminal }: Tools): P
     agents_done: done,
     dlq_depth: stats.dlq_depth,
   };
-  story.step('What happened');
+  story.step('Summary');
   const rows = [
     ['tasks submitted', '2'],
-    ['agents that ran', `${sessions.length}, of which ${done} ended well`],
+    ['agents that ran', `${sessions.length}, of which ${done} succeeded`],
     ['left in the dead-letter queue', String(stats.dlq_depth)],
     ['time', story.elapsed],
   ];
@@ -178,15 +181,15 @@ async function sumUp({ queue, daemon, story }: Observed, { terminal }: Tools): P
   story.end(facts);
 }
 
-/** Resolves when the person has seen enough. */
+/** Resolves on Ctrl-C. */
 function keepOpen(
   stage: Stage,
   up: BroughtUp,
   stopped: Promise<void>,
   story: Story,
 ): Promise<void> {
-  story.step('Look around', `export MILLRACE_DATA_DIR=${stage.dataDir}; ctl status`);
-  story.saw(`\`ctl open\` shows the dashboard at ${up.url('daemon')}. Ctrl-C ends everything.`, {
+  story.step('Explore', `export MILLRACE_DATA_DIR=${stage.dataDir}; ctl status`);
+  story.saw(`\`ctl open\` opens the dashboard at ${up.url('daemon')}. Ctrl-C stops everything.`, {
     dashboard: up.url('daemon'),
   });
   return stopped;

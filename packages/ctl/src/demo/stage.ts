@@ -5,12 +5,12 @@ import { stringify } from 'yaml';
 import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 
-/** A place for the demo alone: a home with settings, a made-up agent, and a folder to work in. */
+/** A temporary home with settings, a fake agent and a working directory for the demo. */
 export interface Stage {
   readonly folder: string;
   readonly dataDir: string;
   readonly workdir: string;
-  /** The backend that runs the made-up agent. */
+  /** The backend that runs the fake agent. */
   readonly backend: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   remove(): void;
@@ -18,7 +18,7 @@ export interface Stage {
 
 const backend = 'demo';
 
-/** Nothing of the person's own is read or written, whatever the variables say. */
+/** Nothing of the user is read or written, whatever the environment says. */
 export function setStage(agentProgram: string, env: Tools['terminal']['env']): Stage {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-demo-'));
   const [home, dataDir, workdir] = [
@@ -35,7 +35,7 @@ export function setStage(agentProgram: string, env: Tools['terminal']['env']): S
   writeFileSync(
     join(settings, 'config.yaml'),
     stringify({
-      // A port that nothing listens at: no model of this machine takes part.
+      // A port without a listener, so that no local model takes part.
       backends: {
         extra: [{ id: backend, binary, like: 'claude' }],
         local_url: 'http://127.0.0.1:9',
@@ -54,7 +54,7 @@ export function setStage(agentProgram: string, env: Tools['terminal']['env']): S
   };
 }
 
-/** The tools of a command, as they are on the stage: what is told there goes nowhere by itself. */
+/** Tools for commands in the demo, whose output is not printed. */
 export function onStage(tools: Tools, { env, dataDir }: Stage): Tools {
   const { terminal } = tools;
   const quiet: Outlet = { ...terminal.err, write: () => undefined };

@@ -5,7 +5,7 @@ import type { Terminal } from '../terminal.js';
 
 const indent = '   ';
 
-/** Tells what happens as it happens: to a person in steps, to a program in lines of JSON. */
+/** Prints the events of the demo as steps for people or as lines of JSON. */
 export class Story {
   readonly #startedAt = systemClock.monotonic();
   #steps = 0;
@@ -16,7 +16,7 @@ export class Story {
     return humanDuration(systemClock.monotonic() - this.#startedAt);
   }
 
-  /** What is done next, and by which command a person would do it. */
+  /** The next step and the command that does it. */
   step(title: string, command?: string): void {
     this.#steps++;
     const { out, json } = this.terminal;
@@ -27,13 +27,13 @@ export class Story {
     }
   }
 
-  /** What was seen. */
+  /** An observed event. */
   saw(text: string, facts: object): void {
     if (this.terminal.json) this.#line({ event: 'saw', ...facts });
     else this.say(text);
   }
 
-  /** For people alone. */
+  /** Only for people. */
   say(text: string): void {
     const { out, json } = this.terminal;
     if (json) return;
@@ -43,7 +43,7 @@ export class Story {
     }
   }
 
-  /** The end, for programs. */
+  /** The result, only for programs. */
   end(facts: object): void {
     if (this.terminal.json) this.#line({ event: 'end', ...facts });
   }

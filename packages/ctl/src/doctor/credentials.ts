@@ -5,7 +5,7 @@ import type { Check } from './check.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The files of tokens, keys and secrets that Millrace creates in its data directory. */
+/** Files with tokens, keys and secrets that Millrace creates in its data directory. */
 const ownFiles = [
   'token',
   'token-read-only',
@@ -18,7 +18,7 @@ const ownFiles = [
   'db/db.key',
 ];
 
-/** Whether other users can read a file of tokens, keys or secrets. */
+/** Checks that other users cannot read files with tokens, keys or secrets. */
 export function credentialsCheck(dataDir: string, env: Environment): Check {
   return {
     name: 'credentials',
@@ -42,7 +42,7 @@ export function credentialsCheck(dataDir: string, env: Environment): Check {
   };
 }
 
-/** The files that the settings of the queue and the database name. */
+/** Files named in the settings of the queue and the database. */
 async function configuredFiles(dataDir: string, environment: Environment): Promise<string[]> {
   const [{ loadConfig }, { queueConfig }, { databaseConfig }] = await Promise.all([
     import('@millrace/kit/config'),

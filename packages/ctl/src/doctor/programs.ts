@@ -23,7 +23,7 @@ export function nodeCheck(running: string = process.versions.node): Check {
   };
 }
 
-/** The other programs Millrace calls, and what is lost without each. */
+/** Other programs that Millrace calls, and what is missing without each. */
 export function programChecks(env: NodeJS.ProcessEnv, interrupted: AbortSignal): Check[] {
   const ask = (program: string, flag: string): Promise<Answer> =>
     askVersion(program, flag, env, interrupted);
@@ -40,12 +40,12 @@ export function programChecks(env: NodeJS.ProcessEnv, interrupted: AbortSignal):
     {
       name: 'tmux',
       look: async () =>
-        judge(await ask('tmux', '-V'), 'without it agents run headless only, with no attaching'),
+        judge(await ask('tmux', '-V'), 'without it agents run headless only, without a terminal'),
     },
     {
       name: 'gh',
       look: async () =>
-        judge(await ask('gh', '--version'), 'without it the CI standing of branches stays unknown'),
+        judge(await ask('gh', '--version'), 'without it the CI status of branches is unknown'),
     },
   ];
 }
@@ -83,14 +83,14 @@ function judge(answer: Answer, use: string, oldest = '0'): Finding {
   }
   if (answer.kind === 'broken') {
     const finding = `does not run: ${answer.reason}`;
-    return { status: 'warn', finding, advice: `Mend or reinstall ${program}: ${use}.` };
+    return { status: 'warn', finding, advice: `Fix or reinstall ${program}: ${use}.` };
   }
   if (isAtLeast(answer.version, oldest)) return { status: 'ok', finding: answer.version };
   const finding = `${answer.version} is too old`;
   return { status: 'warn', finding, advice: `Install ${program} ${oldest} or later: ${use}.` };
 }
 
-/** Compares dotted numbers; what follows a dash, as in 23.0.0-nightly, does not count. */
+/** Compares dotted numbers; ignores a suffix such as -nightly. */
 export function isAtLeast(version: string, oldest: string): boolean {
   const [have, need] = [version, oldest].map((text) =>
     (text.split('-')[0] ?? '').split('.').map(Number),

@@ -2,17 +2,17 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Fetch } from '@millrace/client';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 
-/** One request to a server of ours. */
+/** One request to a Millrace server. */
 export interface Asked {
   readonly method: string;
   readonly url: string;
   readonly token?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** JSON. */
+  /** JSON body. */
   readonly body?: string | undefined;
-  /** Of Ctrl-C. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
-  /** How long the server may be silent. */
+  /** Maximum time without data from the server. */
   readonly patienceMs?: number | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface Answered {
 const usualPatienceMs = 30_000;
 const longestAnswerBytes = 64 * 1_048_576;
 
-/** Sends one request and reads the whole answer, whatever its status. */
+/** Sends one request and reads the whole response, whatever its status. */
 export async function exchange(asked: Asked): Promise<Answered> {
   const { method, url, signal, patienceMs = usualPatienceMs } = asked;
   const { request } = url.startsWith('https:')
@@ -38,14 +38,16 @@ export async function exchange(asked: Asked): Promise<Answered> {
       readAll(incoming).then((text) => done({ status, headers, text }), fail);
     });
     outgoing.on('timeout', () => {
-      outgoing.destroy(new Error(`no answer within ${patienceMs / 1000} seconds`));
+      outgoing.destroy(new Error(`no response within ${patienceMs / 1000} seconds`));
     });
     outgoing.on('error', fail);
     outgoing.end(asked.body);
   });
 }
 
-/** `fetch` for the typed clients: it starts faster than Node's own, and knows why it failed. */
+/**
+ * `fetch` for the typed clients: it starts faster than Node's own and reports why a request failed.
+ */
 export function fetchOver({ signal, patienceMs }: Pick<Asked, 'signal' | 'patienceMs'>): Fetch {
   return async (url, { method, headers, body }) => {
     const answered = await exchange({ method, url, headers, body, signal, patienceMs });
@@ -78,13 +80,13 @@ async function readAll(incoming: IncomingMessage): Promise<string> {
   let length = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > longestAnswerBytes) throw new Error('the answer is too long');
+    if (length > longestAnswerBytes) throw new Error('the response is too large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The JSON of an answer, or undefined when it is none. */
+/** The JSON of a response, or undefined. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -93,12 +95,12 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** Text of a server on its way to a screen: it must not move the cursor. */
+/** Escapes text of a server for a terminal: it must not move the cursor. */
 export function harmless(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, ' ');
 }
 
-/** Why a server could not be reached, in a few words. */
+/** A short reason why a server could not be reached. */
 export function reasonOf(error: unknown): string {
   switch (systemCode(error)) {
     case 'ECONNREFUSED':
@@ -112,7 +114,7 @@ export function reasonOf(error: unknown): string {
   }
 }
 
-/** Ctrl-C was pressed: nothing went wrong. */
+/** Whether Ctrl-C aborted the request. */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
 }

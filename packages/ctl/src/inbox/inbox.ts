@@ -26,7 +26,8 @@ export async function showInbox(flags: InboxFlags, tools: Tools): Promise<void> 
   const notes = await readNotes(api, { isUnread, limit });
   const { out, json } = tools.terminal;
   if (json) out.write(`${JSON.stringify({ notes }, null, 2)}\n`);
-  else if (notes.length === 0) out.write(isUnread ? 'Nothing unread.\n' : 'The inbox is empty.\n');
+  else if (notes.length === 0)
+    out.write(isUnread ? 'No unread notifications.\n' : 'The inbox is empty.\n');
   else out.write(inboxScreen(notes, systemClock.now(), out));
 }
 
@@ -36,7 +37,7 @@ export async function readNotesAway(
   tools: Tools,
 ): Promise<void> {
   const isAll = flags.all ?? false;
-  if (isAll === ids.length > 0) throw new UsageError('Name the notes, or all of them with --all.');
+  if (isAll === ids.length > 0) throw new UsageError('Name the notifications by id, or use --all.');
   const api = await daemonApi(flags, tools);
   const known = await readNotes(api, { isUnread: isAll, limit: mostNotes });
   const wanted = isAll ? known : ids.map((id) => theNote(known, id));
@@ -47,7 +48,11 @@ export async function readNotesAway(
   const { out, json } = tools.terminal;
   if (json) out.write(`${JSON.stringify({ notes: read }, null, 2)}\n`);
   else
-    out.write(read.length === 1 ? '1 note is read now.\n' : `${read.length} notes are read now.\n`);
+    out.write(
+      read.length === 1
+        ? 'Marked 1 notification as read.\n'
+        : `Marked ${read.length} notifications as read.\n`,
+    );
 }
 
 function theNote(notes: readonly Note[], words: string): Note {

@@ -35,11 +35,11 @@ export async function showResources(flags: ResourcesFlags, tools: Tools): Promis
       if (json) out.write(`${JSON.stringify(document)}\n`);
       else frame.draw(fitting(screen, frame.rows));
     } catch (error) {
-      // A daemon that is started again while somebody watches will be back.
+      // Keep watching: a daemon that is being restarted will be back.
       if (isFirst || !(error instanceof Refusal) || error.code !== 'UNAVAILABLE') throw error;
       const { code, detail } = error;
       if (json) terminal.err.write(`${JSON.stringify({ error: { code, message: detail } })}\n`);
-      else frame.draw(`${out.paint('bad', 'No answer:')} ${detail}\n`);
+      else frame.draw(`${out.paint('bad', 'No response:')} ${detail}\n`);
     }
     const tookMs = systemClock.monotonic() - startedAt;
     await rest(Math.max(0, everyMs - tookMs), lifecycle.interrupted);
@@ -75,7 +75,7 @@ async function history(api: DaemonApi, since: string, tools: Tools): Promise<See
 const unitsS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400, w: 604_800 };
 const finestS = 15;
 
-/** As wide that the whole span fits into a chart of so many cells. */
+/** The step with which the whole span fits into a chart of this many cells. */
 function stepFor(since: string, cells: number): string {
   const [, count, unit] = /^(\d+)([mhdw])$/.exec(since) ?? [];
   const seconds = count
@@ -84,7 +84,7 @@ function stepFor(since: string, cells: number): string {
   return String(Math.max(1, Math.ceil(seconds / cells / finestS)) * finestS);
 }
 
-/** For people names say more than ids; without them, ids have to do. */
+/** Shows names instead of ids, if they can be read. */
 async function namesOf(api: DaemonApi): Promise<Map<string, string>> {
   try {
     const { sessions } = await api.call('listSessions');
@@ -95,12 +95,15 @@ async function namesOf(api: DaemonApi): Promise<Map<string, string>> {
   }
 }
 
-/** What moves must fit on the screen, or it could not be drawn over. */
+/** A redrawn frame must fit on the screen. */
 function fitting(screen: string, rows: number): string {
   const lines = screen.split('\n');
   if (lines.length - 1 <= rows) return screen;
   const hidden = lines.length - rows;
-  return `${lines.slice(0, rows - 1).join('\n')}\nand ${hidden} more lines: make the window taller\n`;
+  return (
+    `${lines.slice(0, rows - 1).join('\n')}\nand ${hidden} more lines: make the window ` +
+    'taller\n'
+  );
 }
 
 function isMetrics(value: unknown): value is DaemonSchema<'Metrics'> {
@@ -116,6 +119,6 @@ function isHistory(value: unknown): value is DaemonSchema<'MetricsHistory'> {
 function stranger({ url }: DaemonApi, what: string): Refusal {
   return new Refusal(
     'UNAVAILABLE',
-    `${url} answers with no ${what}. Is it another version of Millrace?`,
+    `${url} returned no ${what}. It may be another version of Millrace.`,
   );
 }

@@ -1,7 +1,7 @@
 import type { DaemonApi } from '../daemon/api.js';
 import { authOf } from '../daemon/auth.js';
 
-/** An address of the dashboard that logs one browser in; a plain one where nobody needs to. */
+/** A dashboard URL that logs one browser in; a plain one if auth is off. */
 export async function dashboardLink(api: DaemonApi): Promise<{ url: string; isLogin: boolean }> {
   if ((await authOf(api)) === 'none') return { url: `${api.url}/`, isLogin: false };
   const { code } = await api.call('createLoginCode');

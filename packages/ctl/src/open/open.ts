@@ -9,7 +9,7 @@ export interface OpenFlags extends DaemonFlags {
   print?: boolean;
 }
 
-/** Opens the dashboard in the browser, logged in; prints the link where that cannot be done. */
+/** Opens the dashboard in the browser, logged in; prints the link if that fails. */
 export async function openDashboard(flags: OpenFlags, tools: Tools): Promise<void> {
   const { out, err, json, env } = tools.terminal;
   const { url, isLogin } = await dashboardLink(await daemonApi(flags, tools));
@@ -19,21 +19,22 @@ export async function openDashboard(flags: OpenFlags, tools: Tools): Promise<voi
     return;
   }
   if (hasOpened) {
-    out.write('The dashboard opens in your browser.\n');
+    out.write('Opened the dashboard in your browser.\n');
     return;
   }
   out.write(`${url}\n`);
-  const advice = 'The link works once, for 5 minutes; `ctl open --print` makes another.\n';
+  const advice =
+    'The link works once and expires after 5 minutes. Get another with `ctl open --print`.\n';
   if (isLogin) err.write(err.paint('dim', advice));
 }
 
-/** True when a program was started that opens links. */
+/** True if a program that opens links was started. */
 async function startBrowser(
   url: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<boolean> {
   const name = process.platform === 'darwin' ? 'open' : 'xdg-open';
-  // Without a display xdg-open falls back to a browser in the terminal, or to nothing.
+  // Without a display xdg-open falls back to a browser in the terminal, or fails.
   const hasDisplay = process.platform === 'darwin' || env['DISPLAY'] || env['WAYLAND_DISPLAY'];
   const program = hasDisplay ? findIn(env['PATH'], name) : undefined;
   if (program === undefined) return false;

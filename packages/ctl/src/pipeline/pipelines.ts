@@ -31,7 +31,7 @@ export async function runPipeline(file: string, flags: RunFlags, tools: Tools): 
   if (flags.wait === true && ended.status !== 'done') tools.exitWith(1);
 }
 
-/** A relative repository is meant from where the file lies: the daemon runs elsewhere. */
+/** Resolves a relative repository against the file, because the daemon runs elsewhere. */
 function definitionOf(
   { config }: ConfigFile,
   file: string,
@@ -43,11 +43,11 @@ function definitionOf(
     ...config,
     ...(typeof repo === 'string' && repo !== '' ? { repo: resolve(from, repo) } : {}),
     ...(start === false ? { start: false } : {}),
-    // The daemon checks it against the contract and names the places that are wrong.
+    // The daemon validates it against the contract and names the wrong places.
   } as DaemonSchema<'PipelineDefinition'>;
 }
 
-/** The daemon points at places in the document; people want lines of their file. */
+/** Translates JSON pointers of the daemon's error to lines of the file. */
 function explained(refusal: Refusal, source: ConfigFile): Refusal {
   const { errors = [] } = refusal.extra;
   if (errors.length === 0) return refusal;
@@ -60,7 +60,7 @@ function explained(refusal: Refusal, source: ConfigFile): Refusal {
 
 const pollMs = 500;
 
-/** Until it can go no further by itself. */
+/** Waits until it has ended or needs the user. */
 async function waitForEnd(api: DaemonApi, from: Pipeline, tools: Tools): Promise<Pipeline> {
   for (let pipeline = from; ;) {
     if (pipeline.status !== 'running') return pipeline;

@@ -13,13 +13,13 @@ import { locateQueue, type QueueFlags, type QueuePlace } from './locate.js';
 
 export type { QueueFlags } from './locate.js';
 
-/** The JSON of an operation's success. */
+/** JSON of a successful response. */
 export type Success<Id extends QueueOperationId> = OperationResult<QueueOperations[Id]>;
 
 export interface Call {
-  /** The queue in the path. */
+  /** Queue in the path. */
   readonly queue?: string;
-  /** The task in the path. */
+  /** Task in the path. */
   readonly id?: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -29,20 +29,23 @@ export interface Call {
 
 export interface Answer<Body> {
   readonly body: Body;
-  /** One response header, by its name in lower case. */
+  /** A response header, by its lower-case name. */
   header(name: string): string | undefined;
 }
 
-/** A queue server that can be asked. */
+/** Client of a queue server. */
 export interface QueueApi {
   readonly url: string;
-  /** Carries an operation out. Whatever is not a success is thrown as a Refusal. */
+  /** Calls an operation. Throws a Refusal for every error response. */
   call<Id extends QueueOperationId>(operation: Id, call?: Call): Promise<Answer<Success<Id>>>;
 }
 
 export function withQueue(command: CtlCommand): CtlCommand {
   return command
-    .option('--url <url>', 'Talk to this server (default: $MILLRACE_QUEUE_URL, or 127.0.0.1:8081)')
+    .option(
+      '--url <url>',
+      'Address of the server (default: $MILLRACE_QUEUE_URL, or 127.0.0.1:8081)',
+    )
     .option('--token-file <file>', 'File with the bearer token (default: $MILLRACE_QUEUE_TOKEN)');
 }
 
@@ -54,7 +57,7 @@ export function queueApi(flags: QueueFlags, { terminal, lifecycle }: Here): Queu
     url: place.url,
     async call(operation, { queue, id, patienceMs, ...request } = {}) {
       const fetch = fetchOver({ signal: lifecycle.interrupted, patienceMs });
-      // Each operation takes of these what its path names.
+      // Each operation uses those that its path names.
       const send = createQueueClient({ ...place, fetch }).send as SendAny;
       try {
         const { body, headers } = await send(operation, { ...request, path: { queue, id } });
@@ -71,7 +74,7 @@ export function queueApi(flags: QueueFlags, { terminal, lifecycle }: Here): Queu
 
 type SendAny = (operation: QueueOperationId, request: object) => ReturnType<QueueClient['send']>;
 
-/** The server's refusal in its own words. */
+/** The server's error. */
 async function refusalOf(
   api: QueueApi,
   place: QueuePlace,
@@ -81,8 +84,7 @@ async function refusalOf(
   if (code === '') {
     return new Refusal(
       'UNAVAILABLE',
-      `${place.url} answers (${status}), but not as a Millrace queue does. ` +
-        'Name another with --url.',
+      `the server at ${place.url} (${status}) is not a Millrace queue. Name another with --url.`,
     );
   }
   const said = harmless(detail);
@@ -96,14 +98,14 @@ async function refusalOf(
 }
 
 function tokenAdvice({ url, token }: QueuePlace): string {
-  const lead = token === undefined ? `${url} asks for a token: set` : 'Set';
+  const lead = token === undefined ? `${url} requires a token. Set` : 'Set';
   return (
-    `${lead} MILLRACE_QUEUE_TOKEN or name a file with --token-file; ` +
-    '`ctl queue token new` makes one.'
+    `${lead} MILLRACE_QUEUE_TOKEN or name a file with --token-file. Create a token with ` +
+    '`ctl queue token new`.'
   );
 }
 
-/** Only an admin may know what queues there are; for others there is no hint. */
+/** Only an admin may list queues; others get no suggestion. */
 async function nearestQueue(api: QueueApi, name: string | undefined): Promise<string> {
   if (name === undefined) return '';
   try {
@@ -114,7 +116,7 @@ async function nearestQueue(api: QueueApi, name: string | undefined): Promise<st
     const names = queues.map((queue) => queue.name);
     const meant = nearest(name, names);
     return meant === undefined
-      ? ` \`ctl queue config set ${name} FILE\` makes it.`
+      ? `Create it with: ctl queue config set ${name} FILE`
       : ` Did you mean ${meant}?`;
   } catch (error) {
     if (error instanceof Refusal) return '';

@@ -44,7 +44,7 @@ export async function listAudit(
   );
 }
 
-/** The records of the log, the latest first, page by page. */
+/** Records of the log, newest first, page by page. */
 export async function* auditRecords(
   api: QueueApi,
   query: Readonly<Record<string, string | undefined>> = {},
@@ -59,20 +59,20 @@ export async function* auditRecords(
   } while (cursor !== '');
 }
 
-/** Where there is room for the exact time. */
+/** Minimum width for the exact time. */
 const wideColumns = 110;
 
 export function auditTable(records: readonly AuditRecord[], now: number, sheet: Sheet): string {
-  if (records.length === 0) return 'Nothing was done.\n';
+  if (records.length === 0) return 'No audit records.\n';
   const isWide = sheet.columns >= wideColumns;
   const columns = [
     { title: 'SEQ' },
-    { title: 'AT' },
-    { title: 'WHO' },
-    { title: 'DID' },
+    { title: 'TIME' },
+    { title: 'PRINCIPAL' },
+    { title: 'ACTION' },
     { title: 'QUEUE' },
     { title: 'TASKS' },
-    { title: 'WHICH', overflow: 'wrap' as const },
+    { title: 'SELECTION', overflow: 'wrap' as const },
   ];
   const rows = records.map(({ seq, at, principal, action, queue, count, selector }) => [
     seq,

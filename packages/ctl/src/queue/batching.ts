@@ -12,7 +12,7 @@ import { patiently, rest } from './waiting.js';
 
 type ItemResult = QueueSchema<'BatchItemResult'>;
 
-/** One line of the file on its way. */
+/** A line of the file that is being submitted. */
 interface Item {
   line: number;
   task: Record<string, unknown>;
@@ -27,12 +27,12 @@ interface LineResult {
 }
 
 const mostItems = 1_000;
-// The server takes 16 MiB; commas and brackets need a little of it.
+// The server accepts 16 MiB, including commas and brackets.
 const mostBytes = 15 * 2 ** 20;
 const mostRounds = 30;
 const roundRestMs = 1_000;
 
-/** Submits every line of a file, in batches as large as the server takes. */
+/** Submits every line of a file, in the largest batches that the server accepts. */
 export async function submitFile(
   api: QueueApi,
   { queue, file }: { queue: string; file: string },
@@ -67,7 +67,7 @@ export async function submitFile(
   report(results, queue, tools);
 }
 
-/** A line that is no object is refused by itself, as the server would refuse a bad task. */
+/** A line that is not an object is rejected alone, like an invalid task. */
 function itemOf(text: string, line: number): Item | Required<LineResult> {
   const refuse = (detail: string) => {
     const error = { code: 'INVALID_TASK', status: 422, title: 'Invalid task', detail };
@@ -80,12 +80,12 @@ function itemOf(text: string, line: number): Item | Required<LineResult> {
     return refuse((error as Error).message);
   }
   if (!isObject(task)) return refuse('A line must be a JSON object such as {"handler_ref":"x"}.');
-  // With an id of ours the batch can be repeated when its answer is lost.
+  // A client-side id makes the batch safe to repeat.
   const whole = 'id' in task ? task : { id: systemRandom.ulid(systemClock.now()), ...task };
   return { line, task: whole, bytes: Buffer.byteLength(JSON.stringify(whole)) };
 }
 
-/** Sends one batch; what the server was too busy for is sent again a little later. */
+/** Sends one batch; tasks rejected because the server is busy are sent again later. */
 async function submitItems(
   api: QueueApi,
   queue: string,
@@ -125,12 +125,12 @@ function report(results: LineResult[], queue: string, { terminal, exitWith }: To
     out.write(`${JSON.stringify(shown, null, 2)}\n`);
     return;
   }
-  out.write(`Submitted ${tasks(accepted)} to ${queue}; ${refused.length} refused.\n`);
+  out.write(`Submitted ${tasks(accepted)} to ${queue}; ${refused.length} rejected.\n`);
   if (refused.length === 0) return;
   const columns = [
     { title: 'LINE' },
     { title: 'CODE' },
-    { title: 'WHY', overflow: 'wrap' as const },
+    { title: 'REASON', overflow: 'wrap' as const },
   ];
   const rows = refused.slice(0, mostShown).map(({ line, error }) => {
     const { code, title, detail = title } = error as QueueSchema<'BatchItemError'>;

@@ -51,13 +51,13 @@ export async function listDead(
   out.write(json ? `${JSON.stringify(page, null, 2)}\n` : deadTable(page, systemClock.now(), out));
 }
 
-/** Where there is room for what the handlers said. */
+/** Minimum width for the messages of handlers. */
 const wideColumns = 110;
 
 export function deadTable({ tasks: dead, next_cursor: next }: Page, now: number, sheet: Sheet) {
   if (dead.length === 0) return 'No dead tasks.\n';
   const isWide = sheet.columns >= wideColumns;
-  const titles = ['TASK', 'DIED', 'TRIES', 'ERROR', 'HANDLER', ...(isWide ? ['MESSAGE'] : [])];
+  const titles = ['TASK', 'DIED', 'ATTEMPTS', 'ERROR', 'HANDLER', ...(isWide ? ['MESSAGE'] : [])];
   const columns = titles.map((title) => ({ title }));
   const rows = dead.map((task): Cell[] => {
     const { error_type: type = '', http_status: status = null } = task.last_error ?? {};
@@ -71,7 +71,7 @@ export function deadTable({ tasks: dead, next_cursor: next }: Page, now: number,
     ];
   });
   const fitting = yieldingColumn(isWide ? 'MESSAGE' : 'HANDLER', columns, rows, sheet);
-  const more = next === '' ? '' : `More: add --cursor ${next}\n`;
+  const more = next === '' ? '' : `There are more. Continue with --cursor ${next}\n`;
   return renderTable(columns, fitting, sheet) + more;
 }
 
@@ -85,7 +85,7 @@ export async function showGroups(api: QueueApi, queue: string, { terminal }: Sho
 
 export function groupsTable({ groups }: Groups, now: number, sheet: Sheet): string {
   if (groups.length === 0) return 'No dead tasks.\n';
-  const titles = ['TASKS', 'ERROR', 'HTTP', 'HANDLER', 'FIRST', 'LAST', 'ONE OF THEM'];
+  const titles = ['TASKS', 'ERROR', 'HTTP', 'HANDLER', 'FIRST', 'LAST', 'EXAMPLE'];
   const columns = titles.map((title) => ({ title }));
   const rows = groups.map((group): Cell[] => [
     group.count,

@@ -27,7 +27,7 @@ interface Tally {
   resumed: boolean;
 }
 
-/** What a store on PostgreSQL can do beyond others. */
+/** What only a PostgreSQL store can do. */
 interface Transferring {
   transfer(
     ask: Omit<Plan, 'url'> & {
@@ -54,11 +54,13 @@ export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> 
         progress.show({ records, of }, step === 'move' ? 'moving' : 'comparing'),
     });
     progress.end();
-    const text = `${wordsOf(tally)} in ${humanDuration(progress.elapsedMs)}; both are the same.\n`;
+    const text =
+      `${wordsOf(tally)} in ${humanDuration(progress.elapsedMs)}; source and target are ` +
+      'equal.\n';
     terminal.out.write(terminal.json ? `${JSON.stringify(tally, null, 2)}\n` : text);
   } catch (error) {
     if (!(error instanceof StorageUnavailable)) throw error;
-    const advice = 'Run it again when it is back: it goes on where it was.';
+    const advice = 'Run it again when it is back, to resume.';
     throw new Refusal('STORAGE_UNAVAILABLE', `${error.message}. ${advice}`, { cause: error });
   } finally {
     progress.end();
@@ -80,7 +82,7 @@ export function planOf({ from, to, data = './data' }: MigrateFlags): Plan {
 function isPostgres(flag: string, value: string): boolean {
   if (value === 'embedded') return false;
   if (/^postgres(?:ql)?:\/\//.test(value)) return true;
-  // Not shown: it may be a mistyped URL with a password in it.
+  // Not shown: it may be a mistyped URL with a password.
   throw new UsageError(`${flag} must be embedded, or a URL such as postgres://user@host/db.`);
 }
 
@@ -94,7 +96,7 @@ function wordsOf({ queues, tasks, audit_records: records, resumed }: Tally): str
     counted(tasks, 'task'),
     counted(records, 'audit record'),
   ];
-  const before = resumed ? ', some of them by a run before,' : '';
+  const before = resumed ? ', some of them by an earlier run,' : '';
   return `Moved ${counts.slice(0, 2).join(', ')} and ${counts[2]}${before}`;
 }
 

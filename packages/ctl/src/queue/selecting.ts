@@ -21,7 +21,7 @@ const words = {
   purge: { verb: 'Purge', done: 'Purged' },
 } as const;
 
-/** Redrives or purges dead tasks: those with the ids given at once, a filter after a question. */
+/** Redrives or purges dead tasks: ids at once, a filter after confirmation. */
 export async function actOnDead(api: QueueApi, ask: DeadAsk, tools: Tools): Promise<void> {
   const { act, queue, flags } = ask;
   const { terminal } = tools;
@@ -58,18 +58,18 @@ async function askAndSend(
 ): Promise<number> {
   if (!terminal.in.isScreen) {
     throw new UsageError(
-      `There is nobody to ask whether to ${act} by a filter: add --yes, or --dry-run to count.`,
+      'Not a terminal, so there is nobody to confirm. Add --yes, or --dry-run to count.',
     );
   }
   const found = await calls.send({ filter }, { dryRun: true });
   if (found.count === 0) return 0;
   const amount = `${found.complete ? '' : 'at least '}${tasks(found.count)}`;
-  const warning = act === 'purge' ? ' They are deleted for good.' : '';
+  const warning = act === 'purge' ? 'They are deleted permanently.' : '';
   const question = `${words[act].verb} ${amount} of ${queue}?${warning} [y/N] `;
   if (!(await confirmed(question, terminal))) {
-    throw new Refusal('CANCELLED', 'Nothing was done.');
+    throw new Refusal('CANCELLED', 'Nothing was changed.');
   }
-  // Nobody agreed to what died after the count.
+  // Tasks that died after the count were not confirmed.
   return calls.sendFilter({ ...filter, to: filter.to ?? found.until });
 }
 
@@ -78,11 +78,11 @@ const mostIds = 1_000;
 interface Sent {
   count: number;
   complete: boolean;
-  /** By the server's clock, the moment of the call: what died later was not touched. */
+  /** Time of the call on the server's clock: later deaths are not touched. */
   until: string;
 }
 
-/** The calls of one redrive or purge, which may take several. */
+/** The calls of one redrive or purge, which may need several. */
 class SelectorCalls {
   constructor(
     private readonly api: QueueApi,
@@ -118,13 +118,13 @@ class SelectorCalls {
     return count;
   }
 
-  /** A long call ends early and is sent again, for what was dead when the first one began. */
+  /** A long call ends early and is repeated, for what was dead when the first one started. */
   async sendFilter(filter: Filter): Promise<number> {
     const first = await this.send({ filter });
     const rest = { ...filter, to: filter.to ?? first.until };
     let { count } = first;
     for (let last = first; !last.complete; count += last.count) {
-      // The next call would begin anew and get no further.
+      // The next call would start over and get no further.
       if (last.count === 0) throw outOfReach(this.act, count);
       this.progress(count);
       last = await this.send({ filter: rest });
@@ -136,8 +136,8 @@ class SelectorCalls {
 function outOfReach(act: Act, count: number): Refusal {
   return new Refusal(
     'INCOMPLETE',
-    `${words[act].done} ${tasks(count)}; then the server searched for 25 seconds and found no ` +
-      'more. If there must be more, name a narrower time with --from and --to.',
+    `${words[act].done} ${tasks(count)}; then the server searched for 25 seconds and found ` +
+      'no more. If there must be more, use a shorter time range with --from and --to.',
   );
 }
 
@@ -146,7 +146,7 @@ const patienceMs = 60_000;
 
 function sentAt(date: string | undefined, elapsedMs: number): string {
   const said = Date.parse(date ?? '');
-  // The header is cut to whole seconds: without one more, what died just now would be left out.
+  // The header has whole seconds: add one, or the latest deaths would be left out.
   const answeredAt = Number.isNaN(said) ? systemClock.now() : said + 1000;
   return new Date(Math.round(answeredAt - elapsedMs)).toISOString();
 }

@@ -15,7 +15,7 @@ type SubmitResult = QueueSchema<'SubmitResult'>;
 interface SubmitAsk {
   queue: string;
   task: Submission;
-  /** How long to wait for the task's end; undefined: not at all. */
+  /** How long to wait for the end of the task; undefined: do not wait. */
   wait: number | undefined;
 }
 
@@ -40,7 +40,7 @@ export async function submitTask(
   out.write(json ? `${JSON.stringify(ended, null, 2)}\n` : `${endText(ended)}\n`);
 }
 
-/** Nobody knows whether the task was stored: asking again with its id is safe. */
+/** It is unknown whether the task was stored; repeating with its id is safe. */
 function repeatable(error: unknown, { id }: Submission): unknown {
   if (!(error instanceof Refusal)) return error;
   const { code, detail, extra } = error;
@@ -51,7 +51,10 @@ function repeatable(error: unknown, { id }: Submission): unknown {
 function storedText(body: SubmitResult, isReplay: boolean): string {
   const { id, queue, status } = body;
   if ('purged' in body) {
-    return `${id} was here before, ended ${status} and is gone; its id is kept for a day and nothing runs.\n`;
+    return (
+      `${id} was submitted before, ended ${status} and was deleted; its id is remembered for ` +
+      'a day, so nothing runs.\n'
+    );
   }
   if (isReplay) return `${id} was submitted before and is ${status}; nothing new was stored.\n`;
   const due = Date.parse(body.next_attempt_at ?? '') - systemClock.now();
@@ -76,7 +79,8 @@ async function waitForEnd(
     if (leftMs <= 0) {
       throw new Refusal(
         'TIMEOUT',
-        `${id} is still ${task.status}${waitingText(task)}. Look again with \`ctl queue get ${id}\`.`,
+        `${id} is still ${task.status}${waitingText(task)}. Check it with \`ctl queue get ` +
+          `${id}\`.`,
       );
     }
     await rest(Math.min(pollMs, leftMs), signal);

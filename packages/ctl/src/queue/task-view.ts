@@ -18,7 +18,7 @@ export async function showTask(
   { id, payload }: { id: string; payload?: 'text' | 'raw' | undefined },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
-  // The server would answer with the pattern of an id.
+  // The server would answer with the regular expression of an id.
   if (!isUlid(id)) {
     const why = 'is not a task id such as 01JD3Z8Q4M7X2N5V9RTBKWCH6E.';
     throw new Refusal('TASK_NOT_FOUND', `"${id}" ${why}`);
@@ -27,7 +27,7 @@ export async function showTask(
   const { out, json } = terminal;
   if (payload !== undefined && !json) {
     const bytes = payloadOf(task);
-    // A pipe gets the bytes; a terminal would obey escape sequences in them.
+    // A pipe gets the bytes; a terminal would execute escape sequences.
     if (payload === 'raw' || !out.isScreen) out.writeRaw(bytes);
     else out.write(`${printableLines(bytes.toString('utf8')).replace(/\n$/, '')}\n`);
     return;
@@ -35,7 +35,7 @@ export async function showTask(
   out.write(json ? `${JSON.stringify(task, null, 2)}\n` : taskSheet(task, systemClock.now(), out));
 }
 
-/** A task for people: what is known of it, then how each attempt went. */
+/** A task: its fields, then the result of each attempt. */
 export function taskSheet(task: Task, now: number, sheet: Sheet): string {
   const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
   const facts = renderTable(columns, factsOf(task, now), sheet);
@@ -81,7 +81,10 @@ function attemptsText(task: Task): string {
   const { attempt, max_attempts: most, total_attempts: total, redrive_count: redrives } = task;
   const here = `${attempt} of ${most}`;
   if (redrives === 0) return here;
-  return `${here} since ${redrives === 1 ? 'its redrive' : `redrive ${redrives}`}, ${total} in all`;
+  return (
+    `${here} since ${redrives === 1 ? 'its redrive' : `redrive ${redrives}`}, ${total} in ` +
+    'total'
+  );
 }
 
 const longestPreview = 200;
@@ -95,7 +98,7 @@ function payloadText(task: Task): string {
   return `${head}: ${text}${bytes.length > longestPreview ? '…' : ''}`;
 }
 
-/** Undefined for bytes that are no text. The last letter may be cut in half. */
+/** Undefined for binary data. The last character may be cut in half. */
 function textOf(bytes: Buffer): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
@@ -111,11 +114,11 @@ function payloadOf({ payload }: Task): Buffer {
 
 function attemptsTable({ attempts }: Task, sheet: Sheet): string {
   const columns = [
-    { title: 'TRY' },
+    { title: 'ATTEMPT' },
     { title: 'STARTED' },
-    { title: 'TOOK' },
+    { title: 'DURATION' },
     { title: 'OUTCOME' },
-    { title: 'WHY', overflow: 'wrap' as const },
+    { title: 'REASON', overflow: 'wrap' as const },
   ];
   return renderTable(columns, attempts.map(attemptRow), sheet);
 }

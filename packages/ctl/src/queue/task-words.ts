@@ -5,19 +5,19 @@ type Task = QueueSchema<'Task'>;
 const waits: Readonly<Record<QueueSchema<'WaitingFor'>, string>> = {
   time: 'it is not due yet',
   paused: 'the queue is paused, or its callback URL has left the allowlist',
-  concurrency: 'as many tasks run as the queue allows (limits.max_in_flight)',
-  rate_limit: 'the queue has started as many as it may this second (limits.dispatch_per_second)',
+  concurrency: 'the queue is at its limit of tasks in flight (limits.max_in_flight)',
+  rate_limit: 'the queue is at its dispatch rate (limits.dispatch_per_second)',
   circuit_open: 'the handler keeps failing, so the circuit breaker is open',
-  group: 'an earlier task of its group goes first',
-  dispatch: 'it is next in turn',
+  group: 'an earlier task of its group is first',
+  dispatch: 'it is next',
 };
 
-/** `: it is not due yet`, or nothing when it does not wait. */
+/** `: it is not due yet`, or empty if it does not wait. */
 export function waitingText({ status, waiting_for: reason }: Task): string {
   return status === 'PENDING' && reason !== undefined ? `: ${waits[reason]}` : '';
 }
 
-/** Why a task failed last: `HTTP_5XX 503: The callback answered with HTTP 503: no mill here`. */
+/** The last error: `HTTP_5XX 503: The callback answered with HTTP 503: no mill here`. */
 export function lastErrorText({ last_error: error, attempts }: Task): string {
   if (!error) return '';
   const attempt = attempts.findLast(({ ended_at: end }) => end === error.at);
@@ -41,7 +41,7 @@ function errorText(
 
 const longestWords = 300;
 
-/** What a handler said in its answer: the words of a problem, or a line of plain text. */
+/** The message in a handler's response: that of a problem, or a line of plain text. */
 export function answerWords(snippet: string | null): string {
   const text = snippet?.trim() ?? '';
   if (text === '' || text.startsWith('<')) return '';
@@ -49,7 +49,7 @@ export function answerWords(snippet: string | null): string {
   return words.slice(0, longestWords);
 }
 
-/** The answer may have been cut, so that it is no JSON any more. */
+/** The response may be truncated and therefore not JSON. */
 function wordsInJson(text: string): string {
   for (const member of ['detail', 'message', 'error', 'title']) {
     const found = new RegExp(`"${member}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(text)?.[1];
@@ -57,7 +57,7 @@ function wordsInJson(text: string): string {
     try {
       return JSON.parse(found) as string;
     } catch {
-      // Not a text as JSON has it; another member may tell.
+      // Not a JSON string; another member may have one.
     }
   }
   return '';

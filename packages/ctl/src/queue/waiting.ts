@@ -1,10 +1,10 @@
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 
-/** Node's longest timer; it only keeps the event loop alive. */
+/** Node's maximum timer; it only keeps the event loop alive. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** The clock's own timers let a process end, which a command that waits must not. */
+/** The clock's own timers do not keep the process alive, but a waiting command must. */
 export async function rest(delayMs: number, signal: AbortSignal): Promise<void> {
   const alive = setInterval(() => undefined, longestTimerMs);
   try {
@@ -19,8 +19,8 @@ const firstDelayMs = 250;
 const longestDelayMs = 5_000;
 
 /**
- * Repeats what is safe to repeat while the server is busy or cannot reach its storage, or the
- * connection breaks; not when no server is there at all.
+ * Retries safe requests while the server is busy, its storage is unavailable or the connection
+ * breaks; not if no server is there at all.
  */
 export async function patiently<Result>(
   work: () => Promise<Result>,

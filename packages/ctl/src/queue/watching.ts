@@ -39,10 +39,10 @@ export async function watchQueues(
       if (json) out.write(`${JSON.stringify(lineOf(watched))}\n`);
       else frame.draw(watchScreen(watched, out, frame.rows));
     } catch (error) {
-      // A server that is started again while somebody watches will be back.
+      // Keep watching: a server that is being restarted will be back.
       if (look === 1 || !(error instanceof Refusal) || !passing.has(error.code)) throw error;
       if (json) terminal.err.write(`${JSON.stringify(errorLine(error))}\n`);
-      else frame.draw(`${out.paint('bad', 'No answer:')} ${error.detail}\n`);
+      else frame.draw(`${out.paint('bad', 'No response:')} ${error.detail}\n`);
     }
     if (look === looks) return;
     const tookMs = systemClock.monotonic() - startedAt;
@@ -64,14 +64,14 @@ async function lookAt(
   const [queues, callbacks] = await Promise.all([countsOf(api, names), counter()]);
   return queues.map((queue) => ({
     ...queue,
-    // A queue that has had no callback yet is not in the metrics.
+    // A queue without callbacks so far is not in the metrics.
     callbacks: callbacks && (callbacks.get(queue.name) ?? 0),
   }));
 }
 
 type Counted = Omit<Look, 'callbacks'>;
 
-/** One call tells all of an admin's queues; others ask for each that they may see. */
+/** An admin lists all queues in one call; others read each queue by name. */
 async function countsOf(api: QueueApi, names: readonly string[]): Promise<Counted[]> {
   try {
     const { body: queues } = await api.call('listQueues');
@@ -110,7 +110,7 @@ function counted(
   };
 }
 
-/** Makes rates of looks, and remembers them for a while. */
+/** Computes rates from samples, and remembers them. */
 export class Course {
   #before = new Map<string, { look: Look; at: number; course: number[] }>();
 
@@ -136,7 +136,7 @@ function rateOf(before: Look, look: Look, seconds: number): number | undefined {
     const grown = look.pending + look.inFlight - before.pending - before.inFlight;
     return grown / seconds;
   }
-  // A server that was started again counts from 0.
+  // A restarted server counts from 0.
   if (before.callbacks === undefined || look.callbacks < before.callbacks) return undefined;
   return (look.callbacks - before.callbacks) / seconds;
 }

@@ -3,14 +3,14 @@ import { createRequire } from 'node:module';
 const ELLIPSIS = '…';
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** How many columns a text takes on a terminal: two for an ideograph or an emoji. */
+/** Display width of a text: two columns for an ideograph or an emoji. */
 export function widthOf(text: string): number {
   return isPlain(text) ? text.length : stringWidth(text);
 }
 
 let measure: ((text: string) => number) | undefined;
 
-/** Loaded when first needed: it takes longer to load than most commands take to run. */
+/** Loaded on demand: it takes longer to load than most commands take to run. */
 function stringWidth(text: string): number {
   measure ??= (require('string-width') as { default: (text: string) => number }).default;
   return measure(text);
@@ -28,14 +28,14 @@ const unsafeOnScreen = new RegExp(
 );
 
 /**
- * Text from elsewhere, made safe to show: an escape sequence in a task's name must not move the
- * cursor, and a line break must not break the table.
+ * Makes external text safe to show: an escape sequence in a task's name must not move the cursor,
+ * and a line break must not break the table.
  */
 export function printable(text: string): string {
   return isPlain(text) ? text : text.replaceAll(unsafeInCell, pictureOf);
 }
 
-/** As `printable`, for text of several lines: line breaks and tabs stay. */
+/** Like `printable`, for text of several lines: keeps line breaks and tabs. */
 export function printableLines(text: string): string {
   return text.replaceAll(unsafeInText, escapeOf);
 }
@@ -48,7 +48,7 @@ export function safeForScreen(text: string): string {
   return text.replaceAll(unsafeOnScreen, escapeOf);
 }
 
-/** Unicode has a picture for each of the first control characters, such as ␛ for escape. */
+/** Unicode has a picture for the first control characters, such as ␛ for escape. */
 function pictureOf(character: string): string {
   const code = character.charCodeAt(0);
   return code < 0x20 ? String.fromCharCode(0x2400 + code) : escapeOf(character);
@@ -58,13 +58,13 @@ function escapeOf(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** The text, or as much of it as fits before an ellipsis. */
+/** The text, cut with an ellipsis if it does not fit. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   return `${take(text, width - 1)[0]}${ELLIPSIS}`;
 }
 
-/** The text in lines of at most `width` columns, broken between words where that is possible. */
+/** Wraps a text to lines of at most `width` columns, at spaces where possible. */
 export function wrap(text: string, width: number): string[] {
   if (widthOf(text) <= width) return [text];
   const lines: string[] = [];
@@ -87,7 +87,7 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Splits a text after as many whole characters as fit in `width` columns. */
+/** Splits a text after as many whole characters as fit into `width` columns. */
 function take(text: string, width: number): [head: string, tail: string] {
   let used = 0;
   for (const { segment, index } of graphemes.segment(text)) {
@@ -97,7 +97,7 @@ function take(text: string, width: number): [head: string, tail: string] {
   return [text, ''];
 }
 
-/** ASCII, and the one letter that we put into texts ourselves. */
+/** ASCII, and the ellipsis that we add ourselves. */
 function isPlain(text: string): boolean {
   return /^[\u0020-\u007E…]*$/.test(text);
 }

@@ -5,10 +5,10 @@ import { localTime } from './savings-screen.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
-/** The top tier's price of a million tokens of input, as the report itself has it. */
+/** Price of a million input tokens of the top tier, from the report. */
 const usdPerMillion = 5;
 
-/** What would have entered models beside what did. */
+/** Tokens without savings beside tokens with savings. */
 export function benchmarkScreen(report: SavingsReport, sheet: Sheet): string {
   const { raw_tokens: raw, kept_tokens: kept, saved_tokens: saved } = report.axes.context;
   const { saved_dollars: savedUsd, reduction_pct: reduction } = report.axes.context;
@@ -23,10 +23,11 @@ export function benchmarkScreen(report: SavingsReport, sheet: Sheet): string {
   ];
   const titles = ['CONTEXT', tokens[0]!, costs[0]!, ''].map((title) => ({ title }));
   const { offload } = report.axes;
-  const from = report.since === null ? 'the beginning' : localTime(report.since);
+  const from = report.since === null ? 'the start' : localTime(report.since);
   return (
     renderTable(titles, rows, sheet) +
-    `Offload, apart from these: ${exact(offload.tokens)} tokens, ${dollars(offload.dollars)}.\n` +
+    `Offload, counted separately: ${exact(offload.tokens)} tokens, ` +
+    `${dollars(offload.dollars)}.\n` +
     `${sheet.paint('dim', `Since ${from}, ${exact(report.events)} events, ${report.basis}.`)}\n`
   );
 }

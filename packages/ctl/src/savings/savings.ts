@@ -32,7 +32,7 @@ export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<vo
   if (!isSavingsReport(report)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no savings report. Is it another version of Millrace?`,
+      `${api.url} returned no savings report. It may be another version of Millrace.`,
     );
   }
   const { out, json } = tools.terminal;

@@ -17,7 +17,7 @@ export interface StatusFlags {
 
 const patienceMs = 5_000;
 
-/** Looks at all three at once. That one does not run is an answer, not an error. */
+/** Reads all three servers at once. A stopped server is a result, not an error. */
 export async function lookAround(flags: StatusFlags, tools: Tools): Promise<Overview> {
   const [db, queue, daemon] = await Promise.all([
     lookAtDatabase(flags, tools),
@@ -50,7 +50,7 @@ async function lookAtDatabase({ data }: StatusFlags, tools: Tools): Promise<Over
       };
     });
   } catch (error) {
-    // It answered, and does not let us in.
+    // It is running, but rejects us.
     if (address !== null && error instanceof Refusal && !isAbsence(error)) {
       return { up: true, address, version: null, reason: error.detail, ...nothing };
     }
@@ -62,7 +62,7 @@ async function lookAtQueue(flags: StatusFlags, tools: Tools): Promise<Overview['
   const { terminal } = tools;
   const none = noQueueOn(flags);
   if (none) return { ...none, queues: null, totals: null };
-  // A data directory that is named is looked into, whatever the variables say.
+  // --data overrides the environment.
   const env =
     flags.data === undefined
       ? terminal.env
@@ -119,15 +119,15 @@ function isAbsence({ code }: Refusal): boolean {
 }
 
 /**
- * In a data directory that is named a queue server leaves a trace while it runs. Without one,
- * whatever listens at the usual address is another.
+ * A running queue server leaves a file in its data directory. Without it, a server at the default
+ * address belongs to another directory.
  */
 function noQueueOn({ data }: StatusFlags): PartState | undefined {
   if (data === undefined) return undefined;
   const directory = dataDirectory(data, {});
   const traces = ['queue.url', 'queue/LOCK'];
   if (traces.some((trace) => existsSync(join(directory, trace)))) return undefined;
-  const reason = `no queue server runs on the data in ${directory}.`;
+  const reason = `no queue server is running on the data in ${directory}.`;
   return { up: false, address: null, version: null, reason };
 }
 
@@ -135,11 +135,11 @@ function down(address: string | null, error: unknown): PartState {
   if (error instanceof Refusal) return { up: false, address, version: null, reason: error.detail };
   const isLate = error instanceof Error && error.name === 'AbortError';
   if (!isLate) throw error;
-  const reason = `no answer within ${patienceMs / 1000} seconds`;
+  const reason = `no response within ${patienceMs / 1000} seconds`;
   return { up: false, address, version: null, reason: `${reason} (${messageOf(error)})` };
 }
 
-/** A glance is short: whoever does not answer soon is as good as not there. */
+/** Short timeout: a server that does not answer soon counts as down. */
 async function inTime<Result>(
   { lifecycle }: Tools,
   look: (lifecycle: Tools['lifecycle']) => Promise<Result>,

@@ -3,7 +3,7 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import type { Overview, PartState } from './overview.js';
 
-/** All three for people: a row each, then why something is not as it should be. */
+/** A row for each server, then the reasons for problems. */
 export function statusScreen(overview: Overview, sheet: Sheet): string {
   const { db, queue, daemon } = overview;
   const parts: [title: string, state: PartState, tells: string][] = [
@@ -12,11 +12,11 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
     ['daemon', daemon, daemonText(daemon)],
   ];
   const columns = [
-    { title: 'PART' },
+    { title: 'SERVER' },
     { title: 'STATE' },
     { title: 'ADDRESS' },
     { title: 'VERSION' },
-    { title: 'WHAT IT HAS', overflow: 'wrap' as const },
+    { title: 'DETAILS', overflow: 'wrap' as const },
   ];
   const rows = parts.map(([title, state, tells]): Cell[] => [
     title,
@@ -59,7 +59,7 @@ function queueText({ queues, totals }: Overview['queue']): string {
     `${humanCount(pending)} pending`,
     `${humanCount(running)} in flight`,
     `${humanCount(dead)} dead`,
-    ...(oldest > 0 ? [`oldest waits ${humanDuration(oldest)}`] : []),
+    ...(oldest > 0 ? [`oldest pending ${humanDuration(oldest)}`] : []),
     ...(totals.paused > 0 ? [`${totals.paused} paused`] : []),
   ];
   return told.join(', ');

@@ -3,7 +3,7 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { version } from '../version.js';
 import type { Listener, Part } from './parts.js';
 
-/** A part that runs. */
+/** A running server. */
 export interface Running {
   readonly part: Part;
   readonly listeners: readonly Listener[];
@@ -12,23 +12,23 @@ export interface Running {
 export interface Banner {
   readonly running: readonly Running[];
   readonly dataDir: string;
-  /** Where the dashboard is, or the link that logs a browser in there. */
+  /** URL of the dashboard, or a login link. */
   readonly dashboard: string;
   readonly isLogin: boolean;
-  /** False when nobody is asked for a token. */
+  /** False if no token is required. */
   readonly hasAuth: boolean;
 }
 
 const firstThingsToTry = [
-  ['status', 'all of it at a glance'],
-  ['agent spawn "Say hello"', 'a first agent, where you are'],
+  ['status', 'the status of all servers'],
+  ['agent spawn "Say hello"', 'a first agent in this directory'],
   [`db put people ada '{"age": 36}'`, 'a first record in the database'],
 ];
 
-/** What `ctl up` shows a person once everything is running. */
+/** What `ctl up` prints once everything is running. */
 export function bannerFor(banner: Banner, sheet: Sheet): string {
   const { running, dataDir } = banner;
-  const columns = [{ title: 'PART' }, { title: 'ADDRESS' }, { title: 'STATE' }];
+  const columns = [{ title: 'SERVER' }, { title: 'ADDRESS' }, { title: 'STATE' }];
   return [
     `${sheet.paint('strong', `Millrace ${version()}`)}  data in ${dataDir}\n`,
     renderTable(columns, running.flatMap(rowsOf), sheet),
@@ -46,10 +46,13 @@ function accessText({ dashboard, isLogin, hasAuth }: Banner, { paint }: Sheet): 
   const warning = 'Authentication is off: every user of this machine has full access.';
   const off = hasAuth ? '' : `${paint('warn', warning)}\n`;
   if (!isLogin) return `Dashboard: ${dashboard}\n${off}`;
-  return `Dashboard: ${dashboard}\nThe link works once, for 5 minutes; \`${ctl()} open\` makes another.\n`;
+  return (
+    `Dashboard: ${dashboard}\nThe link works once and expires after 5 minutes. Get another ` +
+    `with \`${ctl()} open\`.\n`
+  );
 }
 
-/** In a clone nobody has `ctl` on their PATH yet. */
+/** In a clone `ctl` is not on the PATH. */
 function ctl(): string {
   return existsSync('bin/ctl') ? 'bin/ctl' : 'ctl';
 }
@@ -62,7 +65,7 @@ function rowsOf({ part, listeners }: Running): Cell[][] {
   ]);
 }
 
-/** The same for scripts: one line per listener, as every `serve` prints it. */
+/** For scripts: one line per listener, as every `serve` prints it. */
 export function eventsFor({ part, listeners }: Running): string {
   return listeners
     .map(({ listener, url }) => ({ event: 'listening', component: part.name, listener, url }))

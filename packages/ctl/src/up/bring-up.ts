@@ -24,18 +24,21 @@ export interface UpAsk {
   readonly stopped: Promise<void>;
 }
 
-/** The parts, under way. */
+/** The running servers. */
 export interface BroughtUp {
   readonly kept: readonly KeptPart[];
-  /** False when it was told to stop before all of them ran. */
+  /** False if it was stopped before all of them were running. */
   readonly hasStarted: boolean;
-  /** What callers of the daemon must show; undefined when it asks for none. */
+  /** Token of the daemon; undefined if it requires none. */
   readonly daemonToken: string | undefined;
-  /** Where a part serves HTTP. */
+  /** HTTP URL of a server. */
   url(name: Part['name']): string;
 }
 
-/** Starts all parts so that they know one another. None is left behind when one cannot start. */
+/**
+ * Starts all servers with each other's addresses and tokens. If one fails to start, stops the
+ * others.
+ */
 export async function bringUp(
   { dataDir, addresses, stopped }: UpAsk,
   here: Here,
@@ -46,14 +49,14 @@ export async function bringUp(
   const daemonAddress = await withPort(settings.daemon.values.listen);
   const plan = new Plan({ dataDir, env, addresses, settings, introductions, daemonAddress });
   const kept = keepParts(plan, here);
-  // The second Ctrl-C: nobody is left behind.
+  // The second Ctrl-C: leave no process behind.
   here.lifecycle.interrupted.addEventListener('abort', () => kept.forEach((part) => part.kill()));
   const url = (name: Part['name']) => httpOf(kept, name);
   const hasStarted = await startParts(stagesOf(kept), stopped);
   const { daemonToken } = settings;
   if (!hasStarted) return { kept, hasStarted, daemonToken, url };
   try {
-    // With our own id: an address that was left behind is then known for what it is.
+    // With our process id, which shows when the file is stale.
     writePrivate(queueAddressFile(dataDir), `${url('queue')}\n${process.pid}\n`);
     await connect({ plan, settings, introductions, queueUrl: url('queue') }, here);
   } catch (error) {
@@ -85,7 +88,7 @@ function keepParts(plan: Plan, { terminal }: Here): KeptPart[] {
   return kept;
 }
 
-/** The daemon is told where the others are. */
+/** The daemon gets the addresses of the others. */
 function stagesOf(kept: readonly KeptPart[]): KeptPart[][] {
   const isDaemon = ({ part }: KeptPart) => part.name === 'daemon';
   return [kept.filter((part) => !isDaemon(part)), kept.filter(isDaemon)];
@@ -106,7 +109,7 @@ interface Connection {
   readonly queueUrl: string;
 }
 
-/** Leads the queue to the daemon. What cannot be had is told; the parts are of use without it. */
+/** Connects the queue to the daemon. Failures are reported; the servers are useful without it. */
 async function connect(
   { plan, settings, introductions, queueUrl }: Connection,
   { terminal, lifecycle }: Here,
@@ -122,7 +125,7 @@ async function connect(
     const api = queueApi({}, { terminal: { ...terminal, env }, lifecycle });
     const outcome = await setUpAgentsQueue(api, { url: plan.callbackUrl, needsToken });
     if (outcome !== 'foreign') return;
-    notice('The queue "agents" calls something else than this daemon and was left as it is.');
+    notice('The queue "agents" has another callback than this daemon and was not changed.');
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     notice(`The queue "agents" could not be set up: ${error.detail}`);
@@ -134,7 +137,7 @@ function eventWriter({ err, out, json }: Tools['terminal']): (event: PartEvent) 
     const { part } = event;
     if (event.kind === 'back') {
       if (json) out.write(eventsFor(event));
-      else err.write(`${err.paint('ok', `The ${part.title} is back.`)}\n`);
+      else err.write(`${err.paint('ok', `The ${part.title} is running again.`)}\n`);
       return;
     }
     const { exit, againMs } = event;
@@ -144,7 +147,7 @@ function eventWriter({ err, out, json }: Tools['terminal']): (event: PartEvent) 
       out.write(`${JSON.stringify(told)}\n`);
       return;
     }
-    const when = `it is started again in ${humanDuration(againMs)}`;
-    err.write(`${err.paint('bad', `The ${part.title} died:`)} ${exitText(exit)}; ${when}.\n`);
+    const when = `restarting in ${humanDuration(againMs)}`;
+    err.write(`${err.paint('bad', `The ${part.title} exited:`)} ${exitText(exit)}; ${when}.\n`);
   };
 }

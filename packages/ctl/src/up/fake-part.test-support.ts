@@ -4,7 +4,7 @@ import { KeptPart, type PartEvent } from './kept-part.js';
 import { parts, type Listener, type Part } from './parts.js';
 import { HandClock } from './hand-clock.test-support.js';
 
-/** A process that does what a test says. */
+/** A process that a test controls. */
 export class FakeChild implements Child {
   readonly pid = 1;
   readonly ready: Promise<readonly Listener[]>;
@@ -43,7 +43,7 @@ export class FakeChild implements Child {
   }
 }
 
-/** A kept part whose processes are fakes, each of which announces itself at once. */
+/** A supervised server whose processes are fakes, each of which announces itself at once. */
 export class FakePart {
   readonly children: FakeChild[] = [];
   readonly events: PartEvent[] = [];

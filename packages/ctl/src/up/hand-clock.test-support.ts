@@ -1,6 +1,6 @@
 import { sleepOn, type Clock } from '@millrace/kit/clock';
 
-/** Time that stands still until a test moves it. */
+/** A clock that a test advances. */
 export class HandClock implements Clock {
   #now = 0;
   #timers: { at: number; run: () => void }[] = [];
@@ -20,7 +20,7 @@ export class HandClock implements Clock {
 
   sleep = (delayMs: number, signal?: AbortSignal) => sleepOn(this, delayMs, signal);
 
-  /** Whether somebody waits. */
+  /** Whether a timer is waiting. */
   get isAwaited(): boolean {
     return this.#timers.length > 0;
   }

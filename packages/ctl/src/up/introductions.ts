@@ -12,23 +12,23 @@ import {
 } from './own-files.js';
 import type { Environment, Settings } from './settings.js';
 
-/** What the parts show one another. */
+/** Credentials that the servers use with each other. */
 export interface Introductions {
-  /** The token by which we set up the queue; undefined when its owner keeps the tokens. */
+  /** Token to set up the queue with; undefined if the owner manages the tokens. */
   readonly ownerToken: string | undefined;
-  /** The token by which the daemon settles tasks. */
+  /** Token with which the daemon completes tasks. */
   readonly daemonToken: string | undefined;
-  /** What the queue signs tasks for agents with. */
+  /** Secret with which the queue signs tasks for agents. */
   readonly signingSecret: string | undefined;
-  /** Whether the queue can show the daemon the token that it asks for, or it asks for none. */
+  /** Whether the queue can send the daemon's token, or none is required. */
   readonly isLetIn: boolean;
-  /** What could not be made, and what to do about it. */
+  /** What could not be created, and what to do about it. */
   readonly notices: readonly string[];
 }
 
 /**
- * Makes what is missing of it. Files of the queue's own that its settings name belong to its
- * owner: they are read, and never written.
+ * Creates missing credentials. Files named in the settings of the queue belong to its owner: they
+ * are read and never written.
  */
 export async function introduce(
   dataDir: string,
@@ -40,8 +40,8 @@ export async function introduce(
   const notices = [...tokens.notices, ...secrets.notices];
   if (settings.hasDatabaseKeys && lineOf(databaseKeyFile(dataDir)) === undefined) {
     notices.push(
-      `The database asks for keys, and the daemon has none to show it by: put one into ` +
-        `${databaseKeyFile(dataDir)}; \`ctl db keys create\` makes one.`,
+      'The database requires keys, and the daemon has none to show it with. Create one ' +
+        `with \`ctl db keys create\` and put it into ${databaseKeyFile(dataDir)}.`,
     );
   }
   return { ...tokens, ...secrets, notices };
@@ -53,8 +53,8 @@ async function tokensOf(dataDir: string, { queue }: Settings, env: Environment) 
     const notices =
       token === undefined
         ? [
-            `The queue has a tokens file of its own: put a token of an admin into ` +
-              `${ownerTokenFile(dataDir)}, so that the daemon can settle its tasks.`,
+            'The queue has its own tokens file. Put an admin token into ' +
+              `${ownerTokenFile(dataDir)}, so that the daemon can complete its tasks.`,
           ]
         : [];
     return { ownerToken: token, daemonToken: token, notices };
@@ -81,8 +81,8 @@ function secretsOf(dataDir: string, { queue, daemonToken }: Settings) {
     missing.length === 0
       ? []
       : [
-          `The queue has a secrets file of its own, and tasks for agents need in it, open to the ` +
-            `queue ${agentsQueue}: ${missing.join(' and ')}.`,
+          'The queue has its own secrets file, which lacks secrets for tasks of agents. ' +
+            `Add, for the queue ${agentsQueue}: ${missing.join(' and ')}.`,
         ];
   return { signingSecret: secret, isLetIn, notices };
 }

@@ -6,33 +6,33 @@ import type { Listener, Part } from './parts.js';
 
 export interface KeepOptions {
   readonly clock: Clock;
-  /** Starts the process; `before` is where it listened last, and must again. */
+  /** Starts the process; `before` is its last address, which it must use again. */
   launch(before: readonly Listener[]): Child;
   onEvent(event: PartEvent): void;
 }
 
-/** What befalls a part after it has started. */
+/** Events of a server after it has started. */
 export type PartEvent =
   | { readonly kind: 'died'; readonly part: Part; readonly exit: Exit; readonly againMs: number }
   | { readonly kind: 'back'; readonly part: Part; readonly listeners: readonly Listener[] };
 
-/** So often in a row may it die young before it is given up. */
+/** Maximum number of early exits in a row. */
 export const mostQuickDeaths = 5;
-/** Whoever lived this long did not die young. */
+/** An exit after this time is not an early exit. */
 export const steadyMs = 20_000;
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
-/** The servers end their own drain sooner: 30 seconds and what comes after. */
+/** Longer than the drain timeout of the servers, which is 30 seconds. */
 export const drainMs = 60_000;
 
-/** A part that is started again when it dies, until it is stopped or dies too often. */
+/** A server that is restarted when it exits, until it is stopped or exits too often. */
 export class KeptPart {
-  /** Settles when it is given up; never when it is stopped. */
+  /** Settles when restarting is given up; never when it is stopped. */
   readonly givenUp: Promise<Error>;
   listeners: readonly Listener[] = [];
   #child: Child | undefined;
   #isStopping = false;
-  /** Of the process: it may be about to be started again. */
+  /** State of the process; a restart may be pending. */
   #hasEnded = false;
   readonly #stopped = new AbortController();
   #watch: Promise<void> = Promise.resolve();
@@ -49,7 +49,7 @@ export class KeptPart {
     return this.#child?.pid;
   }
 
-  /** A part that cannot start at all is not tried again: its reason is thrown. */
+  /** A server that cannot start is not retried: the reason is thrown. */
   async start(): Promise<void> {
     const { clock } = this.options;
     const startedAt = clock.monotonic();
@@ -64,12 +64,12 @@ export class KeptPart {
     this.#watch = this.#keep(child, startedAt);
   }
 
-  /** Drains it; says whether it ended well. Safe to call at any time. */
+  /** Stops it gracefully; returns whether it exited cleanly. Safe to call at any time. */
   async stop(): Promise<Error | undefined> {
     this.#isStopping = true;
     this.#stopped.abort();
     const child = this.#child;
-    // Whoever had ended before was told of then.
+    // An earlier exit has been reported already.
     if (!child || this.#hasEnded) return undefined;
     child.kill('SIGTERM');
     const deadline = this.options.clock.after(drainMs, () => child.kill('SIGKILL'));
@@ -81,7 +81,7 @@ export class KeptPart {
     return new Error(`the ${this.part.title} ${what}: ${exitText(exit)}`);
   }
 
-  /** At once, without a drain. */
+  /** Kills it without a drain. */
   kill(): void {
     this.#isStopping = true;
     this.#stopped.abort();
@@ -105,7 +105,7 @@ export class KeptPart {
       quickDeaths = clock.monotonic() - startedAt >= steadyMs ? 1 : quickDeaths + 1;
       if (quickDeaths >= mostQuickDeaths) {
         const when = `${quickDeaths} times in a row within ${humanDuration(steadyMs)} of its start`;
-        this.#giveUp(new Error(`the ${this.part.title} died ${when}: ${exitText(exit)}`));
+        this.#giveUp(new Error(`the ${this.part.title} exited ${when}: ${exitText(exit)}`));
         return;
       }
       const againMs = Math.min(longestPauseMs, firstPauseMs * 4 ** (quickDeaths - 1));
@@ -118,13 +118,13 @@ export class KeptPart {
           this.listeners = listeners;
           onEvent({ kind: 'back', part: this.part, listeners });
         },
-        // Its end says it as well.
+        // Its exit reports the reason too.
         () => undefined,
       );
     }
   }
 
-  /** False when it is to be stopped in the meantime. */
+  /** False if it is stopped meanwhile. */
   async #pause(delayMs: number): Promise<boolean> {
     try {
       await this.options.clock.sleep(delayMs, this.#stopped.signal);

@@ -15,7 +15,7 @@ export interface UpFlags extends UpOptions {
   data?: string;
 }
 
-/** Runs the three servers as processes that know one another, until it is told to stop. */
+/** Runs the three servers as connected processes until it is stopped. */
 export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Promise<void> {
   const { out, env, json } = tools.terminal;
   const dataDir = dataDirectory(data, env);
@@ -38,7 +38,7 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
   });
 }
 
-/** How the person at the terminal gets into the dashboard. */
+/** URL with which the user opens the dashboard. */
 async function access({ daemonToken, url }: BroughtUp, { terminal, lifecycle }: Tools) {
   const daemonUrl = url('daemon');
   const plain = { dashboard: daemonUrl, isLogin: false, hasAuth: daemonToken !== undefined };
@@ -48,19 +48,20 @@ async function access({ daemonToken, url }: BroughtUp, { terminal, lifecycle }: 
     const api = await daemonApi({ url: daemonUrl }, { terminal: { ...terminal, env }, lifecycle });
     return { ...plain, dashboard: (await dashboardLink(api)).url, isLogin: true };
   } catch (error) {
-    // Everything runs; the link can be had later.
+    // Everything is running; the link is available later.
     if (error instanceof Refusal) return plain;
     throw error;
   }
 }
 
-/** Whoever starts it a second time mostly forgot the first. */
+/** Starting it twice is usually a mistake. */
 function besideAnother(dataDir: string, error: unknown): unknown {
   const other = runningUp(dataDir);
   if (!other || !(error instanceof Refusal)) return error;
   return new Refusal(
     error.code,
-    `Millrace already runs on ${dataDir}, as process ${other.pid}: \`ctl status\` shows it.`,
+    `Millrace is already running on ${dataDir}, as process ${other.pid}. Check it with ` +
+      '`ctl status`.',
     { cause: error },
   );
 }

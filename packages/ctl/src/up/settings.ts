@@ -13,7 +13,7 @@ import { lineOf, tokenFile } from '../daemon/places.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where the parts are to listen; what is not named is left to their settings. */
+/** Addresses of the servers; missing ones come from their settings. */
 export interface Addresses {
   dbGrpc?: string;
   dbHttp?: string;
@@ -23,32 +23,32 @@ export interface Addresses {
 }
 
 export interface UpOptions extends Addresses {
-  /** False: neither the daemon nor the database asks for a token or a key. */
+  /** False: neither the daemon nor the database requires a token or a key. */
   auth?: boolean;
 }
 
-/** The settings with which the parts will start, as far as they concern one another. */
+/** The settings the servers will start with, as far as they affect each other. */
 export interface Settings {
-  /** Read by the database and the queue if they are there. */
+  /** Config files of the database and the queue, if they exist. */
   readonly files: { readonly db: string; readonly queue: string };
   readonly queue: QueueSettings;
   readonly daemon: LoadedConfig<DaemonSettings>;
   readonly daemonEnv: Environment;
-  /** What callers of the daemon must show; undefined when it asks for none. */
+  /** Token of the daemon; undefined if it requires none. */
   readonly daemonToken: string | undefined;
-  /** Whether callers of the database must show a key. */
+  /** Whether the database requires a key. */
   readonly hasDatabaseKeys: boolean;
 }
 
 /**
- * How the command line finds a queue elsewhere. The daemon has settings of the same names, but here
- * it is to use the one that is started beside it.
+ * Variables with which the command line finds a queue elsewhere. The daemon has settings of the
+ * same names, but here it must use the queue started beside it.
  */
 const otherPlaces = new Set(['MILLRACE_QUEUE_URL', 'MILLRACE_QUEUE_TOKEN']);
 
 /**
- * A mistake in any of the files is told here, before anything runs. Makes the daemon's token, which
- * the queue must have as well.
+ * Reports a mistake in any of the files before anything is started. Creates the daemon's token,
+ * which the queue needs too.
  */
 export function loadSettings(dataDir: string, options: UpOptions, env: Environment): Settings {
   const files = { db: join(dataDir, 'db.yaml'), queue: join(dataDir, 'queue.yaml') };

@@ -2,15 +2,15 @@ import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { KeptPart } from './kept-part.js';
 
 /**
- * Those who hand out work stop before those who take it: a task that the queue hands out while the
- * daemon is going down would cost an attempt.
+ * Stops senders of work before receivers: a task that the queue delivers while the daemon is
+ * stopping would cost an attempt.
  */
 const stopOrder = ['queue', 'daemon', 'db'];
 
 /**
- * Starts the parts, stage by stage: those of one stage need not know one another. False when it was
- * told to stop before all of them ran. When one cannot start, none is left running and the reason
- * is thrown.
+ * Starts the servers stage by stage; those of one stage do not depend on each other. Returns false
+ * if it was stopped before all of them were running. If one cannot start, stops the others and
+ * throws the reason.
  */
 export async function startParts(
   stages: readonly (readonly KeptPart[])[],
@@ -19,7 +19,7 @@ export async function startParts(
   const isStopped = stopped.then(() => true);
   for (const stage of stages) {
     const started = Promise.all(stage.map((part) => part.start())).then(() => false);
-    // It fails when it is stopped on its way, which is then no news.
+    // A start that fails because of a stop is not reported.
     started.catch(() => undefined);
     try {
       if (await Promise.race([started, isStopped])) return false;
@@ -31,8 +31,8 @@ export async function startParts(
 }
 
 /**
- * Waits until `stopped` resolves or a part is given up, then stops all parts. Throws when a part
- * was given up, or did not stop.
+ * Waits until `stopped` resolves or a server is given up, then stops all servers. Throws if a
+ * server was given up or did not stop.
  */
 export async function runParts(kept: readonly KeptPart[], stopped: Promise<void>): Promise<void> {
   const ending = await Promise.race([stopped, ...kept.map(({ givenUp }) => givenUp)]);
@@ -40,7 +40,7 @@ export async function runParts(kept: readonly KeptPart[], stopped: Promise<void>
   if (troubles.length > 0) throw failed(troubles);
 }
 
-/** Goes on to the next when one fails to stop; answers with what went wrong. */
+/** Continues with the next if one fails to stop; returns the errors. */
 async function stopParts(kept: readonly KeptPart[]): Promise<Error[]> {
   const inOrder = kept.toSorted(
     (a, b) => stopOrder.indexOf(a.part.name) - stopOrder.indexOf(b.part.name),

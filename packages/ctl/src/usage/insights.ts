@@ -20,7 +20,7 @@ export async function showInsights(
   if (!isInsights(insights)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no insights. Is it another version of Millrace?`,
+      `${api.url} returned no insights. It may be another version of Millrace.`,
     );
   }
   const { out, json } = tools.terminal;

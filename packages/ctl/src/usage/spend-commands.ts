@@ -9,8 +9,8 @@ export function addSpend(group: CtlCommand, tools: Tools): void {
     .command('spend')
     .summary('Show what the agents have spent')
     .description(
-      "Shows dollars and tokens measured from the agents' own transcripts: today, this week and " +
-        'in all, and who spent them. Tokens of the cache stand apart.',
+      "Show dollars and tokens from the agents' own transcripts: today, this week and in " +
+        'total, by agent, repository and model. Cache tokens are shown separately.',
     )
     .addOption(
       new Option('--by <what>', 'Show the whole table of one kind').choices(
@@ -18,12 +18,12 @@ export function addSpend(group: CtlCommand, tools: Tools): void {
       ),
     );
   withDaemon(command)
-    .example(`${group.path} spend`, 'the sums, and the dearest of each kind')
+    .example(`${group.path} spend`, 'the totals, and the largest of each kind')
     .example(`${group.path} spend --by day`, 'a row for each day')
-    .example(`${group.path} spend --json`, 'as the REST API has it')
+    .example(`${group.path} spend --json`, 'the response of the REST API')
     .action(async (_: unknown, self: CtlCommand) => {
       const { showSpend } = await import('./spend.js');
-      // The flags of the group count too: `ctl usage --url ... spend`.
+      // Flags of the group count too: `ctl usage --url ... spend`.
       await showSpend(self.optsWithGlobals<DaemonFlags & { by?: SpendBy }>(), tools);
     });
 }

@@ -10,18 +10,18 @@ type SpendRow = DaemonSchema<'SpendRow'>;
 
 const titles = { agent: 'AGENT', repo: 'REPOSITORY', day: 'DAY' } as const;
 
-/** How many rows of each kind are shown when nobody asked for one. */
+/** Rows per table without --by. */
 const dearest = 5;
 const trendDays = 30;
 const barCells = 20;
-/** Where there is room for a bar beside the figure. */
+/** Minimum width for a bar beside the figure. */
 const wideColumns = 100;
 
-/** The rollup for people: sums, trend and who spent most, or the whole table of one kind. */
+/** Totals, trend and the largest spenders, or one whole table. */
 export function spendScreen(rollup: SpendRollup, sheet: Sheet, by?: SpendBy): string {
   const basis = basisOf(rollup, sheet);
   if (rollup.by_backend.length === 0) {
-    return `Nothing has been counted yet: there are no transcripts of agents on this machine.\n${basis}`;
+    return `Nothing has been counted yet: this machine has no transcripts of agents.\n${basis}`;
   }
   if (by) return tableOf(titles[by], rollup[spendTables[by]], sheet);
   const tables: [string, readonly SpendRow[]][] = [
@@ -68,7 +68,7 @@ function sumsOf(rollup: SpendRollup, sheet: Sheet): string {
   );
 }
 
-/** The last days up to the newest one, those without any spend included. */
+/** The last days up to the newest one, including days without spend. */
 function trendOf(days: readonly SpendRow[], sheet: Sheet): string {
   const spent = new Map(days.map(({ key, usd }) => [key, usd ?? 0]));
   const last = Date.parse(`${days.at(-1)?.key}T12:00:00Z`);
@@ -80,7 +80,7 @@ function trendOf(days: readonly SpendRow[], sheet: Sheet): string {
   const values = shown.map((day) => spent.get(day) ?? 0);
   const line = sparkline(values, trendDays);
   const most = dollars(Math.max(...values));
-  return `${trendDays} days to ${shown.at(-1)}  ${sheet.paint('ok', line)}  at most ${most} a day\n`;
+  return `${trendDays} days to ${shown.at(-1)}  ${sheet.paint('ok', line)}  max ${most} a day\n`;
 }
 
 function tableOf(title: string, rows: readonly SpendRow[], sheet: Sheet, most = Infinity): string {

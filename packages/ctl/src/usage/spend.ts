@@ -21,7 +21,7 @@ export async function readSpend(api: DaemonApi): Promise<SpendRollup> {
   if (isRollup(rollup)) return rollup;
   throw new Refusal(
     'UNAVAILABLE',
-    `${api.url} answers with no spend rollup. Is it another version of Millrace?`,
+    `${api.url} returned no spend rollup. It may be another version of Millrace.`,
   );
 }
 

@@ -6,7 +6,7 @@ import { usageScreen } from './usage-screen.js';
 
 type UsageDocument = DaemonSchema<'UsageDocument'>;
 
-/** What went wrong on the way to a provider; everything else is a true answer. */
+/** Failures to reach a provider; everything else is a valid result. */
 const troubles = new Set(['unavailable', 'timeout', 'error']);
 
 export async function showUsage(
@@ -18,7 +18,8 @@ export async function showUsage(
   if (!isUsageDocument(document)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no usage document of version 1. Is it another version of Millrace?`,
+      `${api.url} returned no usage document of version 1. It may be another version of ` +
+        'Millrace.',
     );
   }
   const { out, json } = tools.terminal;

@@ -17,7 +17,7 @@ export async function showBranches(flags: BranchesFlags, tools: Tools): Promise<
   if (!isStandings(standings)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no branches. Is it another version of Millrace?`,
+      `${api.url} returned no branches. It may be another version of Millrace.`,
     );
   }
   const { out, json } = tools.terminal;
