@@ -86,7 +86,7 @@ async function readStream(
   if (lastId !== undefined) headers['last-event-id'] = lastId;
   let timer = setTimeout(() => broken.abort(), silenceMs);
   try {
-    const response = await authorizedFetch(new Request('/api/v1/events', { headers, signal }));
+    const response = await authorizedFetch('/api/v1/events', { headers, signal });
     if (!response.ok || !response.body) return;
     onOpen();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

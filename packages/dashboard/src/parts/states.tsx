@@ -1,6 +1,6 @@
+import { ApiError } from '@millrace/client';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { ApiProblem } from '../api/problem.js';
 
 /** Nothing to show, and what to do about it. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
@@ -72,7 +72,7 @@ export function Loaded<T>({
 
 /** An error in words, with the next step where there is one. */
 export function explain(error: unknown): { title: string; hint: string | undefined } {
-  if (!(error instanceof ApiProblem)) {
+  if (!(error instanceof ApiError)) {
     return { title: 'Something broke in the dashboard.', hint: String(error) };
   }
   return { title: error.message, hint: hints[error.code] };

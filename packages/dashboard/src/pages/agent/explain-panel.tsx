@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { Panel } from '../../parts/page.js';
 import { useGuardSettings } from '../../sessions/settings.js';
@@ -11,7 +11,7 @@ type Session = DaemonSchema<'Session'>;
 export function ExplainPanel({ session, lines }: { session: Session; lines: readonly string[] }) {
   const settings = useGuardSettings();
   const ask = useAction({
-    run: () => call(daemon.POST('/api/v1/think', { body: { prompt: promptOf(session, lines) } })),
+    run: () => daemon.call('think', { body: { prompt: promptOf(session, lines) } }),
   });
   return (
     <Panel title="Explain">

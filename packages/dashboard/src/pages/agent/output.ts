@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 
 /** What the page keeps; older lines are on the daemon's disk. */
 const keptLines = 20_000;
@@ -45,9 +45,8 @@ async function follow(
     let hasFailed = false;
     try {
       const query = { limit: pageLines, ...(after !== undefined && { after }) };
-      const params = { path: { id }, query };
-      const read = daemon.GET('/api/v1/sessions/{id}/output', { params, signal });
-      const { lines, next } = await call(read);
+      const request = { path: { id }, query, signal };
+      const { lines, next } = await daemon.call('getSessionOutput', request);
       after = next;
       count = lines.length;
       change((output) => extended(output, lines));

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useState } from 'react';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { words } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
@@ -69,13 +69,13 @@ export function BackendTable({ backends }: { backends: readonly Backend[] }) {
 function BackendRow({ row }: { row: Backend }) {
   const update = useAction({
     run: (body: DaemonSchema<'UpdateBackendRequest'>) =>
-      call(daemon.PATCH('/api/v1/backends/{id}', { params: { path: { id: row.id } }, body })),
+      daemon.call('updateBackend', { path: { id: row.id }, body }),
     done: ({ id, tier, enabled }) =>
       `${id} is ${words(tier)} and ${enabled ? 'enabled' : 'disabled'}.`,
     refresh: ['registry', 'usage'],
   });
   const makeDefault = useAction({
-    run: () => call(daemon.PUT('/api/v1/backends/default', { body: { id: row.id } })),
+    run: () => daemon.call('setDefaultBackend', { body: { id: row.id } }),
     done: () => `${row.id} is the default.`,
     refresh: ['registry'],
   });

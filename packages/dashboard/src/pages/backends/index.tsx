@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { Page } from '../../parts/page.js';
@@ -13,7 +13,7 @@ import './backends.css';
 export default function BackendsPage() {
   const registry = useQuery(queries.registry());
   const rescan = useAction({
-    run: () => call(daemon.POST('/api/v1/backends/rescan')),
+    run: () => daemon.call('rescanBackends'),
     done: ({ backends }) => {
       const found = backends.filter(({ installed }) => installed).length;
       return `Found ${found} installed ${found === 1 ? 'backend' : 'backends'}.`;

@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { words } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
@@ -14,7 +14,7 @@ const modes: readonly { mode: Mode; text: string }[] = [
 /** Who answers the daemon's own small questions. */
 export function Thinking({ settings }: { settings: DaemonSchema<'Settings'> }) {
   const set = useAction({
-    run: (mode: Mode) => call(daemon.PUT('/api/v1/backends/thinking-mode', { body: { mode } })),
+    run: (mode: Mode) => daemon.call('setThinkingMode', { body: { mode } }),
     done: ({ internal_thinking_mode: mode }) => `Thinking mode is ${words(mode)}.`,
     refresh: ['registry'],
   });

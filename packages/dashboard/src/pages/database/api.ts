@@ -1,6 +1,6 @@
+import { ApiError } from '@millrace/client';
 import { queryOptions } from '@tanstack/react-query';
 import { authorizedFetch } from '../../api/client.js';
-import { ApiProblem } from '../../api/problem.js';
 import type { Condition, FindBody } from './query.js';
 
 export interface DbRecord {
@@ -56,21 +56,20 @@ const pathOf = (collection: string, rest: string) =>
 
 /** Asks the database behind the daemon, which puts in the key. */
 async function ask<T>(method: string, path: string, body?: object): Promise<T> {
-  const response = await authorizedFetch(requestOf(method, path, body));
+  const response = await authorizedFetch(base + path, initOf(method, body));
   const answer: unknown = await response.json().catch(() => undefined);
   if (!response.ok) throw problemOf(response.status, answer);
   return answer as T;
 }
 
-function requestOf(method: string, path: string, body?: object, signal?: AbortSignal): Request {
-  return new Request(base + path, {
+function initOf(method: string, body?: object): RequestInit {
+  return {
     method,
-    ...(signal && { signal }),
     ...(body && {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
     }),
-  });
+  };
 }
 
 interface RpcStatus {
@@ -79,11 +78,11 @@ interface RpcStatus {
 }
 
 /** A refusal of the database, which is a google.rpc.Status, or one of the daemon. */
-export function problemOf(status: number, answer: unknown): ApiProblem {
+export function problemOf(status: number, answer: unknown): ApiError {
   const body = (answer ?? {}) as RpcStatus & Readonly<Record<string, unknown>>;
-  if (typeof body.message !== 'string') return new ApiProblem(status, body);
+  if (typeof body.message !== 'string') return new ApiError(status, body);
   const info = body.details?.find(({ reason }) => reason !== undefined);
-  return new ApiProblem(status, { detail: body.message, code: info?.reason, ...info?.metadata });
+  return new ApiError(status, { detail: body.message, code: info?.reason, ...info?.metadata });
 }
 
 export const databaseQueries = {
@@ -157,7 +156,7 @@ export async function openWatch(
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const path = pathOf(collection, 'records:watch');
-  const response = await authorizedFetch(requestOf('POST', path, asked, signal));
+  const response = await authorizedFetch(base + path, { ...initOf('POST', asked), signal });
   if (!response.ok) throw problemOf(response.status, await response.json().catch(() => undefined));
   return response.body!;
 }

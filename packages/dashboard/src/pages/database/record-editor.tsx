@@ -1,6 +1,6 @@
+import { ApiError } from '@millrace/client';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiProblem } from '../../api/problem.js';
 import { useAction } from '../../parts/action.js';
 import { Confirm, Dialog } from '../../parts/dialog.js';
 import { Loaded } from '../../parts/states.js';
@@ -56,7 +56,7 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
       onChanged();
     },
     onRefused: (refusal) => {
-      if (!(refusal instanceof ApiProblem) || refusal.code !== 'REV_MISMATCH') return false;
+      if (!(refusal instanceof ApiError) || refusal.code !== 'REV_MISMATCH') return false;
       compare.mutate();
       return true;
     },

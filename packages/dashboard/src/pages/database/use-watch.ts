@@ -1,5 +1,5 @@
+import { ApiError } from '@millrace/client';
 import { useEffect, useState } from 'react';
-import { ApiProblem } from '../../api/problem.js';
 import { explain } from '../../parts/states.js';
 import { openWatch, problemOf, type Change, type WatchMessage } from './api.js';
 import { jsonLines } from './json-lines.js';
@@ -134,11 +134,11 @@ function untilShown(signal: AbortSignal): Promise<void> {
 const forgotten = new Set(['WATCH_COMPACTED', 'BAD_RESUME_TOKEN', 'LINEAGE_MISMATCH']);
 
 const isForgotten = (error: unknown): boolean =>
-  error instanceof ApiProblem && forgotten.has(error.code);
+  error instanceof ApiError && forgotten.has(error.code);
 
 /** Asked again it would be refused again, unless there were too many. */
 const isRefusal = (error: unknown): boolean =>
-  error instanceof ApiProblem && error.status >= 400 && error.status < 500 && error.status !== 429;
+  error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429;
 
 function pause(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -1,8 +1,8 @@
+import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { ApiProblem } from '../../api/problem.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { Dialog } from '../../parts/dialog.js';
@@ -29,8 +29,8 @@ export function SpawnDialog({ onClose }: { onClose: () => void }) {
       navigate(`/agents/${id}`);
     },
     onRefused: (error) => {
-      const isOverBudget = error instanceof ApiProblem && error.status === 428;
-      if (isOverBudget) setVerdict(error.body['verdict'] as Verdict);
+      const isOverBudget = error instanceof ApiError && error.status === 428;
+      if (isOverBudget) setVerdict((error.body as { verdict: Verdict }).verdict);
       else setProblem(explain(error).title);
       return true;
     },

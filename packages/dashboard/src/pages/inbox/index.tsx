@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { Choice } from '../../parts/choice.js';
@@ -24,8 +24,7 @@ const tones: Readonly<Record<Note['severity'], Tone>> = {
 
 const pageSize = 100;
 
-const markRead = (id: string) =>
-  call(daemon.POST('/api/v1/inbox/{id}:read', { params: { path: { id } } }));
+const markRead = (id: string) => daemon.call('markNoteRead', { path: { id } });
 
 /** What wants to be seen. */
 export default function InboxPage() {

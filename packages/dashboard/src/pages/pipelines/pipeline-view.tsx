@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { Confirm } from '../../parts/dialog.js';
 import { baseName } from '../../parts/format.js';
@@ -39,14 +39,14 @@ export function PipelineView({ pipeline }: { pipeline: Pipeline }) {
 
 function PipelineControls({ pipeline: { id, name, status } }: { pipeline: Pipeline }) {
   const [asks, setAsks] = useState(false);
-  const params = { path: { id } };
+  const path = { id };
   const start = useAction({
-    run: () => call(daemon.POST('/api/v1/pipelines/{id}:start', { params })),
+    run: () => daemon.call('startPipeline', { path }),
     done: () => `${name} goes on.`,
     refresh: ['pipelines'],
   });
   const cancel = useAction({
-    run: () => call(daemon.POST('/api/v1/pipelines/{id}:cancel', { params })),
+    run: () => daemon.call('cancelPipeline', { path }),
     done: () => `${name} is canceled.`,
     refresh: ['pipelines'],
     onDone: () => setAsks(false),

@@ -1,11 +1,11 @@
-import type { QueuePaths, QueueSchema } from '@millrace/contract/queue';
+import { createQueueClient } from '@millrace/client';
+import type { QueueSchema } from '@millrace/contract/queue';
 import { queryOptions } from '@tanstack/react-query';
-import createClient from 'openapi-fetch';
-import { authorizedFetch, call } from '../../api/client.js';
+import { authorizedFetch } from '../../api/client.js';
 
-/** The queue server behind the daemon, which puts in the token. */
-const queueServer = createClient<QueuePaths>({
-  baseUrl: `${location.origin}/api/v1/proxy/queue`,
+/** The queue server through the daemon's proxy, which adds the queue's own token. */
+const queueServer = createQueueClient({
+  url: `${location.origin}/api/v1/proxy/queue`,
   fetch: authorizedFetch,
 });
 
@@ -16,8 +16,6 @@ export type Group = QueueSchema<'DlqGroup'>;
 export type Filter = QueueSchema<'SelectorFilter'>;
 export type Selector = { ids: string[] } | { filter: Filter };
 
-const at = (queue: string) => ({ params: { path: { queue } } });
-
 // The queue server tells of no changes, so it is asked; the figures move while one looks at them.
 const refetchInterval = 3_000;
 
@@ -25,27 +23,26 @@ export const queueQueries = {
   all: () =>
     queryOptions({
       queryKey: ['queues'],
-      queryFn: () => call(queueServer.GET('/v1/admin/queues')),
+      queryFn: () => queueServer.call('listQueues'),
       refetchInterval,
     }),
   config: (queue: string) =>
     queryOptions({
       queryKey: ['queue-config', queue],
-      queryFn: () => call(queueServer.GET('/v1/admin/queues/{queue}/config', at(queue))),
+      queryFn: () => queueServer.call('getQueueConfig', { path: { queue } }),
       refetchInterval: false,
     }),
   task: (id: string) =>
     queryOptions({
       queryKey: ['queue-task', id],
-      queryFn: () => call(queueServer.GET('/v1/tasks/{id}', { params: { path: { id } } })),
+      queryFn: () => queueServer.call('getTask', { path: { id } }),
       refetchInterval: ({ state: { data } }) =>
         data?.status === 'PENDING' || data?.status === 'IN_FLIGHT' ? 1_000 : false,
     }),
   groups: (queue: string) =>
     queryOptions({
       queryKey: ['dead-groups', queue],
-      queryFn: async () =>
-        (await call(queueServer.GET('/v1/queues/{queue}/dlq:groups', at(queue)))).groups,
+      queryFn: async () => (await queueServer.call('listDlqGroups', { path: { queue } })).groups,
       refetchInterval: 10_000,
     }),
 };
@@ -69,9 +66,10 @@ export async function readDead(
   cursor: string,
 ): Promise<DeadPage> {
   const query = { ...filter, limit: 200, ...(cursor !== '' && { cursor }) };
-  const { tasks, next_cursor: next } = await call(
-    queueServer.GET('/v1/queues/{queue}/dlq', { params: { path: { queue }, query } }),
-  );
+  const { tasks, next_cursor: next } = await queueServer.call('listDlq', {
+    path: { queue },
+    query,
+  });
   return { tasks: tasks.map(deadRow), next };
 }
 
@@ -91,20 +89,16 @@ function deadRow(task: Task): DeadRow {
 }
 
 export const setPaused = (queue: string, paused: boolean): Promise<unknown> =>
-  call(
-    paused
-      ? queueServer.POST('/v1/admin/queues/{queue}:pause', at(queue))
-      : queueServer.POST('/v1/admin/queues/{queue}:resume', at(queue)),
-  );
+  queueServer.call(paused ? 'pauseQueue' : 'resumeQueue', { path: { queue } });
 
 export const submitTask = (
   queue: string,
   body: QueueSchema<'SubmitTaskRequest'>,
 ): Promise<QueueSchema<'SubmitResult'>> =>
-  call(queueServer.POST('/v1/queues/{queue}/tasks', { ...at(queue), body }));
+  queueServer.call('submitTask', { path: { queue }, body });
 
 export const probeCallback = (queue: string): Promise<QueueSchema<'CallbackTestResult'>> =>
-  call(queueServer.POST('/v1/admin/queues/{queue}:test', at(queue)));
+  queueServer.call('testCallback', { path: { queue } });
 
 export interface Redrive {
   dry_run?: boolean;
@@ -116,21 +110,11 @@ export const redrive = (
   selector: Selector,
   more: Redrive,
 ): Promise<QueueSchema<'SelectorResult'>> =>
-  call(
-    queueServer.POST('/v1/queues/{queue}/dlq:redrive', {
-      ...at(queue),
-      body: { ...selector, ...more },
-    }),
-  );
+  queueServer.call('redriveDlq', { path: { queue }, body: { ...selector, ...more } });
 
 export const purge = (
   queue: string,
   selector: Selector,
   more: Pick<Redrive, 'dry_run'>,
 ): Promise<QueueSchema<'SelectorResult'>> =>
-  call(
-    queueServer.POST('/v1/queues/{queue}/dlq:purge', {
-      ...at(queue),
-      body: { ...selector, ...more },
-    }),
-  );
+  queueServer.call('purgeDlq', { path: { queue }, body: { ...selector, ...more } });

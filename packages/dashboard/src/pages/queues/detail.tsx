@@ -1,7 +1,7 @@
+import { ApiError } from '@millrace/client';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { ApiProblem } from '../../api/problem.js';
 import { useAction } from '../../parts/action.js';
 import { count, duration } from '../../parts/format.js';
 import { Figure, Page, Panel } from '../../parts/page.js';
@@ -28,7 +28,7 @@ export function QueueDetail({ queue }: { queue: string }) {
   const [taskId, setTaskId] = useState('');
   const item = queues.data?.find(({ name }) => name === queue);
   const above = <Link href="/queues">Queues</Link>;
-  if (config.error instanceof ApiProblem && config.error.code === 'QUEUE_NOT_FOUND') {
+  if (config.error instanceof ApiError && config.error.code === 'QUEUE_NOT_FOUND') {
     return (
       <Page title={queue} above={above}>
         <Empty title="There is no such queue.">
