@@ -16,7 +16,7 @@ export async function authorizedFetch(url: string, init: RequestInit = {}): Prom
     if (init.signal?.aborted) throw error;
     throw unreachable(error);
   }
-  if (response.status === 401) tokenStore.want(token);
+  if (response.status === 401) tokenStore.requireLogin(token);
   return response;
 }
 

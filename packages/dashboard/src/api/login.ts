@@ -27,5 +27,5 @@ export async function logOut(): Promise<void> {
     // An unreachable daemon shows on every page; the token is deleted all the same.
   }
   tokenStore.clear();
-  tokenStore.want(undefined);
+  tokenStore.requireLogin(undefined);
 }

@@ -3,8 +3,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { daemon } from './client.js';
 
 /**
- * What the pages read, one entry per question. The first part of a key names the kind of thing;
- * live.ts changes or refreshes by it.
+ * The queries of the pages. live-cache.ts updates or invalidates them by the first part of their
+ * key.
  */
 export const queries = {
   health: () => queryOptions({ queryKey: ['health'], queryFn: () => daemon.call('getHealth') }),
@@ -16,7 +16,7 @@ export const queries = {
   session: (id: string) =>
     queryOptions({
       queryKey: ['session', id],
-      // Null when it was there and is gone, see live-cache.ts.
+      // Null after the session was deleted, see live-cache.ts.
       queryFn: (): Promise<DaemonSchema<'Session'> | null> =>
         daemon.call('getSession', { path: { id } }),
     }),

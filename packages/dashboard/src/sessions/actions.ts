@@ -3,7 +3,7 @@ import { daemon } from '../api/client.js';
 
 type Choice = DaemonSchema<'ForceCompactChoice'>;
 
-/** What can be done to one agent. */
+/** The operations on one session. */
 export function sessionActions(id: string) {
   const path = { id };
   return {

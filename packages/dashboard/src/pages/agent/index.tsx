@@ -23,7 +23,7 @@ export default function AgentPage({ params }: { params: Readonly<Record<string, 
   const client = useQueryClient();
   const session = useQuery({
     ...queries.session(id),
-    // The fleet has it already; it shows at once.
+    // The fleet list already has it, so the page renders immediately.
     placeholderData: () =>
       client.getQueryData(queries.sessions().queryKey)?.find((one) => one.id === id),
   });
@@ -31,7 +31,7 @@ export default function AgentPage({ params }: { params: Readonly<Record<string, 
   if (isUnknown || session.data === null) {
     return (
       <Page title="Agent">
-        <Empty title="There is no such agent.">
+        <Empty title="This agent does not exist.">
           It may have been deleted. <Link href="/">Go to the fleet</Link>
         </Empty>
       </Page>

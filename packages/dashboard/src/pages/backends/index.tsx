@@ -9,7 +9,7 @@ import { Thinking } from './thinking.js';
 import { UsagePanel } from './usage-panel.js';
 import './backends.css';
 
-/** Which agent command lines there are, how they are billed and how much of them is used up. */
+/** Agent command lines, their billing tiers and usage limits. */
 export default function BackendsPage() {
   const registry = useQuery(queries.registry());
   const rescan = useAction({
@@ -25,7 +25,7 @@ export default function BackendsPage() {
       title="Backends & usage"
       actions={
         <button type="button" disabled={rescan.isPending} onClick={() => rescan.mutate()}>
-          {rescan.isPending ? 'Looking' : 'Rescan'}
+          {rescan.isPending ? 'Scanning' : 'Rescan'}
         </button>
       }
     >

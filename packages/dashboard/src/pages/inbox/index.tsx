@@ -26,7 +26,7 @@ const pageSize = 100;
 
 const markRead = (id: string) => daemon.call('markNoteRead', { path: { id } });
 
-/** What wants to be seen. */
+/** Notifications about agents and branches. */
 export default function InboxPage() {
   const inbox = useQuery(queries.inbox());
   const [which, setWhich] = useState<'unread' | 'all'>('unread');
@@ -35,7 +35,7 @@ export default function InboxPage() {
     run: async () => {
       for (const { id } of unread) await markRead(id);
     },
-    done: () => 'All notes are read.',
+    done: () => 'All notes marked as read.',
     refresh: ['inbox'],
   });
   useShortcut('e', 'Mark all notes as read', () => unread.length > 0 && readAll.mutate());
@@ -74,9 +74,9 @@ function Notes({ notes, which }: { notes: readonly Note[]; which: 'unread' | 'al
   const [shown, setShown] = useState(pageSize);
   if (notes.length === 0) {
     return (
-      <Empty title={which === 'unread' ? 'Nothing unread.' : 'No notes yet.'}>
-        Notes come when an agent waits, fails or fills its context, and when its branch needs a
-        look.
+      <Empty title={which === 'unread' ? 'No unread notes.' : 'No notes yet.'}>
+        You get a note when an agent waits, fails or fills its context, and when its branch needs
+        attention.
       </Empty>
     );
   }

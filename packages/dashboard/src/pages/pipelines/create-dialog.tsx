@@ -10,13 +10,13 @@ import { explain } from '../../parts/states.js';
 const example = `name: Release check
 jobs:
   - id: test
-    prompt: Run the tests and mend what fails.
+    prompt: Run the tests and fix what fails.
   - id: review
     prompt: Review the change.
     depends_on: [test]
 `;
 
-/** A pipeline from YAML or JSON. */
+/** Creates a pipeline from YAML or JSON. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
   const [problem, setProblem] = useState<string>();
@@ -28,7 +28,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
       onClose();
       navigate(`/pipelines/${id}`);
     },
-    onRefused: (error) => {
+    onFailed: (error) => {
       setProblem(explain(error).title);
       return true;
     },
@@ -47,7 +47,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
           Definition
           <textarea name="text" className="mono" rows={14} required defaultValue={example} />
           <span className="field-hint">
-            YAML or JSON. With <code>start: false</code> it waits to be started.
+            YAML or JSON. With <code>start: false</code> it does not start on its own.
           </span>
         </label>
         {problem && (

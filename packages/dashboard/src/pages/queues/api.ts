@@ -16,7 +16,7 @@ export type Group = QueueSchema<'DlqGroup'>;
 export type Filter = QueueSchema<'SelectorFilter'>;
 export type Selector = { ids: string[] } | { filter: Filter };
 
-// The queue server tells of no changes, so it is asked; the figures move while one looks at them.
+// The queue server has no event stream, so the pages poll.
 const refetchInterval = 3_000;
 
 export const queueQueries = {
@@ -52,11 +52,16 @@ export interface DeadPage {
   next: string;
 }
 
-/** A dead task without its payload and attempts, which may be megabytes. */
+/** A dead task without its payload and attempts, which can be megabytes. */
 export type DeadRow = Pick<
   Task,
   'id' | 'handler_ref' | 'dead_at' | 'dead_reason' | 'total_attempts' | 'redrive_count'
-> & { errorType: string; message: string; httpStatus: number | null };
+> & {
+  errorType: string;
+  /** The handler's response where there was one, else the queue's description of the failure. */
+  message: string;
+  httpStatus: number | null;
+};
 
 type BrowseFilter = Omit<Filter, 'http_status'>;
 
@@ -74,7 +79,8 @@ export async function readDead(
 }
 
 function deadRow(task: Task): DeadRow {
-  const { id, handler_ref, dead_at, dead_reason, total_attempts, redrive_count, last_error } = task;
+  const { id, handler_ref, dead_at, dead_reason, total_attempts, redrive_count } = task;
+  const { last_error, attempts } = task;
   return {
     id,
     handler_ref,
@@ -83,7 +89,7 @@ function deadRow(task: Task): DeadRow {
     total_attempts,
     redrive_count,
     errorType: last_error?.error_type ?? dead_reason ?? '',
-    message: last_error?.message ?? '',
+    message: attempts.at(-1)?.response_snippet || (last_error?.message ?? ''),
     httpStatus: last_error?.http_status ?? null,
   };
 }
