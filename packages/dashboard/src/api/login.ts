@@ -1,4 +1,8 @@
+import { createDaemonClient } from '@millrace/client';
 import { tokenStore } from './token.js';
+
+// Without a token: login and logout need none, and a refused code says nothing about the token.
+const daemon = createDaemonClient({ url: location.origin });
 
 /** Exchanges the one-time code of a link `/#login=CODE` for a cookie, and clears the address. */
 export async function logInByLink(): Promise<void> {
@@ -6,27 +10,22 @@ export async function logInByLink(): Promise<void> {
   if (code === undefined) return;
   // Before anything else: the code must not stay in the address or the history.
   history.replaceState(null, '', `${location.pathname}#/`);
-  const response = await send('/api/v1/login', { code: decodeURIComponent(code) });
-  if (response?.ok) tokenStore.loggedIn();
-  else tokenStore.linkFailed();
-}
-
-/** Ends the login of this browser, and forgets a token that was typed. */
-export async function logOut(): Promise<void> {
-  await send('/api/v1/logout');
-  tokenStore.clear();
-  tokenStore.want(undefined);
-}
-
-/** Undefined when no answer came: the pages tell that by themselves. */
-async function send(path: string, body?: object): Promise<Response | undefined> {
-  const init = body && {
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  };
   try {
-    return await fetch(path, { method: 'POST', ...init });
+    await daemon.call('logIn', { body: { code: decodeURIComponent(code) } });
+    tokenStore.loggedIn();
   } catch {
-    return undefined;
+    // The login page shows the failure.
+    tokenStore.linkFailed();
   }
+}
+
+/** Ends the login of this browser and deletes a stored token. */
+export async function logOut(): Promise<void> {
+  try {
+    await daemon.call('logOut');
+  } catch {
+    // An unreachable daemon shows on every page; the token is deleted all the same.
+  }
+  tokenStore.clear();
+  tokenStore.requireLogin(undefined);
 }

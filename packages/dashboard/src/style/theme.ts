@@ -17,7 +17,7 @@ function apply(): void {
   for (const listener of listeners) listener();
 }
 
-/** Before the first paint, so that the page does not flash. */
+/** Runs before the first paint, so that the page does not flash. */
 export function startTheme(): void {
   systemDark.addEventListener('change', apply);
   apply();
@@ -38,7 +38,7 @@ export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, () => theme);
 }
 
-/** Whether the page is dark now, whatever decided it. For what cannot be drawn by CSS. */
+/** Whether the effective theme is dark; for the canvas of charts. */
 export function useIsDark(): boolean {
   return useSyncExternalStore(subscribe, () =>
     theme === 'auto' ? systemDark.matches : theme === 'dark',

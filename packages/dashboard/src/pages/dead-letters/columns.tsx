@@ -35,19 +35,24 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
           <button type="button" className="row-link dead-open" onClick={() => onOpen(row.id)}>
             {row.handler_ref}
           </button>
-          {isNarrow && <div className="ellipsis">{failureOf(row)}</div>}
+          {isNarrow && (
+            <div className="ellipsis">
+              {failureOf(row)} <span className="muted">{row.message}</span>
+            </div>
+          )}
         </>
       ),
     },
     {
       id: 'error',
       header: 'Error',
-      width: 'minmax(0, 2fr)',
+      width: 'minmax(0, 3fr)',
       wideOnly: true,
       cell: (row) => (
-        <span title={row.message}>
-          {failureOf(row)} <span className="muted">{row.message}</span>
-        </span>
+        <div title={row.message}>
+          <div className="ellipsis">{failureOf(row)}</div>
+          <div className="ellipsis muted">{row.message}</div>
+        </div>
       ),
     },
     {
@@ -75,7 +80,7 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
     },
     {
       id: 'died',
-      header: 'Died',
+      header: 'Dead',
       width: '6rem',
       cell: ({ dead_at }) => <Time at={dead_at} />,
     },

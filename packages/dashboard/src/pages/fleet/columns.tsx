@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Link } from 'wouter';
-import { baseName } from '../../parts/format.js';
+import { baseName, unknown } from '../../parts/format.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
 import type { Column } from '../../parts/virtual-table.js';
@@ -36,9 +36,16 @@ export function fleetColumns(
       header: 'Status',
       width: '9.5rem',
       wideOnly: true,
-      cell: ({ status, status_reason }) => (
-        <span title={status_reason ?? undefined}>
-          <Status tone={sessionTones[status]}>{status}</Status>
+      cell: ({ status }) => <Status tone={sessionTones[status]}>{status}</Status>,
+    },
+    {
+      id: 'why',
+      header: 'Why',
+      width: 'minmax(0, 1.6fr)',
+      wideOnly: true,
+      cell: ({ status_reason }) => (
+        <span className="muted" title={status_reason ?? undefined}>
+          {status_reason ?? unknown}
         </span>
       ),
     },

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { queries } from '../../api/queries.js';
 import { Chart } from '../../parts/chart.js';
 import { Choice } from '../../parts/choice.js';
-import { dollars, tokens } from '../../parts/format.js';
+import { dollars, dollarTicks, tokens } from '../../parts/format.js';
 import { Figure, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { dayByDay } from './days.js';
@@ -46,15 +46,13 @@ function SpendReport({ rollup }: { rollup: Rollup }) {
           note={`${tokens(rollup.input_tokens)} in, ${tokens(rollup.output_tokens)} out`}
         />
         <Figure
-          name="Cache, apart"
+          name="Cache"
           value={dollars(rollup.cache_usd)}
-          note={`${tokens(rollup.cache_read_tokens)} read, ${tokens(rollup.cache_write_tokens)} written`}
+          note={`not included; ${tokens(rollup.cache_read_tokens)} read, ${tokens(rollup.cache_write_tokens)} written`}
         />
       </div>
       {rollup.by_day.length === 0 ? (
-        <Empty title="Nothing spent yet.">
-          Spend is read from the agents&apos; own transcripts, as soon as they write one.
-        </Empty>
+        <Empty title="No spend yet.">Spend is read from the transcripts of the agents.</Empty>
       ) : (
         <div className="columns spend-columns">
           <Panel title="Spend by day">
@@ -80,6 +78,7 @@ function DayChart({ days }: { days: Rollup['by_day'] }) {
       times={shown.map(({ time }) => time)}
       series={[{ label: 'Dollars', kind: 'bars', values: shown.map(({ usd }) => usd) }]}
       format={dollars}
+      formatTicks={dollarTicks}
     />
   );
 }

@@ -2,10 +2,10 @@ import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo } from 'react';
 import { readDead, type DeadRow, type Filter } from '../queues/api.js';
 
-const enoughRows = 60;
+const minRows = 60;
 
-/** The dead tasks that match, read on as one scrolls. */
-export function useDead(queue: string, filter: Filter) {
+/** The dead tasks that match the filter, fetched page by page while scrolling. */
+export function useDeadTasks(queue: string, filter: Filter) {
   const client = useQueryClient();
   const { http_status: httpStatus, ...browsed } = filter;
   const query = useInfiniteQuery({
@@ -13,7 +13,7 @@ export function useDead(queue: string, filter: Filter) {
     queryFn: ({ pageParam }) => readDead(queue, browsed, pageParam),
     initialPageParam: '',
     getNextPageParam: ({ next }) => (next === '' ? undefined : next),
-    // Read again page by page it would cost dozens of requests; the groups tell what is new.
+    // A refetch of all pages could cost dozens of requests; the groups show new failures.
     staleTime: Number.POSITIVE_INFINITY,
     refetchInterval: false,
     refetchOnWindowFocus: false,
@@ -21,19 +21,19 @@ export function useDead(queue: string, filter: Filter) {
   const { data, hasNextPage, isFetching, isError, fetchNextPage } = query;
   const rows = useMemo<readonly DeadRow[]>(() => {
     const all = data?.pages.flatMap(({ tasks }) => tasks) ?? [];
-    // The server browses by everything but this, and acts by this too.
+    // The list operation does not filter by HTTP status; redrive and purge do.
     return httpStatus === undefined ? all : all.filter((row) => row.httpStatus === httpStatus);
   }, [data, httpStatus]);
-  const readOn = useCallback(() => {
+  const fetchMore = useCallback(() => {
     if (hasNextPage && !isFetching && !isError) void fetchNextPage();
   }, [hasNextPage, isFetching, isError, fetchNextPage]);
-  const isShort = httpStatus !== undefined && rows.length < enoughRows;
+  const needsMore = httpStatus !== undefined && rows.length < minRows;
   useEffect(() => {
-    if (isShort) readOn();
-  }, [isShort, readOn]);
-  const startAgain = useCallback(
+    if (needsMore) fetchMore();
+  }, [needsMore, fetchMore]);
+  const reload = useCallback(
     () => client.resetQueries({ queryKey: ['dead', queue] }),
     [client, queue],
   );
-  return { query, rows, readOn, startAgain };
+  return { query, rows, fetchMore, reload };
 }

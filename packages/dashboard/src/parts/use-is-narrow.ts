@@ -7,7 +7,7 @@ function subscribe(listener: () => void): () => void {
   return () => query.removeEventListener('change', listener);
 }
 
-/** Whether the page is as narrow as a phone. The same width as in base.css. */
-export function useNarrow(): boolean {
+/** Whether the page is as narrow as a phone; the breakpoint of base.css. */
+export function useIsNarrow(): boolean {
   return useSyncExternalStore(subscribe, () => query.matches);
 }

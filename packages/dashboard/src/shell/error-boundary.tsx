@@ -1,8 +1,8 @@
 import { Component, type ReactNode } from 'react';
 import { Failure } from '../parts/states.js';
 
-/** Keeps a page that breaks from taking the whole dashboard with it. */
-export class Mishap extends Component<{ children: ReactNode }, { error?: unknown }> {
+/** Shows the error of a page that throws; the rest of the dashboard keeps working. */
+export class ErrorBoundary extends Component<{ children: ReactNode }, { error?: unknown }> {
   override state: { error?: unknown } = {};
 
   static getDerivedStateFromError(error: unknown): { error: unknown } {
