@@ -16,7 +16,7 @@ async function startReal(directory: string) {
   const world = { clock: systemClock, random: systemRandom, log };
   const running = await startServer(testSettings(directory), world, {
     ...foundations,
-    onUndocumentedAnswer: (difference) => differences.push(difference),
+    onUndocumentedResponse: (difference) => differences.push(difference),
   });
   const ask = asker(running.listeners[0]!.url);
   const stop = async () => {

@@ -40,7 +40,7 @@ export interface Foundations {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
   /** Hears of every answer that the contract does not describe. */
-  onUndocumentedAnswer?: ((difference: string) => void) | undefined;
+  onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
 /** Opens the store and serves it: the one place where everything is put together. */
@@ -95,7 +95,7 @@ async function openHouse(
   });
   undo.add(() => secrets.close());
   // A queue says itself how many callbacks run at once; none should wait in line for a connection.
-  const limits = { connectionsPerLane: mostConnections };
+  const limits = { connectionsPerPool: mostConnections };
   const outbound = createOutbound({ guard: callbackGuard(allowlist), clock: world.clock, limits });
   undo.add(() => outbound.close());
   const delivery = foundations.createDelivery({
@@ -115,7 +115,7 @@ async function openHouse(
 function buildApps(
   settings: QueueSettings,
   world: World,
-  { onUndocumentedAnswer }: Foundations,
+  { onUndocumentedResponse }: Foundations,
   house: House,
 ): { api: HttpApp; metrics: HttpApp } {
   const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = house;
@@ -150,7 +150,7 @@ function buildApps(
     accessLog: settings.access_log,
     peerMemory,
     maxConnections: settings.max_connections,
-    onUndocumentedAnswer,
+    onUndocumentedResponse,
   });
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
