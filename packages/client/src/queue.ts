@@ -56,9 +56,9 @@ export function createQueueClient(options: ClientOptions): QueueClient {
 }
 
 function backoffMs(attempt: number, error: unknown): number {
-  const asked = error instanceof ApiError ? error.retryAfterMs : undefined;
+  const requested = error instanceof ApiError ? error.retryAfterMs : undefined;
   const backoff = 100 * 2 ** attempt * (0.5 + Math.random() / 2);
-  return Math.min(maxWaitMs, asked ?? backoff);
+  return Math.min(maxWaitMs, requested ?? backoff);
 }
 
 function pause(ms: number): Promise<void> {

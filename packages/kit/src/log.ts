@@ -41,7 +41,7 @@ export function createLog(options: LogOptions): RootLog {
       level: options.level,
       base: { component: options.component, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }), log: spellOutErrors },
+      formatters: { level: (label) => ({ level: label }), log: serializeErrors },
       serializers: { err: pino.stdSerializers.errWithCause },
       hooks: { streamWrite: scrubJsonLine },
     },
@@ -68,10 +68,10 @@ export function logLevelOf(text: string, source: string): LogLevel {
 
 // A pipe that nobody reads must not stop the server or fill its memory, so lines are written in
 // the background and dropped beyond this much; pino flushes the rest when the process exits.
-const mostUnwrittenBytes = 16 * 2 ** 20;
+const maxUnwrittenBytes = 16 * 2 ** 20;
 
 function stderrStream(): pino.DestinationStream {
-  return pino.destination({ dest: 2, sync: false, maxLength: mostUnwrittenBytes });
+  return pino.destination({ dest: 2, sync: false, maxLength: maxUnwrittenBytes });
 }
 
 type PrettyFactory = (options: object) => pino.DestinationStream;
@@ -98,7 +98,7 @@ function asWritable(destination: { write(line: string): void }): Writable {
 }
 
 // An Error's own fields are not enumerable: under any name but `err` it would be written as `{}`.
-function spellOutErrors(fields: Record<string, unknown>): Record<string, unknown> {
+function serializeErrors(fields: Record<string, unknown>): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined;
   for (const [name, value] of Object.entries(fields)) {
     if (name === 'err' || !(value instanceof Error)) continue;

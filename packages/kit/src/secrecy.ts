@@ -7,7 +7,7 @@ const secretName =
   /(?:authorization|cookies?|token|secret|passw(?:or)?d|passphrase|credentials?|(?:api|private|signing|access|follow)[-_.]?keys?)$/i;
 
 /** True for a header, field or key whose value should never be seen: `x-api-key`, `accessToken`. */
-export function looksSecret(name: string): boolean {
+export function isSecretName(name: string): boolean {
   return secretName.test(name);
 }
 
@@ -59,7 +59,7 @@ function hideIn(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).map(([name, member]): [string, unknown] => [
     name,
-    looksSecret(name) && holdsText(member) ? hidden : hideIn(member),
+    isSecretName(name) && holdsText(member) ? hidden : hideIn(member),
   ]);
   return Object.fromEntries(entries);
 }
@@ -67,7 +67,7 @@ function hideIn(value: unknown): unknown {
 // Raw headers are a flat list: a name, its value, the next name.
 function hideItem(list: readonly unknown[], item: unknown, index: number): unknown {
   const before = index % 2 === 1 ? list[index - 1] : undefined;
-  const follows = typeof before === 'string' && before.length < 64 && looksSecret(before);
+  const follows = typeof before === 'string' && before.length < 64 && isSecretName(before);
   return follows && typeof item === 'string' ? hidden : hideIn(item);
 }
 

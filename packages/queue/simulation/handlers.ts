@@ -1,9 +1,9 @@
 import type { Outbound, OutboundOutcome, OutboundRequest } from '@millrace/kit/outbound';
-import { unreliable, type Simulation, type Temper } from '@millrace/kit/simulation';
+import { unreliable, type Simulation, type UnreliableOptions } from '@millrace/kit/simulation';
 import type { Delivery } from '../src/delivery/index.js';
 
 /** How the handler of a queue behaves. */
-export interface Manners extends Temper {
+export interface Manners extends UnreliableOptions {
   /** How likely it answers 202 and reports later. */
   asyncChance?: number;
   /** What it answers when it fails. */

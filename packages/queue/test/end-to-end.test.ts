@@ -16,7 +16,7 @@ async function startReal(directory: string) {
   const world = { clock: systemClock, random: systemRandom, log };
   const running = await startServer(testSettings(directory), world, {
     ...serverDependencies,
-    onUndocumentedAnswer: (difference) => differences.push(difference),
+    onUndocumentedResponse: (difference) => differences.push(difference),
   });
   const send = httpClient(running.listeners[0]!.url);
   const stop = async () => {

@@ -13,7 +13,7 @@ export interface StreamUser {
   /** Its reader may pause for minutes, as that of a watch. */
   readonly isExemptFromReadRate: boolean;
   /** Called every few seconds, by the monotonic clock, to give up peers that do not keep up. */
-  checkPace(now: number): void;
+  checkTimeouts(now: number): void;
 }
 
 /** What waits to be sent. */
@@ -29,7 +29,7 @@ export interface OutgoingBytes {
 /** Takes the bytes of a response for one write. */
 export interface ByteWriter {
   /** The prefix of a gRPC message that is not compressed. */
-  messageHead(length: number): void;
+  messagePrefix(length: number): void;
   bytes(source: Uint8Array, start: number, end: number): void;
 }
 

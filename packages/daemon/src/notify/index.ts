@@ -84,8 +84,8 @@ function urlToCall({ webhook_enabled, webhook_url }: NotifySettings, log: Log) {
   const parsed = parseTarget(webhook_url);
   if (!parsed.ok) log.warn({ reason: parsed.reason }, 'notify.webhook_url cannot be called');
   else if (parsed.target.isAddress) {
-    const objection = webhookPolicy.objection(parsed.target.host);
-    if (objection) log.warn({ reason: objection }, 'notify.webhook_url cannot be called');
+    const denyReason = webhookPolicy.denyReason(parsed.target.host);
+    if (denyReason) log.warn({ reason: denyReason }, 'notify.webhook_url cannot be called');
   }
   return webhook_url;
 }

@@ -115,8 +115,8 @@ export class Webhook {
       maxResponseBytes: 1024,
       signal: this.#stop.signal,
     });
-    const objection = objectionTo(outcome);
-    if (objection !== undefined) return this.#failed(entry, objection);
+    const denyReason = objectionTo(outcome);
+    if (denyReason !== undefined) return this.#failed(entry, denyReason);
     if (this.#failures > 0) log.info({}, 'webhook delivery recovered');
     this.#failures = 0;
     await store.leaveOutbox(entry.id);

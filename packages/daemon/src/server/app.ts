@@ -18,17 +18,17 @@ export interface AppParts {
   peerMemory?: PeerMemory;
   maxConnections?: number;
   /** Hears of every answer that the contract does not describe. For tests. */
-  onUndocumentedAnswer?: ((difference: string) => void) | undefined;
+  onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
 /** The daemon's contract as a server. */
 export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp {
-  const { apiDocs, peerMemory, maxConnections, onUndocumentedAnswer } = rest;
+  const { apiDocs, peerMemory, maxConnections, onUndocumentedResponse } = rest;
   return bindOperations<ServedOperations, Caller>({
     world,
     document: openApiDocument('daemon'),
     codes: daemonCodes,
-    glueCodes: { overloaded: 'TOO_MANY_ATTEMPTS' },
+    httpErrorCodes: { overloaded: 'TOO_MANY_ATTEMPTS' },
     peerMemory,
     maxConnections,
     handlers: daemonHandlers(context, { apiDocs, clock: world.clock, gate }),
@@ -46,6 +46,6 @@ export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp
     quietReads: true,
     // What the daemon says is true for a moment, and some of it is private; files say otherwise.
     defaultHeaders: { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
-    ...(onUndocumentedAnswer && { onUndocumentedAnswer }),
+    ...(onUndocumentedResponse && { onUndocumentedResponse }),
   });
 }

@@ -52,7 +52,7 @@ export interface DaemonOptions {
   /** What programs are looked for by and run with. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Hears of every answer that the contract does not describe. For tests. */
-  onUndocumentedAnswer?: (difference: string) => void;
+  onUndocumentedResponse?: (difference: string) => void;
 }
 
 export interface RunningDaemon {
@@ -183,7 +183,7 @@ export async function serveDaemon(
       apiDocs: settings.api_docs,
       peerMemory: new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes)),
       maxConnections: settings.max_connections,
-      onUndocumentedAnswer: options.onUndocumentedAnswer,
+      onUndocumentedResponse: options.onUndocumentedResponse,
     });
     undo.add(() => app.close());
     const { url } = await listen(app, addressText(settings.listen));

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
-import { keepJson, type Handlers } from '@millrace/kit/http';
+import { cacheJson, type Handlers } from '@millrace/kit/http';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
@@ -35,7 +35,7 @@ export function daemonHandlers(
   context: DaemonContext,
   { apiDocs, clock, gate }: { apiDocs: boolean; clock: Clock; gate: Gate },
 ): Handlers<ServedOperations, Caller> {
-  const registryJson = keepJson<DaemonSchema<'Registry'>>();
+  const registryJson = cacheJson<DaemonSchema<'Registry'>>();
   return {
     getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
     ...docsHandlers(apiDocs),

@@ -54,7 +54,7 @@ export async function startDaemon(options: TestOptions = {}): Promise<TestDaemon
   const daemon = await serveDaemon(
     loaded,
     { clock: systemClock, random: systemRandom, log },
-    { environment, onUndocumentedAnswer: (difference) => undocumented.push(difference) },
+    { environment, onUndocumentedResponse: (difference) => undocumented.push(difference) },
   );
   const { url } = daemon.listeners[0]!;
   return {

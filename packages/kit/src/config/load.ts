@@ -134,7 +134,7 @@ class Loader {
       const source: Source = { kind: 'environment', variable };
       this.#given.set(key, { value: valueOfText(schema, text), source });
     }
-    this.#warnings.push(...strayVariables(this.definition, environment));
+    this.#warnings.push(...misspelledVariables(this.definition, environment));
   }
 
   #readFlags(flags: ReadonlyMap<string, FlagValue>): void {
@@ -224,7 +224,7 @@ function flagValue(schema: Schema, given: Exclude<FlagValue, undefined>): unknow
 const otherComponents = ['queue', 'db'];
 
 // Variables of other programs may share our prefix, so only a near miss is worth a word.
-function strayVariables(
+function misspelledVariables(
   { component, settings }: ConfigDefinition,
   environment: Readonly<Record<string, string | undefined>>,
 ): string[] {

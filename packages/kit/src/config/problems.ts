@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { hasUserinfo, looksSecret } from '../secrecy.js';
+import { hasUserinfo, isSecretName } from '../secrecy.js';
 import { expectation } from './expectation.js';
 import { suggestion } from './nearest.js';
 import {
@@ -140,17 +140,17 @@ function sentence(name: string, message: string): string {
     : `${name}: ${message}`;
 }
 
-const longestShown = 60;
+const maxShownChars = 60;
 
 function show(value: unknown, secret: boolean): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a map';
-  const isShy = secret || (typeof value === 'string' && hasUserinfo(value));
-  if (isShy) return `this ${typeof value === 'string' ? 'text' : typeof value}`;
+  const isHidden = secret || (typeof value === 'string' && hasUserinfo(value));
+  if (isHidden) return `this ${typeof value === 'string' ? 'text' : typeof value}`;
   // Infinity and NaN are numbers that JSON has no words for.
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
-  return text.length > longestShown ? `${text.slice(0, longestShown)}..."` : text;
+  return text.length > maxShownChars ? `${text.slice(0, maxShownChars)}..."` : text;
 }
 
 /** True when the value at `path` must not be shown. */
@@ -158,6 +158,6 @@ export function isSecret(path: readonly PropertyKey[], schema: Schema): boolean 
   return path.some((step, index) => {
     const here = schemaAt(schema, path.slice(0, index + 1));
     const declared = here && notesOf(here).secret;
-    return declared ?? (typeof step === 'string' && looksSecret(step));
+    return declared ?? (typeof step === 'string' && isSecretName(step));
   });
 }

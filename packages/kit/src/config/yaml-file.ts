@@ -62,8 +62,8 @@ export function parseYamlText<S extends z.ZodType>(
   const problems = checked.success
     ? []
     : problemsOf(checked.error.issues, { schema, value, secret });
-  const strangers = problems.filter((problem) => !isAmong(problem, unknown));
-  const refused = options.unknownKeys === 'warn' ? strangers : [...unknown, ...strangers];
+  const remaining = problems.filter((problem) => !isAmong(problem, unknown));
+  const refused = options.unknownKeys === 'warn' ? remaining : [...unknown, ...remaining];
   if (refused.length > 0 || !checked.success) throw mistakes(refused.map(line));
   return {
     value: checked.data,
@@ -85,11 +85,11 @@ function placeOf(name: string, tree: YamlNode | undefined, path: readonly Proper
   return isRoot ? name : `${name}:${at.line}`;
 }
 
-const mostMistakes = 20;
+const maxMistakes = 20;
 
 /** One error for all mistakes of a file, each on a line of its own. */
 export function mistakes(lines: readonly string[]): UsageError {
-  const shown = lines.slice(0, mostMistakes);
-  if (lines.length > mostMistakes) shown.push(`and ${lines.length - mostMistakes} more mistakes`);
+  const shown = lines.slice(0, maxMistakes);
+  if (lines.length > maxMistakes) shown.push(`and ${lines.length - maxMistakes} more mistakes`);
   return new UsageError(shown.join('\n'));
 }

@@ -1,6 +1,6 @@
 import type { Document, LineCounter, ParsedNode, YAMLError, YAMLMap } from 'yaml';
 import { UsageError } from '../errors.js';
-import { hasUserinfo, looksSecret } from '../secrecy.js';
+import { hasUserinfo, isSecretName } from '../secrecy.js';
 import { yaml } from './yaml-library.js';
 
 /** Where something stands in a file; both count from 1. */
@@ -47,8 +47,8 @@ export interface YamlText {
 }
 
 // A few small anchors can stand for billions of values.
-const mostAliasedNodes = 10_000;
-const deepestNode = 100;
+const maxAliasedNodes = 10_000;
+const maxDepth = 100;
 
 /** Reads one YAML document. `undefined` for an empty one; a UsageError names line and column. */
 export function readYamlTree(source: YamlText): YamlNode | undefined {
@@ -64,7 +64,7 @@ export function readYamlTree(source: YamlText): YamlNode | undefined {
     throw new UsageError(`${source.name}: not valid YAML: it is nested too deep`);
   }
   const mistake = document.errors[0] ?? document.warnings[0];
-  if (mistake) throw complaint(clean, lines, mistake);
+  if (mistake) throw yamlError(clean, lines, mistake);
   if (!document.contents) return undefined;
   const tree = new TreeReader(clean, lines).read(document.contents, 0);
   return tree.kind === 'scalar' && tree.value === null ? undefined : tree;
@@ -82,9 +82,9 @@ class TreeReader {
 
   read(node: ParsedNode, depth: number): YamlNode {
     const at = this.#position(node.range[0]);
-    if (depth > deepestNode) throw problemAt(this.source, at, 'it is nested too deep');
-    if (this.#aliasDepth > 0 && ++this.#aliasedNodes > mostAliasedNodes) {
-      throw problemAt(this.source, at, `aliases stand for more than ${mostAliasedNodes} values`);
+    if (depth > maxDepth) throw problemAt(this.source, at, 'it is nested too deep');
+    if (this.#aliasDepth > 0 && ++this.#aliasedNodes > maxAliasedNodes) {
+      throw problemAt(this.source, at, `aliases stand for more than ${maxAliasedNodes} values`);
     }
     if (yaml().isAlias(node)) return this.#readAlias(node.source, at, depth);
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
@@ -140,7 +140,7 @@ class TreeReader {
   }
 }
 
-function complaint(source: YamlText, lines: LineCounter, error: YAMLError): UsageError {
+function yamlError(source: YamlText, lines: LineCounter, error: YAMLError): UsageError {
   const { line, col } = lines.linePos(error.pos[0]);
   return problemAt(source, { line, column: col }, explain(error));
 }
@@ -165,7 +165,7 @@ const widestExcerpt = 100;
 function excerpt(source: YamlText, at: Position): string {
   const line = source.text.split(/\r?\n/)[at.line - 1] ?? '';
   const name = /^[\s-]*["']?([\w.-]+)["']?\s*:/.exec(line)?.[1] ?? '';
-  if (source.secret || looksSecret(name) || hasUserinfo(line)) return '';
+  if (source.secret || isSecretName(name) || hasUserinfo(line)) return '';
   if (line.length > widestExcerpt) return '';
   const margin = ' '.repeat(String(at.line).length);
   // A tab is as wide as the terminal likes; one space keeps the caret below its place.

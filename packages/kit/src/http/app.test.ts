@@ -4,7 +4,7 @@ import { inject } from '../../test/http/inject.js';
 import { sampleApp, startSample, token } from '../../test/http/sample-server.js';
 import { Refusal } from '../errors.js';
 import { createMetrics } from '../metrics.js';
-import { serveMetrics } from './documents.js';
+import { serveMetrics } from './metrics-page.js';
 import { listen } from './listen.js';
 
 const metrics = createMetrics('sample');
@@ -145,11 +145,11 @@ describe('the access log', () => {
 
   test('can leave reads that went well to those who debug', async () => {
     const quiet = await startSample({ quietReads: true });
-    const ask = (id: string, path: string, init: RequestInit = {}) =>
+    const sendRequest = (id: string, path: string, init: RequestInit = {}) =>
       fetch(`${quiet.url}${path}`, { ...init, headers: { ...token, 'x-request-id': id } });
-    await ask('read', '/v1/admin/queues/mail');
-    await ask('refused', '/v1/admin/queues/mail?x=1');
-    await ask('write', '/v1/admin/queues/mail:pause', { method: 'POST' });
+    await sendRequest('read', '/v1/admin/queues/mail');
+    await sendRequest('refused', '/v1/admin/queues/mail?x=1');
+    await sendRequest('write', '/v1/admin/queues/mail:pause', { method: 'POST' });
     const levels = () =>
       quiet.app.lines.map(({ level, fields }) => `${String(fields['request_id'])} ${level}`);
     await expect.poll(() => levels().sort()).toEqual(['read debug', 'refused info', 'write info']);

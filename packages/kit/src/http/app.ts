@@ -12,8 +12,8 @@ import {
   type Exchange,
 } from './exchange.js';
 import { HttpServer, type HttpServerLimits } from './http-server.js';
-import { bareProblem, defaultGlueCodes, problemFrom } from './problem.js';
-import type { GlueCodes, Problem, ProblemAnswer } from './problem.js';
+import { bareProblem, defaultHttpErrorCodes, problemFrom } from './problem.js';
+import type { HttpErrorCodes, Problem, ProblemResponse } from './problem.js';
 import { RequestLog } from './request-log.js';
 
 export interface AppOptions extends HttpServerLimits {
@@ -22,7 +22,7 @@ export interface AppOptions extends HttpServerLimits {
   codes: CodeTable;
   metrics?: Metrics;
   /** The codes of refusals that this layer makes, where they differ from the usual names. */
-  glueCodes?: Partial<GlueCodes>;
+  httpErrorCodes?: Partial<HttpErrorCodes>;
   /** Runs on every request before the caller is known: the place for a check of Host and Origin. */
   admit?: (caller: { readonly headers: IncomingHttpHeaders; readonly ip: string }) => void;
   /** What an error of the layers below means to a caller; undefined: what it says itself. */
@@ -75,7 +75,7 @@ const sane = /^[A-Za-z0-9._~:-]{1,128}$/;
 export class AppCore implements HttpApp, Steps<AppEndpoint> {
   readonly server: HttpServer;
   readonly world: World;
-  readonly glueCodes: GlueCodes;
+  readonly httpErrorCodes: HttpErrorCodes;
   readonly pages: string[] = [];
   readonly dispatcher = new Dispatcher<AppEndpoint>(this);
   binding: Binding | undefined;
@@ -88,8 +88,8 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
     const { world, metrics, quietOperations, quietReads = false } = options;
     this.#options = options;
     this.world = world;
-    this.glueCodes = { ...defaultGlueCodes, ...options.glueCodes };
-    checkGlueCodes(this.glueCodes, options.codes);
+    this.httpErrorCodes = { ...defaultHttpErrorCodes, ...options.httpErrorCodes };
+    checkGlueCodes(this.httpErrorCodes, options.codes);
     this.#defaults = Object.entries(options.defaultHeaders ?? {});
     this.#log = new RequestLog({
       clock: world.clock,
@@ -158,12 +158,12 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
     const bare = path.slice(0, -1);
     const isMeant = path.endsWith('/') && this.dispatcher.router.find(bare) !== undefined;
     const hint = isMeant ? ` Without the slash at the end there is: ${bare}.` : '';
-    return new Refusal(this.glueCodes.notFound, `There is no route ${path}.${hint}`);
+    return new Refusal(this.httpErrorCodes.notFound, `There is no route ${path}.${hint}`);
   }
 
   methodNotAllowed({ path, method }: Exchange, allow: string): Error {
     const detail = `${path} takes ${allow}, not ${method}.`;
-    return new Refusal(this.glueCodes.methodNotAllowed, detail, { headers: { allow } });
+    return new Refusal(this.httpErrorCodes.methodNotAllowed, detail, { headers: { allow } });
   }
 
   /** Sends a response of an operation or a page, with the default headers of the app. */
@@ -206,7 +206,7 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
   }
 
   /** What the caller is told of an error; the log is told what is ours. */
-  #problemFor(error: unknown, requestId: string): Pick<ProblemAnswer, 'problem' | 'headers'> {
+  #problemFor(error: unknown, requestId: string): Pick<ProblemResponse, 'problem' | 'headers'> {
     if (error instanceof MalformedRequest) {
       return { problem: bareProblem(error.status, error.message, requestId), headers: {} };
     }
@@ -218,15 +218,15 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
       return { problem: bareProblem(503, meant.message, requestId), headers };
     }
     const notes = { err: meant, request_id: requestId };
-    const { glueCodes } = this;
-    const { problem, headers, isBug } = problemFrom(meant, requestId, { codes, glueCodes });
+    const { httpErrorCodes } = this;
+    const { problem, headers, isBug } = problemFrom(meant, requestId, { codes, httpErrorCodes });
     if (isBug) log.error(notes, 'a request met a bug');
     else if (problem.status >= 500) log.warn(notes, 'a request could not be served');
     return { problem, headers };
   }
 
   #overload(error: unknown): Refusal | undefined {
-    const { overloaded } = this.glueCodes;
+    const { overloaded } = this.httpErrorCodes;
     if (!(error instanceof PeerMemoryExceeded) || overloaded === undefined) return undefined;
     return new Refusal(overloaded, error.message, { retryAfterMs: peerMemoryRetryMs });
   }
@@ -250,10 +250,12 @@ export function createApp(options: AppOptions): HttpApp {
   return new AppCore(options);
 }
 
-function checkGlueCodes(glueCodes: GlueCodes, codes: CodeTable): void {
-  for (const code of Object.values(glueCodes) as (string | undefined)[]) {
+function checkGlueCodes(httpErrorCodes: HttpErrorCodes, codes: CodeTable): void {
+  for (const code of Object.values(httpErrorCodes) as (string | undefined)[]) {
     if (code !== undefined && !Object.hasOwn(codes, code)) {
-      throw new Error(`The table of codes lacks ${code}; add it or name another by glueCodes`);
+      throw new Error(
+        `The table of codes lacks ${code}; add it or name another with httpErrorCodes`,
+      );
     }
   }
 }

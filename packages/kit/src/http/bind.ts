@@ -1,6 +1,6 @@
 import type { CodeTable } from '../errors.js';
 import type { IncomingHttpHeaders } from 'node:http';
-import { AnswerCheck } from './answer-check.js';
+import { ResponseCheck } from './response-check.js';
 import { AppCore, type AppEndpoint, type Binding, type HttpApp } from './app.js';
 import { boundOperation } from './bound.js';
 import { operationsOf } from './document.js';
@@ -32,11 +32,11 @@ export function bindOperations<Operations extends object, Principal>(
   const app = new AppCore(options);
   const schemas = options.schemas ?? new DocumentSchemas(options.document);
   const untyped = options as unknown as UntypedOptions;
-  const { onUndocumentedAnswer: report } = options;
-  const answers = report ? new AnswerCheck(schemas, report) : undefined;
+  const { onUndocumentedResponse: report } = options;
+  const answers = report ? new ResponseCheck(schemas, report) : undefined;
   app.binding = new OperationBinding(untyped, answers);
   const parsers = { 'application/json': parseJson, ...options.bodyParsers };
-  const parts = { schemas, glueCodes: app.glueCodes, parsers, options: untyped };
+  const parts = { schemas, httpErrorCodes: app.httpErrorCodes, parsers, options: untyped };
   for (const operation of operations) {
     const endpoint = new OperationEndpoint(app, boundOperation(operation, parts), answers);
     const rest = operation.parameters.find(({ takesRest }) => takesRest);
@@ -51,7 +51,7 @@ class OperationBinding implements Binding {
 
   constructor(
     private readonly options: UntypedOptions,
-    private readonly answers: AnswerCheck | undefined,
+    private readonly answers: ResponseCheck | undefined,
   ) {
     this.protectedPrefixes = options.protectedPrefixes;
   }
@@ -87,12 +87,12 @@ class OperationBinding implements Binding {
   }
 
   problemSent({ operation }: Exchange, problem: object, code: string | undefined): void {
-    if (operation) this.answers?.seeProblem(operation, problem, code);
+    if (operation) this.answers?.checkProblem(operation, problem, code);
   }
 }
 
 /** A body of unknown length counts as this much. */
-const largestBodyBytes = 16 * 2 ** 20;
+const maxCountedBodyBytes = 16 * 2 ** 20;
 
 function trackLoad(exchange: Exchange, load: RequestLoad): void {
   const bytes = announcedBytes(exchange.headers);
@@ -106,8 +106,8 @@ function trackLoad(exchange: Exchange, load: RequestLoad): void {
 
 function announcedBytes(headers: IncomingHttpHeaders): number {
   const length = headers['content-length'];
-  if (length !== undefined) return Math.min(Number(length), largestBodyBytes);
-  return headers['transfer-encoding'] === undefined ? 0 : largestBodyBytes;
+  if (length !== undefined) return Math.min(Number(length), maxCountedBodyBytes);
+  return headers['transfer-encoding'] === undefined ? 0 : maxCountedBodyBytes;
 }
 
 function checkHandlers(operations: readonly OperationDescription[], handlers: object): void {

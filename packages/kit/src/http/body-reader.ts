@@ -3,12 +3,12 @@ import { Refusal } from '../errors.js';
 import { invalidBody, malformedBody, mediaTypeOf } from './body.js';
 import type { BodyParser } from './body.js';
 import type { OperationDescription } from './document.js';
-import type { GlueCodes } from './problem.js';
+import type { HttpErrorCodes } from './problem.js';
 import type { Check, DocumentSchemas } from './schemas.js';
 
 export interface BodyReaderOptions {
   schemas: DocumentSchemas;
-  glueCodes: GlueCodes;
+  httpErrorCodes: HttpErrorCodes;
   limitBytes: number;
   fillDefaults: boolean;
   parsers: Readonly<Record<string, BodyParser>>;
@@ -28,7 +28,7 @@ interface Form {
 /** Reads the body of one operation: its size, its type, its syntax, its schema, in that order. */
 export class BodyReader {
   readonly #operation: OperationDescription;
-  readonly #glueCodes: GlueCodes;
+  readonly #httpErrorCodes: HttpErrorCodes;
   readonly #limitBytes: number;
   readonly #invalidCode: string;
   readonly #required: boolean;
@@ -42,7 +42,7 @@ export class BodyReader {
       throw new Error(`${operation.id} takes a body and needs an x-invalid-code for a bad one`);
     }
     this.#operation = operation;
-    this.#glueCodes = options.glueCodes;
+    this.#httpErrorCodes = options.httpErrorCodes;
     this.#limitBytes = options.limitBytes;
     this.#invalidCode = invalidCode;
     this.#required = body.required;
@@ -69,7 +69,7 @@ export class BodyReader {
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       throw new Refusal(
-        this.#glueCodes.unsupportedMediaType,
+        this.#httpErrorCodes.unsupportedMediaType,
         `Content-Encoding ${encoding} is not accepted here: send the body as it is.`,
         { headers: { 'accept-encoding': 'identity' } },
       );
@@ -92,7 +92,7 @@ export class BodyReader {
 
   #tooLarge(): Refusal {
     return new Refusal(
-      this.#glueCodes.payloadTooLarge,
+      this.#httpErrorCodes.payloadTooLarge,
       `The body is larger than the ${this.#limitBytes} bytes that ${this.#operation.id} takes.`,
     );
   }
@@ -100,7 +100,7 @@ export class BodyReader {
   #unsupported(given: string | undefined): Refusal {
     const found = given === undefined ? 'no Content-Type' : `Content-Type ${given}`;
     return new Refusal(
-      this.#glueCodes.unsupportedMediaType,
+      this.#httpErrorCodes.unsupportedMediaType,
       `The request has ${found}: send ${this.#mediaTypes()}.`,
     );
   }

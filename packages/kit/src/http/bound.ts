@@ -7,7 +7,7 @@ import type { UntypedHandler } from './handlers.js';
 import type { UntypedOptions } from './options.js';
 import { parameterReader } from './parameters.js';
 import type { ParameterReader } from './parameters.js';
-import type { GlueCodes } from './problem.js';
+import type { HttpErrorCodes } from './problem.js';
 import type { DocumentSchemas } from './schemas.js';
 
 /** An operation with everything that was made ready for it at start-up. */
@@ -22,7 +22,7 @@ export interface BoundOperation extends Endpoint {
 
 export interface BindingParts {
   schemas: DocumentSchemas;
-  glueCodes: GlueCodes;
+  httpErrorCodes: HttpErrorCodes;
   parsers: Readonly<Record<string, BodyParser>>;
   options: UntypedOptions;
 }
@@ -31,7 +31,7 @@ const defaultBodyLimitBytes = 1_048_576;
 
 export function boundOperation(
   operation: OperationDescription,
-  { schemas, glueCodes, parsers, options }: BindingParts,
+  { schemas, httpErrorCodes, parsers, options }: BindingParts,
 ): BoundOperation {
   const handler = untypedHandler(options.handlers[operation.id]);
   const fillDefaults = handler.fillDefaults ?? options.fillDefaults ?? false;
@@ -46,12 +46,12 @@ export function boundOperation(
     reader('query', invalidQueryCode),
     reader('header', invalidHeaderCode),
   ];
-  if (options.readyOperations?.includes(operation.id)) {
+  if (options.precompiledOperations?.includes(operation.id)) {
     for (const each of [path, query, headers]) each?.prepare();
   }
   const limitBytes = operation.bodyLimitBytes ?? options.bodyLimitBytes ?? defaultBodyLimitBytes;
   const body = operation.body
-    ? new BodyReader(operation, { schemas, glueCodes, fillDefaults, parsers, limitBytes })
+    ? new BodyReader(operation, { schemas, httpErrorCodes, fillDefaults, parsers, limitBytes })
     : undefined;
   return {
     operation,

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** What bytes that are no HTTP request are answered with. */
-export interface MalformedAnswer {
+export interface MalformedResponse {
   contentType: string;
   body: string;
   headers?: Readonly<Record<string, string>>;
@@ -12,11 +12,11 @@ export interface MalformedAnswer {
  * Answers bytes that are no HTTP request, on the bare socket since no request object exists.
  * Returns the status, or undefined when nobody can be answered.
  */
-export function answerClientError(
+export function respondToClientError(
   error: Error & { code?: string },
   socket: Socket,
   isResponding: boolean,
-  malformed: (status: number, detail: string) => MalformedAnswer,
+  malformed: (status: number, detail: string) => MalformedResponse,
 ): number | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable || isResponding) {
     socket.destroy();

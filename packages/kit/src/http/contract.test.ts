@@ -119,7 +119,7 @@ describe('what one has and the other lacks', () => {
     expect(await contractDifferences(sampleDocument, open, options)).toContain(
       '/v1/tasks/{id} answers 405 without a token, not 401',
     );
-    const known = { ...options, admitsAnyone: true };
+    const known = { ...options, allowsAnonymous: true };
     expect(await contractDifferences(sampleDocument, open, known)).toEqual([]);
   });
 });

@@ -14,7 +14,7 @@ export interface ContractCheckOptions {
   /** Routes that the document leaves out on purpose. */
   undocumentedRoutes?: readonly string[];
   /** True for a server that also lets callers without a token in. */
-  admitsAnyone?: boolean;
+  allowsAnonymous?: boolean;
 }
 
 /**
@@ -180,7 +180,7 @@ function routeDifferences(
 async function pathDifferences(
   operations: readonly OperationDescription[],
   send: LoopbackSend,
-  { headers, admitsAnyone = false }: ContractCheckOptions,
+  { headers, allowsAnonymous = false }: ContractCheckOptions,
 ): Promise<string[]> {
   const differences: string[] = [];
   for (const path of new Set(operations.map((operation) => operation.path))) {
@@ -197,7 +197,7 @@ async function pathDifferences(
       differences.push(`${path} takes ${allow} in the server and ${expected} in the document`);
     }
     const isProtected = here.some((operation) => !operation.isPublic);
-    if (admitsAnyone || !isProtected) continue;
+    if (allowsAnonymous || !isProtected) continue;
     const stranger = await send({ method: 'TRACE', path: url });
     if (stranger.status !== 401) {
       differences.push(`${path} answers ${stranger.status} without a token, not 401`);

@@ -47,21 +47,21 @@ const policy = [
 ].join('; ');
 
 export function docsSite(options: DocsSiteOptions): DocsSite {
-  const kept = new Map<string, Asset>([
+  const cached = new Map<string, Asset>([
     ['start.js', text('text/javascript; charset=utf-8', startScript(options))],
   ]);
   return {
     page: text('text/html; charset=utf-8', pageOf(options)),
     headers: { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' },
     asset(name) {
-      const known = kept.get(name);
+      const known = cached.get(name);
       if (known) return known;
       const contentType = Object.hasOwn(bundled, name) ? bundled[name] : undefined;
       if (contentType === undefined) return undefined;
       const { resolve } = createRequire(options.resolveFrom);
       const home = dirname(resolve('swagger-ui-dist/package.json'));
       const asset = { contentType, bytes: readFileSync(join(home, name)) };
-      kept.set(name, asset);
+      cached.set(name, asset);
       return asset;
     },
   };

@@ -86,13 +86,13 @@ describe('a drain', () => {
       socket.setEncoding('utf8').on('data', (part: string) => (said += part));
       const closed = new Promise((resolve) => socket.on('close', resolve));
       socket.on('error', () => undefined);
-      const ask = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
-      socket.write(before + ask);
+      const sendRequest = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+      socket.write(before + sendRequest);
       await vi.waitFor(() => expect(said).toMatch(/\{.*\}$/), 10_000);
       expect(said).not.toMatch(/\r\nConnection: close\r\n/i);
       said = '';
       const drained = drainHttp(server.app, { clock: systemClock, deadlineMs: 10_000 });
-      socket.write(ask);
+      socket.write(sendRequest);
       await closed;
       expect(said).toMatch(/^HTTP\/1\.1 200 /);
       expect(said).toMatch(/\r\nConnection: close\r\n/i);
@@ -191,13 +191,14 @@ describe('until a signal', () => {
   });
 
   test('a step that does not end is left at the deadline, with its signal aborted', async () => {
-    let told = false;
+    let notified = false;
     let closed = false;
     const { signals, code, log } = serve(
       [
         {
           name: 'http',
-          run: (signal) => new Promise(() => signal.addEventListener('abort', () => (told = true))),
+          run: (signal) =>
+            new Promise(() => signal.addEventListener('abort', () => (notified = true))),
         },
         { name: 'storage', run: () => (closed = true) },
       ],
@@ -205,7 +206,7 @@ describe('until a signal', () => {
     );
     signals.emit('SIGTERM');
     expect(await code).toBe(1);
-    expect([told, closed]).toEqual([true, true]);
+    expect([notified, closed]).toEqual([true, true]);
     expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn' }));
   });
 

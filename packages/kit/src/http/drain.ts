@@ -14,8 +14,8 @@ export interface DrainOptions {
 }
 
 const idleCheckMs = 20;
-const partingStepMs = 10;
-const partingSteps = 20;
+const lastRequestsStepMs = 10;
+const lastRequestsSteps = 20;
 
 /**
  * Stops a server gently: requests under way are finished, those that are on their way are answered
@@ -27,28 +27,28 @@ export async function drainHttp(app: HttpApp, options: DrainOptions): Promise<bo
   const { server } = app;
   app.beginDrain();
   const endsAt = clock.monotonic() + deadlineMs;
-  await part(server.node, options);
+  await awaitLastRequests(server.node, options);
   const timeUp = new AbortController();
   const deadline = clock.after(Math.max(0, endsAt - clock.monotonic()), () => timeUp.abort());
   const cut = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
-  const isGentle = await closeGently(server, clock, cut);
+  const isGraceful = await closeGracefully(server, clock, cut);
   deadline.cancel();
-  return isGentle;
+  return isGraceful;
 }
 
 /**
  * Stops accepting, closes connections as they turn idle, and cuts the others when `cut` is
  * aborted. Returns false when some had to be cut.
  */
-export async function closeGently(
+export async function closeGracefully(
   server: HttpServer,
   clock: Clock,
   cut: AbortSignal,
 ): Promise<boolean> {
   server.isDraining = true;
-  let isGentle = true;
-  const cutAll = () => {
-    isGentle = false;
+  let isGraceful = true;
+  const destroyAll = () => {
+    isGraceful = false;
     server.closeAll();
   };
   const closed = server.close();
@@ -57,15 +57,15 @@ export async function closeGently(
     server.closeIdle();
     check = clock.after(idleCheckMs, closeIdle);
   });
-  if (cut.aborted) cutAll();
-  cut.addEventListener('abort', cutAll, { once: true });
+  if (cut.aborted) destroyAll();
+  cut.addEventListener('abort', destroyAll, { once: true });
   try {
     await closed;
   } finally {
     check.cancel();
-    cut.removeEventListener('abort', cutAll);
+    cut.removeEventListener('abort', destroyAll);
   }
-  return isGentle;
+  return isGraceful;
 }
 
 /**
@@ -73,11 +73,14 @@ export async function closeGently(
  * its next request before it can know, and would see it go unanswered. By steps, so that what has
  * arrived is read even where the process was held up.
  */
-async function part(server: Server, { clock, deadlineMs, signal }: DrainOptions): Promise<void> {
-  const most = Math.min(partingSteps, Math.floor(deadlineMs / partingStepMs / 2));
-  for (let step = 0; step < most && !signal?.aborted; step++) {
+async function awaitLastRequests(
+  server: Server,
+  { clock, deadlineMs, signal }: DrainOptions,
+): Promise<void> {
+  const maxSteps = Math.min(lastRequestsSteps, Math.floor(deadlineMs / lastRequestsStepMs / 2));
+  for (let step = 0; step < maxSteps && !signal?.aborted; step++) {
     if ((await connectionsOf(server)) === 0) return;
-    await clock.sleep(partingStepMs);
+    await clock.sleep(lastRequestsStepMs);
   }
 }
 

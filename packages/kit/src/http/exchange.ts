@@ -56,7 +56,7 @@ export class Exchange {
   /** Called once when the response is complete or the client has left. */
   onClose: ((isComplete: boolean) => void) | undefined;
   #heldBytes = 0;
-  #leaving: AbortController | undefined;
+  #disconnect: AbortController | undefined;
   #isClosed = false;
   #head: readonly string[] = [];
 
@@ -98,11 +98,11 @@ export class Exchange {
 
   /** Aborted when the client leaves before the response is complete. */
   get signal(): AbortSignal {
-    if (!this.#leaving) {
-      this.#leaving = new AbortController();
-      if (this.#isClosed) this.#leaving.abort(clientLeft());
+    if (!this.#disconnect) {
+      this.#disconnect = new AbortController();
+      if (this.#isClosed) this.#disconnect.abort(clientDisconnected());
     }
-    return this.#leaving.signal;
+    return this.#disconnect.signal;
   }
 
   /** Headers of the response whatever it is, as a flat list of names and values. */
@@ -185,11 +185,11 @@ export class Exchange {
   #drained(): Promise<void> {
     const { response } = this;
     return new Promise((resolve, reject) => {
-      if (this.#isClosed) return reject(clientLeft());
+      if (this.#isClosed) return reject(clientDisconnected());
       const settle = () => {
         response.removeListener('drain', settle);
         response.removeListener('close', settle);
-        if (this.#isClosed) reject(clientLeft());
+        if (this.#isClosed) reject(clientDisconnected());
         else resolve();
       };
       response.on('drain', settle);
@@ -217,7 +217,7 @@ export class Exchange {
     this.peer.openExchanges--;
     if (this.peer.latest === this) this.peer.latest = undefined;
     if (this.#heldBytes > 0) this.#release(this.#heldBytes);
-    if (!writableFinished) this.#leaving?.abort(clientLeft());
+    if (!writableFinished) this.#disconnect?.abort(clientDisconnected());
     this.onClose?.(writableFinished);
   }
 }
@@ -242,7 +242,7 @@ function onResponseClose(this: TrackedResponse): void {
   this[exchangeOf]?.close();
 }
 
-function clientLeft(): Error {
+function clientDisconnected(): Error {
   return new Error('The client went away');
 }
 

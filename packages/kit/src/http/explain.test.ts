@@ -76,9 +76,9 @@ describe('values', () => {
     [{ callback: { url: 'no url' } }, '/callback/url must be an absolute URL such as'],
     [{ retry: true }, '/retry must be an object, not true'],
   ])('%o', (fields, message) => {
-    const told = config(fields);
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain(message);
+    const faultsOf = config(fields);
+    expect(faultsOf).toHaveLength(1);
+    expect(faultsOf[0]).toContain(message);
   });
 
   test('a body of the wrong kind is told once', () => {

@@ -16,12 +16,12 @@ export function explain(
   thing: Thing,
   findBranches: BranchFinder,
 ): FieldError[] {
-  const told = new Map<string, FieldError>();
+  const faults = new Map<string, FieldError>();
   for (const error of settleChoices(errors, findBranches)) {
     const fault = explainOne(error, thing);
-    if (fault) told.set(`${fault.pointer} ${fault.message}`, fault);
+    if (fault) faults.set(`${fault.pointer} ${fault.message}`, fault);
   }
-  return [...told.values()];
+  return [...faults.values()];
 }
 
 /**

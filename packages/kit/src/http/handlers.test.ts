@@ -5,7 +5,7 @@ import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, startSample, token } from '../../test/http/sample-server.js';
 import type { SamplePrincipal } from '../../test/http/sample-server.js';
 import { takenOver } from './handlers.js';
-import type { Answer, Call, Handlers } from './handlers.js';
+import type { HandlerResponse, Call, Handlers } from './handlers.js';
 
 type CallOf<Id extends keyof operations> = Call<operations[Id], SamplePrincipal>;
 type Loose = Record<string, unknown>;
@@ -28,20 +28,22 @@ describe('the types', () => {
   });
 
   test('hold each answer against the documented ones', () => {
-    expectTypeOf({ status: 204 as const }).toExtend<Answer<operations['deleteQueue']>>();
+    expectTypeOf({ status: 204 as const }).toExtend<HandlerResponse<operations['deleteQueue']>>();
     expectTypeOf({ status: 202 as const, body: { id: 'a', queue: 'b' } }).toExtend<
-      Answer<operations['submitTask']>
+      HandlerResponse<operations['submitTask']>
     >();
     // A status that is not documented, a body that does not fit, an error as an answer.
-    expectTypeOf({ status: 200 as const }).not.toExtend<Answer<operations['deleteQueue']>>();
+    expectTypeOf({ status: 200 as const }).not.toExtend<
+      HandlerResponse<operations['deleteQueue']>
+    >();
     expectTypeOf({ status: 202 as const, body: { id: 1 } }).not.toExtend<
-      Answer<operations['submitTask']>
+      HandlerResponse<operations['submitTask']>
     >();
     expectTypeOf({ status: 503 as const, body: { code: 'BUSY' } }).not.toExtend<
-      Answer<operations['submitTask']>
+      HandlerResponse<operations['submitTask']>
     >();
     expectTypeOf<
-      Answer<operations['watchEvents']>['contentType']
+      HandlerResponse<operations['watchEvents']>['contentType']
     >().toEqualTypeOf<'text/event-stream'>();
   });
 

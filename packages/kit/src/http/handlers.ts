@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Log } from '../log.js';
 import type { OperationDescription } from './document.js';
 import type { Exchange } from './exchange.js';
-import type { KeptJson } from './kept-json.js';
+import type { CachedJson } from './cached-json.js';
 
 /**
  * The handlers of a server, one per operation. `Operations` is the interface of that name that
@@ -20,7 +20,7 @@ export type Handler<Operation, Principal> = (
   call: Call<Operation, Principal>,
 ) => Outcome<Operation> | Promise<Outcome<Operation>>;
 
-type Outcome<Operation> = Answer<Operation> | typeof takenOver;
+type Outcome<Operation> = HandlerResponse<Operation> | typeof takenOver;
 
 /** A handler that takes a hand in the order of checks. */
 export interface StagedHandler<Operation, Principal> {
@@ -61,44 +61,44 @@ export interface Call<Operation, Principal> {
 export const takenOver = Object.freeze({ takenOver: true });
 
 /** What a handler may answer with: any documented outcome that is not an error. */
-export type Answer<Operation> = Operation extends { responses: infer Responses }
-  ? { [Status in keyof Responses]: AnswerFor<Status, Responses[Status]> }[keyof Responses]
+export type HandlerResponse<Operation> = Operation extends { responses: infer Responses }
+  ? { [Status in keyof Responses]: ResponseFor<Status, Responses[Status]> }[keyof Responses]
   : never;
 
-export type AnswerHeaders = Readonly<Record<string, string | number | boolean | undefined>>;
+export type ResponseHeaders = Readonly<Record<string, string | number | boolean | undefined>>;
 
-export interface JsonAnswer<Status, Body> {
+export interface JsonResponse<Status, Body> {
   status: Status;
-  body: Body | KeptJson<Body>;
-  headers?: AnswerHeaders;
+  body: Body | CachedJson<Body>;
+  headers?: ResponseHeaders;
 }
 
-export interface EmptyAnswer<Status> {
+export interface EmptyResponse<Status> {
   status: Status;
   body?: undefined;
-  headers?: AnswerHeaders;
+  headers?: ResponseHeaders;
 }
 
 /** Bytes, text or a stream of a documented media type. */
-export interface ContentAnswer<Status, MediaType> {
+export interface ContentResponse<Status, MediaType> {
   status: Status;
   contentType: MediaType;
   content: string | Uint8Array | Readable | AsyncIterable<string | Uint8Array>;
-  headers?: AnswerHeaders;
+  headers?: ResponseHeaders;
 }
 
-type AnswerFor<Status, Response> = Status extends number
+type ResponseFor<Status, Response> = Status extends number
   ? Response extends { content: infer Contents }
-    ? ContentsAnswer<Status, Contents>
-    : EmptyAnswer<Status>
+    ? ResponseOfContents<Status, Contents>
+    : EmptyResponse<Status>
   : never;
 
-type ContentsAnswer<Status, Contents> = {
+type ResponseOfContents<Status, Contents> = {
   [MediaType in keyof Contents]: MediaType extends 'application/json'
-    ? JsonAnswer<Status, Contents[MediaType]>
+    ? JsonResponse<Status, Contents[MediaType]>
     : MediaType extends 'application/problem+json'
       ? never
-      : ContentAnswer<Status, MediaType>;
+      : ContentResponse<Status, MediaType>;
 }[keyof Contents];
 
 type ParametersOf<Operation, Place extends 'path' | 'query' | 'header'> = Operation extends {
@@ -131,14 +131,14 @@ export interface UntypedHandler {
   handle: (call: never) => UntypedOutcome | Promise<UntypedOutcome>;
 }
 
-export type UntypedOutcome = UntypedAnswer | typeof takenOver;
+export type UntypedOutcome = UntypedResponse | typeof takenOver;
 
-export interface UntypedAnswer {
+export interface UntypedResponse {
   status: number;
   body?: unknown;
-  headers?: AnswerHeaders;
+  headers?: ResponseHeaders;
   contentType?: string;
-  content?: ContentAnswer<number, string>['content'];
+  content?: ContentResponse<number, string>['content'];
 }
 
 export function untypedHandler(entry: unknown): UntypedHandler {

@@ -48,11 +48,11 @@ const memoryOf = (connectionBytes: number) => new PeerMemory(peerMemoryLimits(co
 /** A handler that waits until it is released. */
 function slowHandlers() {
   const handlers = sampleHandlers();
-  const state = { asked: [] as string[], release: () => {}, signal: undefined as unknown };
+  const state = { received: [] as string[], release: () => {}, signal: undefined as unknown };
   handlers.getTask = async ({ params, signal }) => {
-    state.asked.push(params.id);
+    state.received.push(params.id);
     state.signal = signal;
-    if (state.asked.length === 1) await new Promise<void>((done) => (state.release = done));
+    if (state.received.length === 1) await new Promise<void>((done) => (state.release = done));
     return { status: 200, body: { op: 'getTask', params } };
   };
   return { handlers, state };
@@ -109,7 +109,7 @@ test('pipelining: responses keep the order of the requests', async () => {
   const { handlers, state } = slowHandlers();
   const { socket, said, answers } = await start({ handlers });
   socket.write(getTask('first') + getTask('second'));
-  await expect.poll(() => state.asked.includes('first'), patience).toBe(true);
+  await expect.poll(() => state.received.includes('first'), patience).toBe(true);
   state.release();
   await expect.poll(answers, patience).toHaveLength(2);
   expect(said.text.indexOf('first')).toBeLessThan(said.text.indexOf('second'));
@@ -149,7 +149,7 @@ test('drain: closes connections that never sent anything', async () => {
   const { socket, said, server } = await start({ handlers });
   const silent = client(server.url);
   socket.write(getTask('a'));
-  await expect.poll(() => state.asked.length, patience).toBe(1);
+  await expect.poll(() => state.received.length, patience).toBe(1);
   const drained = drainHttp(server.app, { clock: systemClock, deadlineMs: 30_000 });
   await expect.poll(() => silent.said.hasEnded, patience).toBe(true);
   state.release();
@@ -179,7 +179,7 @@ test('memory: a body is not kept before its caller is known', async () => {
 
 test('memory: unfinished bodies are counted, and refused beyond the limit', async () => {
   const peerMemory = memoryOf(2_000);
-  const { server, socket } = await start({ peerMemory, glueCodes: { overloaded: 'BUSY' } });
+  const { server, socket } = await start({ peerMemory, httpErrorCodes: { overloaded: 'BUSY' } });
   const begin = head('/v1/queues/mail/tasks', 'Content-Length: 2000\r\n');
   socket.write(begin + 'x'.repeat(1_200));
   await expect.poll(() => peerMemory.heldBytes, patience).toBeGreaterThan(1_200);

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
 import type { Clock, Timer } from '../clock.js';
 import { PeerMemory, peerMemoryLimits } from '../peer-memory.js';
-import { answerClientError, type MalformedAnswer } from './client-error.js';
+import { respondToClientError, type MalformedResponse } from './client-error.js';
 import { Exchange } from './exchange.js';
 import { Peer } from './peer.js';
 
@@ -22,7 +22,7 @@ export interface HttpServerOptions extends HttpServerLimits {
   clock: Clock;
   handle: (exchange: Exchange) => void;
   /** The response to bytes that are not an HTTP request. */
-  malformed: (status: number, detail: string) => MalformedAnswer;
+  malformed: (status: number, detail: string) => MalformedResponse;
   /** Told after a malformed request was answered. */
   onMalformed: (status: number, reason: string | undefined) => void;
   tls?: (SecureContextOptions & TlsOptions) | undefined;
@@ -62,7 +62,7 @@ export class HttpServer {
     this.node.on(tls ? 'secureConnection' : 'connection', (socket) => this.#accept(socket));
     this.node.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
       const isBusy = Peer.of(socket)?.isResponding ?? false;
-      const status = answerClientError(error, socket, isBusy, options.malformed);
+      const status = respondToClientError(error, socket, isBusy, options.malformed);
       if (status !== undefined) options.onMalformed(status, error.code);
     });
   }

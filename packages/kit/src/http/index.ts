@@ -12,8 +12,8 @@ export { docsSite } from './docs-site.js';
 export type { Asset, DocsSite, DocsSiteOptions } from './docs-site.js';
 export { Dispatcher } from './dispatch.js';
 export type { Endpoint, PathEntry, Steps } from './dispatch.js';
-export { serveMetrics } from './documents.js';
-export { closeGently, drainHttp, serveUntilSignal } from './drain.js';
+export { serveMetrics } from './metrics-page.js';
+export { closeGracefully, drainHttp, serveUntilSignal } from './drain.js';
 export type { DrainOptions, DrainStep, ServeOptions, SignalSource } from './drain.js';
 export {
   Exchange,
@@ -24,19 +24,26 @@ export {
 } from './exchange.js';
 export { isBase64, isTimestamp } from './formats.js';
 export { takenOver } from './handlers.js';
-export type { Answer, Call, Handler, HandlerEntry, Handlers, StagedHandler } from './handlers.js';
+export type {
+  HandlerResponse,
+  Call,
+  Handler,
+  HandlerEntry,
+  Handlers,
+  StagedHandler,
+} from './handlers.js';
 export { HttpServer } from './http-server.js';
 export type { HttpServerLimits } from './http-server.js';
 export { isTooDeepJson, jsonErrorReason, maxJsonDepth } from './json.js';
-export { keepJson } from './kept-json.js';
+export { cacheJson } from './cached-json.js';
 export { announce, listen, listenAt, urlOf } from './listen.js';
 export type { Announcement, Listener, ListenOptions } from './listen.js';
 export { onLoopback } from './loopback.js';
 export type { BindOptions } from './options.js';
-export { foreignClaim, shownHeader } from './own-site.js';
-export type { OwnSiteRules } from './own-site.js';
+export { crossSiteHeader, shownHeader } from './same-site.js';
+export type { SameSiteRules } from './same-site.js';
 export { problemFrom, problemType } from './problem.js';
-export type { GlueCodes, Problem } from './problem.js';
+export type { HttpErrorCodes, Problem } from './problem.js';
 export { PathRouter } from './router.js';
 export { runServer, serverLog, whileStarting } from './run-server.js';
 export type { RunningServer, RunOptions } from './run-server.js';

@@ -10,13 +10,13 @@ export interface LoopbackRequest {
   body?: string | Uint8Array;
 }
 
-export interface LoopbackAnswer {
+export interface LoopbackResponse {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
 }
 
-export type LoopbackSend = (request: LoopbackRequest) => Promise<LoopbackAnswer>;
+export type LoopbackSend = (request: LoopbackRequest) => Promise<LoopbackResponse>;
 
 /** Serves an app on a free port of this machine while `use` sends it requests. For tests. */
 export async function onLoopback<Result>(
@@ -34,7 +34,7 @@ export async function onLoopback<Result>(
 function send(
   url: string,
   { method = 'GET', path, headers = {}, body }: LoopbackRequest,
-): Promise<LoopbackAnswer> {
+): Promise<LoopbackResponse> {
   return new Promise((resolve, reject) => {
     const sent = httpRequest(url, { method, path, headers }, (response) => {
       let text = '';

@@ -2,15 +2,15 @@ import { Readable } from 'node:stream';
 import type { ServerResponse } from 'node:http';
 import { Refusal, messageOf } from '../errors.js';
 import type { Log } from '../log.js';
-import type { AnswerCheck } from './answer-check.js';
+import type { ResponseCheck } from './response-check.js';
 import type { AppCore, AppEndpoint } from './app.js';
 import { hasBody, mediaTypeOf } from './body.js';
 import type { ReadBody } from './body-reader.js';
 import type { BoundOperation } from './bound.js';
 import type { OperationDescription } from './document.js';
 import { headerList, type Exchange } from './exchange.js';
-import type { ContentAnswer, UntypedAnswer, UntypedOutcome } from './handlers.js';
-import { KeptJson } from './kept-json.js';
+import type { ContentResponse, UntypedResponse, UntypedOutcome } from './handlers.js';
+import { CachedJson } from './cached-json.js';
 
 const nothing: Readonly<Record<string, never>> = Object.freeze({});
 
@@ -23,7 +23,7 @@ export class OperationEndpoint implements AppEndpoint {
   constructor(
     private readonly app: AppCore,
     private readonly bound: BoundOperation,
-    private readonly answers: AnswerCheck | undefined,
+    private readonly answers: ResponseCheck | undefined,
   ) {
     this.operation = bound.operation;
     this.isPublic = bound.isPublic;
@@ -32,8 +32,8 @@ export class OperationEndpoint implements AppEndpoint {
 
   serve(exchange: Exchange, bytes: Buffer | 'too large' | undefined): Promise<void> | undefined {
     const { bound } = this;
-    if (!bound.body) this.#refuseForeignBody(exchange);
-    const call = new LiveCall(this.app, this.operation, exchange);
+    if (!bound.body) this.#refuseCrossSiteBody(exchange);
+    const call = new HandlerCall(this.app, this.operation, exchange);
     const body = bound.body?.parse(bytes!, exchange.headers);
     if (bound.query) call.query = bound.query.read(exchange.query);
     if (bound.headers) call.headers = bound.headers.read(exchange.headers);
@@ -50,7 +50,7 @@ export class OperationEndpoint implements AppEndpoint {
     return undefined;
   }
 
-  #handle(call: LiveCall, body: ReadBody | undefined): UntypedOutcome | Promise<UntypedOutcome> {
+  #handle(call: HandlerCall, body: ReadBody | undefined): UntypedOutcome | Promise<UntypedOutcome> {
     const { bound } = this;
     if (body && bound.handler.checkBody) bound.body!.verify(body);
     return bound.handler.handle(call as never);
@@ -60,8 +60,8 @@ export class OperationEndpoint implements AppEndpoint {
    * A page of another site can send a form or plain text without being asked whether it may. So
    * where the contract has a code for it, such a body is refused, although nobody would read it.
    */
-  #refuseForeignBody({ request, headers }: Exchange): void {
-    const { unsupportedMediaType: code } = this.app.glueCodes;
+  #refuseCrossSiteBody({ request, headers }: Exchange): void {
+    const { unsupportedMediaType: code } = this.app.httpErrorCodes;
     if (!hasBody(request) || !this.operation.codes.includes(code)) return;
     const given = headers['content-type'];
     if (mediaTypeOf(given) === 'application/json') return;
@@ -71,7 +71,7 @@ export class OperationEndpoint implements AppEndpoint {
 
   #answer(exchange: Exchange, answer: UntypedOutcome): void {
     if ('takenOver' in answer) return;
-    this.answers?.seeAnswer(this.operation, answer);
+    this.answers?.checkResponse(this.operation, answer);
     // What can fail comes first: an error must not leave with the headers of an answer.
     const text = textOf(answer);
     const headers = answer.headers ? headerList(answer.headers) : [];
@@ -88,7 +88,7 @@ export class OperationEndpoint implements AppEndpoint {
     exchange: Exchange,
     status: number,
     headers: string[],
-    content: ContentAnswer<number, string>['content'],
+    content: ContentResponse<number, string>['content'],
   ): void {
     if (typeof content === 'string') {
       this.app.send(exchange, status, headers, content);
@@ -121,13 +121,13 @@ export class OperationEndpoint implements AppEndpoint {
       }
       exchange.response.end();
     } catch (error) {
-      if (!exchange.isClosed) this.#brokeOff(exchange, error);
+      if (!exchange.isClosed) this.#streamFailed(exchange, error);
     } finally {
       leave(parts, content);
     }
   }
 
-  #brokeOff(exchange: Exchange, error: unknown): void {
+  #streamFailed(exchange: Exchange, error: unknown): void {
     const notes = { err: error, request_id: exchange.id };
     this.app.world.log.warn(notes, `a stream broke off: ${messageOf(error)}`);
     exchange.response.destroy();
@@ -141,13 +141,13 @@ function leave(parts: AsyncIterator<unknown>, content: unknown): void {
 }
 
 /** Undefined: there is no body. */
-function textOf({ body }: UntypedAnswer): string | undefined {
-  if (body instanceof KeptJson) return body.text;
+function textOf({ body }: UntypedResponse): string | undefined {
+  if (body instanceof CachedJson) return body.text;
   return body === undefined ? undefined : JSON.stringify(body);
 }
 
 /** A `Call` whose costlier parts are made only when a handler asks for them. */
-class LiveCall {
+class HandlerCall {
   readonly principal: unknown;
   params: unknown = nothing;
   query: unknown = nothing;

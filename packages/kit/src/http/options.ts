@@ -38,11 +38,11 @@ export interface BindOptions<Operations extends object, Principal> extends AppOp
   /** Told of every request that has a caller, from its first byte to the last of its answer. */
   load?: RequestLoad;
   /** Operations whose first call must be as quick as the others: their checks are made at once. */
-  readyOperations?: readonly string[];
+  precompiledOperations?: readonly string[];
   /** The schemas of `document`, where the server has made them already. */
   schemas?: DocumentSchemas;
   /** Hears of every answer that the document does not describe. For tests. */
-  onUndocumentedAnswer?: (difference: string) => void;
+  onUndocumentedResponse?: (difference: string) => void;
 }
 
 /** Who asks, as far as HTTP tells. */

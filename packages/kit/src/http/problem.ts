@@ -15,7 +15,7 @@ export interface Problem {
   [member: string]: unknown;
 }
 
-export interface ProblemAnswer {
+export interface ProblemResponse {
   problem: Problem;
   headers: Readonly<Record<string, string>>;
   /** True when the caller did nothing wrong: the error behind it belongs in the log. */
@@ -23,7 +23,7 @@ export interface ProblemAnswer {
 }
 
 /** Names the code of every refusal that the HTTP glue makes by itself. */
-export interface GlueCodes {
+export interface HttpErrorCodes {
   notFound: string;
   methodNotAllowed: string;
   payloadTooLarge: string;
@@ -33,7 +33,7 @@ export interface GlueCodes {
   overloaded: string | undefined;
 }
 
-export const defaultGlueCodes: GlueCodes = {
+export const defaultHttpErrorCodes: HttpErrorCodes = {
   notFound: 'NOT_FOUND',
   methodNotAllowed: 'METHOD_NOT_ALLOWED',
   payloadTooLarge: 'PAYLOAD_TOO_LARGE',
@@ -44,7 +44,7 @@ export const defaultGlueCodes: GlueCodes = {
 
 export interface ProblemOptions {
   codes: CodeTable;
-  glueCodes: GlueCodes;
+  httpErrorCodes: HttpErrorCodes;
 }
 
 /** `QUEUE_NOT_FOUND` is `urn:millrace:problem:queue-not-found`. */
@@ -60,12 +60,12 @@ export function problemFrom(
   error: unknown,
   requestId: string,
   options: ProblemOptions,
-): ProblemAnswer {
-  const { codes, glueCodes } = options;
+): ProblemResponse {
+  const { codes, httpErrorCodes } = options;
   const instance = requestInstance(requestId);
   const meaning = error instanceof Refusal ? meaningOf(codes, error.code) : undefined;
   if (!(error instanceof Refusal) || meaning === undefined) {
-    const code = glueCodes.internal;
+    const code = httpErrorCodes.internal;
     const title = meaningOf(codes, code)?.title ?? 'Internal error';
     const detail = 'Internal error';
     const problem = { type: problemType(code), title, status: 500, detail, instance, code };

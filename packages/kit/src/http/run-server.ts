@@ -38,19 +38,19 @@ export async function whileStarting<Server extends Pick<RunningServer, 'stop'>>(
   start: (stopping: AbortSignal) => Promise<Server>,
   signals: SignalSource = process,
 ): Promise<Server | undefined> {
-  const held = setInterval(() => undefined, 2 ** 30);
-  const told = new AbortController();
-  const stop = () => told.abort();
+  const keepAlive = setInterval(() => undefined, 2 ** 30);
+  const controller = new AbortController();
+  const stop = () => controller.abort();
   signals.on('SIGTERM', stop);
   signals.on('SIGINT', stop);
   try {
-    const server = await start(told.signal);
-    if (!told.signal.aborted) return server;
+    const server = await start(controller.signal);
+    if (!controller.signal.aborted) return server;
     await server.stop();
   } catch (error) {
-    if (error !== told.signal.reason) throw error;
+    if (error !== controller.signal.reason) throw error;
   } finally {
-    clearInterval(held);
+    clearInterval(keepAlive);
     signals.removeListener('SIGTERM', stop);
     signals.removeListener('SIGINT', stop);
   }

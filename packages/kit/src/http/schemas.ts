@@ -27,11 +27,11 @@ export interface CheckOptions {
 
 // Collecting every fault of a hostile body would cost more than the body itself: beyond this
 // many characters of JSON only the first one is told.
-const fullReportLimit = 65_536;
+const maxFullReportChars = 65_536;
 // "More than 500 is taken as 500": the one keyword of ours that changes a value.
 const clampKeyword = 'x-clamp-max';
-const deepestFullReport = 64;
-const mostFaults = 20;
+const maxFullReportDepth = 64;
+const maxFaults = 20;
 
 /** The schemas of one OpenAPI document, ready to hold values against. */
 export class DocumentSchemas {
@@ -90,7 +90,7 @@ export class DocumentSchemas {
 
   #explained(validate: ValidateFunction, thing: Thing): FieldError[] {
     const errors = validate.errors ?? [];
-    return explain(errors, thing, (branches) => this.#branchChecks(branches)).slice(0, mostFaults);
+    return explain(errors, thing, (branches) => this.#branchChecks(branches)).slice(0, maxFaults);
   }
 
   #fillingValidator(): Ajv2020 {
@@ -213,11 +213,11 @@ function withDefaultsBesideRefs(document: OpenApiDocument): OpenApiDocument {
 }
 
 function isSmall(value: unknown): boolean {
-  let left = fullReportLimit;
+  let left = maxFullReportChars;
   const weigh = (part: unknown, depth: number): void => {
     left -= typeof part === 'string' ? part.length + 2 : 8;
     if (typeof part !== 'object' || part === null) return;
-    if (depth === deepestFullReport) left = 0;
+    if (depth === maxFullReportDepth) left = 0;
     for (const key in part) {
       if (left <= 0) return;
       left -= key.length;

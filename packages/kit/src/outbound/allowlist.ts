@@ -87,7 +87,7 @@ function allowlistOf(rules: readonly Rule[]): Allowlist {
       const { target } = parsed;
       const match = matchTarget(target);
       if (!match.allowed || !target.isAddress) return match;
-      const reason = match.policy.objection(target.host);
+      const reason = match.policy.denyReason(target.host);
       return reason === undefined ? match : { allowed: false, reason };
     },
   };

@@ -12,7 +12,7 @@ export interface AddressPolicy {
   /** Equal for two policies only if they permit the same addresses; connections are kept by it. */
   readonly key: string;
   /** Why the address must not be dialled, or undefined when it may. */
-  objection(address: string): string | undefined;
+  denyReason(address: string): string | undefined;
 }
 
 const article = (name: AddressClass) => `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name} address`;
@@ -37,7 +37,7 @@ export function callbackPolicy(networks: readonly Network[] = []): AddressPolicy
   const key = [...new Set(networks.map((network) => network.text))].toSorted().join(' ');
   return {
     key: `callback ${key}`,
-    objection(text) {
+    denyReason(text) {
       const address = readAddress(text);
       const name = classifyAddress(text);
       if (address === undefined || neverOpen.has(name)) return `${text} is ${article(name)}`;
@@ -62,7 +62,7 @@ const refusedForWebhooks: ReadonlySet<AddressClass> = new Set<AddressClass>([
 /** For the daemon's webhooks: loopback and LAN are fine, link-local and metadata are not. */
 export const webhookPolicy: AddressPolicy = {
   key: 'webhook',
-  objection(text) {
+  denyReason(text) {
     for (const address of [text, ...embeddedIpv4(text)]) {
       const name = classifyAddress(address);
       if (!refusedForWebhooks.has(name)) continue;

@@ -53,7 +53,7 @@ export interface Outbound {
    * Makes one HTTP request and never follows a redirect. Whatever the network does is a value;
    * only a request that cannot be written, such as a header with a line break, throws.
    */
-  request(ask: OutboundRequest): Promise<OutboundOutcome>;
+  request(request: OutboundRequest): Promise<OutboundOutcome>;
   /** Ends what is under way as ABORTED and closes every connection. */
   close(): Promise<void>;
 }

@@ -24,12 +24,13 @@ export type TargetResult = { ok: true; target: Target } | { ok: false; reason: s
 
 export const defaultPorts = { http: 80, https: 443 } as const;
 
-const longestUrl = 8192;
+const maxUrlLength = 8192;
 const hostName = /^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/;
 
 /** Reads a URL that is going to be called. */
 export function parseTarget(text: string): TargetResult {
-  if (text.length > longestUrl) return refuse(`The URL is longer than ${longestUrl} characters`);
+  if (text.length > maxUrlLength)
+    return refuse(`The URL is longer than ${maxUrlLength} characters`);
   let url: URL;
   try {
     url = new URL(text);

@@ -52,7 +52,7 @@ export type { GuardOptions } from './guard.js';
 export type { Journal, SimulationEvent } from './journal.js';
 export type { Scope as SimulatedNode } from './scope.js';
 export { runSeed, seeds, type Scenario, type SeedsOptions, type SeedsReport } from './seeds.js';
-export { unreliable, type Temper } from './unreliable.js';
+export { unreliable, type UnreliableOptions } from './unreliable.js';
 export { Simulation, type SimulationOptions };
 
 /** A world made from a seed. Its `runFor` and `runUntil` let time pass. */

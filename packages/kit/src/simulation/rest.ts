@@ -15,7 +15,7 @@ interface Work {
 export interface RestLimits {
   /** Turns of the event loop without any activity that count as rest. */
   quietTurns: number;
-  mostTurns: number;
+  maxTurns: number;
   /** Real time that registered work may take. */
   workLimitMs: number;
 }
@@ -63,8 +63,8 @@ export class Rest {
   async #quiet(): Promise<void> {
     let quiet = 0;
     for (let turns = 0; quiet < this.limits.quietTurns; turns++) {
-      if (turns > this.limits.mostTurns) {
-        throw new Error(`the code is not at rest after ${this.limits.mostTurns} turns`);
+      if (turns > this.limits.maxTurns) {
+        throw new Error(`the code is not at rest after ${this.limits.maxTurns} turns`);
       }
       const before = this.activity.count;
       await nextTurn();

@@ -144,17 +144,17 @@ class FollowedFile<T> implements WatchedFile<T> {
   #settle(): void {
     this.#settling?.cancel();
     if (this.#closed) return;
-    this.#settling = this.#options.clock.after(settleMs, () => this.#look());
+    this.#settling = this.#options.clock.after(settleMs, () => this.#check());
   }
 
-  #look(): void {
+  #check(): void {
     if (stampOf(this.#options.file) !== this.#stamp) this.#reload('change');
   }
 
   /** For file systems that do not tell, and links whose target lies in another folder. */
   #poll(): void {
     this.#polling = this.#options.clock.after(pollMs, () => {
-      this.#look();
+      this.#check();
       if (!this.#closed) this.#poll();
     });
   }

@@ -23,12 +23,12 @@ export interface QueueAppOptions {
   peerMemory?: PeerMemory;
   maxConnections?: number;
   /** Hears of every answer that the contract does not describe. For tests. */
-  onUndocumentedAnswer?: ((difference: string) => void) | undefined;
+  onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
 /** The HTTP face of the queue: the contract's operations, who may call them, and how many. */
 export function queueApp(options: QueueAppOptions): BoundApp {
-  const { context, schemas, tokens, load, metrics, accessLog, onUndocumentedAnswer } = options;
+  const { context, schemas, tokens, load, metrics, accessLog, onUndocumentedResponse } = options;
   const { peerMemory, maxConnections } = options;
   const { clock, random, log } = context;
   return bindOperations<Served, Principal>({
@@ -36,7 +36,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     document: openApiDocument('queue'),
     schemas,
     codes: queueCodes,
-    glueCodes: { overloaded: 'RATE_LIMITED' },
+    httpErrorCodes: { overloaded: 'RATE_LIMITED' },
     metrics,
     peerMemory,
     maxConnections,
@@ -50,14 +50,14 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     protectedPrefixes: ['/v1'],
     invalidQueryCode: 'INVALID_QUERY',
     quietOperations: ['getLiveness', 'getReadiness'],
-    readyOperations: ['submitTask', 'submitBatch'],
+    precompiledOperations: ['submitTask', 'submitBatch'],
     authenticate: ({ headers }) => authenticate(headers.authorization, tokens.current, clock),
     authorize: (caller, operation, params) => {
       authorize(caller, operation, params);
       // Here, since a body that is not going to be served need not be read.
       load.admit(urgencies[operation.id] ?? 'upkeep');
     },
-    ...(onUndocumentedAnswer && { onUndocumentedAnswer }),
+    ...(onUndocumentedResponse && { onUndocumentedResponse }),
   });
 }
 

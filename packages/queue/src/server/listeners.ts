@@ -2,7 +2,7 @@ import { queueCodes } from '@millrace/contract/queue';
 import { addressText, isLoopback, type Address } from '@millrace/kit/config';
 import {
   createApp,
-  foreignClaim,
+  crossSiteHeader,
   listen,
   serveMetrics,
   shownHeader,
@@ -43,7 +43,7 @@ export function metricsApp(
     codes: queueCodes,
     peerMemory,
     admit: ({ headers }) => {
-      const foreign = foreignClaim(headers, { port: listeningPort(app), needsLoopbackHost });
+      const foreign = crossSiteHeader(headers, { port: listeningPort(app), needsLoopbackHost });
       if (foreign === undefined) return;
       const { header, value } = foreign;
       throw fail('FORBIDDEN', `The ${header} ${shownHeader(value)} is not this machine.`);

@@ -40,7 +40,7 @@ export interface ServerDependencies {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
   /** Hears of every answer that the contract does not describe. */
-  onUndocumentedAnswer?: ((difference: string) => void) | undefined;
+  onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
 /** Opens the store and serves it: the one place where everything is put together. */
@@ -101,7 +101,7 @@ async function openServices(
   });
   undo.add(() => secrets.close());
   // A queue says itself how many callbacks run at once; none should wait in line for a connection.
-  const limits = { connectionsPerLane: maxConnections };
+  const limits = { connectionsPerPool: maxConnections };
   const outbound = createOutbound({ guard: callbackGuard(allowlist), clock: world.clock, limits });
   undo.add(() => outbound.close());
   const delivery = dependencies.createDelivery({
@@ -121,7 +121,7 @@ async function openServices(
 function buildApps(
   settings: QueueSettings,
   world: World,
-  { onUndocumentedAnswer }: ServerDependencies,
+  { onUndocumentedResponse }: ServerDependencies,
   services: Services,
 ): { api: HttpApp; metrics: HttpApp } {
   const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = services;
@@ -156,7 +156,7 @@ function buildApps(
     accessLog: settings.access_log,
     peerMemory,
     maxConnections: settings.max_connections,
-    onUndocumentedAnswer,
+    onUndocumentedResponse,
   });
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {

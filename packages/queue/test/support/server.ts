@@ -162,7 +162,7 @@ export async function startTestServer(options: TestOptions = {}): Promise<TestSe
     {
       openStore: () => Promise.resolve(store),
       createDelivery: options.createDelivery ?? ((parts) => idleDelivery(parts.store)),
-      onUndocumentedAnswer: (difference) => differences.push(difference),
+      onUndocumentedResponse: (difference) => differences.push(difference),
     },
   );
   const [http, metrics] = running.listeners;

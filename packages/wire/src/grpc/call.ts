@@ -1,20 +1,20 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
-import { ReaderCheck } from '../http2/reader-check.js';
+import { ReadRateCheck } from '../http2/read-rate-check.js';
 import type { ServerStream, StreamUser } from '../server-stream.js';
 import { decompressed } from './compression.js';
 import {
   Deframer,
   isOneMessage,
-  messageHeadBytes,
+  messagePrefixBytes,
   outOfMemory,
   type MessageSink,
 } from './deframer.js';
-import type { CallEndings } from './endings.js';
+import type { CallAbortReasons } from './abort-reasons.js';
 import type { CallHeaders } from './headers.js';
-import type { Method, ServerCall, SingleMethod, Work } from './methods.js';
+import type { Method, ServerCall, SingleRequestMethod, Work } from './methods.js';
 import { Outbox } from './outbox.js';
 import { RequestQueue, type ReceivedMessage, type RequestSource } from './requests.js';
-import { failed, ok, type GrpcStatus } from './status.js';
+import { errorStatus, ok, type GrpcStatus } from './status.js';
 
 /** What a stream asks for, as its headers say. */
 export interface CallRequest {
@@ -38,7 +38,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   readonly deadline: number | undefined;
   work: Work | undefined;
   readonly outbox: Outbox;
-  readonly #asked: CallRequest;
+  readonly #callRequest: CallRequest;
   readonly #maxMessageBytes: number;
   /** For a request that comes in pieces. */
   #deframer: Deframer | undefined;
@@ -50,19 +50,19 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   #isOver = false;
   /** Counted against the memory of the connection until the call is over. */
   #reservedBytes = 0;
-  #readerCheck: ReaderCheck | undefined;
+  #readerCheck: ReadRateCheck | undefined;
 
   constructor(
     private readonly stream: ServerStream,
-    asked: CallRequest,
+    callRequest: CallRequest,
     readonly peer: string,
     clock: Clock,
-    private readonly endings: CallEndings,
+    private readonly abortReasons: CallAbortReasons,
   ) {
-    const { headers, method, timeoutMs } = asked;
+    const { headers, method, timeoutMs } = callRequest;
     this.headers = headers;
     this.outbox = new Outbox(stream);
-    this.#asked = asked;
+    this.#callRequest = callRequest;
     this.#maxMessageBytes = method.maxMessageBytes ?? defaultMaxMessageBytes;
     this.#openedAt = clock.monotonic();
     if (timeoutMs === undefined) return;
@@ -91,7 +91,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   }
 
   get isExemptFromReadRate(): boolean {
-    return this.#asked.method.isExemptFromReadRate === true;
+    return this.#callRequest.method.isExemptFromReadRate === true;
   }
 
   whenDrained(run: () => void): void {
@@ -101,7 +101,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   /** The headers have arrived: identifies the caller, and starts a method of many messages. */
   begin(): void {
     if (!this.tryReserve(callBytes + this.headers.byteCount)) return this.#refuse(outOfMemory);
-    const { method } = this.#asked;
+    const { method } = this.#callRequest;
     method.accept?.(this);
     if (this.#isOver || method.takes === 'one') return;
     this.#hasStarted = true;
@@ -121,10 +121,10 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     this.outbox.pushFramed(bytes);
   }
 
-  answer(message: Uint8Array): void {
+  respond(message: Uint8Array): void {
     if (this.#isOver) return;
     this.#settle();
-    this.outbox.answer(message);
+    this.outbox.respond(message);
   }
 
   end(status: GrpcStatus = ok): void {
@@ -144,10 +144,10 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   takeBytes(chunk: Buffer, start: number, end: number): void {
     if (this.#isOver) return;
     if (!this.#deframer && this.#isWhole(chunk, start, end)) {
-      const size = end - start - messageHeadBytes;
+      const size = end - start - messagePrefixBytes;
       if (!this.tryReserve(size)) return this.#refuse(outOfMemory);
       const bytes = Buffer.allocUnsafe(size);
-      chunk.copy(bytes, 0, start + messageHeadBytes, end);
+      chunk.copy(bytes, 0, start + messagePrefixBytes, end);
       return this.takeMessage(bytes, chunk[start] === 1);
     }
     this.#deframer ??= new Deframer(this, this.#maxMessageBytes);
@@ -159,7 +159,8 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     if (this.#isOver) return;
     const message = { bytes, isCompressed };
     if (this.#requests) this.#requests.push(message);
-    else if (this.#request) this.#refuse(failed('UNIMPLEMENTED', 'Send one message, not several.'));
+    else if (this.#request)
+      this.#refuse(errorStatus('UNIMPLEMENTED', 'Send one message, not several.'));
     else this.#request = message;
   }
 
@@ -178,30 +179,30 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   /** The caller has said all. */
   takeEnd(): void {
     if (this.#isOver) return;
-    if (this.#deframer?.isMidway) {
-      return this.#refuse(failed('INTERNAL', 'The request ends in the middle of a message.'));
+    if (this.#deframer?.hasPartialMessage) {
+      return this.#refuse(errorStatus('INTERNAL', 'The request ends in the middle of a message.'));
     }
     if (this.#requests) return this.#requests.end();
     if (this.#request) this.#start(this.#request);
-    else this.end(failed('UNIMPLEMENTED', 'Send one message; there was none.'));
+    else this.end(errorStatus('UNIMPLEMENTED', 'Send one message; there was none.'));
   }
 
   /** The stream is closed: by us when the call is over, else by the caller or the network. */
   takeClose(): void {
     if (this.#isOver) return;
     this.#settle();
-    this.work?.abort(this.endings.cancelled());
+    this.work?.abort(this.abortReasons.cancelled());
   }
 
   /** Gives up callers who neither finish their request nor read the response. */
-  checkPace(now: number): void {
+  checkTimeouts(now: number): void {
     if (!this.#isOver && !this.#hasStarted && now - this.#openedAt >= maxRequestMs) {
-      return this.end(failed('DEADLINE_EXCEEDED', 'The request did not arrive in time.'));
+      return this.end(errorStatus('DEADLINE_EXCEEDED', 'The request did not arrive in time.'));
     }
     if (this.isExemptFromReadRate) return;
     const isWaiting = this.unsentBytes > 0 && this.stream.isWindowExhausted;
     if (!isWaiting && !this.#readerCheck) return;
-    this.#readerCheck ??= new ReaderCheck();
+    this.#readerCheck ??= new ReadRateCheck();
     const isTooSlow = this.#readerCheck.isTooSlow(now, isWaiting, this.outbox.sentBytes);
     if (isTooSlow) this.stream.reset('ENHANCE_YOUR_CALM');
   }
@@ -210,7 +211,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     if (!isCompressed) return bytes;
     try {
       return await decompressed(bytes, {
-        encoding: this.#asked.encoding,
+        encoding: this.#callRequest.encoding,
         maxBytes: this.#maxMessageBytes,
         tryReserve: (count) => this.tryReserve(count),
       });
@@ -227,7 +228,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   #start(request: ReceivedMessage): void {
     this.#hasStarted = true;
     this.#request = undefined;
-    const method = this.#asked.method as SingleMethod;
+    const method = this.#callRequest.method as SingleRequestMethod;
     if (!request.isCompressed) return method.start(this, request.bytes);
     const opened = this.open(request);
     void opened.then((bytes) => bytes && !this.#isOver && method.start(this, bytes));
@@ -235,7 +236,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
 
   #expire(): void {
     if (this.#isOver) return;
-    const { status, reason } = this.endings.expired();
+    const { status, reason } = this.abortReasons.expired();
     this.#refuse(status, reason);
   }
 

@@ -19,7 +19,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect(await goaway).toBe(0);
     expect(() => session.request({ ':path': '/t.T/Echo' })).toThrow();
     expect(isClosed).toBe(false);
-    server.held[0]!.answer(Buffer.from('late'));
+    server.held[0]!.respond(Buffer.from('late'));
     expect((await underWay).body).toEqual(framed(Buffer.from('late')));
     await closed;
     expect(server.aborted).toEqual([]);

@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import { outOfMemory } from './deframer.js';
-import { failed, type GrpcStatus } from './status.js';
+import { errorStatus, type GrpcStatus } from './status.js';
 
 const encodings: ReadonlyMap<string, (() => Transform) | undefined> = new Map([
   ['identity', undefined],
@@ -28,7 +28,9 @@ export function decompressed(bytes: Buffer, options: DecompressOptions): Promise
   const create = encodings.get(encoding);
   return new Promise((resolve, reject: (status: GrpcStatus) => void) => {
     if (!create) {
-      return reject(failed('INTERNAL', 'A message is compressed, but no grpc-encoding says how.'));
+      return reject(
+        errorStatus('INTERNAL', 'A message is compressed, but no grpc-encoding says how.'),
+      );
     }
     const stream = create();
     const chunks: Buffer[] = [];
@@ -42,14 +44,14 @@ export function decompressed(bytes: Buffer, options: DecompressOptions): Promise
       length += chunk.length;
       if (length > maxBytes) {
         const text = `A message becomes more than the ${maxBytes} bytes that fit.`;
-        return refuse(failed('RESOURCE_EXHAUSTED', text));
+        return refuse(errorStatus('RESOURCE_EXHAUSTED', text));
       }
       if (!tryReserve(chunk.length)) return refuse(outOfMemory);
       chunks.push(chunk);
     });
     stream.on('end', () => resolve(Buffer.concat(chunks, length)));
     stream.on('error', (error) =>
-      refuse(failed('INTERNAL', `A message is not ${encoding}: ${error.message}.`)),
+      refuse(errorStatus('INTERNAL', `A message is not ${encoding}: ${error.message}.`)),
     );
     stream.end(bytes);
   });

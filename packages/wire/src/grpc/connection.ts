@@ -2,7 +2,7 @@ import type { Timer } from '@millrace/kit/clock';
 import type { ByteSource } from '../http2/byte-source.js';
 import { Http2Connection } from '../http2/connection.js';
 import { ConnectionMemory } from '../http2/connection-memory.js';
-import type { SendLineParts } from '../http2/send-line.js';
+import type { SendQueueParts } from '../http2/send-queue.js';
 import { openCall, type GrpcServerOptions } from './open-call.js';
 
 const checkMs = 5_000;
@@ -20,7 +20,7 @@ export class Connection {
   constructor(
     private readonly source: ByteSource,
     private readonly parts: GrpcServerOptions,
-    sending: SendLineParts,
+    sending: SendQueueParts,
   ) {
     const { socket } = source;
     const { remoteAddress = 'unknown', remotePort } = socket;
@@ -47,7 +47,7 @@ export class Connection {
     const { clock } = this.parts;
     this.#check = clock.after(checkMs, () => {
       const now = clock.monotonic();
-      this.#http2.checkPace(now);
+      this.#http2.checkTimeouts(now);
       if (now - this.#pingedAt >= pingMs) this.#ping(now);
       this.#startCheck();
     });

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest';
 import { Deframer, isOneMessage } from './deframer.js';
 import { framed } from './transport.test-support.js';
 
-function collecting(mostBytes = 1_000_000) {
+function collecting(maxBytes = 1_000_000) {
   const messages: [text: string, isCompressed: boolean][] = [];
   const takeMessage = (bytes: Buffer, isCompressed: boolean) =>
     void messages.push([bytes.toString('latin1'), isCompressed]);
   const tryReserve = () => true;
-  return { messages, deframer: new Deframer({ takeMessage, tryReserve }, mostBytes) };
+  return { messages, deframer: new Deframer({ takeMessage, tryReserve }, maxBytes) };
 }
 
 const three = Buffer.concat([
@@ -28,7 +28,7 @@ test('messages are found wherever the bytes are cut in two', () => {
     expect(deframer.push(three.subarray(0, at))).toBeUndefined();
     expect(deframer.push(three.subarray(at))).toBeUndefined();
     expect(messages).toEqual(expected);
-    expect(deframer.isMidway).toBe(false);
+    expect(deframer.hasPartialMessage).toBe(false);
   }
 });
 
@@ -52,7 +52,7 @@ test('messages are found in any pieces', () => {
         at += length;
       }
       expect(messages.map(([text]) => text)).toEqual(sent);
-      expect(deframer.isMidway).toBe(false);
+      expect(deframer.hasPartialMessage).toBe(false);
     }),
     { numRuns: 50 },
   );
@@ -73,7 +73,7 @@ test('it tells that a message is not complete', () => {
   for (let at = 1; at < 10; at++) {
     const { deframer } = collecting();
     deframer.push(framed(Buffer.from('first')).subarray(0, at));
-    expect(deframer.isMidway).toBe(true);
+    expect(deframer.hasPartialMessage).toBe(true);
   }
 });
 
@@ -89,7 +89,7 @@ test('a length that is only announced takes no room', () => {
     return deframer;
   });
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8_000_000);
-  expect(waiting.every(({ isMidway }) => isMidway)).toBe(true);
+  expect(waiting.every(({ hasPartialMessage }) => hasPartialMessage)).toBe(true);
 });
 
 test('one whole message is told from less, from more and from nonsense', () => {

@@ -1,4 +1,4 @@
-import { failed, type GrpcStatus } from './status.js';
+import { errorStatus, type GrpcStatus } from './status.js';
 
 /** Takes messages as they become complete. */
 export interface MessageSink {
@@ -7,7 +7,7 @@ export interface MessageSink {
   tryReserve(bytes: number): boolean;
 }
 
-export const messageHeadBytes = 5;
+export const messagePrefixBytes = 5;
 const firstBytes = 16 * 1024;
 
 /**
@@ -16,7 +16,7 @@ const firstBytes = 16 * 1024;
  */
 export class Deframer {
   readonly #sink: MessageSink;
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   #head: Buffer | undefined;
   #headLength = 0;
   #flag = 0;
@@ -24,13 +24,13 @@ export class Deframer {
   #body: Buffer | undefined;
   #bodyLength = 0;
 
-  constructor(sink: MessageSink, mostBytes: number) {
+  constructor(sink: MessageSink, maxBytes: number) {
     this.#sink = sink;
-    this.#mostBytes = mostBytes;
+    this.#maxBytes = maxBytes;
   }
 
   /** True when a message has begun and is not complete. */
-  get isMidway(): boolean {
+  get hasPartialMessage(): boolean {
     return this.#headLength > 0 || this.#length >= 0;
   }
 
@@ -52,22 +52,22 @@ export class Deframer {
   }
 
   #problem(): GrpcStatus | undefined {
-    if (this.#flag > 1) return failed('INTERNAL', 'What begins here is no message of gRPC.');
-    if (this.#length <= this.#mostBytes) return undefined;
-    const text = `A message of ${this.#length} bytes is more than the ${this.#mostBytes} that fit.`;
-    return failed('RESOURCE_EXHAUSTED', text);
+    if (this.#flag > 1) return errorStatus('INTERNAL', 'What begins here is no message of gRPC.');
+    if (this.#length <= this.#maxBytes) return undefined;
+    const text = `A message of ${this.#length} bytes is more than the ${this.#maxBytes} that fit.`;
+    return errorStatus('RESOURCE_EXHAUSTED', text);
   }
 
   #takeHead(chunk: Buffer, at: number, end: number): number {
-    if (this.#headLength === 0 && end - at >= messageHeadBytes) {
+    if (this.#headLength === 0 && end - at >= messagePrefixBytes) {
       this.#readHead(chunk, at);
-      return messageHeadBytes;
+      return messagePrefixBytes;
     }
-    this.#head ??= Buffer.allocUnsafe(messageHeadBytes);
-    const count = Math.min(messageHeadBytes - this.#headLength, end - at);
+    this.#head ??= Buffer.allocUnsafe(messagePrefixBytes);
+    const count = Math.min(messagePrefixBytes - this.#headLength, end - at);
     chunk.copy(this.#head, this.#headLength, at, at + count);
     this.#headLength += count;
-    if (this.#headLength === messageHeadBytes) this.#readHead(this.#head, 0);
+    if (this.#headLength === messagePrefixBytes) this.#readHead(this.#head, 0);
     return count;
   }
 
@@ -109,7 +109,7 @@ export class Deframer {
 }
 
 /** Ends a call that needs more memory than its connection or the process may hold. */
-export const outOfMemory: GrpcStatus = failed(
+export const outOfMemory: GrpcStatus = errorStatus(
   'RESOURCE_EXHAUSTED',
   'The server holds as much for this connection, or for all of them, as it may; try again later.',
 );
@@ -117,8 +117,8 @@ export const outOfMemory: GrpcStatus = failed(
 /** Whether these bytes are a message as a whole, and nothing but it. */
 export function isOneMessage(bytes: Buffer, start: number, end: number): boolean {
   return (
-    end - start >= messageHeadBytes &&
+    end - start >= messagePrefixBytes &&
     bytes[start]! <= 1 &&
-    bytes.readUInt32BE(start + 1) === end - start - messageHeadBytes
+    bytes.readUInt32BE(start + 1) === end - start - messagePrefixBytes
   );
 }

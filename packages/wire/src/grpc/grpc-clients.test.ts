@@ -20,8 +20,8 @@ describe.each(transportKinds)('transport %s', (kind) => {
 
   function unary(path: string, request: Buffer, options = {}): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const done = (error: ServiceError | null, answer?: Buffer) =>
-        error ? reject(error) : resolve(answer!);
+      const done = (error: ServiceError | null, respond?: Buffer) =>
+        error ? reject(error) : resolve(respond!);
       client.makeUnaryRequest(path, asIs, asIs, request, new Metadata(), options, done);
     });
   }
@@ -78,13 +78,13 @@ describe.each(transportKinds)('transport %s', (kind) => {
     const stream = client.makeServerStreamRequest('/t.T/Hold', asIs, asIs, Buffer.of(1));
     const seen: string[] = [];
     stream.on('data', (bytes: Buffer) => seen.push(bytes.toString()));
-    const failed = new Promise((resolve) => stream.on('error', resolve));
+    const errorStatus = new Promise((resolve) => stream.on('error', resolve));
     await expect.poll(() => server.held.length).toBe(1);
     const [call] = server.held;
     call!.send(Buffer.from('first'));
     call!.end({ code: 10, message: 'enough', details: Buffer.of(1, 2, 3) });
     call!.send(Buffer.from('never'));
-    const error = (await failed) as ServiceError;
+    const error = (await errorStatus) as ServiceError;
     expect(error).toMatchObject({ code: 10, details: 'enough' });
     expect(error.metadata.get('grpc-status-details-bin')).toEqual([Buffer.of(1, 2, 3)]);
     expect(seen).toEqual(['first']);
@@ -112,17 +112,17 @@ describe.each(transportKinds)('transport %s', (kind) => {
 
   test('a chat goes back and forth until the caller has said all', async () => {
     const chat = client.makeBidiStreamRequest('/t.T/Chat', asIs, asIs);
-    const heard: string[] = [];
-    chat.on('data', (bytes: Buffer) => heard.push(bytes.toString()));
+    const received: string[] = [];
+    chat.on('data', (bytes: Buffer) => received.push(bytes.toString()));
     const ended = new Promise((resolve) => chat.on('end', resolve));
     for (let n = 0; n < 3; n++) {
       chat.write(Buffer.from(`m${n}`));
-      await expect.poll(() => heard.length).toBe(n + 1);
+      await expect.poll(() => received.length).toBe(n + 1);
     }
     for (let n = 3; n < 1_000; n++) chat.write(Buffer.from(`m${n}`));
     chat.end();
     await ended;
-    expect(heard).toEqual(Array.from({ length: 1_000 }, (_, n) => `m${n}`));
+    expect(received).toEqual(Array.from({ length: 1_000 }, (_, n) => `m${n}`));
   });
 
   test('messages said in one breath share a write', async () => {

@@ -10,5 +10,5 @@ export interface CallHeaders {
   /** What the peer sent, uncompressed. */
   readonly byteCount: number;
   /** What their reader made of them, kept for when the same come again. */
-  meaning: unknown;
+  parsed: unknown;
 }

@@ -36,10 +36,10 @@ describe.each(transportKinds)('transport %s', (kind) => {
 
   /** A whole conversation that begins as it should. */
   const opening = Buffer.concat([preface, emptySettings]);
-  const greeting = Buffer.concat([opening, callFrames(1, '/t.T/Echo', hello)]);
+  const serverPreface = Buffer.concat([opening, callFrames(1, '/t.T/Echo', hello)]);
 
   /** All frames that the server sends until it hangs up, or until `isEnough`. */
-  function heard(socket: Socket, isEnough: (frames: Frame[]) => boolean): Promise<Frame[]> {
+  function received(socket: Socket, isEnough: (frames: Frame[]) => boolean): Promise<Frame[]> {
     let bytes = Buffer.alloc(0);
     return new Promise((resolve) => {
       socket.on('data', (chunk: Buffer) => {
@@ -52,7 +52,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
 
   /** Resolves when the server hangs up, or says that it is done with the connection. */
   async function cutOff(socket: Socket): Promise<void> {
-    await heard(socket, (frames) => frames.some(({ type }) => type === frameTypes.goaway));
+    await received(socket, (frames) => frames.some(({ type }) => type === frameTypes.goaway));
     socket.destroy();
   }
 
@@ -72,19 +72,19 @@ describe.each(transportKinds)('transport %s', (kind) => {
   test('a connection is understood byte by byte', async () => {
     const socket = await server.dial();
     socket.setNoDelay(true);
-    const answer = heard(socket, hasEnded);
-    for (const byte of greeting) {
+    const respond = received(socket, hasEnded);
+    for (const byte of serverPreface) {
       socket.write(Buffer.of(byte));
       await new Promise(setImmediate);
     }
-    const data = (await answer).filter(({ type }) => type === frameTypes.data);
+    const data = (await respond).filter(({ type }) => type === frameTypes.data);
     expect(data.map(({ payload }) => payload)).toEqual([hello]);
     socket.destroy();
   });
 
   test('a connection that breaks off at any byte leaves nothing behind', async () => {
     const held = Buffer.concat([opening, callFrames(1, '/t.T/Hold', hello)]);
-    for (const bytes of [greeting, held]) {
+    for (const bytes of [serverPreface, held]) {
       for (let length = 0; length <= bytes.length; length += 3) {
         const socket = await server.dial();
         socket.write(bytes.subarray(0, length));
@@ -104,7 +104,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
       garbage,
       Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'),
       Buffer.concat([preface, garbage]),
-      Buffer.concat([greeting, garbage]),
+      Buffer.concat([serverPreface, garbage]),
     ]) {
       const socket = await server.dial();
       socket.write(bytes);
@@ -143,7 +143,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     socket.write(Buffer.concat([opening, bytes]));
     socket.write(callFrames(9, '/t.T/Echo', hello));
     const isAnswer = ({ type, stream }: Frame) => stream > 0 || type === frameTypes.goaway;
-    await heard(socket, (frames) => frames.some(isAnswer));
+    await received(socket, (frames) => frames.some(isAnswer));
     socket.destroy();
     await expectWell();
   });
@@ -202,7 +202,11 @@ describe.each(transportKinds)('transport %s', (kind) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
       return Math.floor((seed / 2_147_483_648) * below);
     };
-    const whole = Buffer.concat([greeting, callFrames(3, '/t.T/Chat', hello), rstStream(5, 0)]);
+    const whole = Buffer.concat([
+      serverPreface,
+      callFrames(3, '/t.T/Chat', hello),
+      rstStream(5, 0),
+    ]);
     await Promise.all(
       Array.from({ length: 200 }, async () => {
         const bytes = Buffer.from(whole);

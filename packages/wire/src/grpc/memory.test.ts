@@ -102,11 +102,11 @@ test('memory: a response counts until its last byte is taken', async () => {
 
 /** Answers every ping, so that the server has no other reason to hang up. */
 function answerPings(peer: RawPeer): void {
-  let answered = 0;
+  let completed = 0;
   peer.socket.on('data', () => {
     const pings = peer.of(types.ping).filter(({ flags }) => flags === 0);
-    for (; answered < pings.length; answered++) {
-      peer.send(frame(types.ping, ack, 0, pings[answered]!.payload));
+    for (; completed < pings.length; completed++) {
+      peer.send(frame(types.ping, ack, 0, pings[completed]!.payload));
     }
   });
 }
@@ -126,8 +126,8 @@ test('read rate: streams that take a byte now and then are reset', async () => {
   const peer = await RawPeer.dial(server);
   answerPings(peer);
   const ids = [1, 3, 5, 7];
-  const ask = framed(Buffer.from('1 100000'));
-  peer.send(zeroWindow, ...ids.map((id) => callFrames(id, '/t.T/Count', ask)));
+  const sendRequest = framed(Buffer.from('1 100000'));
+  peer.send(zeroWindow, ...ids.map((id) => callFrames(id, '/t.T/Count', sendRequest)));
   await expect.poll(() => memory.heldBytes).toBeGreaterThan(400_000);
   const oneByte = () =>
     peer.send(...ids.map((id) => frame(types.windowUpdate, 0, id, number32(1))));
@@ -144,8 +144,8 @@ test('read rate: a connection whose own window stays shut is closed', async () =
   const peer = await RawPeer.dial(server);
   answerPings(peer);
   const wide = settingsPayload({ name: settings.initialWindowSize, value: 1_000_000 });
-  const ask = framed(Buffer.from('1 200000'));
-  peer.send(frame(types.settings, 0, 0, wide), callFrames(1, '/t.T/Count', ask));
+  const sendRequest = framed(Buffer.from('1 200000'));
+  peer.send(frame(types.settings, 0, 0, wide), callFrames(1, '/t.T/Count', sendRequest));
   await peer.until(() => peer.data(1).length === 65_535);
   await halfMinute(clock, () => undefined);
   await halfMinute(clock, () => undefined);
@@ -160,8 +160,8 @@ test('read rate: a reader of 2 KiB/s is left alone', async () => {
   answerPings(peer);
   peer.send(zeroWindow, callFrames(1, '/t.T/Count', framed(Buffer.from('1 1000000'))));
   await expect.poll(() => memory.heldBytes).toBeGreaterThan(1_000_000);
-  const widen = (id: number) => frame(types.windowUpdate, 0, id, number32(10_240));
-  const some = () => peer.send(widen(0), widen(1));
+  const addWindow = (id: number) => frame(types.windowUpdate, 0, id, number32(10_240));
+  const some = () => peer.send(addWindow(0), addWindow(1));
   for (let n = 0; n < 3; n++) await halfMinute(clock, some);
   expect(peer.of(types.rstStream)).toEqual([]);
   expect(peer.isClosed).toBe(false);

@@ -30,7 +30,7 @@ export interface ServerCall {
   /** One or several messages with their prefixes; they may be shared, so nobody may change them. */
   sendFramed(bytes: Uint8Array): void;
   /** The one message of a unary call, and its good end. */
-  answer(message: Uint8Array): void;
+  respond(message: Uint8Array): void;
   end(status?: GrpcStatus): void;
 }
 
@@ -44,20 +44,20 @@ interface MethodOptions {
 }
 
 /** A method to which a caller sends one message; what it answers is up to it. */
-export interface SingleMethod extends MethodOptions {
+export interface SingleRequestMethod extends MethodOptions {
   readonly takes: 'one';
   /** Must not throw: whatever goes wrong ends the call. */
   start(call: ServerCall, request: Buffer): void;
 }
 
 /** A method to which a caller sends messages as long as it likes. */
-export interface StreamedMethod extends MethodOptions {
+export interface RequestStreamMethod extends MethodOptions {
   readonly takes: 'many';
   /** Must not throw: whatever goes wrong ends the call. */
   start(call: ServerCall, requests: RequestQueue): void;
 }
 
-export type Method = SingleMethod | StreamedMethod;
+export type Method = SingleRequestMethod | RequestStreamMethod;
 
 /** By path, `/package.Service/Method`. */
 export type Methods = ReadonlyMap<string, Method>;

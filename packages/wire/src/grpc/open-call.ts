@@ -2,9 +2,9 @@ import type { Clock } from '@millrace/kit/clock';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { ServerStream } from '../server-stream.js';
 import { GrpcCall, type CallRequest } from './call.js';
-import { plainEndings, type CallEndings } from './endings.js';
+import { defaultAbortReasons, type CallAbortReasons } from './abort-reasons.js';
 import type { CallHeaders } from './headers.js';
-import { requestOf } from './intake.js';
+import { parseRequest } from './parse-request.js';
 import type { Methods } from './methods.js';
 
 export interface GrpcServerOptions {
@@ -12,7 +12,7 @@ export interface GrpcServerOptions {
   readonly methods: Methods;
   /** What the process holds for all its peers. */
   readonly memory: PeerMemory;
-  readonly endings?: CallEndings;
+  readonly abortReasons?: CallAbortReasons;
 }
 
 /** Begins the call that a stream asks for; undefined when it was refused. */
@@ -22,12 +22,12 @@ export function openCall(
   peer: string,
   options: GrpcServerOptions,
 ): GrpcCall | undefined {
-  const { clock, methods, endings = plainEndings } = options;
-  const known = headers.meaning as CallRequest | undefined;
-  const request = known ?? requestOf(stream, headers, methods);
+  const { clock, methods, abortReasons = defaultAbortReasons } = options;
+  const known = headers.parsed as CallRequest | undefined;
+  const request = known ?? parseRequest(stream, headers, methods);
   if (!request) return undefined;
-  headers.meaning = request;
-  const call = new GrpcCall(stream, request, peer, clock, endings);
+  headers.parsed = request;
+  const call = new GrpcCall(stream, request, peer, clock, abortReasons);
   call.begin();
   return call;
 }

@@ -8,9 +8,9 @@ const responseHeaders = new HeaderList(headers);
 const refusalHeaders = { ...headers, 'grpc-accept-encoding': acceptedEncodings };
 const okTrailers = new HeaderList(trailersOf(ok));
 
-const headBytes = 5;
+const prefixBytes = 5;
 // Pieces that are sent are let go of so many at a time.
-const mostSentPieces = 64;
+const maxSentPieces = 64;
 
 /** What goes to the caller. Messages wait here until there is room for them on the way. */
 export class Outbox implements OutgoingBytes {
@@ -41,13 +41,13 @@ export class Outbox implements OutgoingBytes {
   }
 
   /** The one message of a unary call, and its good end. */
-  answer(message: Uint8Array): void {
+  respond(message: Uint8Array): void {
     this.push(message);
     this.end(ok);
   }
 
   push(message: Uint8Array): void {
-    this.#add(message, headBytes);
+    this.#add(message, prefixBytes);
   }
 
   /** Messages that have their heads already. */
@@ -67,9 +67,9 @@ export class Outbox implements OutgoingBytes {
 
   /** Forgets what is not yet on its way. The rest of what is must follow, or nothing could. */
   drop(): void {
-    const kept = this.#at > 0 ? this.#first + 1 : this.#first;
-    this.unsentBytes -= this.#removeFrom(kept);
-    this.#pieces.length = this.#heads.length = kept;
+    const stored = this.#at > 0 ? this.#first + 1 : this.#first;
+    this.unsentBytes -= this.#removeFrom(stored);
+    this.#pieces.length = this.#heads.length = stored;
   }
 
   /** Nothing goes out any more. */
@@ -126,11 +126,11 @@ export class Outbox implements OutgoingBytes {
   }
 
   /** Answers how many bytes of it fit. */
-  #takeHead(writer: ByteWriter, length: number, mostBytes: number): number {
-    const some = Math.min(headBytes - this.#at, mostBytes);
-    if (some === headBytes) writer.messageHead(length);
+  #takeHead(writer: ByteWriter, length: number, maxBytes: number): number {
+    const some = Math.min(prefixBytes - this.#at, maxBytes);
+    if (some === prefixBytes) writer.messagePrefix(length);
     else {
-      const head = Buffer.alloc(headBytes);
+      const head = Buffer.alloc(prefixBytes);
       head.writeUInt32BE(length, 1);
       writer.bytes(head, this.#at, this.#at + some);
     }
@@ -142,7 +142,7 @@ export class Outbox implements OutgoingBytes {
     this.#stream.memory.removeUnsent(this.#at);
     this.#at = 0;
     this.#first++;
-    if (this.#first < this.#pieces.length && this.#first < mostSentPieces) return;
+    if (this.#first < this.#pieces.length && this.#first < maxSentPieces) return;
     if (this.#first === this.#pieces.length) {
       this.#pieces = [];
       this.#heads = [];

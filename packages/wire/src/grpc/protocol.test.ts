@@ -26,14 +26,14 @@ describe.each(transportKinds)('transport %s', (kind) => {
   const hello = framed(Buffer.from('hello'));
 
   test('a call is answered by headers, one message and trailers', async () => {
-    const answer = await rawCall(session, '/t.T/Echo', hello);
-    expect(answer.headers).toMatchObject({
+    const respond = await rawCall(session, '/t.T/Echo', hello);
+    expect(respond.headers).toMatchObject({
       ':status': 200,
       'content-type': 'application/grpc+proto',
     });
-    expect(answer.headers).not.toHaveProperty('grpc-status');
-    expect(answer.body).toEqual(hello);
-    expect({ ...answer.trailers }).toMatchObject({ 'grpc-status': '0' });
+    expect(respond.headers).not.toHaveProperty('grpc-status');
+    expect(respond.body).toEqual(hello);
+    expect({ ...respond.trailers }).toMatchObject({ 'grpc-status': '0' });
   });
 
   test('a message may come in frames cut anywhere', async () => {
@@ -46,21 +46,21 @@ describe.each(transportKinds)('transport %s', (kind) => {
   });
 
   test('an error before any message is all headers, and its text any text', async () => {
-    const answer = await rawCall(session, '/t.T/Fail', framed(Buffer.from('100% für dich')));
-    expect(answer.headers).toMatchObject({
+    const respond = await rawCall(session, '/t.T/Fail', framed(Buffer.from('100% für dich')));
+    expect(respond.headers).toMatchObject({
       ':status': 200,
       'grpc-status': '5',
       'grpc-message': '100%25 f%C3%BCr dich',
     });
-    expect(answer.trailers).toEqual({});
+    expect(respond.trailers).toEqual({});
   });
 
   test('what is not gRPC is told so in plain HTTP', async () => {
     for (const type of ['application/json', 'application/grpc-web', 'application/grpc+json', '']) {
-      const answer = await rawCall(session, '/t.T/Echo', hello, { 'content-type': type });
-      expect(answer.headers).toMatchObject({ ':status': 415 });
-      expect(answer.status).toBeUndefined();
-      expect(answer.body.toString()).toContain('application/grpc');
+      const respond = await rawCall(session, '/t.T/Echo', hello, { 'content-type': type });
+      expect(respond.headers).toMatchObject({ ':status': 415 });
+      expect(respond.status).toBeUndefined();
+      expect(respond.body.toString()).toContain('application/grpc');
     }
     const put = await rawCall(session, '/t.T/Echo', hello, { ':method': 'PUT' });
     expect(put.headers).toMatchObject({ ':status': 405, allow: 'POST' });
@@ -69,32 +69,32 @@ describe.each(transportKinds)('transport %s', (kind) => {
   test.each(['application/grpc', 'application/grpc+proto', 'Application/gRPC; charset=utf-8'])(
     'the content type %s is gRPC',
     async (type) => {
-      const answer = await rawCall(session, '/t.T/Echo', hello, { 'content-type': type });
-      expect(answer.status).toBe('0');
+      const respond = await rawCall(session, '/t.T/Echo', hello, { 'content-type': type });
+      expect(respond.status).toBe('0');
     },
   );
 
   test('methods that are not there are UNIMPLEMENTED', async () => {
     for (const path of ['/t.T/Nothing', '/x.X/Echo', '/', '/t.T/Echo/', `/${'x'.repeat(5_000)}`]) {
-      const answer = await rawCall(session, path, hello);
-      expect(answer.headers).toMatchObject({ ':status': 200, 'grpc-status': '12' });
-      expect(String(answer.headers['grpc-message']).length).toBeLessThan(200);
+      const respond = await rawCall(session, path, hello);
+      expect(respond.headers).toMatchObject({ ':status': 200, 'grpc-status': '12' });
+      expect(String(respond.headers['grpc-message']).length).toBeLessThan(200);
     }
   });
 
   test('a timeout that is none is refused', async () => {
     for (const timeout of ['5', '1s', '123456789m', 'soon']) {
-      const answer = await rawCall(session, '/t.T/Echo', hello, { 'grpc-timeout': timeout });
-      expect(answer.headers).toMatchObject({ 'grpc-status': '13' });
-      expect(answer.headers['grpc-message']).toContain('grpc-timeout');
+      const respond = await rawCall(session, '/t.T/Echo', hello, { 'grpc-timeout': timeout });
+      expect(respond.headers).toMatchObject({ 'grpc-status': '13' });
+      expect(respond.headers['grpc-message']).toContain('grpc-timeout');
     }
   });
 
   test('a call is told when its deadline passes, also while its request is on the way', async () => {
     const timeout = { 'grpc-timeout': '60m' };
     const startedAt = performance.now();
-    const answer = await rawCall(session, '/t.T/Hold', hello, timeout);
-    expect(answer.status).toBe('4');
+    const respond = await rawCall(session, '/t.T/Hold', hello, timeout);
+    expect(respond.status).toBe('4');
     expect(performance.now() - startedAt).toBeGreaterThan(50);
     expect(server.aborted.pop()).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
     const stream = session.request({
@@ -119,8 +119,8 @@ describe.each(transportKinds)('transport %s', (kind) => {
     // A message of such a call need not be compressed.
     expect((await rawCall(session, '/t.T/Echo', hello, headers)).body).toEqual(hello);
     const chat = Buffer.concat([body, hello, body]);
-    const answer = await rawCall(session, '/t.T/Chat', chat, headers);
-    expect(answer.body).toEqual(Buffer.concat([hello, hello, hello]));
+    const respond = await rawCall(session, '/t.T/Chat', chat, headers);
+    expect(respond.body).toEqual(Buffer.concat([hello, hello, hello]));
   });
 
   test('what cannot be decompressed ends the call', async () => {
@@ -166,13 +166,13 @@ describe.each(transportKinds)('transport %s', (kind) => {
   });
 
   test('binary and repeated headers do no harm', async () => {
-    const answer = await rawCall(session, '/t.T/Echo', hello, {
+    const respond = await rawCall(session, '/t.T/Echo', hello, {
       'trace-bin': 'AQ==',
       'other-bin': 'AQ',
       'broken-bin': '!!!',
       'x-many': 'a, b',
     });
-    expect(answer.status).toBe('0');
+    expect(respond.status).toBe('0');
   });
 
   test('a stream of large and small messages arrives whole and in order', async () => {
@@ -182,12 +182,12 @@ describe.each(transportKinds)('transport %s', (kind) => {
       [1, 3_000_000],
       [0, 0],
     ] as const) {
-      const answer = await rawCall(session, '/t.T/Count', framed(Buffer.from(`${count} ${size}`)));
-      expect(answer.status).toBe('0');
+      const respond = await rawCall(session, '/t.T/Count', framed(Buffer.from(`${count} ${size}`)));
+      expect(respond.status).toBe('0');
       const sent = Array.from({ length: count }, (_, n) =>
         framed(Buffer.from(String(n).padEnd(size))),
       );
-      expect(answer.body.equals(Buffer.concat(sent))).toBe(true);
+      expect(respond.body.equals(Buffer.concat(sent))).toBe(true);
     }
   });
 
@@ -206,7 +206,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
       stream.close(code);
       await expect.poll(() => aborted).toMatchObject([{ code: 'CANCELLED' }]);
       // An answer that comes too late is nobody's.
-      held[0]!.answer(hello);
+      held[0]!.respond(hello);
       held[0]!.end();
     }
     const own = openSession(server.url);

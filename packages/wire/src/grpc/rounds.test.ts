@@ -65,11 +65,11 @@ test('a caller is asked every half minute whether it is there', async () => {
 
 test('a caller that does not answer within 20 s is gone', async () => {
   const socket = await server.dial();
-  const heard = listen(socket);
+  const received = listen(socket);
   socket.write(Buffer.concat([opening, callFrames(1, '/t.T/Hold', hello)]));
   await expect.poll(() => server.held.length).toBe(1);
   clock.advance(30_000);
-  await expect.poll(() => count(heard(), frameTypes.ping)).toBe(1);
+  await expect.poll(() => count(received(), frameTypes.ping)).toBe(1);
   clock.advance(19_000);
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(socket.destroyed).toBe(false);
@@ -81,20 +81,20 @@ test('a caller that does not answer within 20 s is gone', async () => {
 
 test('a connection that broke the rules of HTTP/2 is let go of at once', async () => {
   const socket = await server.dial();
-  const heard = listen(socket);
+  const received = listen(socket);
   const closed = new Promise((resolve) => socket.on('close', resolve));
   socket.write(Buffer.concat([opening, frame(frameTypes.ping, 0, 0, Buffer.alloc(3))]));
   await closed;
-  expect(count(heard(), frameTypes.goaway)).toBe(1);
+  expect(count(received(), frameTypes.goaway)).toBe(1);
   await expect.poll(() => clock.pending).toBe(0);
 });
 
 test('one that broke them and does not hang up is cut off after a second', async () => {
   const socket = await server.dial(true);
-  const heard = listen(socket);
+  const received = listen(socket);
   const closed = new Promise((resolve) => socket.on('close', resolve));
   socket.write(Buffer.concat([opening, frame(frameTypes.ping, 0, 0, Buffer.alloc(3))]));
-  await expect.poll(() => count(heard(), frameTypes.goaway)).toBe(1);
+  await expect.poll(() => count(received(), frameTypes.goaway)).toBe(1);
   await expect.poll(() => socket.readableEnded).toBe(true);
   expect(clock.pending).toBeGreaterThan(0);
   clock.advance(1_000);
@@ -105,12 +105,12 @@ test('one that broke them and does not hang up is cut off after a second', async
 
 /** Answers every ping, and nothing else. */
 function keepAnswering(socket: Socket): void {
-  let answered = 0;
-  const heard = listen(socket);
+  let completed = 0;
+  const received = listen(socket);
   socket.on('data', () => {
-    const pings = heard().filter(({ type, flags }) => type === frameTypes.ping && flags === 0);
-    for (; answered < pings.length; answered++) {
-      socket.write(frame(frameTypes.ping, ack, 0, pings[answered]!.payload));
+    const pings = received().filter(({ type, flags }) => type === frameTypes.ping && flags === 0);
+    for (; completed < pings.length; completed++) {
+      socket.write(frame(frameTypes.ping, ack, 0, pings[completed]!.payload));
     }
   });
 }
@@ -118,7 +118,7 @@ function keepAnswering(socket: Socket): void {
 test('a request that never ends is refused after two minutes', async () => {
   const socket = await server.dial();
   keepAnswering(socket);
-  const heard = listen(socket);
+  const received = listen(socket);
   const open = frame(frameTypes.headers, endHeaders, 1, callHeaders('/t.T/Echo'));
   socket.write(Buffer.concat([opening, open, frame(frameTypes.data, 0, 1, hello)]));
   // Held calls have sent all they have to, and chats may go on.
@@ -127,11 +127,11 @@ test('a request that never ends is refused after two minutes', async () => {
   socket.write(Buffer.concat([held, chat]));
   await expect.poll(() => server.held.length).toBe(1);
   for (let n = 0; n < 3; n++) await round();
-  expect(heard().some(({ stream }) => stream === 1)).toBe(false);
+  expect(received().some(({ stream }) => stream === 1)).toBe(false);
   await round();
-  await expect.poll(() => heard().some(({ stream }) => stream === 1)).toBe(true);
+  await expect.poll(() => received().some(({ stream }) => stream === 1)).toBe(true);
   for (let n = 0; n < 3; n++) await round();
-  expect(heard().some(({ stream }) => stream > 1)).toBe(false);
+  expect(received().some(({ stream }) => stream > 1)).toBe(false);
   expect(server.aborted).toEqual([]);
   socket.destroy();
 });
@@ -139,14 +139,14 @@ test('a request that never ends is refused after two minutes', async () => {
 test('an answer that nobody takes is dropped after a minute or so', async () => {
   const socket = await server.dial();
   keepAnswering(socket);
-  const heard = listen(socket);
-  const ask = framed(Buffer.from('1 200000'));
-  socket.write(Buffer.concat([opening, callFrames(1, '/t.T/Count', ask)]));
-  await expect.poll(() => count(heard(), frameTypes.data)).toBeGreaterThan(3);
+  const received = listen(socket);
+  const sendRequest = framed(Buffer.from('1 200000'));
+  socket.write(Buffer.concat([opening, callFrames(1, '/t.T/Count', sendRequest)]));
+  await expect.poll(() => count(received(), frameTypes.data)).toBeGreaterThan(3);
   await round();
-  expect(count(heard(), frameTypes.rstStream)).toBe(0);
+  expect(count(received(), frameTypes.rstStream)).toBe(0);
   await round();
   await round();
-  await expect.poll(() => count(heard(), frameTypes.rstStream)).toBe(1);
+  await expect.poll(() => count(received(), frameTypes.rstStream)).toBe(1);
   socket.destroy();
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { failed, ok, percentEncoded, trailersOf } from './status.js';
+import { errorStatus, ok, percentEncoded, trailersOf } from './status.js';
 
 test('a plain text travels as it is', () => {
   expect(percentEncoded('No record "k" in people (yet); try ~1 s later.')).toBe(
@@ -28,7 +28,7 @@ test('any text comes back, in characters that every header takes', () => {
 
 test('trailers tell the code, the text and the details without padding', () => {
   expect(trailersOf(ok)).toEqual({ 'grpc-status': '0' });
-  expect(trailersOf(failed('NOT_FOUND', 'gone'))).toEqual({
+  expect(trailersOf(errorStatus('NOT_FOUND', 'gone'))).toEqual({
     'grpc-status': '5',
     'grpc-message': 'gone',
   });

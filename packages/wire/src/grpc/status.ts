@@ -31,7 +31,7 @@ export interface GrpcStatus {
 
 export const ok: GrpcStatus = { code: 0, message: '' };
 
-export function failed(code: GrpcCode, message: string): GrpcStatus {
+export function errorStatus(code: GrpcCode, message: string): GrpcStatus {
   return { code: grpcCodes[code], message };
 }
 

@@ -6,7 +6,7 @@ import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { createTransport, type TransportKind } from '../create-transport.js';
 import type { Method, ServerCall } from './methods.js';
 import type { RequestQueue } from './requests.js';
-import { failed } from './status.js';
+import { errorStatus } from './status.js';
 import type { GrpcTransport, TlsKeys } from './transport.js';
 
 /** A message as gRPC frames it. */
@@ -68,7 +68,7 @@ function testMethods(held: ServerCall[], aborted: unknown[]): Map<string, Method
     call.work = { abort: (reason) => void aborted.push(reason) };
   };
   return new Map<string, Method>([
-    ['/t.T/Echo', { takes: 'one', start: (call, request) => call.answer(request) }],
+    ['/t.T/Echo', { takes: 'one', start: (call, request) => call.respond(request) }],
     ['/t.T/Hold', { takes: 'one', start: hold }],
     // Reads nothing of what it is sent.
     ['/t.T/Deaf', { takes: 'many', start: hold }],
@@ -76,7 +76,7 @@ function testMethods(held: ServerCall[], aborted: unknown[]): Map<string, Method
       '/t.T/Fail',
       {
         takes: 'one',
-        start: (call, request) => call.end(failed('NOT_FOUND', request.toString())),
+        start: (call, request) => call.end(errorStatus('NOT_FOUND', request.toString())),
       },
     ],
     [
@@ -134,19 +134,19 @@ export async function rawCall(
     te: 'trailers',
     ...headers,
   });
-  const answer = { headers: {}, trailers: {}, chunks: [] as Buffer[] };
-  stream.on('response', (sent) => (answer.headers = sent));
-  stream.on('trailers', (sent) => (answer.trailers = sent));
-  stream.on('data', (chunk: Buffer) => answer.chunks.push(chunk));
+  const respond = { headers: {}, trailers: {}, chunks: [] as Buffer[] };
+  stream.on('response', (sent) => (respond.headers = sent));
+  stream.on('trailers', (sent) => (respond.trailers = sent));
+  stream.on('data', (chunk: Buffer) => respond.chunks.push(chunk));
   stream.on('error', () => undefined);
   for (const chunk of Buffer.isBuffer(body) ? [body] : body) stream.write(chunk);
   stream.end();
   await new Promise((resolve) => stream.on('close', resolve));
-  const all: IncomingHttpHeaders = { ...answer.headers, ...answer.trailers };
+  const all: IncomingHttpHeaders = { ...respond.headers, ...respond.trailers };
   return {
-    headers: answer.headers,
-    trailers: answer.trailers,
-    body: Buffer.concat(answer.chunks),
+    headers: respond.headers,
+    trailers: respond.trailers,
+    body: Buffer.concat(respond.chunks),
     rstCode: stream.rstCode,
     status: all['grpc-status'] as string | undefined,
   };

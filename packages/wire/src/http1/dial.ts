@@ -37,7 +37,7 @@ export interface DialTools {
   secureContext: SecureContext | undefined;
 }
 
-export interface DialAsk {
+export interface DialParams {
   target: Target;
   policy: AddressPolicy;
   connectTimeoutMs: number;
@@ -70,13 +70,13 @@ export class Dial {
   #isOver = false;
 
   constructor(
-    readonly ask: DialAsk,
+    readonly params: DialParams,
     readonly tools: DialTools,
     /** Hears what the connection reads, where its socket does not say so itself. */
     readonly arrived: (bytes: Buffer) => void,
     readonly done: (result: Dialled | Failure) => void,
   ) {
-    const { host, isAddress } = ask.target;
+    const { host, isAddress } = params.target;
     const answers = isAddress ? Promise.resolve([host]) : tools.resolver(host);
     answers.then(
       (addresses) => this.#start([...new Set(addresses)]),
@@ -95,11 +95,11 @@ export class Dial {
 
   #start(addresses: readonly string[]): void {
     if (this.#isOver) return;
-    const { target, policy, connectTimeoutMs } = this.ask;
+    const { target, policy, connectTimeoutMs } = this.params;
     for (const address of addresses) {
-      const objection = policy.objection(address);
-      if (objection === undefined) continue;
-      const reason = target.isAddress ? objection : `${target.host}: ${objection}`;
+      const denyReason = policy.denyReason(address);
+      if (denyReason === undefined) continue;
+      const reason = target.isAddress ? denyReason : `${target.host}: ${denyReason}`;
       return this.#fail(new Failure('TARGET_BLOCKED', reason, address));
     }
     if (addresses.length === 0) {
@@ -118,14 +118,14 @@ export class Dial {
     const address = this.#addresses[this.#next];
     if (this.#isOver || address === undefined) return;
     const mine = ++this.#next;
-    const socket = this.tools.connect(address, this.ask.target.port, this.#onread());
+    const socket = this.tools.connect(address, this.params.target.port, this.#onread());
     this.#sockets.add(socket);
     socket.once('connect', () => this.#connected(socket));
     socket.on('error', (error) => {
       if (!this.#sockets.delete(socket)) return;
       this.#errors.push(failureOf(error, address));
       if (mine === this.#next) this.#tryNext();
-      if (this.#sockets.size === 0) this.#fail(this.#tellingError());
+      if (this.#sockets.size === 0) this.#fail(this.#bestError());
     });
     if (mine < this.#addresses.length) {
       this.#after(nextAddressAfterMs, () => mine === this.#next && this.#tryNext());
@@ -135,7 +135,7 @@ export class Dial {
   /** For plain connections: what TLS reads is not what it says. */
   #onread(): OnReadOpts | undefined {
     const buffer = readBuffer;
-    if (buffer === undefined || this.ask.target.scheme !== 'http') return undefined;
+    if (buffer === undefined || this.params.target.scheme !== 'http') return undefined;
     const callback = (count: number) => {
       this.arrived(buffer.subarray(0, count));
       return true;
@@ -152,18 +152,18 @@ export class Dial {
     if (remoteIp === undefined) {
       return this.#fail(new Failure('CONNECTION_RESET', 'The peer closed while connecting'));
     }
-    const objection = this.ask.policy.objection(remoteIp);
-    if (objection !== undefined) {
-      const reason = `The connection ended at another address: ${objection}`;
+    const denyReason = this.params.policy.denyReason(remoteIp);
+    if (denyReason !== undefined) {
+      const reason = `The connection ended at another address: ${denyReason}`;
       return this.#fail(new Failure('TARGET_BLOCKED', reason, remoteIp));
     }
-    if (this.ask.target.scheme === 'http') return this.#finish(socket, remoteIp);
+    if (this.params.target.scheme === 'http') return this.#finish(socket, remoteIp);
     this.#secure(socket, remoteIp);
   }
 
   #secure(socket: Socket, remoteIp: string): void {
     this.phase = 'in the TLS handshake';
-    const { host, isAddress } = this.ask.target;
+    const { host, isAddress } = this.params.target;
     const { secureContext } = this.tools;
     const secured = connectTls({
       socket,
@@ -204,9 +204,9 @@ export class Dial {
   }
 
   /** An address family that the machine does not have says less than an address that answered. */
-  #tellingError(): Failure {
-    const told = this.#errors.find((error) => !unreachable.has(error.osCode));
-    return told ?? this.#errors[0]!;
+  #bestError(): Failure {
+    const reachable = this.#errors.find((error) => !unreachable.has(error.osCode));
+    return reachable ?? this.#errors[0]!;
   }
 
   #after(delayMs: number, run: () => void): void {

@@ -1,5 +1,5 @@
-import type { AnswerSink } from './answer.js';
-import type { AnswerHead } from './answer-head.js';
+import type { ResponseSink } from './response-reader.js';
+import type { ResponseHead } from './response-head.js';
 import type { OutboundOutcome } from '@millrace/kit/outbound';
 import { Failure } from './failure.js';
 import type { Dial } from './dial.js';
@@ -7,7 +7,7 @@ import type { AddressPolicy } from '@millrace/kit/outbound';
 import type { OutgoingRequest } from './request-bytes.js';
 import type { Target } from '@millrace/kit/outbound';
 
-export interface ExchangeAsk {
+export interface ExchangeParams {
   target: Target;
   policy: AddressPolicy;
   request: OutgoingRequest;
@@ -18,39 +18,39 @@ export interface ExchangeAsk {
 }
 
 /** A connection that carries one request at a time. */
-export interface Carrier {
+export interface PooledConnection {
   exchange: Exchange | undefined;
-  carry(exchange: Exchange): void;
+  send(exchange: Exchange): void;
   /** Ends the current request; the connection becomes idle. */
-  rest(): void;
-  drop(): void;
+  release(): void;
+  close(): void;
 }
 
 /**
  * One request on its way. It settles once, whatever happens first: the response, a failure, the
  * deadline, an abort. Everything that arrives later is let go of.
  */
-export class Exchange implements AnswerSink {
+export class Exchange implements ResponseSink {
   isSettled = false;
   /** The line that carries this request; none while it waits for one. */
-  line: Carrier | undefined;
+  connection: PooledConnection | undefined;
   /** The connection being opened for this request, while it is being opened. */
   dial: Dial | undefined;
   /** The peer of the connection that carries this request. */
   remoteIp: string | undefined;
 
-  #head: AnswerHead | undefined;
+  #head: ResponseHead | undefined;
   #chunks: Buffer[] = [];
   #length = 0;
 
   constructor(
-    readonly ask: ExchangeAsk,
+    readonly params: ExchangeParams,
     readonly elapsedMs: () => number,
     readonly settle: (outcome: OutboundOutcome) => void,
   ) {}
 
   expire(): void {
-    const message = `No whole response within ${this.ask.timeoutMs} ms (${this.#whereabouts()})`;
+    const message = `No whole response within ${this.params.timeoutMs} ms (${this.#phase()})`;
     this.#stop(new Failure('TIMEOUT', message, this.remoteIp ?? this.dial?.address));
   }
 
@@ -58,12 +58,12 @@ export class Exchange implements AnswerSink {
     this.#stop(new Failure('ABORTED', message, this.remoteIp));
   }
 
-  headArrived(head: AnswerHead): void {
+  headArrived(head: ResponseHead): void {
     this.#head = head;
   }
 
   bodyArrived(bytes: Buffer): boolean {
-    const room = this.ask.maxResponseBytes - this.#length;
+    const room = this.params.maxResponseBytes - this.#length;
     const taken = Math.min(bytes.length, room);
     // Copied: the next read of any connection may be to the same place.
     if (taken > 0) this.#chunks.push(Buffer.from(bytes.subarray(0, taken)));
@@ -72,7 +72,7 @@ export class Exchange implements AnswerSink {
   }
 
   /** The response is whole, or cut off where no more of it was wanted. */
-  answered(truncated: boolean): void {
+  completed(truncated: boolean): void {
     if (this.isSettled) return;
     const { status, headers } = this.#head!;
     const chunks = this.#chunks;
@@ -105,14 +105,14 @@ export class Exchange implements AnswerSink {
   /** Lets go of the connection, which nobody else could use as it is, and settles. */
   #stop(failure: Failure): void {
     if (this.isSettled) return;
-    this.line?.drop();
+    this.connection?.close();
     this.dial?.cancel(failure);
     this.failed(failure);
   }
 
-  #whereabouts(): string {
+  #phase(): string {
     if (this.dial !== undefined) return this.dial.phase;
     if (this.#head !== undefined) return 'reading the response';
-    return this.line === undefined ? 'waiting for a connection' : 'waiting for the response';
+    return this.connection === undefined ? 'waiting for a connection' : 'waiting for the response';
   }
 }

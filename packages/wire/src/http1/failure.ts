@@ -25,7 +25,7 @@ const typeByCode: Readonly<Record<string, FailureType>> = {
 };
 
 /** The peer left in the middle. */
-export function cutShort(): Failure {
+export function prematureClose(): Failure {
   const text = 'The peer closed the connection before the whole response had arrived';
   return new Failure('CONNECTION_RESET', text);
 }

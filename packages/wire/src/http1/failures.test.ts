@@ -176,7 +176,7 @@ describe('what went wrong has a name', () => {
     const server = await startHttp((request, response) =>
       ++calls % 2 === 1 ? request.socket.resetAndDestroy() : response.end(),
     );
-    const outbound = openOutbound({ guard: loopbackGuard(), limits: { connectionsPerLane: 1 } });
+    const outbound = openOutbound({ guard: loopbackGuard(), limits: { connectionsPerPool: 1 } });
     const url = `http://127.0.0.1:${server.port}/`;
     const seen = [];
     for (let i = 0; i < 6; i++) seen.push((await outbound.request({ url, method: 'POST' })).ok);
@@ -250,7 +250,7 @@ describe('aborts', () => {
     const outbound = openOutbound({
       guard: loopbackGuard('*.test'),
       resolver,
-      limits: { connectionsPerLane: 1 },
+      limits: { connectionsPerPool: 1 },
     });
     const controller = new AbortController();
     const { signal } = controller;

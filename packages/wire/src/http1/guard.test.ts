@@ -57,22 +57,22 @@ describe('refused without an opening, and nothing is dialled', () => {
     '%s, which cannot even be on a list',
     async (url) => {
       const { dialled, connect } = recordingConnect();
-      const { asked, resolver } = tableResolver({});
+      const { lookups, resolver } = tableResolver({});
       const outbound = openOutbound({ guard: loopbackGuard('*.test'), resolver, connect });
       expect(isBlocked(await outbound.request({ url, method: 'POST' }))).toBe(true);
-      expect([...asked, ...dialled]).toEqual([]);
+      expect([...lookups, ...dialled]).toEqual([]);
     },
   );
 
   test('a URL off the allowlist is not even looked up', async () => {
-    const { asked, resolver } = tableResolver({ 'other.test': ['127.0.0.1'] });
+    const { lookups, resolver } = tableResolver({ 'other.test': ['127.0.0.1'] });
     const outbound = openOutbound({ guard: loopbackGuard('hooks.test'), resolver });
     const outcome = await outbound.request({ url: 'http://other.test/', method: 'POST' });
     expect(outcome).toMatchObject({
       errorType: 'TARGET_BLOCKED',
       message: 'http://other.test/ is not on the callback allowlist',
     });
-    expect(asked).toEqual([]);
+    expect(lookups).toEqual([]);
   });
 });
 
@@ -139,12 +139,12 @@ describe('names', () => {
 
   test('the answer that was checked is the one that is dialled', async () => {
     const server = await startHttp((_, response) => response.end());
-    const { asked, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
+    const { lookups, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
     const { dialled, connect } = recordingConnect();
     const outbound = openOutbound({ guard: loopbackGuard('hooks.test'), resolver, connect });
     const url = `http://hooks.test:${server.port}/`;
     expect(await outbound.request({ url, method: 'POST' })).toMatchObject({ ok: true });
-    expect(asked).toEqual(['hooks.test']);
+    expect(lookups).toEqual(['hooks.test']);
     expect(dialled).toEqual(['127.0.0.1']);
   });
 

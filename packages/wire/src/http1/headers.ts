@@ -21,8 +21,8 @@ const ownedByConnection: ReadonlySet<string> = new Set([
 type NameKind = 'passed' | 'owned' | 'options';
 
 const invalidValue = /[^\t\x20-\x7e\x80-\xff]/;
-const rememberedNames = 1_000;
-const longestRememberedName = 64;
+const maxCachedNames = 1_000;
+const maxCachedNameLength = 64;
 const kinds = new Map<string, NameKind>();
 
 /**
@@ -50,8 +50,8 @@ function kindOf(name: string): NameKind {
   const kind =
     lower === 'connection' ? 'options' : ownedByConnection.has(lower) ? 'owned' : 'passed';
   if (kind === 'passed') validateHeaderName(name);
-  if (name.length > longestRememberedName) return kind;
-  if (kinds.size >= rememberedNames) kinds.clear();
+  if (name.length > maxCachedNameLength) return kind;
+  if (kinds.size >= maxCachedNames) kinds.clear();
   kinds.set(name, kind);
   return kind;
 }

@@ -17,7 +17,7 @@ import {
 import { systemConnect, type Connect } from './dial.js';
 import { Exchange } from './exchange.js';
 import { outgoingHeaders } from './headers.js';
-import { Lanes, type LaneLimits } from './lanes.js';
+import { ConnectionPools, type PoolLimits } from './connection-pools.js';
 
 export interface OutboundOptions {
   guard: Guard;
@@ -26,16 +26,16 @@ export interface OutboundOptions {
   connect?: Connect;
   /** PEM certificates to trust beside the public ones that come with Node. */
   extraCa?: readonly string[];
-  limits?: Partial<LaneLimits>;
+  limits?: Partial<PoolLimits>;
 }
 
-const defaultLimits: LaneLimits = {
-  connectionsPerLane: 512,
-  lanes: 256,
+const defaultLimits: PoolLimits = {
+  connectionsPerPool: 512,
+  pools: 256,
   connectionAgeMs: 30_000,
 };
 
-const rememberedUrls = 1_000;
+const maxCachedUrls = 1_000;
 
 export function createOutbound(options: OutboundOptions): Outbound {
   return new GuardedOutbound(options);
@@ -44,7 +44,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
 class GuardedOutbound implements Outbound {
   readonly #guard: Guard;
   readonly #clock: Clock;
-  readonly #lanes: Lanes;
+  readonly #pools: ConnectionPools;
   readonly #watched = new WeakSet<AbortSignal>();
   readonly #parsed = new Map<string, TargetResult>();
   #isClosed = false;
@@ -53,7 +53,7 @@ class GuardedOutbound implements Outbound {
     const { extraCa } = options;
     this.#guard = options.guard;
     this.#clock = options.clock ?? systemClock;
-    this.#lanes = new Lanes(
+    this.#pools = new ConnectionPools(
       {
         clock: this.#clock,
         resolver: sharedLookups(options.resolver ?? systemResolver, this.#clock),
@@ -64,22 +64,22 @@ class GuardedOutbound implements Outbound {
     );
   }
 
-  request(ask: OutboundRequest): Promise<OutboundOutcome> {
+  request(params: OutboundRequest): Promise<OutboundOutcome> {
     if (this.#isClosed) return refused('ABORTED', 'Outbound requests have been shut down');
-    if (ask.signal?.aborted) return refused('ABORTED', 'The request was aborted');
-    const parsed = this.#parse(ask.url);
+    if (params.signal?.aborted) return refused('ABORTED', 'The request was aborted');
+    const parsed = this.#parse(params.url);
     if (!parsed.ok) return refused('TARGET_BLOCKED', parsed.reason);
     const verdict = this.#guard(parsed.target);
     if ('blocked' in verdict) return refused('TARGET_BLOCKED', verdict.blocked);
-    return this.#send(ask, parsed.target, verdict.policy);
+    return this.#send(params, parsed.target, verdict.policy);
   }
 
   close(): Promise<void> {
     this.#isClosed = true;
-    for (const exchange of this.#lanes.underway()) {
+    for (const exchange of this.#pools.inFlight()) {
       exchange.abort('Outbound requests were shut down');
     }
-    this.#lanes.close();
+    this.#pools.close();
     return Promise.resolve();
   }
 
@@ -88,56 +88,56 @@ class GuardedOutbound implements Outbound {
     let result = this.#parsed.get(url);
     if (result === undefined) {
       result = parseTarget(url);
-      if (this.#parsed.size >= rememberedUrls) this.#parsed.clear();
+      if (this.#parsed.size >= maxCachedUrls) this.#parsed.clear();
       this.#parsed.set(url, result);
     }
     return result;
   }
 
   /** One listener for each signal: a server hands its shutdown signal to every request. */
-  #watch(signal: AbortSignal): void {
+  #idleTimer(signal: AbortSignal): void {
     if (this.#watched.has(signal)) return;
     this.#watched.add(signal);
     const stopThose = () => {
-      for (const exchange of this.#lanes.underway()) {
-        if (exchange.ask.signal === signal) exchange.abort('The request was aborted');
+      for (const exchange of this.#pools.inFlight()) {
+        if (exchange.params.signal === signal) exchange.abort('The request was aborted');
       }
     };
     signal.addEventListener('abort', stopThose, { once: true });
   }
 
-  #send(ask: OutboundRequest, target: Target, policy: AddressPolicy): Promise<OutboundOutcome> {
+  #send(params: OutboundRequest, target: Target, policy: AddressPolicy): Promise<OutboundOutcome> {
     const startedAt = this.#clock.monotonic();
     return new Promise((resolve) => {
       const request = {
-        method: ask.method,
+        method: params.method,
         path: target.path,
         host: target.authority,
-        headers: outgoingHeaders(ask.headers ?? {}),
-        body: ask.body,
+        headers: outgoingHeaders(params.headers ?? {}),
+        body: params.body,
       };
-      const timeoutMs = ask.timeoutMs ?? 30_000;
-      const lane = this.#lanes.find(target, policy);
+      const timeoutMs = params.timeoutMs ?? 30_000;
+      const pool = this.#pools.find(target, policy);
       const exchange = new Exchange(
         {
           target,
           policy,
           request,
           timeoutMs,
-          connectTimeoutMs: ask.connectTimeoutMs ?? 5_000,
-          maxResponseBytes: ask.maxResponseBytes ?? 65_536,
-          signal: ask.signal,
+          connectTimeoutMs: params.connectTimeoutMs ?? 5_000,
+          maxResponseBytes: params.maxResponseBytes ?? 65_536,
+          signal: params.signal,
         },
         () => Math.round(this.#clock.monotonic() - startedAt),
         (outcome) => {
           deadline.cancel();
-          this.#lanes.leave(lane, exchange);
+          this.#pools.release(pool, exchange);
           resolve(outcome);
         },
       );
       const deadline = this.#clock.after(timeoutMs, () => exchange.expire());
-      if (ask.signal !== undefined) this.#watch(ask.signal);
-      this.#lanes.enter(lane, exchange);
+      if (params.signal !== undefined) this.#idleTimer(params.signal);
+      this.#pools.acquire(pool, exchange);
     });
   }
 }

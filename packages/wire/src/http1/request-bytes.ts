@@ -11,7 +11,7 @@ export interface OutgoingRequest {
 }
 
 /** Beyond this a copy costs more than a second piece for the system to gather. */
-const mostCopiedBytes = 16_384;
+const maxCopiedBytes = 16_384;
 const methodsWithBody = new Set(['POST', 'PUT', 'PATCH']);
 
 /**
@@ -30,7 +30,7 @@ export function writeRequest(socket: Socket, request: OutgoingRequest, isLast: b
   const bodyBytes = bytes?.length ?? 0;
   const head = headOf(request, bodyBytes, isLast);
   if (bytes === undefined || bodyBytes === 0) return void socket.write(head, 'latin1');
-  if (bodyBytes > mostCopiedBytes) {
+  if (bodyBytes > maxCopiedBytes) {
     socket.cork();
     socket.write(head, 'latin1');
     socket.write(bytes);

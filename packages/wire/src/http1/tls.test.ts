@@ -70,7 +70,7 @@ test('an address is held against the certificate too', async () => {
 
 test('a certificate for another name is refused, every time it is tried', async () => {
   const server = await startHttps((_, response) => response.end());
-  const limits = { connectionsPerLane: 1 };
+  const limits = { connectionsPerPool: 1 };
   const outbound = openOutbound({ guard, resolver, extraCa, limits });
   const url = `https://other.example.test:${server.port}/`;
   for (let i = 0; i < 3; i++) {

@@ -6,12 +6,12 @@ import { SharedBuffer, type ByteSource } from './byte-source.js';
 async function listening() {
   const buffer = new SharedBuffer();
   const sources: ByteSource[] = [];
-  const heard: string[] = [];
+  const received: string[] = [];
   const server = createServer((accepted) => {
     const source = buffer.read(accepted);
     const at = sources.push(source) - 1;
-    heard.push('');
-    source.take = (bytes, end) => (heard[at] += bytes.toString('latin1', 0, end));
+    received.push('');
+    source.take = (bytes, end) => (received[at] += bytes.toString('latin1', 0, end));
     source.socket.on('error', () => undefined);
   });
   server.listen(0, '127.0.0.1');
@@ -24,16 +24,16 @@ async function listening() {
     onTestFinished(() => void socket.destroy());
     return socket;
   };
-  return { server, sources, heard, dial };
+  return { server, sources, received, dial };
 }
 
 test('sockets that share a buffer each hear what was sent to them, whole', async () => {
-  const { heard, dial } = await listening();
+  const { received, dial } = await listening();
   const clients = [await dial(), await dial()];
   const texts = ['a', 'b'].map((letter) => letter.repeat(300_000));
   clients.forEach((client, i) => client.write(texts[i]!));
-  await expect.poll(() => heard.map((text) => text.length)).toEqual([300_000, 300_000]);
-  expect([...heard].sort()).toEqual(texts);
+  await expect.poll(() => received.map((text) => text.length)).toEqual([300_000, 300_000]);
+  expect([...received].sort()).toEqual(texts);
 });
 
 test('a socket that shares a buffer is written to and ended as any other', async () => {

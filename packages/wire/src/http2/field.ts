@@ -8,7 +8,7 @@ export const roles = {
   pseudo: 2,
   length: 3,
   /** Someone reads it. */
-  kept: 4,
+  stored: 4,
 } as const;
 
 export type Role = (typeof roles)[keyof typeof roles];
@@ -19,11 +19,11 @@ const rolesByName: ReadonlyMap<string, Role> = new Map<string, Role>([
   [':path', roles.pseudo],
   [':authority', roles.pseudo],
   ['content-length', roles.length],
-  ['content-type', roles.kept],
-  ['grpc-timeout', roles.kept],
-  ['grpc-encoding', roles.kept],
-  ['x-api-key', roles.kept],
-  ['authorization', roles.kept],
+  ['content-type', roles.stored],
+  ['grpc-timeout', roles.stored],
+  ['grpc-encoding', roles.stored],
+  ['x-api-key', roles.stored],
+  ['authorization', roles.stored],
   // These belong to HTTP/1.1 and to no connection of ours.
   ['connection', roles.malformed],
   ['keep-alive', roles.malformed],

@@ -107,7 +107,7 @@ test('streams beyond a thousand are refused, and the others go on', async () => 
   expect(await peer.rst(2_001)).toBe(errorCodes.REFUSED_STREAM);
   await peer.until(() => peer.of(types.rstStream).length === 10);
   expect(server.held).toHaveLength(1_000);
-  for (const call of server.held.slice(0, 500)) call.answer(hello);
+  for (const call of server.held.slice(0, 500)) call.respond(hello);
   await peer.until(() => peer.hasEnded(999));
   peer.send(callFrames(3_001, '/t.T/Echo', hello));
   await peer.until(() => peer.hasEnded(3_001));
@@ -170,7 +170,7 @@ test('a server that closes finishes what it took, and passes over what comes lat
   peer.send(frame(types.ping, 0, 0, Buffer.alloc(8)));
   await peer.until(() => peer.of(types.ping).length === 1);
   expect(own.held).toHaveLength(1);
-  own.held[0]!.answer(Buffer.from('late'));
+  own.held[0]!.respond(Buffer.from('late'));
   await closed;
   await peer.until(() => peer.isClosed);
   expect(peer.data(1)).toEqual(framed(Buffer.from('late')));

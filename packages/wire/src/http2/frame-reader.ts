@@ -1,4 +1,4 @@
-import { ConnectionError, frameBytes, frameHeadBytes, preface } from './protocol.js';
+import { ConnectionError, frameBytes, frameHeaderBytes, preface } from './protocol.js';
 
 /** Takes frames as they become complete. The payload is `bytes` from `start` to `end`. */
 export interface FrameSink {
@@ -21,7 +21,7 @@ export interface FrameSink {
 export class FrameReader {
   readonly #sink: FrameSink;
   #prefaceBytes = 0;
-  readonly #head = Buffer.allocUnsafeSlow(frameHeadBytes);
+  readonly #head = Buffer.allocUnsafeSlow(frameHeaderBytes);
   /** The head, then the whole frame, that waits for its rest. */
   #waiting: Buffer | undefined;
   #waitingBytes = 0;
@@ -38,8 +38,8 @@ export class FrameReader {
   push(chunk: Buffer, end: number): void {
     let at = this.hasPreface ? 0 : this.#takePreface(chunk, end);
     if (this.#waiting) at = this.#takeRest(chunk, at, end);
-    while (end - at >= frameHeadBytes && !this.#sink.isOver) {
-      const next = at + frameHeadBytes + lengthAt(chunk, at);
+    while (end - at >= frameHeaderBytes && !this.#sink.isOver) {
+      const next = at + frameHeaderBytes + lengthAt(chunk, at);
       if (next > end) break;
       this.#hand(chunk, at, next);
       at = next;
@@ -72,10 +72,10 @@ export class FrameReader {
       at += count;
       if (this.#waitingBytes < waiting.length) break;
       if (waiting === this.#head) {
-        const whole = Buffer.allocUnsafe(frameHeadBytes + lengthAt(waiting, 0));
+        const whole = Buffer.allocUnsafe(frameHeaderBytes + lengthAt(waiting, 0));
         waiting.copy(whole);
         this.#waiting = whole;
-        if (whole.length > frameHeadBytes) continue;
+        if (whole.length > frameHeaderBytes) continue;
       }
       const frame = this.#waiting!;
       this.#waiting = undefined;
@@ -91,7 +91,7 @@ export class FrameReader {
       (bytes[start + 6]! << 16) |
       (bytes[start + 7]! << 8) |
       bytes[start + 8]!;
-    const payload = start + frameHeadBytes;
+    const payload = start + frameHeaderBytes;
     this.#sink.takeFrame(bytes[start + 3]!, bytes[start + 4]!, streamId, bytes, payload, end);
   }
 }

@@ -1,12 +1,12 @@
 import { emptyTable } from './header-block.js';
-import { flags, frameHeadBytes, frameTypes } from './protocol.js';
+import { flags, frameHeaderBytes, frameTypes } from './protocol.js';
 
 const slabBytes = 64 * 1024;
 // As many as the largest write fills.
-const mostSpareSlabs = 5;
+const maxSpareSlabs = 5;
 // Less is copied sooner than handed to the system by itself.
-const leastSharedBytes = 8 * 1024;
-const messageHeadBytes = 5;
+const minSharedBytes = 8 * 1024;
+const messagePrefixBytes = 5;
 
 type Slab = ReturnType<typeof Buffer.allocUnsafeSlow>;
 
@@ -28,8 +28,8 @@ export class FrameWriter {
   /** The next header block must say that it uses no table. */
   isTableDue = false;
 
-  frameHead(length: number, type: number, frameFlags: number, streamId: number): void {
-    this.#reserve(frameHeadBytes);
+  frameHeader(length: number, type: number, frameFlags: number, streamId: number): void {
+    this.#reserve(frameHeaderBytes);
     const slab = this.#slab;
     const at = this.#at;
     slab[at] = length >>> 16;
@@ -41,30 +41,30 @@ export class FrameWriter {
     slab[at + 6] = streamId >>> 16;
     slab[at + 7] = streamId >>> 8;
     slab[at + 8] = streamId;
-    this.#at = at + frameHeadBytes;
+    this.#at = at + frameHeaderBytes;
   }
 
   /** A header block, in as many frames as it takes. */
-  headers(streamId: number, fields: Uint8Array, isLast: boolean, mostBytes: number): void {
+  headers(streamId: number, fields: Uint8Array, isLast: boolean, maxBytes: number): void {
     const block = this.isTableDue ? Buffer.concat([emptyTable, fields]) : fields;
     this.isTableDue = false;
     const ends = isLast ? flags.endStream : 0;
-    if (block.length <= mostBytes) {
-      this.frameHead(block.length, frameTypes.headers, ends | flags.endHeaders, streamId);
+    if (block.length <= maxBytes) {
+      this.frameHeader(block.length, frameTypes.headers, ends | flags.endHeaders, streamId);
       return this.bytes(block, 0, block.length);
     }
-    for (let at = 0; at < block.length; at += mostBytes) {
-      const end = Math.min(at + mostBytes, block.length);
+    for (let at = 0; at < block.length; at += maxBytes) {
+      const end = Math.min(at + maxBytes, block.length);
       const type = at === 0 ? frameTypes.headers : frameTypes.continuation;
       const done = end === block.length ? flags.endHeaders : 0;
-      this.frameHead(end - at, type, (at === 0 ? ends : 0) | done, streamId);
+      this.frameHeader(end - at, type, (at === 0 ? ends : 0) | done, streamId);
       this.bytes(block, at, end);
     }
   }
 
   /** What stands before a message of gRPC that is not compressed. */
-  messageHead(length: number): void {
-    this.#reserve(messageHeadBytes);
+  messagePrefix(length: number): void {
+    this.#reserve(messagePrefixBytes);
     const slab = this.#slab;
     const at = this.#at;
     slab[at] = 0;
@@ -72,13 +72,13 @@ export class FrameWriter {
     slab[at + 2] = length >>> 16;
     slab[at + 3] = length >>> 8;
     slab[at + 4] = length;
-    this.#at = at + messageHeadBytes;
+    this.#at = at + messagePrefixBytes;
   }
 
   bytes(source: Uint8Array, start: number, end: number): void {
     const length = end - start;
     const whole = length === source.length;
-    if (length >= leastSharedBytes) {
+    if (length >= minSharedBytes) {
       this.#cut();
       this.#parts.push(whole ? source : source.subarray(start, end));
       return;
@@ -106,7 +106,7 @@ export class FrameWriter {
     else {
       if (!this.#isLent) this.#start = this.#at = 0;
       for (const slab of this.#full) {
-        if (this.#spare.length < mostSpareSlabs) this.#spare.push(slab);
+        if (this.#spare.length < maxSpareSlabs) this.#spare.push(slab);
       }
     }
     this.#full.length = 0;

@@ -23,7 +23,7 @@ import { HeaderList } from '../header-list.js';
 import { frameTypes as types } from './protocol.js';
 import type { StreamUser } from '../server-stream.js';
 import type { Http2Stream } from './stream.js';
-import { TurnEnd } from './turn-end.js';
+import { DeferredFlush } from './deferred-flush.js';
 
 const hello = framed(Buffer.from('hello'));
 const answer = new HeaderList({ ':status': '200' });
@@ -42,9 +42,9 @@ class Session {
   readonly connection = new Http2Connection(chunksOf(this.socket as unknown as Socket), {
     clock: systemClock,
     writer: new FrameWriter(),
-    turn: new TurnEnd(),
+    turn: new DeferredFlush(),
     memory: new ConnectionMemory(new PeerMemory(peerMemoryLimits())),
-    open: (stream) => this.#answer(stream),
+    open: (stream) => this.#response(stream),
   });
 
   feed(bytes: Uint8Array): void {
@@ -59,7 +59,7 @@ class Session {
     return Buffer.concat(this.#written);
   }
 
-  #answer(stream: Http2Stream): StreamUser {
+  #response(stream: Http2Stream): StreamUser {
     this.open.add(stream);
     return {
       takeBytes: (_bytes, start, end) => {
@@ -72,7 +72,7 @@ class Session {
       },
       takeClose: () => void this.open.delete(stream),
       isExemptFromReadRate: false,
-      checkPace: () => stream.resume(),
+      checkTimeouts: () => stream.resume(),
     };
   }
 }
@@ -105,7 +105,7 @@ function feedCut(session: Session, bytes: Buffer, cuts: readonly number[]): void
 }
 
 async function expectWhole(session: Session): Promise<void> {
-  session.connection.checkPace(0);
+  session.connection.checkTimeouts(0);
   const said = await session.end();
   const length = framesOf(said).reduce((sum, { payload }) => sum + 9 + payload.length, 0);
   expect(length).toBe(said.length);

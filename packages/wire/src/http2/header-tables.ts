@@ -83,7 +83,7 @@ export class HeaderTable {
   #newest = 0;
   #count = 0;
   #bytes = 0;
-  #mostBytes = tableBytes;
+  #maxBytes = tableBytes;
   /** Rises with everything that changes what a number means. */
   changes = 0;
 
@@ -96,8 +96,8 @@ export class HeaderTable {
 
   add(field: Field): void {
     this.changes++;
-    this.#shrinkTo(this.#mostBytes - field.bytes);
-    if (field.bytes > this.#mostBytes) return;
+    this.#shrinkTo(this.#maxBytes - field.bytes);
+    if (field.bytes > this.#maxBytes) return;
     this.#newest = (this.#newest + 1) % slots;
     this.#recent[this.#newest] = field;
     this.#count++;
@@ -105,11 +105,11 @@ export class HeaderTable {
   }
 
   /** False when it is more than we allow. */
-  resize(mostBytes: number): boolean {
-    if (mostBytes > tableBytes) return false;
+  resize(maxBytes: number): boolean {
+    if (maxBytes > tableBytes) return false;
     this.changes++;
-    this.#mostBytes = mostBytes;
-    this.#shrinkTo(mostBytes);
+    this.#maxBytes = maxBytes;
+    this.#shrinkTo(maxBytes);
     return true;
   }
 

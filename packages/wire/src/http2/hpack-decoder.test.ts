@@ -152,10 +152,10 @@ test.each(broken)('%s is an error of compression', (_what, block) => {
 
 /** The header blocks that node's HTTP/2 makes of these headers on one connection. */
 async function blocksOf(requests: readonly OutgoingHttpHeaders[]): Promise<Buffer[]> {
-  let heard = Buffer.alloc(0);
+  let received = Buffer.alloc(0);
   const server = createServer((socket) => {
     socket.on('error', () => undefined).write(emptySettings);
-    socket.on('data', (chunk: Buffer) => (heard = Buffer.concat([heard, chunk])));
+    socket.on('data', (chunk: Buffer) => (received = Buffer.concat([received, chunk])));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -166,7 +166,7 @@ async function blocksOf(requests: readonly OutgoingHttpHeaders[]): Promise<Buffe
     session.request(headers, { endStream: true }).on('error', () => undefined);
   }
   const blocks = () =>
-    framesOf(heard.subarray(preface.length))
+    framesOf(received.subarray(preface.length))
       .filter(({ type }) => type === frameTypes.headers)
       .map(({ payload }) => payload);
   await expect.poll(() => blocks().length, { interval: 1 }).toBe(requests.length);

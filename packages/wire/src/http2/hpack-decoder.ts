@@ -9,7 +9,7 @@ export interface FieldSink {
 }
 
 // No length or index of ours comes near it.
-const largestNumber = 2 ** 24;
+const maxInteger = 2 ** 24;
 
 /** Reads header blocks (RFC 7541) of one connection, all of them and in their order. */
 export class HpackDecoder {
@@ -38,8 +38,9 @@ export class HpackDecoder {
         sink.take(field);
       } else if (first < 0x20) sink.take(this.#literal(0x0f));
       else {
-        if (!mayResize) throw broken('the table is resized in the middle of a block');
-        if (!this.#table.resize(this.#number(0x1f))) throw broken('the table becomes too large');
+        if (!mayResize) throw compressionError('the table is resized in the middle of a block');
+        if (!this.#table.resize(this.#number(0x1f)))
+          throw compressionError('the table becomes too large');
         continue;
       }
       mayResize = false;
@@ -48,7 +49,7 @@ export class HpackDecoder {
 
   #indexed(index: number): Field {
     const field = index === 0 ? undefined : this.#table.at(index);
-    if (!field) throw broken(`there is no field ${index}`);
+    if (!field) throw compressionError(`there is no field ${index}`);
     return field;
   }
 
@@ -64,20 +65,20 @@ export class HpackDecoder {
     let value = bytes[this.#at++]! & mask;
     if (value < mask) return value;
     for (let scale = 1; ; scale *= 128) {
-      if (this.#at >= this.#end) throw broken('a number has no end');
+      if (this.#at >= this.#end) throw compressionError('a number has no end');
       const byte = bytes[this.#at++]!;
       value += (byte & 0x7f) * scale;
-      if (value > largestNumber || scale > largestNumber) throw broken('a number is too large');
+      if (value > maxInteger || scale > maxInteger) throw compressionError('a number is too large');
       if (byte < 0x80) return value;
     }
   }
 
   #string(): string {
-    if (this.#at >= this.#end) throw broken('a field has no end');
+    if (this.#at >= this.#end) throw compressionError('a field has no end');
     const isHuffman = this.#bytes[this.#at]! >= 0x80;
     const length = this.#number(0x7f);
     const start = this.#at;
-    if (length > this.#end - start) throw broken('a string has no end');
+    if (length > this.#end - start) throw compressionError('a string has no end');
     this.#at = start + length;
     return isHuffman
       ? huffmanDecoded(this.#bytes, start, this.#at)
@@ -85,6 +86,6 @@ export class HpackDecoder {
   }
 }
 
-function broken(what: string): ConnectionError {
+function compressionError(what: string): ConnectionError {
   return new ConnectionError('COMPRESSION_ERROR', `headers: ${what}`);
 }

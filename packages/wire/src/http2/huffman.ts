@@ -16,7 +16,7 @@ const codeLengths = [
 ];
 const endOfString = 256;
 const lengths = [...codeLengths, 30];
-const shortestBits = 5;
+const minCodeBits = 5;
 
 /**
  * Tables of 256 entries one after the other; the first is for the first 8 bits of a code. An entry
@@ -60,8 +60,8 @@ let scratch = Buffer.allocUnsafeSlow(4_096);
 
 /** The text that `bytes` hold from `start` to `end`. */
 export function huffmanDecoded(bytes: Buffer, start: number, end: number): string {
-  const mostLetters = Math.ceil(((end - start) * 8) / shortestBits);
-  if (scratch.length < mostLetters) scratch = Buffer.allocUnsafeSlow(2 * mostLetters);
+  const maxLength = Math.ceil(((end - start) * 8) / minCodeBits);
+  if (scratch.length < maxLength) scratch = Buffer.allocUnsafeSlow(2 * maxLength);
   let length = 0;
   let table = 0;
   let pending = 0;

@@ -1,9 +1,9 @@
 import {
   ConnectionError,
-  firstWindowBytes,
+  defaultWindowBytes,
   frameBytes,
-  largestWindowBytes,
-  longestFrameBytes,
+  maxWindowBytes,
+  maxFrameBytes,
   settings,
 } from './protocol.js';
 
@@ -11,7 +11,7 @@ const entryBytes = 6;
 
 /** What the peer allows us. */
 export class PeerSettings {
-  initialWindowBytes = firstWindowBytes;
+  initialWindowBytes = defaultWindowBytes;
   frameBytes: number = frameBytes;
   /** Whether it ever kept less in its header table than everyone does at first. */
   hasSmallTable = false;
@@ -35,13 +35,13 @@ export class PeerSettings {
         if (value > 1) throw new ConnectionError('PROTOCOL_ERROR', 'push is on or off');
         return;
       case settings.initialWindowSize:
-        if (value > largestWindowBytes) {
+        if (value > maxWindowBytes) {
           throw new ConnectionError('FLOW_CONTROL_ERROR', 'a window is too large');
         }
         this.initialWindowBytes = value;
         return;
       case settings.maxFrameSize:
-        if (value < frameBytes || value > longestFrameBytes) {
+        if (value < frameBytes || value > maxFrameBytes) {
           throw new ConnectionError('PROTOCOL_ERROR', 'frames are too small or too large');
         }
         this.frameBytes = value;

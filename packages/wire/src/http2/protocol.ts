@@ -1,13 +1,13 @@
 /** The numbers of RFC 9113. */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
-export const frameHeadBytes = 9;
+export const frameHeaderBytes = 9;
 /** The most that a frame holds unless its receiver allows more. We never do. */
 export const frameBytes = 16_384;
-export const longestFrameBytes = 2 ** 24 - 1;
-export const largestWindowBytes = 2 ** 31 - 1;
+export const maxFrameBytes = 2 ** 24 - 1;
+export const maxWindowBytes = 2 ** 31 - 1;
 /** Of streams and connections until someone says otherwise. */
-export const firstWindowBytes = 65_535;
+export const defaultWindowBytes = 65_535;
 
 export const frameTypes = {
   data: 0,

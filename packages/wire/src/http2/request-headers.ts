@@ -1,10 +1,10 @@
 import { roles, type Field } from './field.js';
 import type { FieldSink } from './hpack-decoder.js';
 
-export const mostHeaderBytes = 16 * 1024;
-const mostFields = 64;
+export const maxHeaderBytes = 16 * 1024;
+const maxFields = 64;
 
-type KeptName = 'content-type' | 'grpc-timeout' | 'grpc-encoding' | 'x-api-key' | 'authorization';
+type StoredName = 'content-type' | 'grpc-timeout' | 'grpc-encoding' | 'x-api-key' | 'authorization';
 
 /** The headers of a request: those that anyone here reads, and whether all are as they must be. */
 export class RequestHeaders implements FieldSink {
@@ -19,12 +19,12 @@ export class RequestHeaders implements FieldSink {
   authorization: string | undefined = undefined;
   contentLength: number | undefined = undefined;
   /** What their reader made of them, kept for when the same come again. */
-  meaning: unknown = undefined;
+  parsed: unknown = undefined;
   #bytes = 0;
   #count = 0;
   #hasRegular = false;
   #hasPseudo = false;
-  #isBroken = false;
+  #isMalformed = false;
 
   /** What the peer sent, uncompressed. */
   get byteCount(): number {
@@ -32,12 +32,12 @@ export class RequestHeaders implements FieldSink {
   }
 
   get isTooLarge(): boolean {
-    return this.#bytes > mostHeaderBytes || this.#count > mostFields;
+    return this.#bytes > maxHeaderBytes || this.#count > maxFields;
   }
 
   /** Whether they may begin a request. */
   get isRequest(): boolean {
-    if (this.#isBroken || this[':method'] === undefined) return false;
+    if (this.#isMalformed || this[':method'] === undefined) return false;
     const { ':path': path, ':scheme': scheme } = this;
     if (this[':method'] === 'CONNECT') return path === undefined && scheme === undefined;
     if (scheme === undefined || path === undefined) return false;
@@ -46,42 +46,42 @@ export class RequestHeaders implements FieldSink {
 
   /** Whether they may end one. */
   get areTrailers(): boolean {
-    return !this.#isBroken && !this.#hasPseudo;
+    return !this.#isMalformed && !this.#hasPseudo;
   }
 
   take(field: Field): void {
     this.#bytes += field.bytes;
     this.#count++;
     // What is too much is still read for the sake of the table, but not kept.
-    if (this.isTooLarge || this.#isBroken) return;
+    if (this.isTooLarge || this.#isMalformed) return;
     const { role } = field;
-    if (role === roles.malformed) this.#isBroken = true;
+    if (role === roles.malformed) this.#isMalformed = true;
     else if (role === roles.pseudo) this.#takePseudo(field);
     else {
       this.#hasRegular = true;
       if (role === roles.length) this.#takeLength(field.value);
-      else if (role === roles.kept) this.#keep(field);
+      else if (role === roles.stored) this.#store(field);
     }
   }
 
   #takePseudo({ name, value }: Field): void {
     const pseudo = name as ':method' | ':scheme' | ':path' | ':authority';
-    if (this.#hasRegular || this[pseudo] !== undefined) this.#isBroken = true;
+    if (this.#hasRegular || this[pseudo] !== undefined) this.#isMalformed = true;
     this.#hasPseudo = true;
     this[pseudo] = value;
   }
 
-  #keep({ name, value }: Field): void {
-    const kept = name as KeptName;
-    const before = this[kept];
+  #store({ name, value }: Field): void {
+    const stored = name as StoredName;
+    const before = this[stored];
     // As HTTP joins what is sent several times.
-    this[kept] = before === undefined ? value : `${before}, ${value}`;
+    this[stored] = before === undefined ? value : `${before}, ${value}`;
   }
 
   #takeLength(value: string): void {
     const length = /^\d{1,15}$/.test(value) ? Number(value) : -1;
     const isOther = this.contentLength !== undefined && this.contentLength !== length;
-    if (length === -1 || isOther) this.#isBroken = true;
+    if (length === -1 || isOther) this.#isMalformed = true;
     else this.contentLength = length;
   }
 }

@@ -266,14 +266,14 @@ test('a peer with a smaller table is told that none is used, once', async () => 
 });
 
 test('WINDOW_UPDATE: an overflow on one stream resets it with FLOW_CONTROL_ERROR', async () => {
-  const widen = (id: number) => frame(types.windowUpdate, 0, id, number32(2 ** 31 - 1));
+  const addWindow = (id: number) => frame(types.windowUpdate, 0, id, number32(2 ** 31 - 1));
   const peer = await RawPeer.dial(server);
-  peer.send(emptySettings, open(1), widen(1), widen(1));
+  peer.send(emptySettings, open(1), addWindow(1), addWindow(1));
   expect(await peer.rst(1)).toBe(errorCodes.FLOW_CONTROL_ERROR);
   // Also when its response is complete before its request is.
   peer.send(open(3, callHeaders('/t.T/None')));
   await peer.until(() => peer.hasEnded(3));
-  peer.send(widen(3), widen(3));
+  peer.send(addWindow(3), addWindow(3));
   expect(await peer.rst(3)).toBe(errorCodes.FLOW_CONTROL_ERROR);
   peer.send(call(5));
   await peer.until(() => peer.hasEnded(5));

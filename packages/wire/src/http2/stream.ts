@@ -183,7 +183,7 @@ export class Http2Stream implements ServerStream {
   #sendData(writer: FrameWriter, count: number): void {
     const outgoing = this.outgoing!;
     const isAll = this.#hasEnd && this.#trailers === undefined && count === outgoing.unsentBytes;
-    writer.frameHead(count, frameTypes.data, isAll ? 1 : 0, this.id);
+    writer.frameHeader(count, frameTypes.data, isAll ? 1 : 0, this.id);
     outgoing.take(writer, count);
     this.sendWindowBytes -= count;
     if (isAll) this.#isEndSent = true;
@@ -192,7 +192,7 @@ export class Http2Stream implements ServerStream {
   #sendEnd(writer: FrameWriter, frameBytes: number): void {
     this.#isEndSent = true;
     if (this.#trailers) writer.headers(this.id, this.#trailers.block, true, frameBytes);
-    else writer.frameHead(0, frameTypes.data, 1, this.id);
+    else writer.frameHeader(0, frameTypes.data, 1, this.id);
   }
 
   #read(bytes: Buffer, start: number, end: number): void {

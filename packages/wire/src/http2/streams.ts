@@ -1,16 +1,16 @@
 import type { Clock } from '@millrace/kit/clock';
-import { Allowance } from './allowance.js';
+import { TokenBucket } from './token-bucket.js';
 import type { ConnectionMemory } from './connection-memory.js';
 import { rstStream, windowUpdate } from './control-frames.js';
 import { OpenStreams } from './open-streams.js';
 import type { PeerSettings } from './peer-settings.js';
-import { ConnectionError, largestWindowBytes, type ErrorName } from './protocol.js';
+import { ConnectionError, maxWindowBytes, type ErrorName } from './protocol.js';
 import type { RequestHeaders } from './request-headers.js';
-import type { SendLine } from './send-line.js';
+import type { SendQueue } from './send-queue.js';
 import type { StreamUser } from '../server-stream.js';
 import { Http2Stream, type StreamHost } from './stream.js';
 
-export const mostStreams = 1_000;
+export const maxStreams = 1_000;
 // A large request must not wait for us at every 64 KiB.
 export const streamWindowBytes = 1024 * 1024;
 
@@ -36,8 +36,8 @@ export class Streams implements StreamHost {
   /** Streams that we ended while the peer was still sending. */
   readonly #ended = new Map<number, EndedStream>();
   // What is harmless now and then, but costs us more than the peer (RFC 9113, 10.5).
-  readonly #resets: Allowance;
-  readonly #mistakes: Allowance;
+  readonly #resetLimit: TokenBucket;
+  readonly #streamErrorLimit: TokenBucket;
   /** The last one that the peer opened. */
   lastId = 0;
   /** No more are opened. */
@@ -47,11 +47,11 @@ export class Streams implements StreamHost {
 
   constructor(
     private readonly parts: StreamsParts,
-    private readonly line: SendLine,
+    private readonly sendQueue: SendQueue,
     private readonly peer: PeerSettings,
   ) {
-    this.#resets = new Allowance(parts.clock, 1_000, 100);
-    this.#mistakes = new Allowance(parts.clock, 1_000, 100);
+    this.#resetLimit = new TokenBucket(parts.clock, 1_000, 100);
+    this.#streamErrorLimit = new TokenBucket(parts.clock, 1_000, 100);
   }
 
   get memory(): ConnectionMemory {
@@ -78,7 +78,7 @@ export class Streams implements StreamHost {
     }
     this.lastId = id;
     if (this.isClosing) return this.#remember(id);
-    if (this.#open.size >= mostStreams) return this.#refuse(id, 'REFUSED_STREAM');
+    if (this.#open.size >= maxStreams) return this.#refuse(id, 'REFUSED_STREAM');
     if (headers.isTooLarge) return this.#refuse(id, 'ENHANCE_YOUR_CALM');
     if (!headers.isRequest || isSelfDependent) return this.#refuse(id, 'PROTOCOL_ERROR');
     this.#begin(id, isLast, headers);
@@ -110,31 +110,32 @@ export class Streams implements StreamHost {
 
   takeReset(id: number): void {
     const stream = this.#open.get(id);
-    if (!stream) return this.#mustHaveBeen(id);
+    if (!stream) return this.#checkNotIdle(id);
     // CVE-2023-44487: to open and reset costs the peer nothing.
-    if (!this.#resets.spend()) throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many resets');
+    if (!this.#resetLimit.tryTake())
+      throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many resets');
     this.#drop(stream);
   }
 
-  takeWindow(id: number, byteCount: number): void {
+  takeWindowUpdate(id: number, byteCount: number): void {
     const stream = this.#open.get(id);
-    if (!stream) return this.#takeLateWindow(id, byteCount);
+    if (!stream) return this.#takeLateWindowUpdate(id, byteCount);
     if (byteCount === 0) return this.refuseStream(stream, 'PROTOCOL_ERROR');
     stream.sendWindowBytes += byteCount;
-    if (stream.sendWindowBytes > largestWindowBytes) {
+    if (stream.sendWindowBytes > maxWindowBytes) {
       return this.refuseStream(stream, 'FLOW_CONTROL_ERROR');
     }
-    if (stream.hasMore) this.line.enqueue(stream);
+    if (stream.hasMore) this.sendQueue.enqueue(stream);
   }
 
   /** The peer changed the window with which streams begin: that of open ones changes as much. */
-  widenAll(byteCount: number): void {
+  addWindowToAll(byteCount: number): void {
     for (const stream of this.#open.all()) {
       stream.sendWindowBytes += byteCount;
-      if (stream.sendWindowBytes > largestWindowBytes) {
+      if (stream.sendWindowBytes > maxWindowBytes) {
         throw new ConnectionError('FLOW_CONTROL_ERROR', 'a window is too large');
       }
-      if (byteCount > 0 && stream.hasMore) this.line.enqueue(stream);
+      if (byteCount > 0 && stream.hasMore) this.sendQueue.enqueue(stream);
     }
   }
 
@@ -142,7 +143,7 @@ export class Streams implements StreamHost {
   refuseSelfDependency(id: number): void {
     const stream = this.#open.get(id);
     if (stream) this.refuseStream(stream, 'PROTOCOL_ERROR');
-    else this.#spendMistake(id, 'PROTOCOL_ERROR');
+    else this.#resetForError(id, 'PROTOCOL_ERROR');
   }
 
   /** The peer broke a rule that concerns this stream alone. */
@@ -158,17 +159,17 @@ export class Streams implements StreamHost {
   }
 
   enqueue(stream: Http2Stream): void {
-    this.line.enqueue(stream);
+    this.sendQueue.enqueue(stream);
   }
 
   reset(stream: Http2Stream, code: ErrorName): void {
     this.#remember(stream.id, stream.sendWindowBytes);
-    this.line.control(rstStream(stream.id, code));
+    this.sendQueue.sendControl(rstStream(stream.id, code));
     this.#drop(stream);
   }
 
   grant(stream: Http2Stream, byteCount: number): void {
-    this.line.control(windowUpdate(stream.id, byteCount));
+    this.sendQueue.sendControl(windowUpdate(stream.id, byteCount));
   }
 
   /** Its answer is sent. */
@@ -178,9 +179,9 @@ export class Streams implements StreamHost {
   }
 
   /** Gives up requests that do not arrive and responses that are not read. */
-  checkPace(now: number): void {
+  checkTimeouts(now: number): void {
     for (const [id, ended] of this.#ended) this.#stopRequest(id, ended);
-    for (const stream of this.#open.all()) stream.user?.checkPace(now);
+    for (const stream of this.#open.all()) stream.user?.checkTimeouts(now);
   }
 
   /** True while a response waits for a reader that must keep up. */
@@ -223,38 +224,39 @@ export class Streams implements StreamHost {
   #takeLateData(id: number): void {
     const ended = this.#ended.get(id);
     if (ended) return this.#stopRequest(id, ended);
-    this.#mustHaveBeen(id);
+    this.#checkNotIdle(id);
     this.#refuse(id, 'STREAM_CLOSED');
   }
 
   /** The window of a stream that we ended still must not overflow (RFC 9113, 6.9.1). */
-  #takeLateWindow(id: number, byteCount: number): void {
+  #takeLateWindowUpdate(id: number, byteCount: number): void {
     const ended = this.#ended.get(id);
-    if (!ended) return this.#mustHaveBeen(id);
+    if (!ended) return this.#checkNotIdle(id);
     ended.sendWindowBytes += byteCount;
-    if (ended.sendWindowBytes > largestWindowBytes) this.#refuse(id, 'FLOW_CONTROL_ERROR');
+    if (ended.sendWindowBytes > maxWindowBytes) this.#refuse(id, 'FLOW_CONTROL_ERROR');
   }
 
   /** Tells a peer that is still sending that its response is complete (RFC 9113, 8.1). */
   #stopRequest(id: number, ended: EndedStream): void {
     if (!ended.isResetDue) return;
     ended.isResetDue = false;
-    this.line.control(rstStream(id, 'NO_ERROR'));
+    this.sendQueue.sendControl(rstStream(id, 'NO_ERROR'));
   }
 
-  #mustHaveBeen(id: number): void {
+  #checkNotIdle(id: number): void {
     if (id <= this.lastId && id % 2 === 1) return;
     throw new ConnectionError('PROTOCOL_ERROR', `stream ${id} is not open`);
   }
 
   #refuse(id: number, code: ErrorName): void {
-    this.#spendMistake(id, code);
+    this.#resetForError(id, code);
     this.#remember(id);
   }
 
-  #spendMistake(id: number, code: ErrorName): void {
-    if (!this.#mistakes.spend()) throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many errors');
-    this.line.control(rstStream(id, code));
+  #resetForError(id: number, code: ErrorName): void {
+    if (!this.#streamErrorLimit.tryTake())
+      throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many errors');
+    this.sendQueue.sendControl(rstStream(id, code));
   }
 
   #remember(id: number, sendWindowBytes = 0, isResetDue = false): void {

@@ -22,7 +22,7 @@ afterAll(() => server.close());
 /** A call that is answered by one message of so many bytes. */
 const count = (id: number, size: number, messages = 1) =>
   callFrames(id, '/t.T/Count', framed(Buffer.from(`${messages} ${size}`)));
-const widen = (id: number, byteCount: number) =>
+const addWindow = (id: number, byteCount: number) =>
   frame(types.windowUpdate, 0, id, number32(byteCount));
 const set = (name: number, value: number) =>
   frame(types.settings, 0, 0, settingsPayload({ name, value }));
@@ -42,10 +42,10 @@ test('no more is sent than the window of the stream takes', async () => {
   await settled(peer);
   expect(peer.data(1)).toHaveLength(10);
   for (let n = 11; n <= 20; n++) {
-    peer.send(widen(1, 1));
+    peer.send(addWindow(1, 1));
     await peer.until(() => peer.data(1).length === n);
   }
-  peer.send(widen(1, 1_000));
+  peer.send(addWindow(1, 1_000));
   await peer.until(() => peer.hasEnded(1));
   expect(peer.data(1)).toEqual(sent(100));
   peer.socket.destroy();
@@ -56,7 +56,7 @@ test('a message may be cut anywhere, in its head too', async () => {
   peer.send(window(0), count(1, 3, 4));
   await peer.until(() => peer.of(types.headers, 1).length > 0);
   for (let n = 0; n < 32; n++) {
-    peer.send(widen(1, 1));
+    peer.send(addWindow(1, 1));
     await settled(peer);
   }
   await peer.until(() => peer.hasEnded(1));
@@ -73,11 +73,11 @@ test('no more is sent than the window of the connection takes, and streams take 
   // What needs no window is answered all the same.
   peer.send(callFrames(7, '/t.T/Fail', framed(Buffer.from('no'))));
   await peer.until(() => peer.hasEnded(7));
-  peer.send(widen(0, 300_000));
+  peer.send(addWindow(0, 300_000));
   await peer.until(() => total() === 365_535);
   const shares = [1, 3, 5].map((id) => peer.data(id).length);
   expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(2 * 16_384);
-  peer.send(widen(0, 1_000_000));
+  peer.send(addWindow(0, 1_000_000));
   await peer.until(() => [1, 3, 5].every((id) => peer.hasEnded(id)));
   for (const id of [1, 3, 5]) expect(peer.data(id).equals(sent(200_000))).toBe(true);
   peer.socket.destroy();
@@ -88,11 +88,11 @@ test('a window that the peer changes holds for streams that are open', async () 
   peer.send(window(100), count(1, 500));
   await peer.until(() => peer.data(1).length === 100);
   // It becomes -50, so that 50 more are none.
-  peer.send(set(settings.initialWindowSize, 50), widen(1, 50));
+  peer.send(set(settings.initialWindowSize, 50), addWindow(1, 50));
   await settled(peer);
   await settled(peer);
   expect(peer.data(1)).toHaveLength(100);
-  peer.send(widen(1, 1));
+  peer.send(addWindow(1, 1));
   await peer.until(() => peer.data(1).length === 101);
   peer.send(window(450));
   await peer.until(() => peer.data(1).length === 501);
@@ -104,13 +104,13 @@ test('a window that the peer changes holds for streams that are open', async () 
 test('a window that thereby becomes too large ends the connection', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings, callFrames(1, '/t.T/Hold', framed(Buffer.of(1))));
-  peer.send(widen(1, 2 ** 31 - 1 - 65_535), window(65_536));
+  peer.send(addWindow(1, 2 ** 31 - 1 - 65_535), window(65_536));
   expect(await peer.goaway()).toBe(errorCodes.FLOW_CONTROL_ERROR);
 });
 
 test('frames are as long as the peer takes them', async () => {
   const peer = await RawPeer.dial(server);
-  peer.send(window(10_000_000), widen(0, 10_000_000), count(1, 100_000));
+  peer.send(window(10_000_000), addWindow(0, 10_000_000), count(1, 100_000));
   await peer.until(() => peer.hasEnded(1));
   const longest = (id: number) =>
     Math.max(...peer.of(types.data, id).map(({ payload }) => payload.length));
@@ -139,7 +139,7 @@ test('a peer that sends more than it may is told so', async () => {
 test('large requests are granted more before they have to wait', async () => {
   const peer = await RawPeer.dial(server);
   const message = framed(Buffer.alloc(5_000_000));
-  peer.send(emptySettings, window(10_000_000), widen(0, 10_000_000));
+  peer.send(emptySettings, window(10_000_000), addWindow(0, 10_000_000));
   peer.send(frame(types.headers, endHeaders, 1, callHeaders('/t.T/Echo')));
   const frames: Buffer[] = [];
   for (let at = 0; at < message.length; at += 16_384) {
@@ -167,7 +167,7 @@ test('large requests are granted more before they have to wait', async () => {
 test('what is framed once may go to many, and is not changed', async () => {
   const peer = await RawPeer.dial(server);
   server.held.length = 0;
-  peer.send(window(1_000_000), widen(0, 1_000_000));
+  peer.send(window(1_000_000), addWindow(0, 1_000_000));
   for (const id of [1, 3, 5]) peer.send(callFrames(id, '/t.T/Hold', framed(Buffer.of(id))));
   await peer.until(() => server.held.length === 3);
   const small = Buffer.concat([framed(Buffer.from('one')), framed(Buffer.from('two'))]);
@@ -198,7 +198,7 @@ test('a call that is given up in the middle of a message lets that message end',
   (call as GrpcCall).outbox.drop();
   expect(call!.unsentBytes).toBe(50);
   call!.end({ code: 4, message: 'late' });
-  peer.send(widen(1, 1_000));
+  peer.send(addWindow(1, 1_000));
   await peer.until(() => peer.hasEnded(1));
   expect(peer.data(1)).toEqual(framed(Buffer.alloc(95, 'a')));
   peer.socket.destroy();

@@ -4,7 +4,7 @@ import type { CallHeaders } from '../grpc/headers.js';
 import { openCall, type GrpcServerOptions } from '../grpc/open-call.js';
 import { ConnectionMemory } from '../http2/connection-memory.js';
 import { errorCodes } from '../http2/protocol.js';
-import { ReaderCheck } from '../http2/reader-check.js';
+import { ReadRateCheck } from '../http2/read-rate-check.js';
 import { NodeStream } from './node-stream.js';
 
 const checkMs = 5_000;
@@ -15,7 +15,7 @@ const pongMs = 20_000;
 export class NodeConnection {
   readonly #memory: ConnectionMemory;
   readonly #streams = new Set<NodeStream>();
-  readonly #readerCheck = new ReaderCheck();
+  readonly #readerCheck = new ReadRateCheck();
   readonly #peer: string;
   #takenBytes = 0;
   #check: Timer | undefined;
@@ -45,7 +45,7 @@ export class NodeConnection {
     const { clock } = this.options;
     this.#check = clock.after(checkMs, () => {
       const now = clock.monotonic();
-      for (const stream of this.#streams) stream.user?.checkPace(now);
+      for (const stream of this.#streams) stream.user?.checkTimeouts(now);
       this.#checkReader(now);
       if (now - this.#pingedAt >= pingMs) this.#ping(now);
       this.#startCheck();

@@ -11,17 +11,17 @@ import type { Socket } from 'node:net';
 import type { CallHeaders } from '../grpc/headers.js';
 import type { GrpcServerOptions } from '../grpc/open-call.js';
 import type { GrpcTransport, TlsKeys } from '../grpc/transport.js';
-import { mostHeaderBytes } from '../http2/request-headers.js';
-import { mostStreams, streamWindowBytes } from '../http2/streams.js';
+import { maxHeaderBytes } from '../http2/request-headers.js';
+import { maxStreams, streamWindowBytes } from '../http2/streams.js';
 import { NodeConnection } from './node-connection.js';
 
 const connectionWindowBytes = 4 * 1024 * 1024;
 
 const limits: SecureServerOptions = {
   settings: {
-    maxConcurrentStreams: mostStreams,
+    maxConcurrentStreams: maxStreams,
     initialWindowSize: streamWindowBytes,
-    maxHeaderListSize: mostHeaderBytes,
+    maxHeaderListSize: maxHeaderBytes,
   },
   maxHeaderListPairs: 64,
   // In megabytes. What a session holds is limited by peer memory; this is for all beside.
@@ -102,6 +102,6 @@ function callHeaders(headers: IncomingHttpHeaders): CallHeaders {
     'x-api-key': text('x-api-key'),
     authorization: text('authorization'),
     byteCount,
-    meaning: undefined,
+    parsed: undefined,
   };
 }

@@ -149,7 +149,7 @@ function flush(stream: NodeStream): void {
 class Parts implements ByteWriter {
   readonly all: Uint8Array[] = [];
 
-  messageHead(length: number): void {
+  messagePrefix(length: number): void {
     const head = Buffer.alloc(5);
     head.writeUInt32BE(length, 1);
     this.all.push(head);

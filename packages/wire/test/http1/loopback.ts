@@ -107,14 +107,14 @@ export function recordingConnect(instead: (address: string) => string = (address
 
 /** Answers from a table, and notes what it was asked. An absent name does not exist. */
 export function tableResolver(table: Record<string, readonly string[]>) {
-  const asked: string[] = [];
+  const lookups: string[] = [];
   const resolver: Resolver = (host) => {
-    asked.push(host);
+    lookups.push(host);
     const answer = table[host];
     if (answer === undefined) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${host}`));
     return Promise.resolve(answer);
   };
-  return { asked, resolver };
+  return { lookups, resolver };
 }
 
 /** An outbound that is closed with the test. */

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { addressOf } from '@millrace/kit/config';
-import { foreignClaim, shownHeader, type OwnSiteRules } from '@millrace/kit/http';
+import { crossSiteHeader, shownHeader, type SameSiteRules } from '@millrace/kit/http';
 import { fail } from '../../core/refusals.js';
 
 /**
  * A browser on this machine reaches the daemon for any page it shows, and whoever can talk to the
  * daemon can run programs. So requests of other sites' pages are refused.
  */
-export function checkOrigin(headers: IncomingHttpHeaders, rules: OwnSiteRules): void {
-  const foreign = foreignClaim(headers, rules);
+export function checkOrigin(headers: IncomingHttpHeaders, rules: SameSiteRules): void {
+  const foreign = crossSiteHeader(headers, rules);
   if (foreign === undefined) return;
   const { header, value } = foreign;
   if (header === 'Host') {

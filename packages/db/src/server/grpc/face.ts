@@ -5,7 +5,7 @@ import { Health as HealthApi, reflectionV1, reflectionV1alpha } from '@millrace/
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import {
   createTransport,
-  type CallEndings,
+  type CallAbortReasons,
   type GrpcTransport,
   type TransportKind,
   type Method,
@@ -28,7 +28,7 @@ export interface GrpcFaceOptions extends Omit<HandlerParts, 'encoded'> {
   tls: TlsFiles | undefined;
 }
 
-const endings: CallEndings = {
+const abortReasons: CallAbortReasons = {
   cancelled: () => refuse('CANCELLED', 'The caller gave the call up.'),
   expired: () => {
     const reason = refuse('DEADLINE_EXCEEDED', 'The deadline of the call passed.');
@@ -43,7 +43,7 @@ export class GrpcFace {
   constructor(options: GrpcFaceOptions) {
     const { clock, memory, tls, transport } = options;
     const methods = allMethods(options);
-    this.#connections = createTransport(transport, { clock, memory, methods, endings }, tls);
+    this.#connections = createTransport(transport, { clock, memory, methods, abortReasons }, tls);
   }
 
   take(socket: Socket): void {

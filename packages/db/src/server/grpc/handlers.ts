@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
-import type { ServerCall, SingleMethod } from '@millrace/wire/grpc';
+import type { ServerCall, SingleRequestMethod } from '@millrace/wire/grpc';
 import type { Credentials } from '../access/gate.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
@@ -38,7 +38,7 @@ interface FinishedCall {
   readonly message: Message;
 }
 
-export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
+export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleRequestMethod {
   const { calls, clock, encoded } = parts;
   const turns = { clock, onDelay: (delayMs: number) => calls.queued(delayMs) };
   const codec = new MethodCodec(rpc);
@@ -47,7 +47,7 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
       const bytes = codec.encode(message);
       encoded.add(bytes.length);
       calls.close(scope);
-      call.answer(bytes);
+      call.respond(bytes);
     } catch (error) {
       refuseCall(parts, scope, call, error);
     }
@@ -64,9 +64,9 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
     try {
       if (scope.isAborted) scope.signal.throwIfAborted();
       identify(parts, scope, call);
-      const answer = calls.unary(scope, rpc, codec.decode(request));
-      if (!(answer instanceof Promise)) return encode({ call, scope, message: answer });
-      answer.then((message) => finish({ call, scope, message }), fail);
+      const respond = calls.unary(scope, rpc, codec.decode(request));
+      if (!(respond instanceof Promise)) return encode({ call, scope, message: respond });
+      respond.then((message) => finish({ call, scope, message }), fail);
     } catch (error) {
       fail(error);
     }
@@ -79,12 +79,12 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
   };
 }
 
-export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleMethod {
+export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleRequestMethod {
   const { calls, clock } = parts;
   const codec = new MethodCodec(rpc);
   const frame = (message: Message) => codec.frame(message);
   const stallMs = stallMsOf(rpc);
-  const answer = async ({ call, scope, request }: ReadyCall): Promise<void> => {
+  const respond = async ({ call, scope, request }: ReadyCall): Promise<void> => {
     try {
       if (scope.isAborted) scope.signal.throwIfAborted();
       identify(parts, scope, call);
@@ -110,7 +110,7 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
   };
   const begin = (ready: ReadyCall): void => {
     if (ready.call.isCongested) ready.call.whenDrained(() => queue.push(ready));
-    else void answer(ready);
+    else void respond(ready);
   };
   const queue = new TurnQueue(begin, { clock, onDelay: (delayMs) => calls.queued(delayMs) });
   return {

@@ -7,7 +7,7 @@ import {
   HealthListResponseSchema,
 } from '@millrace/contract/grpc';
 import { messageOf } from '@millrace/kit/errors';
-import { type ServerCall, type SingleMethod, failed } from '@millrace/wire/grpc';
+import { type ServerCall, type SingleRequestMethod, errorStatus } from '@millrace/wire/grpc';
 
 /** Anyone may call these, so they take small messages only. */
 const open = { takes: 'one', maxMessageBytes: 16 * 1024 } as const;
@@ -46,7 +46,7 @@ export class Health {
     this.#watchers.clear();
   }
 
-  get methods(): Record<'Check' | 'Watch' | 'List', SingleMethod> {
+  get methods(): Record<'Check' | 'Watch' | 'List', SingleRequestMethod> {
     return {
       Check: { ...open, start: (call, request) => this.#check(call, request) },
       Watch: {
@@ -61,15 +61,17 @@ export class Health {
   #check(call: ServerCall, request: Buffer): void {
     const service = serviceOf(call, request);
     if (service === undefined) return;
-    if (this.#services.has(service)) call.answer(this.#message(service));
-    else call.end(failed('NOT_FOUND', `There is no service "${service}" here.`));
+    if (this.#services.has(service)) call.respond(this.#message(service));
+    else call.end(errorStatus('NOT_FOUND', `There is no service "${service}" here.`));
   }
 
   #list(call: ServerCall): void {
     const statuses = Object.fromEntries(
       [...this.#services].map((service) => [service, { status: this.#statusOf(service) }]),
     );
-    call.answer(toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses })));
+    call.respond(
+      toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses })),
+    );
   }
 
   #watch(call: ServerCall, request: Buffer): void {
@@ -85,8 +87,8 @@ export class Health {
   }
 
   #message(service: string): Uint8Array {
-    const answer = create(HealthCheckResponseSchema, { status: this.#statusOf(service) });
-    return toBinary(HealthCheckResponseSchema, answer);
+    const respond = create(HealthCheckResponseSchema, { status: this.#statusOf(service) });
+    return toBinary(HealthCheckResponseSchema, respond);
   }
 
   #statusOf(service: string): ServingStatus {
@@ -102,7 +104,7 @@ function serviceOf(call: ServerCall, request: Buffer): string | undefined {
     return fromBinary(HealthCheckRequestSchema, request).service;
   } catch (error) {
     const text = `The message is not a HealthCheckRequest: ${messageOf(error)}.`;
-    call.end(failed('INVALID_ARGUMENT', text));
+    call.end(errorStatus('INVALID_ARGUMENT', text));
     return undefined;
   }
 }

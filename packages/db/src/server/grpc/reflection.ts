@@ -5,9 +5,9 @@ import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import {
   type ServerCall,
-  type StreamedMethod,
+  type RequestStreamMethod,
   type RequestQueue,
-  failed,
+  errorStatus,
 } from '@millrace/wire/grpc';
 import { Descriptors } from './descriptors.js';
 import { StreamSender } from './sender.js';
@@ -30,7 +30,7 @@ export class Reflection {
     private readonly clock: Clock,
   ) {}
 
-  method(version: Version): StreamedMethod {
+  method(version: Version): RequestStreamMethod {
     return {
       takes: 'many',
       maxMessageBytes,
@@ -49,7 +49,7 @@ export class Reflection {
       }
       call.end();
     } catch (error) {
-      call.end(failed('INVALID_ARGUMENT', `Not a reflection request: ${messageOf(error)}`));
+      call.end(errorStatus('INVALID_ARGUMENT', `Not a reflection request: ${messageOf(error)}`));
     }
   }
 
@@ -57,12 +57,12 @@ export class Reflection {
     const request: Asked = fromBinary(version.ServerReflectionRequestSchema, bytes);
     const schema =
       version.ServerReflectionResponseSchema as typeof reflectionV1.ServerReflectionResponseSchema;
-    const answer = create(schema, {
+    const respond = create(schema, {
       validHost: request.host,
       originalRequest: request as reflectionV1.ServerReflectionRequest,
       messageResponse: this.#find(request),
     });
-    return toBinary(schema, answer);
+    return toBinary(schema, respond);
   }
 
   #find({ messageRequest: asked }: Asked): Answer {
@@ -71,7 +71,7 @@ export class Reflection {
     switch (asked.case) {
       case 'listServices': {
         const service = this.services.map((name) => ({ name }));
-        return answer('listServicesResponse', { service });
+        return respond('listServicesResponse', { service });
       }
       case 'fileByFilename':
         return files(descriptors.byName(asked.value), `file ${asked.value}`);
@@ -86,10 +86,10 @@ export class Reflection {
         const numbers = descriptors.extensionNumbers(asked.value);
         if (!numbers) return missing(`message ${asked.value}`);
         const found = { baseTypeName: asked.value, extensionNumber: numbers };
-        return answer('allExtensionNumbersResponse', found);
+        return respond('allExtensionNumbersResponse', found);
       }
       case undefined:
-        return answer('errorResponse', {
+        return respond('errorResponse', {
           errorCode: grpcCodes.INVALID_ARGUMENT,
           errorMessage: 'The request asks for nothing.',
         });
@@ -98,16 +98,16 @@ export class Reflection {
 }
 
 // What stands in a oneof is a plain object that `create` makes a message of.
-function answer(name: Answer['case'], value: object): Answer {
+function respond(name: Answer['case'], value: object): Answer {
   return { case: name, value } as Answer;
 }
 
 function files(found: Uint8Array[] | undefined, what: string): Answer {
   if (!found) return missing(what);
-  return answer('fileDescriptorResponse', { fileDescriptorProto: found });
+  return respond('fileDescriptorResponse', { fileDescriptorProto: found });
 }
 
 function missing(what: string): Answer {
   const errorMessage = `There is no ${what} here.`;
-  return answer('errorResponse', { errorCode: grpcCodes.NOT_FOUND, errorMessage });
+  return respond('errorResponse', { errorCode: grpcCodes.NOT_FOUND, errorMessage });
 }

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import type { Address } from '@millrace/kit/config';
 import type { Clock } from '@millrace/kit/clock';
-import { closeGently, listenAt, urlOf } from '@millrace/kit/http';
+import { closeGracefully, listenAt, urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
@@ -78,7 +78,7 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
       maxConnections: settings.max_connections,
     });
     failures.watch(http.node);
-    closers.push(async (signal) => void (await closeGently(http, parts.clock, signal)));
+    closers.push(async (signal) => void (await closeGracefully(http, parts.clock, signal)));
     const httpAt = await listenAt(http.node, settings.http, '--http');
     face.port = httpAt.port;
     addresses.push({ listener: 'http', url: urlOf(httpAt, tls ? 'https' : 'http') });

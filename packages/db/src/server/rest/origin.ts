@@ -1,4 +1,10 @@
-import { foreignClaim, hasBody, mediaTypeOf, shownHeader, type Exchange } from '@millrace/kit/http';
+import {
+  crossSiteHeader,
+  hasBody,
+  mediaTypeOf,
+  shownHeader,
+  type Exchange,
+} from '@millrace/kit/http';
 import { refuse } from '../../engine/refusal.js';
 import { badField } from '../service/values.js';
 
@@ -8,7 +14,7 @@ import { badField } from '../service/values.js';
  * a page may send without asking: forms and plain text.
  */
 export function checkOrigin({ headers, request }: Exchange, port: number): void {
-  const foreign = foreignClaim(headers, { port, needsLoopbackHost: true });
+  const foreign = crossSiteHeader(headers, { port, needsLoopbackHost: true });
   if (foreign) {
     throw refuse(
       'BAD_REQUEST',

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, token } from '../../test/http/sample-server.js';
-import { KeptJson, keepJson } from './kept-json.js';
+import { CachedJson, cacheJson } from './cached-json.js';
 
 test('JSON is written once for a value that keeps coming, and anew for another', () => {
   let written = 0;
   const counted = (name: string) => ({ name, toJSON: () => (written++, { name }) });
-  const keep = keepJson<ReturnType<typeof counted>>();
+  const keep = cacheJson<ReturnType<typeof counted>>();
   const [first, second] = [counted('first'), counted('second')];
   expect([keep(first).text, keep(first).text]).toEqual(['{"name":"first"}', '{"name":"first"}']);
   expect(written).toBe(1);
@@ -17,13 +17,19 @@ test('JSON is written once for a value that keeps coming, and anew for another',
 
 test('an answer with kept JSON is sent and checked as any other', async () => {
   const differences: string[] = [];
-  const kept = { good: new KeptJson({ op: 'getTask', who: 'Zoë' }), bad: new KeptJson('a text') };
+  const cached = {
+    good: new CachedJson({ op: 'getTask', who: 'Zoë' }),
+    bad: new CachedJson('a text'),
+  };
   const app = sampleApp({
     handlers: {
       ...sampleHandlers(),
-      getTask: ({ params }) => ({ status: 200, body: kept[params.id as 'good' | 'bad'] as never }),
+      getTask: ({ params }) => ({
+        status: 200,
+        body: cached[params.id as 'good' | 'bad'] as never,
+      }),
     },
-    onUndocumentedAnswer: (difference) => differences.push(difference),
+    onUndocumentedResponse: (difference) => differences.push(difference),
   });
   const answer = await inject(app, { url: '/v1/tasks/good', headers: token });
   expect(answer.headers['content-type']).toBe('application/json');

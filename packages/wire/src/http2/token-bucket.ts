@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 
 /** How often a peer may do what is allowed once but would be an attack in great numbers. */
-export class Allowance {
+export class TokenBucket {
   #left: number;
   #countedAt: number;
 
@@ -15,7 +15,7 @@ export class Allowance {
   }
 
   /** False when it is used up. */
-  spend(count = 1): boolean {
+  tryTake(count = 1): boolean {
     // Time is looked at only when it matters: most peers never use the first burst up.
     if (this.#left < count) this.#refill();
     if (this.#left < count) return false;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openNodeReader, readPieces, type ReadOptions } from './answer.test-support.js';
+import { openNodeReader, readPieces, type ReadOptions } from './response-reader.test-support.js';
 
 const ok = 'HTTP/1.1 200 OK\r\n';
 const chunked = `${ok}Transfer-Encoding: chunked\r\n\r\n`;

@@ -1,7 +1,7 @@
-import { failed, type GrpcCode, type GrpcStatus } from './status.js';
+import { errorStatus, type GrpcCode, type GrpcStatus } from './status.js';
 
 /** Why the work of a call is aborted. */
-export class CallEnded extends Error {
+export class CallAborted extends Error {
   override readonly name = 'CallEnded';
 
   constructor(
@@ -13,20 +13,20 @@ export class CallEnded extends Error {
 }
 
 /** What a server says when a call ends that its method did not end. */
-export interface CallEndings {
+export interface CallAbortReasons {
   /** Why the work is aborted when the caller is gone. */
   cancelled(): unknown;
   /** What the caller hears when its deadline passes, and why the work is aborted. */
   expired(): { readonly status: GrpcStatus; readonly reason: unknown };
 }
 
-export const plainEndings: CallEndings = {
-  cancelled: () => new CallEnded('CANCELLED', 'The caller cancelled the call.'),
+export const defaultAbortReasons: CallAbortReasons = {
+  cancelled: () => new CallAborted('CANCELLED', 'The caller cancelled the call.'),
   expired: () => {
     const text = 'The deadline of the call passed.';
     return {
-      status: failed('DEADLINE_EXCEEDED', text),
-      reason: new CallEnded('DEADLINE_EXCEEDED', text),
+      status: errorStatus('DEADLINE_EXCEEDED', text),
+      reason: new CallAborted('DEADLINE_EXCEEDED', text),
     };
   },
 };

@@ -1,34 +1,34 @@
-import { ChunkReader } from './answer-chunks.js';
-import { mayBecomeHead, readAnswerHead, type AnswerHead } from './answer-head.js';
+import { ChunkReader } from './chunk-reader.js';
+import { mayBecomeHead, parseResponseHead, type ResponseHead } from './response-head.js';
 import { malformed } from './failure.js';
 
 /** Who hears of a response. What it is given of the body lies there until the call ends. */
-export interface AnswerSink {
-  headArrived(head: AnswerHead): void;
+export interface ResponseSink {
+  headArrived(head: ResponseHead): void;
   /** False: no more of it is wanted. */
   bodyArrived(bytes: Buffer): boolean;
 }
 
 /** `more`: it has not ended yet. `unwanted`: its sink has enough of it. */
-export type Reading = 'more' | 'whole' | 'unwanted';
+export type ReadResult = 'more' | 'whole' | 'unwanted';
 
 const endOfHead = Buffer.from('\r\n\r\n');
 /** As many as Node's own HTTP takes. */
-const mostHeadBytes = 16_384;
+const maxHeadBytes = 16_384;
 /** Of hints and the like before the response proper. */
-const mostInterimHeads = 16;
+const maxInterimHeads = 16;
 /** There may be very many connections. */
-const mostKeptHeadBytes = 2_048;
+const maxCachedHeadBytes = 2_048;
 
 /**
  * Reads responses from one connection, one after the other, in whatever pieces they arrive. Throws
  * a `Failure` at what is not HTTP/1.1 as it should be; the connection is of no use then.
  */
-export class AnswerReader {
+export class ResponseReader {
   /** Whether the connection may be used again, as far as the response that ended tells. */
   keepsAlive = false;
   keepAliveMs: number | undefined;
-  #sink: AnswerSink | undefined;
+  #sink: ResponseSink | undefined;
   #isHeadOnly = false;
   #expects: 'head' | 'length' | 'chunks' | 'close' | 'nothing' = 'nothing';
   #held: Buffer | undefined;
@@ -37,10 +37,10 @@ export class AnswerReader {
   #interimHeads = 0;
   // Within one second, servers say the same again and again.
   #lastText = '';
-  #lastHead: AnswerHead | undefined;
+  #lastHead: ResponseHead | undefined;
 
   /** From now on, what is read answers this. */
-  begin(sink: AnswerSink, isHeadOnly: boolean): void {
+  begin(sink: ResponseSink, isHeadOnly: boolean): void {
     this.forget();
     this.#sink = sink;
     this.#isHeadOnly = isHeadOnly;
@@ -57,7 +57,7 @@ export class AnswerReader {
     this.#interimHeads = 0;
   }
 
-  read(bytes: Buffer): Reading {
+  read(bytes: Buffer): ReadResult {
     const sink = this.#sink;
     if (sink === undefined) throw malformed('it came before it was asked for');
     if (this.#expects === 'head') return this.#readHead(bytes, sink);
@@ -69,7 +69,7 @@ export class AnswerReader {
     return this.#expects === 'close';
   }
 
-  #readHead(read: Buffer, sink: AnswerSink): Reading {
+  #readHead(read: Buffer, sink: ResponseSink): ReadResult {
     const held = this.#held;
     const bytes = held === undefined ? read : Buffer.concat([held, read]);
     this.#held = undefined;
@@ -78,7 +78,7 @@ export class AnswerReader {
     for (;;) {
       const end = bytes.indexOf(endOfHead, from);
       const length = (end < 0 ? bytes.length : end) - at;
-      if (length > mostHeadBytes) throw malformed('its head is too long');
+      if (length > maxHeadBytes) throw malformed('its head is too long');
       const text = bytes.toString('latin1', at, at + length);
       if (end < 0) return this.#hold(bytes.subarray(at), text);
       const head = this.#headOf(text);
@@ -87,29 +87,29 @@ export class AnswerReader {
       if (head.status === 101) throw malformed('it changes to a protocol that nobody asked for');
       if (head.status >= 200) return this.#headArrived(head, bytes, at, sink);
       if (!head.keepsAlive) throw malformed('it ends before it has begun');
-      if (++this.#interimHeads > mostInterimHeads) throw malformed('it does not come to the point');
+      if (++this.#interimHeads > maxInterimHeads) throw malformed('it does not come to the point');
     }
   }
 
-  #hold(bytes: Buffer, text: string): Reading {
+  #hold(bytes: Buffer, text: string): ReadResult {
     if (!mayBecomeHead(text)) throw malformed('it does not begin like one');
     // Copied: the next read may be to the same place.
     if (bytes.length > 0) this.#held = Buffer.from(bytes);
     return 'more';
   }
 
-  #headOf(text: string): AnswerHead {
+  #headOf(text: string): ResponseHead {
     if (text === this.#lastText && this.#lastHead !== undefined) return this.#lastHead;
-    const head = readAnswerHead(text);
+    const head = parseResponseHead(text);
     if (typeof head === 'string') throw malformed(head);
-    if (text.length <= mostKeptHeadBytes) {
+    if (text.length <= maxCachedHeadBytes) {
       this.#lastText = text;
       this.#lastHead = head;
     }
     return head;
   }
 
-  #headArrived(head: AnswerHead, bytes: Buffer, at: number, sink: AnswerSink): Reading {
+  #headArrived(head: ResponseHead, bytes: Buffer, at: number, sink: ResponseSink): ReadResult {
     const { status, framing } = head;
     this.keepsAlive = head.keepsAlive;
     this.keepAliveMs = head.keepAliveMs;
@@ -122,13 +122,13 @@ export class AnswerReader {
     return this.#readBody(bytes, at, sink);
   }
 
-  #readBody(bytes: Buffer, start: number, sink: AnswerSink): Reading {
+  #readBody(bytes: Buffer, start: number, sink: ResponseSink): ReadResult {
     let at = start;
     if (this.#expects === 'chunks') {
       const chunks = this.#chunks!;
       at = chunks.read(bytes, at, (part) => sink.bodyArrived(part));
       if (at < 0) return 'unwanted';
-      return chunks.isWhole ? this.#finish(bytes, at) : 'more';
+      return chunks.isComplete ? this.#finish(bytes, at) : 'more';
     }
     const end = this.#expects === 'close' ? bytes.length : Math.min(bytes.length, at + this.#left);
     if (end > at && !sink.bodyArrived(bytes.subarray(at, end))) return 'unwanted';
@@ -137,7 +137,7 @@ export class AnswerReader {
     return this.#finish(bytes, end);
   }
 
-  #finish(bytes: Buffer, at: number): Reading {
+  #finish(bytes: Buffer, at: number): ReadResult {
     this.forget();
     // Nobody asked for what is behind it.
     if (at < bytes.length) this.keepsAlive = false;

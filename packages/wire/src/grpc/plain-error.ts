@@ -14,7 +14,7 @@ function plainHeaders(status: number): HeaderList {
 }
 
 /** For those who do not speak gRPC: they would take any answer of it for a good one. */
-export function refusePlainly(stream: ServerStream, status: 405 | 415): undefined {
+export function sendPlainError(stream: ServerStream, status: 405 | 415): undefined {
   stream.respond(headers[status]);
   new Outbox(stream).pushFramed(text);
   stream.end();

@@ -3,12 +3,12 @@ import { ConnectionError } from './protocol.js';
 import { RequestHeaders } from './request-headers.js';
 
 // Four times what a list may have: enough to tell by a stream's error that it is too large.
-const mostBlockBytes = 64 * 1024;
-const mostPieces = 32;
-const longestKnownBytes = 512;
+const maxBlockBytes = 64 * 1024;
+const maxFragments = 32;
+const maxCachedBlockBytes = 512;
 
 /** Header blocks on their way in: puts the pieces together and reads them. */
-export class HeaderIntake {
+export class HeaderBlockReader {
   readonly #decoder = new HpackDecoder();
   #pieces: Buffer[] = [];
   #bytes = 0;
@@ -26,7 +26,7 @@ export class HeaderIntake {
   }
 
   /** It goes on; the headers when it is complete. */
-  goOn(bytes: Buffer, start: number, end: number, isEnd: boolean): RequestHeaders | undefined {
+  append(bytes: Buffer, start: number, end: number, isEnd: boolean): RequestHeaders | undefined {
     this.#add(bytes, start, end);
     if (!isEnd) return undefined;
     const block = Buffer.concat(this.#pieces);
@@ -49,7 +49,7 @@ export class HeaderIntake {
     }
     const headers = new RequestHeaders();
     this.#decoder.decode(bytes, start, end, headers);
-    if (this.#decoder.changes === changes && end - start <= longestKnownBytes) {
+    if (this.#decoder.changes === changes && end - start <= maxCachedBlockBytes) {
       this.#known = { block: Buffer.from(bytes.subarray(start, end)), changes, headers };
     }
     return headers;
@@ -59,7 +59,7 @@ export class HeaderIntake {
     // The rest of the chunk must not wait with it.
     this.#pieces.push(Buffer.from(bytes.subarray(start, end)));
     this.#bytes += end - start;
-    if (this.#bytes > mostBlockBytes || this.#pieces.length > mostPieces) {
+    if (this.#bytes > maxBlockBytes || this.#pieces.length > maxFragments) {
       throw new ConnectionError('ENHANCE_YOUR_CALM', 'headers have no end');
     }
   }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isLoopback } from '../config/address.js';
 
-export interface OwnSiteRules {
+export interface SameSiteRules {
   /** The port that the server listens at. */
   port: number;
   /** True for a server that answers to names of this machine alone. */
@@ -9,7 +9,7 @@ export interface OwnSiteRules {
 }
 
 /** What a request claims that a page of another site would; the value is for an error message. */
-export interface ForeignClaim {
+export interface CrossSiteHeader {
   header: 'Host' | 'Origin' | 'Sec-Fetch-Site';
   value: string | undefined;
 }
@@ -19,10 +19,10 @@ export interface ForeignClaim {
  * its Origin, by Sec-Fetch-Site, and, where its name was made to point here (DNS rebinding), by
  * the Host that it asks for. Undefined: the request is fine.
  */
-export function foreignClaim(
+export function crossSiteHeader(
   headers: IncomingHttpHeaders,
-  { port, needsLoopbackHost }: OwnSiteRules,
-): ForeignClaim | undefined {
+  { port, needsLoopbackHost }: SameSiteRules,
+): CrossSiteHeader | undefined {
   const { host, origin, 'sec-fetch-site': site } = headers;
   if (needsLoopbackHost && !isLoopbackHost(host)) return { header: 'Host', value: host };
   if (origin !== undefined && !isOwnOrigin(origin, host, port)) {

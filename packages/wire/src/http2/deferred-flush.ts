@@ -7,19 +7,19 @@ export interface Flushable {
  * Calls everyone who asked for it once, when all that is ready at this moment has been done:
  * after the callbacks and promises that are due, so that their answers share a write.
  */
-export class TurnEnd {
+export class DeferredFlush {
   #waiting: Flushable[] = [];
 
-  defer(line: Flushable): void {
+  defer(target: Flushable): void {
     // A tick that is asked for by a promise comes after all promises that are due.
-    if (this.#waiting.push(line) === 1) queueMicrotask(this.#arm);
+    if (this.#waiting.push(target) === 1) queueMicrotask(this.#arm);
   }
 
   readonly #arm = () => process.nextTick(this.#run);
 
   readonly #run = () => {
-    const lines = this.#waiting;
+    const targets = this.#waiting;
     this.#waiting = [];
-    for (const line of lines) line.flush();
+    for (const target of targets) target.flush();
   };
 }

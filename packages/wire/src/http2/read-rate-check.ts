@@ -1,7 +1,7 @@
 import { ReadRate } from '@millrace/kit/peer-memory';
 
 /** Judges whether a reader keeps up, from a running total that is looked at every few seconds. */
-export class ReaderCheck {
+export class ReadRateCheck {
   readonly #rate = new ReadRate();
   #takenBefore: number | undefined;
 

@@ -25,7 +25,7 @@ async function startRaw(answer: (socket: Socket, reads: number) => void) {
 }
 
 const empty = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
-const one = { connectionsPerLane: 1 };
+const one = { connectionsPerPool: 1 };
 
 describe('a connection that was kept', () => {
   test('and that its peer has left without a word is opened anew', async () => {
@@ -91,8 +91,8 @@ describe('a connection that was kept', () => {
     const server = await startHttp((request, response) => response.end(request.headers.connection));
     const outbound = openOutbound({ guard: loopbackGuard(), limits: one });
     const url = `http://127.0.0.1:${server.port}/`;
-    const ask = body === undefined ? { url, method } : { url, method, body };
-    expect(await outbound.request(ask)).toMatchObject({ ok: true, status: 200 });
+    const sendRequest = body === undefined ? { url, method } : { url, method, body };
+    expect(await outbound.request(sendRequest)).toMatchObject({ ok: true, status: 200 });
     expect(text(await outbound.request({ url, method: 'GET' }))).toBe('keep-alive');
     expect(server.connections).toBe(2);
   });

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { createServer, type Socket } from 'node:net';
-import { AnswerReader } from './answer.js';
-import type { AnswerHead } from './answer-head.js';
+import { ResponseReader } from './response-reader.js';
+import type { ResponseHead } from './response-head.js';
 import { Failure } from './failure.js';
 
 export interface Answer {
@@ -26,11 +26,11 @@ export interface ReadOptions {
 
 /** What the reader makes of an answer in these pieces; a string says why it is none. */
 export function readPieces(pieces: readonly Buffer[], options: ReadOptions = {}) {
-  const reader = new AnswerReader();
-  let head: AnswerHead | undefined;
+  const reader = new ResponseReader();
+  let head: ResponseHead | undefined;
   const body: Buffer[] = [];
   const sink = {
-    headArrived: (arrived: AnswerHead) => void (head = arrived),
+    headArrived: (arrived: ResponseHead) => void (head = arrived),
     bodyArrived: (bytes: Buffer) => body.push(Buffer.from(bytes)) > 0,
   };
   reader.begin(sink, options.isHeadOnly ?? false);
@@ -73,7 +73,7 @@ export async function openNodeReader() {
       answer = bytes;
       return new Promise((resolve) => {
         let read: Answer | undefined;
-        const asked = request({ host: '127.0.0.1', port, method, agent: false }, (response) => {
+        const requested = request({ host: '127.0.0.1', port, method, agent: false }, (response) => {
           const chunks: Buffer[] = [];
           response.on('data', (chunk: Buffer) => chunks.push(chunk));
           response.on('error', () => undefined);
@@ -84,10 +84,10 @@ export async function openNodeReader() {
             read = { status: response.statusCode ?? 0, headers, body };
           });
         });
-        asked.on('error', () => undefined);
+        requested.on('error', () => undefined);
         // After everything that it has to say about the response.
-        asked.on('close', () => setImmediate(() => resolve(read)));
-        asked.end();
+        requested.on('close', () => setImmediate(() => resolve(read)));
+        requested.end();
       });
     },
   };

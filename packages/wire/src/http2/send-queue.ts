@@ -2,54 +2,54 @@ import type { Socket } from 'node:net';
 import type { ConnectionMemory } from './connection-memory.js';
 import type { FrameWriter } from './frame-writer.js';
 import type { PeerSettings } from './peer-settings.js';
-import { ConnectionError, firstWindowBytes, largestWindowBytes } from './protocol.js';
+import { ConnectionError, defaultWindowBytes, maxWindowBytes } from './protocol.js';
 import type { Http2Stream } from './stream.js';
-import type { TurnEnd } from './turn-end.js';
+import type { DeferredFlush } from './deferred-flush.js';
 
-export interface SendLineParts {
+export interface SendQueueParts {
   readonly writer: FrameWriter;
-  readonly turn: TurnEnd;
+  readonly turn: DeferredFlush;
 }
 
-export interface ConnectionSendParts extends SendLineParts {
+export interface ConnectionSendParts extends SendQueueParts {
   readonly memory: ConnectionMemory;
 }
 
 /** Who hears what becomes of it. */
-export interface SendLineHost {
+export interface SendQueueHost {
   /** The stream's answer is sent, its end included. */
   endStream(stream: Http2Stream): void;
   fail(error: ConnectionError): void;
 }
 
 // One write takes no more, so that others have their turn and little waits in the socket.
-const mostWriteBytes = 256 * 1024;
+const maxWriteBytes = 256 * 1024;
 // A stream that may send more waits until the others had their turn.
-const mostFrameBytes = 64 * 1024;
+const maxTurnBytes = 64 * 1024;
 // A peer that takes nothing makes us answer no more than so often.
-const mostWaitingControls = 1_000;
-const manyControls = 500;
-const mostWaitingStreams = 4_000;
+const maxQueuedControlFrames = 1_000;
+const flushedControlFrames = 500;
+const maxQueuedStreams = 4_000;
 
 /** What goes to the peer: streams take turns, and what is ready at one moment shares a write. */
-export class SendLine {
-  windowBytes = firstWindowBytes;
+export class SendQueue {
+  windowBytes = defaultWindowBytes;
   /** DATA that was handed to the socket. */
   #sentBytes = 0;
-  #controls: Uint8Array[] = [];
+  #controlFrames: Uint8Array[] = [];
   #ready: Http2Stream[] = [];
   /** They wait for the window of the connection. */
-  #starved: Http2Stream[] = [];
+  #blocked: Http2Stream[] = [];
   #isScheduled = false;
   #isBlocked = false;
-  #isTableTold = false;
+  #isTableUpdateSent = false;
   #isFinished = false;
 
   constructor(
     private readonly socket: Socket,
     private readonly parts: ConnectionSendParts,
     private readonly peer: PeerSettings,
-    private readonly host: SendLineHost,
+    private readonly host: SendQueueHost,
   ) {
     socket.on('drain', () => {
       this.#isBlocked = false;
@@ -63,28 +63,28 @@ export class SendLine {
     return this.#sentBytes - this.socket.writableLength;
   }
 
-  control(frame: Uint8Array): void {
-    const waiting = this.#controls.push(frame);
-    if (waiting >= manyControls && !this.#isBlocked) return this.flush();
-    if (waiting <= mostWaitingControls) return this.#schedule();
-    this.#controls = [];
+  sendControl(frame: Uint8Array): void {
+    const waiting = this.#controlFrames.push(frame);
+    if (waiting >= flushedControlFrames && !this.#isBlocked) return this.flush();
+    if (waiting <= maxQueuedControlFrames) return this.#schedule();
+    this.#controlFrames = [];
     this.host.fail(new ConnectionError('ENHANCE_YOUR_CALM', 'answers are not read'));
   }
 
   enqueue(stream: Http2Stream): void {
     if (stream.isQueued) return;
     stream.isQueued = true;
-    join(this.#ready, stream);
+    enqueueOpen(this.#ready, stream);
     this.#schedule();
   }
 
   /** False when the window becomes too large. */
-  widen(byteCount: number): boolean {
+  addWindow(byteCount: number): boolean {
     this.windowBytes += byteCount;
-    if (this.windowBytes > largestWindowBytes) return false;
-    if (this.#starved.length === 0) return true;
-    for (const stream of this.#starved) this.#ready.push(stream);
-    this.#starved = [];
+    if (this.windowBytes > maxWindowBytes) return false;
+    if (this.#blocked.length === 0) return true;
+    for (const stream of this.#blocked) this.#ready.push(stream);
+    this.#blocked = [];
     this.#schedule();
     return true;
   }
@@ -92,17 +92,17 @@ export class SendLine {
   /** Writes the last words, whatever streams wait. */
   finish(): void {
     this.#isFinished = true;
-    this.#writeControls();
+    this.#writeControlFrames();
     this.#write(this.parts.writer.takeParts());
-    this.#ready = this.#starved = [];
+    this.#ready = this.#blocked = [];
   }
 
   flush(): void {
     this.#isScheduled = false;
     if (this.#isBlocked || this.#isFinished || this.socket.destroyed) return;
-    if (this.#ready.length === 0 && this.#controls.length === 0) return;
+    if (this.#ready.length === 0 && this.#controlFrames.length === 0) return;
     const { writer } = this.parts;
-    this.#writeControls();
+    this.#writeControlFrames();
     const sent = this.#sendStreams(writer);
     this.#write(writer.takeParts());
     for (const stream of sent) this.#notify(stream);
@@ -112,9 +112,9 @@ export class SendLine {
     }
   }
 
-  #writeControls(): void {
-    for (const frame of this.#controls) this.parts.writer.bytes(frame, 0, frame.length);
-    this.#controls = [];
+  #writeControlFrames(): void {
+    for (const frame of this.#controlFrames) this.parts.writer.bytes(frame, 0, frame.length);
+    this.#controlFrames = [];
   }
 
   #schedule(): void {
@@ -126,27 +126,27 @@ export class SendLine {
   /** Answers those of which something was sent. */
   #sendStreams(writer: FrameWriter): readonly Http2Stream[] {
     const { frameBytes, hasSmallTable } = this.peer;
-    const mostBytes = Math.min(frameBytes, mostFrameBytes);
+    const maxBytes = Math.min(frameBytes, maxTurnBytes);
     const sent: Http2Stream[] = [];
-    writer.isTableDue = hasSmallTable && !this.#isTableTold;
-    let left = mostWriteBytes;
+    writer.isTableDue = hasSmallTable && !this.#isTableUpdateSent;
+    let left = maxWriteBytes;
     while (this.#ready.length > 0 && left > 0) {
       const round = this.#ready;
       this.#ready = [];
       let at = 0;
-      for (; at < round.length && left > 0; at++) left -= this.#send(round[at]!, mostBytes, sent);
+      for (; at < round.length && left > 0; at++) left -= this.#send(round[at]!, maxBytes, sent);
       if (at < round.length) this.#ready = [...round.slice(at), ...this.#ready];
     }
-    this.#isTableTold = hasSmallTable && !writer.isTableDue;
+    this.#isTableUpdateSent = hasSmallTable && !writer.isTableDue;
     return sent;
   }
 
   /** One stream's turn; answers how many bytes it took. */
-  #send(stream: Http2Stream, mostBytes: number, sent: Http2Stream[]): number {
+  #send(stream: Http2Stream, maxBytes: number, sent: Http2Stream[]): number {
     stream.isQueued = false;
     if (stream.isClosed) return 0;
     const { writer } = this.parts;
-    const count = stream.send(writer, this.windowBytes, mostBytes);
+    const count = stream.send(writer, this.windowBytes, maxBytes);
     this.windowBytes -= count;
     this.#sentBytes += count;
     if (stream.hasMore) this.#sendAgain(stream);
@@ -158,7 +158,7 @@ export class SendLine {
     // Otherwise the peer's next word on the stream's window brings it back.
     if (stream.sendWindowBytes <= 0) return;
     stream.isQueued = true;
-    join(this.windowBytes > 0 ? this.#ready : this.#starved, stream);
+    enqueueOpen(this.windowBytes > 0 ? this.#ready : this.#blocked, stream);
   }
 
   #notify(stream: Http2Stream): void {
@@ -184,12 +184,12 @@ export class SendLine {
 }
 
 /** Streams that were closed while they waited would pile up while nothing can be sent. */
-function join(line: Http2Stream[], stream: Http2Stream): void {
-  if (line.push(stream) <= mostWaitingStreams) return;
-  const open = line.filter(({ isClosed }) => !isClosed);
-  line.splice(0, line.length, ...open);
+function enqueueOpen(queue: Http2Stream[], stream: Http2Stream): void {
+  if (queue.push(stream) <= maxQueuedStreams) return;
+  const open = queue.filter(({ isClosed }) => !isClosed);
+  queue.splice(0, queue.length, ...open);
 }
 
-function flush(line: SendLine): void {
-  line.flush();
+function flush(queue: SendQueue): void {
+  queue.flush();
 }

@@ -11,7 +11,7 @@ async function reported(handlers: Partial<Record<keyof Sample, unknown>>, url: s
   const differences: string[] = [];
   const app = sampleApp({
     handlers: { ...sampleHandlers(), ...handlers } as NonNullable<SampleOptions['handlers']>,
-    onUndocumentedAnswer: (difference) => differences.push(difference),
+    onUndocumentedResponse: (difference) => differences.push(difference),
   });
   await inject(app, { url, headers: token });
   return differences;

@@ -2,7 +2,7 @@
  * A body whose JSON is written once: for an answer that many callers are given before it changes.
  * Whoever holds it must not change the value.
  */
-export class KeptJson<Body> {
+export class CachedJson<Body> {
   #text: string | undefined;
 
   constructor(readonly value: Body) {}
@@ -17,10 +17,10 @@ export class KeptJson<Body> {
 }
 
 /** Keeps the JSON of the value that came last, for as long as that very value keeps coming. */
-export function keepJson<Body extends object>(): (value: Body) => KeptJson<Body> {
-  let kept: KeptJson<Body> | undefined;
+export function cacheJson<Body extends object>(): (value: Body) => CachedJson<Body> {
+  let cached: CachedJson<Body> | undefined;
   return (value) => {
-    if (kept?.value !== value) kept = new KeptJson(value);
-    return kept;
+    if (cached?.value !== value) cached = new CachedJson(value);
+    return cached;
   };
 }

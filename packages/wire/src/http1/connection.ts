@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net';
 import type { Timer } from '@millrace/kit/clock';
 import { systemCode } from '@millrace/kit/errors';
-import { AnswerReader, type Reading } from './answer.js';
+import { ResponseReader, type ReadResult } from './response-reader.js';
 import { Dial, type DialTools } from './dial.js';
 import type { Exchange } from './exchange.js';
-import { cutShort, Failure, failureOf } from './failure.js';
+import { prematureClose, Failure, failureOf } from './failure.js';
 import { endsConnection, writeRequest } from './request-bytes.js';
 
 /** How long a connection lies idle when its peer does not say how long it lets it. */
 const defaultIdleMs = 4_000;
-const longestIdleMs = 600_000;
+const maxIdleMs = 600_000;
 /** Sooner than the peer says, so that no request meets it hanging up. */
 const idleMarginMs = 2_000;
 
@@ -18,26 +18,26 @@ const idleMarginMs = 2_000;
  * requests. It carries one request at a time, so each connection is opened for a request that is
  * known, under that request's policy and time limits. No request is sent twice.
  */
-export class Line {
+export class Http1Connection {
   /** The request under way. */
   exchange: Exchange | undefined;
-  readonly #answer = new AnswerReader();
+  readonly #response = new ResponseReader();
   #socket: Socket | undefined;
   #remoteIp = '';
   #openedAt = 0;
   #isSent = false;
   #isLast = false;
   #idleUntil = 0;
-  #watch: { timer: Timer; endsAt: number } | undefined;
+  #idleTimer: { timer: Timer; endsAt: number } | undefined;
 
   constructor(
     readonly tools: DialTools,
     readonly maxAgeMs: number,
   ) {}
 
-  carry(exchange: Exchange): void {
+  send(exchange: Exchange): void {
     this.exchange = exchange;
-    exchange.line = this;
+    exchange.connection = this;
     const socket = this.#socket;
     if (socket === undefined) return this.#open(exchange);
     exchange.remoteIp = this.#remoteIp;
@@ -47,7 +47,7 @@ export class Line {
   }
 
   /** The moment after which a connection that was kept is known to be there still. */
-  looked(exchange: Exchange): void {
+  sendIfOpen(exchange: Exchange): void {
     // It gave up meanwhile, and another may be in its place.
     if (this.exchange !== exchange) return;
     const socket = this.#socket;
@@ -58,25 +58,25 @@ export class Line {
   }
 
   /** Lets go of a request that has settled, so that an idle line does not keep its response. */
-  rest(): void {
+  release(): void {
     this.exchange = undefined;
     this.#isSent = false;
     this.#socket?.unref();
   }
 
   /** Closes the connection, if there is one. */
-  drop(): void {
+  close(): void {
     const socket = this.#socket;
     this.#socket = undefined;
-    this.#answer.forget();
-    this.#stopWatch();
+    this.#response.forget();
+    this.#stopIdleTimer();
     socket?.destroy();
   }
 
   #open(exchange: Exchange): void {
     exchange.remoteIp = undefined;
     const { tools } = this;
-    exchange.dial = new Dial(exchange.ask, tools, this.#arrived, (result) => {
+    exchange.dial = new Dial(exchange.params, tools, this.#arrived, (result) => {
       exchange.dial = undefined;
       if (result instanceof Failure) return exchange.failed(result);
       this.#take(result.socket);
@@ -90,81 +90,80 @@ export class Line {
   #take(socket: Socket): void {
     this.#socket = socket;
     socket.on('data', this.#arrived);
-    socket.on('error', (error) => this.#over(socket, error));
-    socket.on('end', () => this.#over(socket));
-    socket.on('close', () => this.#over(socket));
+    socket.on('error', (error) => this.#closed(socket, error));
+    socket.on('end', () => this.#closed(socket));
+    socket.on('close', () => this.#closed(socket));
   }
 
   #send(socket: Socket, exchange: Exchange, isLast: boolean): void {
-    const { request } = exchange.ask;
+    const { request } = exchange.params;
     this.#isLast = isLast || endsConnection(request);
     this.#isSent = true;
-    this.#answer.begin(exchange, request.method === 'HEAD');
+    this.#response.begin(exchange, request.method === 'HEAD');
     writeRequest(socket, request, this.#isLast);
   }
 
   readonly #arrived = (bytes: Buffer): void => {
     const { exchange } = this;
-    if (exchange === undefined || !this.#isSent) return this.drop();
-    let reading: Reading;
+    if (exchange === undefined || !this.#isSent) return this.close();
+    let reading: ReadResult;
     try {
-      reading = this.#answer.read(bytes);
+      reading = this.#response.read(bytes);
     } catch (error) {
-      this.drop();
+      this.close();
       return exchange.failed(failureOf(error));
     }
     if (reading === 'more') return;
     // A connection that is not done with the request is not done with its body either.
-    if (reading === 'unwanted' || !this.#mayBeKept()) this.drop();
-    exchange.answered(reading === 'unwanted');
+    if (reading === 'unwanted' || !this.#canReuse()) this.close();
+    exchange.completed(reading === 'unwanted');
   };
 
-  #mayBeKept(): boolean {
-    const { keepsAlive, keepAliveMs } = this.#answer;
+  #canReuse(): boolean {
+    const { keepsAlive, keepAliveMs } = this.#response;
     if (this.#isLast || !keepsAlive || this.#socket?.writableLength !== 0) return false;
     const idleMs =
-      keepAliveMs === undefined
-        ? defaultIdleMs
-        : Math.min(keepAliveMs - idleMarginMs, longestIdleMs);
+      keepAliveMs === undefined ? defaultIdleMs : Math.min(keepAliveMs - idleMarginMs, maxIdleMs);
     if (idleMs <= 0) return false;
     this.#idleUntil = this.tools.clock.monotonic() + idleMs;
     // One timer for all the requests of some seconds, as long as it does not come too late.
-    if (this.#watch === undefined || this.#watch.endsAt > this.#idleUntil) this.#startWatch(idleMs);
+    if (this.#idleTimer === undefined || this.#idleTimer.endsAt > this.#idleUntil)
+      this.#startIdleTimer(idleMs);
     return true;
   }
 
-  #startWatch(delayMs: number): void {
+  #startIdleTimer(delayMs: number): void {
     const { clock } = this.tools;
-    this.#stopWatch();
+    this.#stopIdleTimer();
     const timer = clock.after(delayMs, () => {
-      this.#watch = undefined;
+      this.#idleTimer = undefined;
       // Whoever uses it looks to it.
       if (this.exchange !== undefined) return;
       const leftMs = this.#idleUntil - clock.monotonic();
-      if (leftMs > 0) this.#startWatch(leftMs);
-      else this.drop();
+      if (leftMs > 0) this.#startIdleTimer(leftMs);
+      else this.close();
     });
-    this.#watch = { timer, endsAt: clock.monotonic() + delayMs };
+    this.#idleTimer = { timer, endsAt: clock.monotonic() + delayMs };
   }
 
-  #stopWatch(): void {
-    this.#watch?.timer.cancel();
-    this.#watch = undefined;
+  #stopIdleTimer(): void {
+    this.#idleTimer?.timer.cancel();
+    this.#idleTimer = undefined;
   }
 
-  #over(socket: Socket, error?: Error): void {
+  #closed(socket: Socket, error?: Error): void {
     if (this.#socket !== socket) return;
     const { exchange } = this;
     // Whoever closes with a part of the request unread resets, however whole the response is.
     const isHangUp = error === undefined || systemCode(error) === 'ECONNRESET';
-    const isWhole = isHangUp && this.#answer.ended();
-    this.drop();
+    const isWhole = isHangUp && this.#response.ended();
+    this.close();
     if (exchange === undefined || !this.#isSent) return;
-    if (isWhole) exchange.answered(false);
-    else exchange.failed(error === undefined ? cutShort() : failureOf(error));
+    if (isWhole) exchange.completed(false);
+    else exchange.failed(error === undefined ? prematureClose() : failureOf(error));
   }
 }
 
-function sendUnlessClosed(line: Line, exchange: Exchange): void {
-  line.looked(exchange);
+function sendUnlessClosed(connection: Http1Connection, exchange: Exchange): void {
+  connection.sendIfOpen(exchange);
 }

@@ -9,7 +9,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { callbackGuard, parseAllowlist } from '@millrace/kit/outbound';
 
 describe('connections are kept and shared', () => {
-  test('one after another, requests need one connection', async () => {
+  test('sequential requests share one connection', async () => {
     const server = await startHttp((_, response) => response.end());
     const outbound = openOutbound({ guard: loopbackGuard() });
     const url = `http://127.0.0.1:${server.port}/`;
@@ -19,8 +19,8 @@ describe('connections are kept and shared', () => {
 
   test('side by side, they need no more than the limit, and all get through', async () => {
     const server = await startHttp((_, response) => void setImmediate(() => response.end()));
-    const { asked, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
-    const limits = { connectionsPerLane: 8 };
+    const { lookups, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
+    const limits = { connectionsPerPool: 8 };
     const outbound = openOutbound({ guard: loopbackGuard('hooks.test'), resolver, limits });
     const url = `http://hooks.test:${server.port}/`;
     const outcomes = await Promise.all(
@@ -28,7 +28,7 @@ describe('connections are kept and shared', () => {
     );
     expect(outcomes.every((outcome) => outcome.ok && outcome.remoteIp === '127.0.0.1')).toBe(true);
     expect(server.connections).toBe(8);
-    expect(asked).toHaveLength(1);
+    expect(lookups).toHaveLength(1);
   });
 
   test('a request that gives up while it waits leaves the queue', async () => {
@@ -37,7 +37,7 @@ describe('connections are kept and shared', () => {
       calls++;
       setTimeout(() => response.end(), 150);
     });
-    const limits = { connectionsPerLane: 1 };
+    const limits = { connectionsPerPool: 1 };
     const outbound = openOutbound({ guard: loopbackGuard(), limits });
     const url = `http://127.0.0.1:${server.port}/`;
     const [first, second, third] = await Promise.all([
@@ -55,10 +55,10 @@ describe('connections are kept and shared', () => {
     expect(server.connections).toBe(1);
   });
 
-  test('a burst of deadlines leaves no line behind', async () => {
+  test('a burst of deadlines leaves no connection behind', async () => {
     let isSlow = true;
     const server = await startHttp((_, response) => void (isSlow || response.end()));
-    const limits = { connectionsPerLane: 4 };
+    const limits = { connectionsPerPool: 4 };
     const outbound = openOutbound({ guard: loopbackGuard(), limits });
     const url = `http://127.0.0.1:${server.port}/`;
     const burst = (timeoutMs: number) =>
@@ -76,7 +76,7 @@ describe('connections are kept and shared', () => {
 
 test('a connection opened under one opening is not used under another', async () => {
   const server = await startHttp((_, response) => response.end());
-  const { asked, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
+  const { lookups, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
   const entry = { scheme: 'http', host: 'hooks.test', port: '*' };
   const guard = callbackGuard(
     parseAllowlist([
@@ -95,12 +95,12 @@ test('a connection opened under one opening is not used under another', async ()
   expect(server.connections).toBe(2);
   expect(await call('/shut')).toMatchObject({ errorType: 'TARGET_BLOCKED' });
   expect(server.connections).toBe(2);
-  expect(asked).toHaveLength(3);
+  expect(lookups).toHaveLength(3);
 });
 
 test('an old connection takes one more request and closes, and the name is resolved anew', async () => {
   const server = await startHttp((_, response) => response.end());
-  const { asked, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
+  const { lookups, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
   let now = 0;
   const outbound = openOutbound({
     guard: loopbackGuard('hooks.test'),
@@ -110,12 +110,12 @@ test('an old connection takes one more request and closes, and the name is resol
   const call = () => outbound.request({ url: `http://hooks.test:${server.port}/`, method: 'POST' });
   await call();
   await call();
-  expect(asked).toHaveLength(1);
+  expect(lookups).toHaveLength(1);
   now = 30_000;
   expect(await call()).toMatchObject({ ok: true });
-  expect(asked).toHaveLength(1);
+  expect(lookups).toHaveLength(1);
   expect(await call()).toMatchObject({ ok: true });
-  expect(asked).toHaveLength(2);
+  expect(lookups).toHaveLength(2);
   expect(server.connections).toBe(2);
 });
 
@@ -123,7 +123,7 @@ test('the lane unused for longest is closed when there are too many', async () =
   const servers = await Promise.all(
     Array.from({ length: 3 }, () => startHttp((_, response) => response.end())),
   );
-  const outbound = openOutbound({ guard: loopbackGuard(), limits: { lanes: 2 } });
+  const outbound = openOutbound({ guard: loopbackGuard(), limits: { pools: 2 } });
   const call = (i: number) =>
     outbound.request({ url: `http://127.0.0.1:${servers[i]?.port}/`, method: 'POST' });
   await call(0);
@@ -138,7 +138,7 @@ test('the lane unused for longest is closed when there are too many', async () =
 test('a lane at work is never closed for being one too many', async () => {
   const slow = await startHttp((_, response) => void setTimeout(() => response.end('done'), 150));
   const quick = await startHttp((_, response) => response.end());
-  const outbound = openOutbound({ guard: loopbackGuard(), limits: { lanes: 1 } });
+  const outbound = openOutbound({ guard: loopbackGuard(), limits: { pools: 1 } });
   const waiting = outbound.request({ url: `http://127.0.0.1:${slow.port}/`, method: 'POST' });
   const url = `http://127.0.0.1:${quick.port}/`;
   expect(await outbound.request({ url, method: 'POST' })).toMatchObject({ ok: true });

@@ -1,5 +1,5 @@
 /** The head of a response. The same object may serve many responses, so nobody changes it. */
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number;
   /** Names in lower case; a header that came more than once is a list. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -31,13 +31,13 @@ const outerSpace = /^[\t ]+|[\t ]+$/g;
  * that disagree about where a response ends are how one is passed off as another. A string says
  * what is wrong.
  */
-export function readAnswerHead(text: string): AnswerHead | string {
+export function parseResponseHead(text: string): ResponseHead | string {
   const lines = text.split('\r\n');
   const [, minor, status] = statusLine.exec(lines[0]!) ?? [];
   if (status === undefined) return 'its first line is not that of an HTTP/1 response';
   const headers: Record<string, string | string[]> = {};
   for (let i = 1; i < lines.length; i++) {
-    const field = readField(lines[i]!);
+    const field = parseField(lines[i]!);
     if (field === undefined) return `its line ${i + 1} is not a header`;
     // Some take a tab for a space there and some do not.
     if (framingFields.has(field.name) && lines[i]!.includes('\t')) return 'its length has a tab';
@@ -62,7 +62,7 @@ export function readAnswerHead(text: string): AnswerHead | string {
 }
 
 /** A line of a head or of trailers; undefined when it is none. */
-export function readField(line: string): { name: string; value: string } | undefined {
+export function parseField(line: string): { name: string; value: string } | undefined {
   const colon = line.indexOf(':');
   if (colon < 1) return undefined;
   const name = line.slice(0, colon);
