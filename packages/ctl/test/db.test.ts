@@ -81,7 +81,7 @@ describe('records', () => {
       [['find', 'one', '--filter', '5'], '--filter must be a JSON object'],
       [['aggregate', 'one', '--compute', 'most(age)'], '"most(age)" computes nothing'],
       [['watch'], 'Name a collection to watch, or --database for all of them.'],
-      [['find', 'one', '--url', 'http://x'], '"http://x" names no database server'],
+      [['find', 'one', '--url', 'http://x'], '"http://x" is not a database address'],
       [['backup'], "required option '--out <file>' not specified"],
       [['verify'], 'Name what to check: --data DIR or --backup FILE.'],
       [

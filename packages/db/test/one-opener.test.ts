@@ -21,14 +21,14 @@ class Contender {
     return this.#child.pid!;
   }
 
-  async hears(): Promise<string> {
+  async nextLine(): Promise<string> {
     const line = await this.#lines.next();
     return line.done ? 'ended' : line.value;
   }
 
-  ask(line: string): Promise<string> {
+  request(line: string): Promise<string> {
     this.#child.stdin.write(`${line}\n`);
-    return this.hears();
+    return this.nextLine();
   }
 
   async kill(): Promise<void> {
@@ -47,7 +47,7 @@ afterEach(async () => {
 async function contender(): Promise<Contender> {
   const made = new Contender();
   contenders.push(made);
-  expect(await made.hears()).toBe('ready');
+  expect(await made.nextLine()).toBe('ready');
   return made;
 }
 
@@ -55,16 +55,16 @@ describe('two processes', () => {
   test('cannot have one database open, and the second is told who has it', async () => {
     const db = await scratch.open();
     const other = await contender();
-    const answer = await other.ask(`open ${db.directory}`);
+    const answer = await other.request(`open ${db.directory}`);
     expect(answer).toBe(
       `lost UsageError: The database in ${db.directory} is in use by process ${process.pid} on ` +
         `${hostname()}. Stop it first, or open another directory.`,
     );
     await db.collection('docs').insert({ n: 1 });
     await db.close();
-    expect(await other.ask(`open ${db.directory}`)).toBe('won');
+    expect(await other.request(`open ${db.directory}`)).toBe('won');
     await expect(scratch.open({}, db.directory)).rejects.toThrow(`process ${other.pid}`);
-    expect(await other.ask('release')).toBe('released');
+    expect(await other.request('release')).toBe('released');
     const again = await scratch.open({}, db.directory);
     expect(again.core.state.seq).toBe(1);
   });
@@ -73,7 +73,7 @@ describe('two processes', () => {
     const directory = scratch.directory();
     for (let round = 0; round < 3; round++) {
       const other = await contender();
-      expect(await other.ask(`open ${directory}`)).toBe('won');
+      expect(await other.request(`open ${directory}`)).toBe('won');
       await other.kill();
       expect(readdirSync(directory)).toContain('LOCK');
     }
@@ -95,13 +95,13 @@ describe('a race for a lock that was left behind', () => {
       writeFileSync(join(directory, 'LOCK'), JSON.stringify(left));
       const start = performance.timeOrigin + performance.now() + 10;
       const answers = await Promise.all(
-        racers.map((each) => each.ask(`take ${directory} ${start}`)),
+        racers.map((each) => each.request(`take ${directory} ${start}`)),
       );
       const losers = answers.filter((answer) => answer !== 'won');
       expect(losers).toHaveLength(count - 1);
       for (const answer of losers) expect(answer).toContain('is in use by process');
       expect(readdirSync(directory)).toEqual(['LOCK']);
-      await Promise.all(racers.map((each) => each.ask('release')));
+      await Promise.all(racers.map((each) => each.request('release')));
       expect(readdirSync(directory)).toEqual([]);
     }
   });

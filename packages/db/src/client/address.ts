@@ -19,7 +19,7 @@ const forms = 'grpc://host:port, grpcs://host:port or unix:/path/to/db.sock';
 export function parseAddress(url: string): ServerAddress {
   if (url.startsWith('unix:')) return socketAddress(url);
   const match = /^(grpcs?):\/\/(\[[0-9A-Fa-f:.%]+\]|[^:/?#@[\]\s]+)(?::(\d{1,5}))?\/?$/.exec(url);
-  if (!match) throw new UsageError(`"${url}" names no database server: it must be ${forms}.`);
+  if (!match) throw new UsageError(`"${url}" is not a database address; use ${forms}.`);
   const [, scheme, host, portText] = match;
   const port = portText === undefined ? defaultPort : Number(portText);
   if (port < 1 || port > 65_535) {

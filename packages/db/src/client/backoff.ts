@@ -1,7 +1,7 @@
 import type { Random } from '@millrace/kit/random';
 
 const firstDelayMs = 50;
-const longestDelayMs = 2_000;
+const maxDelayMs = 2_000;
 
 /**
  * How long to wait before the next try: longer each time, and never the same for all, so that the
@@ -15,7 +15,7 @@ export class Backoff {
   /** The next delay, not shorter than the server asked for. */
   next(atLeastMs = 0): number {
     const delayMs = this.#delayMs;
-    this.#delayMs = Math.min(delayMs * 2, longestDelayMs);
+    this.#delayMs = Math.min(delayMs * 2, maxDelayMs);
     return atLeastMs + delayMs * (0.5 + this.random.next() / 2);
   }
 

@@ -48,7 +48,7 @@ export function toHash(bits: bigint): { high: number; low: number } {
 function toChange<T>(change: Change): WatchChange<T> {
   const { collection, entered, left } = change;
   const op = ops[change.op];
-  if (!op || !change.record) throw new Error('The server told a change that is none');
+  if (!op || !change.record) throw new Error('The server sent a change without a record');
   const about = { collection, entered, left, ...beforeOf<T>(change.before) };
   return op === 'insert' || op === 'update'
     ? { ...about, op, record: toStored<T>(change.record) }

@@ -30,7 +30,7 @@ export interface RemoteGet extends RemoteRead {
 export interface RemoteWrite extends WriteCall, CallOptions {}
 
 const pageRecords = 100;
-const mostPageRecords = 10_000;
+const maxPageRecords = 10_000;
 const { method: rpc } = Database;
 
 /** The records of one collection behind a connection. */
@@ -125,7 +125,7 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
   }
 
   async find(query: FindQuery = {}, options: RemoteRead = {}): Promise<FoundPage<T>> {
-    const limit = Math.min(query.limit || pageRecords, mostPageRecords);
+    const limit = Math.min(query.limit || pageRecords, maxPageRecords);
     const page: FoundPage<T> = { records: [], nextCursor: '', readSeq: 0 };
     for await (const reply of this.#found({ ...query, limit }, options)) {
       for (const record of reply.records) page.records.push(toStored<T>(record));
@@ -177,7 +177,7 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
       readSeq = Number(reply.readSeq);
       if (reply.plan) plan = planOf(reply.plan);
     }
-    if (!plan) throw new Error('The server answered an aggregate without its plan');
+    if (!plan) throw new Error('The server sent an aggregate response without a plan');
     return { groups, plan, readSeq };
   }
 

@@ -53,7 +53,7 @@ export function toRefusal(error: ServiceError, url: string): CallRefusal {
 
 /** A call that did not end in time. */
 export function timedOut(url: string, timeoutMs: number): CallRefusal {
-  const detail = `${url} did not answer within ${timeoutMs} ms; a write may have been carried out.`;
+  const detail = `${url} did not respond within ${timeoutMs} ms. A write may have been applied.`;
   return new CallRefusal('DEADLINE_EXCEEDED', detail, {}, 'DEADLINE_EXCEEDED', false);
 }
 
@@ -99,8 +99,8 @@ function transportDetail(code: GrpcCode, details: string, url: string): string {
   if (code === 'UNAVAILABLE') {
     // The library wraps the reason in a sentence of its own, some of it twice.
     const reason = /Last error: (.*?)(?:\. Resolution note: .*)?$/s.exec(details)?.[1] ?? details;
-    return `No answer from ${url}: ${reason}`;
+    return `No response from ${url}: ${reason}`;
   }
-  if (code === 'DEADLINE_EXCEEDED') return `${url} did not answer in time.`;
+  if (code === 'DEADLINE_EXCEEDED') return `${url} did not respond in time.`;
   return `${url} answered ${code}: ${details}`;
 }

@@ -106,14 +106,14 @@ test('calls outlive a restart of the server, and give up at their deadline', asy
   proxy.goDown();
   const late = await refusalOf(records.count(undefined, { timeoutMs: 400 }));
   expect(late).toMatchObject({ code: 'UNAVAILABLE', isAnswer: false });
-  expect(late.detail).toContain(`No answer from ${proxy.url}`);
+  expect(late.detail).toContain(`No response from ${proxy.url}`);
 });
 
 test('without retry the first failure comes out at once', async () => {
   const db = await servers.connect('grpc://127.0.0.1:1', { retry: false });
   const refusal = await refusalOf(db.collection('x').count());
   expect(refusal.code).toBe('UNAVAILABLE');
-  expect(refusal.detail).toMatch(/^No answer from grpc:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/);
+  expect(refusal.detail).toMatch(/^No response from grpc:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/);
 });
 
 test('a silent server is given up at the deadline, and an abort at once', async () => {

@@ -1,6 +1,6 @@
 import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
 
-interface Told {
+interface SentRecord {
   collection: string;
   key: string;
   rev: number;
@@ -14,7 +14,7 @@ interface Told {
  * delete, all before `initial_end`.
  */
 export class InitialRecords<T> {
-  readonly #told = new Map<string, Told>();
+  readonly #sent = new Map<string, SentRecord>();
   /** What has come again since the last restart. */
   #again: Set<string> | undefined;
   #isOpen = true;
@@ -39,7 +39,7 @@ export class InitialRecords<T> {
     if (message.kind !== 'initial_end') return [message];
     const changes = this.#vanished(message.seq);
     this.#isOpen = false;
-    this.#told.clear();
+    this.#sent.clear();
     this.#again = undefined;
     if (changes.length === 0) return [message];
     return [{ ...message, kind: 'initial', changes, resumeToken: '' }, message];
@@ -50,8 +50,8 @@ export class InitialRecords<T> {
     const { collection } = change;
     const { id, key, rev, seq } = change.record;
     this.#again?.add(id);
-    const before = this.#told.get(id);
-    this.#told.set(id, { collection, key, rev, seq });
+    const before = this.#sent.get(id);
+    this.#sent.set(id, { collection, key, rev, seq });
     if (!before) return [change];
     return before.seq === seq ? [] : [{ ...change, op: 'update' }];
   }
@@ -59,7 +59,7 @@ export class InitialRecords<T> {
   #vanished(seq: number): WatchChange<T>[] {
     if (!this.#again) return [];
     const again = this.#again;
-    return [...this.#told]
+    return [...this.#sent]
       .filter(([id]) => !again.has(id))
       .map(([id, { collection, key, rev }]) => ({
         op: 'delete',

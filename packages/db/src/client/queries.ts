@@ -17,7 +17,7 @@ import type { OrderBy } from '../engine/query/sort.js';
 import type { PlanReport } from '../engine/query/source.js';
 import { refuse } from '../engine/refusal.js';
 
-const mostUint32 = 2 ** 32 - 1;
+const maxUint32 = 2 ** 32 - 1;
 
 type FindInit = MessageInitShape<typeof FindRequestSchema>;
 type AggregateInit = MessageInitShape<typeof AggregateRequestSchema>;
@@ -138,8 +138,8 @@ function orderOf(steps: readonly OrderBy[] | undefined) {
 
 function whole(value: number | undefined, place: string): number {
   if (value === undefined) return 0;
-  if (Number.isSafeInteger(value) && value >= 0 && value <= mostUint32) return value;
-  throw refuse('BAD_REQUEST', `${place} must be a whole number from 0 on, not ${value}.`);
+  if (Number.isSafeInteger(value) && value >= 0 && value <= maxUint32) return value;
+  throw refuse('BAD_REQUEST', `${place} must be a whole number of 0 or more, not ${value}.`);
 }
 
 /** A misspelt member must not be passed over in silence: without its filter a query finds all. */

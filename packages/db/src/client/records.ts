@@ -15,7 +15,7 @@ export function decodeJson(bytes: Uint8Array): unknown {
 }
 
 export function toStored<T>(message: RecordMessage | undefined): StoredRecord<T> {
-  if (!message) throw new Error('The server answered without a record');
+  if (!message) throw new Error('The server sent a response without a record');
   const record: StoredRecord<T> = {
     id: message.id,
     key: message.key,
@@ -51,7 +51,7 @@ export function ttlOf(ttlMs: number | undefined) {
 /** A commit or revision as it travels. */
 export function uint64Of(value: number, name: string): bigint {
   if (Number.isSafeInteger(value) && value >= 0) return BigInt(value);
-  throw refuse('BAD_REQUEST', `${name} must be a whole number from 0 on, not ${value}.`);
+  throw refuse('BAD_REQUEST', `${name} must be a whole number of 0 or more, not ${value}.`);
 }
 
 export function durationOf(durationMs: number, name: string) {

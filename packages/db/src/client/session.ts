@@ -39,7 +39,7 @@ interface StreamOptions extends Omit<CallOptions, 'timeoutMs'> {
 }
 
 const defaultTimeoutMs = 30_000;
-const longestTimerMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 type Init<Desc extends DescMessage> = MessageInitShape<Desc>;
 type Reply<Desc extends DescMessage> = MessageShape<Desc>;
@@ -185,7 +185,7 @@ export class Session {
 
   /** Waits between two attempts. The clock's timers let a process end; this one does not. */
   async pause(delayMs: number, signal?: AbortSignal): Promise<void> {
-    const alive = setInterval(() => undefined, longestTimerMs);
+    const alive = setInterval(() => undefined, maxTimerMs);
     try {
       await this.clock.sleep(delayMs, signal);
     } finally {

@@ -37,7 +37,7 @@ export interface Attempt {
 }
 
 // A commit is one message of a watch, however large it is.
-const mostReceivedBytes = 64 * 1024 * 1024;
+const maxReceivedBytes = 64 * 1024 * 1024;
 
 /** One gRPC channel to one server. Makes single attempts; what fails is a `CallRefusal`. */
 export class Transport {
@@ -50,7 +50,7 @@ export class Transport {
     if (options.key !== undefined) this.#metadata.set('x-api-key', options.key);
     const { serverName } = options.tls ?? {};
     this.#client = new Client(address.target, credentialsFor(address, options.tls), {
-      'grpc.max_receive_message_length': mostReceivedBytes,
+      'grpc.max_receive_message_length': maxReceivedBytes,
       'grpc.keepalive_time_ms': 20_000,
       'grpc.keepalive_timeout_ms': 10_000,
       'grpc.initial_reconnect_backoff_ms': 50,

@@ -26,12 +26,12 @@ async function take(
   watch: Messages,
   isEnough: (changes: WatchChange<Numbered>[], message: WatchMessage<unknown>) => boolean,
 ): Promise<WatchChange<Numbered>[]> {
-  const told: WatchChange<Numbered>[] = [];
+  const received: WatchChange<Numbered>[] = [];
   for (;;) {
     const step = await watch.next();
     if (step.done) throw new Error('the watch ended');
-    told.push(...step.value.changes);
-    if (isEnough(told, step.value)) return told;
+    received.push(...step.value.changes);
+    if (isEnough(received, step.value)) return received;
   }
 }
 
@@ -44,15 +44,15 @@ test('a watch begins where it was asked for, although it is read later', async (
   await records.updateByKey('two', { n: 1 });
   await records.upsert('two', { n: 3 });
   await records.deleteByKey('two');
-  const told = await take(watch, (changes) => changes.length === 4);
-  expect(told.map(({ op, entered, left }) => [op, entered, left])).toEqual([
+  const received = await take(watch, (changes) => changes.length === 4);
+  expect(received.map(({ op, entered, left }) => [op, entered, left])).toEqual([
     ['insert', true, false],
     ['update', false, true],
     ['update', true, false],
     ['delete', false, true],
   ]);
-  expect(told[0]!.record).toEqual(two);
-  expect(told[3]!.record).toMatchObject({ id: two.id, key: 'two', rev: 3 });
+  expect(received[0]!.record).toEqual(two);
+  expect(received[3]!.record).toMatchObject({ id: two.id, key: 'two', rev: 3 });
 });
 
 test('the messages are those of a watch in process', async () => {
@@ -113,9 +113,9 @@ test('cut at random places, a watch tells every commit once and in order', async
     }
     proxy.heal();
   })();
-  const told = await take(watch, (changes) => changes.length >= total);
+  const received = await take(watch, (changes) => changes.length >= total);
   await writing;
-  expect(told.map(({ record }) => (record as { data: Numbered }).data.n)).toEqual(
+  expect(received.map(({ record }) => (record as { data: Numbered }).data.n)).toEqual(
     Array.from({ length: total }, (_, n) => n),
   );
   expect(cuts).toBeGreaterThan(5);
@@ -155,9 +155,9 @@ test('cut in the middle of the records of the start, each is told once', async (
     await local.deleteByKey('k1');
     await expect.poll(() => proxy.connections).toBe(0);
   }
-  const told = messages.flatMap(({ changes }) => changes);
+  const received = messages.flatMap(({ changes }) => changes);
   const state = new Map<string, number>();
-  for (const { op, record } of told) {
+  for (const { op, record } of received) {
     if (op === 'delete') expect(state.delete(record.key)).toBe(true);
     else state.set(record.key, (record as { data: Numbered }).data.n);
   }
@@ -165,7 +165,7 @@ test('cut in the middle of the records of the start, each is told once', async (
   expect(state.size).toBe(made.length - 1);
   expect(state.get('k0')).toBe(-1);
   const byKey = new Map<string, WatchChange<Numbered>[]>();
-  for (const change of told) {
+  for (const change of received) {
     byKey.set(change.record.key, [...(byKey.get(change.record.key) ?? []), change]);
   }
   expect(byKey.get('k0')!.map(({ op }) => op)).toEqual(['insert', 'update']);

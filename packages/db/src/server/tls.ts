@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 
-/** One pair for both ports; with a client CA, callers must show a certificate of it. */
+/** One certificate for both ports; with a client CA, callers need a certificate signed by it. */
 export interface TlsFiles {
   cert: Buffer;
   key: Buffer;
@@ -15,15 +15,15 @@ export interface TlsSettings {
   client_ca?: string | undefined;
 }
 
-/** Reads the files and sees that they fit together; undefined when TLS is not asked for. */
+/** Reads and validates the files; undefined when TLS is off. */
 export function readTls(settings: TlsSettings): TlsFiles | undefined {
   const { tls_cert: certFile, tls_key: keyFile, client_ca: caFile } = settings;
   if (certFile === undefined && keyFile === undefined) {
     if (caFile === undefined) return undefined;
-    throw new UsageError('client_ca needs tls_cert and tls_key beside it');
+    throw new UsageError('client_ca requires tls_cert and tls_key');
   }
-  if (certFile === undefined) throw new UsageError('tls_key needs tls_cert beside it');
-  if (keyFile === undefined) throw new UsageError('tls_cert needs tls_key beside it');
+  if (certFile === undefined) throw new UsageError('tls_key requires tls_cert');
+  if (keyFile === undefined) throw new UsageError('tls_cert requires tls_key');
   const files = {
     cert: read('tls_cert', certFile),
     key: read('tls_key', keyFile),
@@ -33,7 +33,7 @@ export function readTls(settings: TlsSettings): TlsFiles | undefined {
     createSecureContext({ cert: files.cert, key: files.key, ca: files.clientCa });
   } catch (error) {
     throw new UsageError(
-      `tls_cert ${certFile} and tls_key ${keyFile} cannot be used: ${messageOf(error)}`,
+      `cannot use tls_cert ${certFile} with tls_key ${keyFile}: ${messageOf(error)}`,
     );
   }
   return files;

@@ -81,7 +81,7 @@ class Pair {
   }
 
   get #hasChanged(): boolean {
-    return this.#leader.stderr.includes('it leads now');
+    return this.#leader.stderr.includes('promoted to leader');
   }
 
   async #client(node: NodeProcess): Promise<RemoteDatabase> {

@@ -63,9 +63,9 @@ test('a follower that is cut off again and again has neither gap nor duplicate',
   const { lagMs, leaderSeq } = await follower.status();
   expect({ lagMs, leaderSeq }).toEqual({ lagMs: 0, leaderSeq: seq });
   const lines = follower.log.lines.map(({ message }) => message);
-  expect(lines).toContain('copying the leader');
-  expect(lines).toContain('following the leader');
-  expect(lines).toContain('not connected to the leader');
+  expect(lines).toContain('copying from leader');
+  expect(lines).toContain('streaming from leader');
+  expect(lines).toContain('disconnected from leader');
 });
 
 test(`whatever the network does, followers end up the same (seed ${seed})`, async () => {
@@ -222,7 +222,7 @@ test('a copy that is cut in the middle leaves the old data, and is made again', 
   await leader.client.compact({ trimBeforeSeq: (await leader.status()).seq });
   proxy.heal();
   proxy.cutAfter(500_000);
-  await logged(follower, 'reason', 'the log of the leader no longer reaches back to it');
+  await logged(follower, 'reason', 'the log of the leader no longer has the next commit');
   expect((await follower.client.collection('docs').findByKey('a'))?.data).toEqual({ n: 1 });
   await streaming(follower);
   await expectSame(leader, follower);
@@ -267,8 +267,8 @@ test('a follower that was restarted goes on where it stopped', async () => {
   const again = await nodes.follow(leader.url, {}, first.data);
   await expectSame(leader, again);
   const lines = again.log.lines.map(({ message }) => message);
-  expect(lines).toContain('following the leader');
-  expect(lines).not.toContain('copying the leader');
+  expect(lines).toContain('streaming from leader');
+  expect(lines).not.toContain('copying from leader');
 });
 
 test('records expire on a follower when its leader says so, and are hidden before', async () => {

@@ -58,8 +58,8 @@ test('a follower serves reads, read-only transactions, watches and backups', asy
   expect((await there.findByKey('a', { transaction }))?.data).toEqual({ n: 1 });
   await transaction.commit();
   expect(await there.count({ field: 'n', op: 'eq', value: 2 })).toBe(1);
-  const { value: told } = await watch.next();
-  expect(told).toMatchObject({ kind: 'changes', seq: record.seq, changes: [{ op: 'update' }] });
+  const { value: message } = await watch.next();
+  expect(message).toMatchObject({ kind: 'changes', seq: record.seq, changes: [{ op: 'update' }] });
   await watch.return?.();
   let bytes = 0;
   for await (const part of follower.client.backup()) {

@@ -81,7 +81,7 @@ test('what does not end in time is cut, with a reason', async () => {
   expect(await overGrpc).toMatchObject({ code: 'UNAVAILABLE', reason: 'SHUTTING_DOWN' });
   expect(await overRest).toMatchObject({ status: 503, reason: 'SHUTTING_DOWN' });
   expect(server.log.lines.map(({ message }) => message)).toContain(
-    'calls did not end in time and are cut',
+    'drain deadline exceeded, aborting calls',
   );
   grpc.close();
 });

@@ -217,11 +217,11 @@ test('with thousands of idle connections health answers within 100 ms', async ()
   // Some send the beginning of a request and then nothing.
   for (const socket of sockets.slice(0, 500))
     socket.write('POST /v1/c/records HTTP/1.1\r\nHost: loc');
-  const fastest = async (ask: () => Promise<unknown>) => {
+  const fastest = async (send: () => Promise<unknown>) => {
     const times: number[] = [];
     for (let n = 0; n < 10; n++) {
       const startedAt = performance.now();
-      await ask();
+      await send();
       times.push(performance.now() - startedAt);
     }
     return Math.min(...times);
@@ -234,14 +234,14 @@ test('with thousands of idle connections health answers within 100 ms', async ()
 test('callers who leave as soon as they have asked leave no call behind', async () => {
   const c = freshName();
   const host = 'Host: localhost\r\n';
-  const asked = [
+  const requests = [
     `GET /v1/${c}/records:watch HTTP/1.1\r\n${host}\r\n`,
     `POST /v1/${c}/records HTTP/1.1\r\n${host}Content-Length: 11\r\n\r\n{"data":{}}`,
     `POST /v1/${c}/records HTTP/1.1\r\n${host}Content-Length: 99\r\n\r\n{"data":{}}`,
   ];
   for (let round = 0; round < 60; round++) {
     const socket = await dial(both.server.http);
-    socket.write(asked[round % asked.length]!, () => socket.resetAndDestroy());
+    socket.write(requests[round % requests.length]!, () => socket.resetAndDestroy());
     await new Promise((resolve) => socket.on('close', resolve));
   }
   await expect.poll(() => both.server.database.watches.size, { timeout: 20_000 }).toBe(0);

@@ -278,9 +278,9 @@ test('a query in a transaction sees its writes, which have no seq yet', async ()
 
 test('a caller who leaves ends its call, in both faces', async () => {
   const { rest, grpc, server } = both;
-  const cancelled = async (face: string) => {
+  const cancelled = async (api: string) => {
     const { text } = await rest.send('GET', '/metrics');
-    const line = `millrace_db_calls_total{method="Find",face="${face}",code="CANCELLED"} `;
+    const line = `millrace_db_calls_total{method="Find",face="${api}",code="CANCELLED"} `;
     return Number(
       text
         .split('\n')

@@ -164,13 +164,13 @@ test('a record with a time to live shows when it expires, and is gone then', asy
   expect(livesMs).toBe(150);
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect((await rest.refusal('GET', path)).status).toBe(404);
-  const kept = await grpc.call('Upsert', {
+  const unexpired = await grpc.call('Upsert', {
     collection,
     key: 'k',
     data: toStruct({}),
     ttl: { seconds: 3, nanos: 500_000_000 },
   });
-  expect(recordOf(kept)['expires_at']).not.toBeNull();
+  expect(recordOf(unexpired)['expires_at']).not.toBeNull();
   const forever = recordOf(
     await rest.ok('PUT', `/v1/${collection}/keys/k`, { data: {}, ttl: '0s' }),
   );

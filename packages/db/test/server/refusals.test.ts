@@ -233,12 +233,12 @@ const cases: Case[] = [
   { reason: 'NO_SUCH_METHOD', rest: ['POST', '/healthz'] },
 ];
 
-const named = (face: 'grpc' | 'rest') =>
+const named = (api: 'grpc' | 'rest') =>
   cases
-    .filter((each) => each[face])
+    .filter((each) => each[api])
     .map(
       (each) =>
-        [each.reason, each[face]![0], JSON.stringify(each[face]![1]).slice(0, 70), each] as const,
+        [each.reason, each[api]![0], JSON.stringify(each[api]![1]).slice(0, 70), each] as const,
     );
 
 test.each(named('grpc'))('gRPC refuses %s: %s %s', async (reason, _method, _request, each) => {

@@ -115,14 +115,14 @@ test('500 watchers all hear every commit', async () => {
   );
   await Promise.all(watchers.map((watcher) => watcher.isOpen));
   for (let n = 0; n < 10; n++) await rest.ok('POST', `/v1/${collection}/records`, { data: { n } });
-  const heard = await Promise.all(
+  const received = await Promise.all(
     watchers.map(async (watcher) => {
       const numbers: number[] = [];
       for (let n = 0; n < 10; n++) numbers.push(await watcher.number());
       return numbers.join();
     }),
   );
-  expect(new Set(heard)).toEqual(new Set(['0,1,2,3,4,5,6,7,8,9']));
+  expect(new Set(received)).toEqual(new Set(['0,1,2,3,4,5,6,7,8,9']));
   for (const watcher of watchers) watcher.close();
   own.close();
   await expect.poll(() => server.database.watches.size).toBe(0);
@@ -147,18 +147,18 @@ test('commits that come together reach the watchers of both faces, each once and
   }
   const all = Array.from({ length: 500 }, (_, n) => n);
   for (const reader of readers) {
-    const heard: number[] = [];
-    while (heard.length < 500) heard.push(await reader.number());
-    expect(heard).toEqual(all);
+    const received: number[] = [];
+    while (received.length < 500) received.push(await reader.number());
+    expect(received).toEqual(all);
     reader.close();
   }
   for (const reader of lines) {
-    const heard: number[] = [];
-    while (heard.length < 500) {
+    const received: number[] = [];
+    while (received.length < 500) {
       const [change] = (await reader.line())['changes'] as { record: { data: { n: number } } }[];
-      heard.push(change!.record.data.n);
+      received.push(change!.record.data.n);
     }
-    expect(heard).toEqual(all);
+    expect(received).toEqual(all);
     reader.close();
   }
   await expect.poll(() => server.database.watches.size).toBe(0);

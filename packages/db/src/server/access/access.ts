@@ -12,7 +12,7 @@ export interface Access {
   readonly ownerKey?: () => string;
 }
 
-/** Opens the keys file, or the file of the one key that is created on the first start. */
+/** Opens the keys file or, without one, the owner's key, which is created on first start. */
 export function openAccess(
   settings: Pick<DatabaseSettings, 'auth' | 'keys_file'>,
   directory: string,

@@ -6,7 +6,7 @@ import { writePrivateFile } from '@millrace/kit/private-files';
 import { newToken } from '@millrace/kit/tokens';
 import { adminKeySet, type KeySet } from './keys.js';
 
-/** The file of the key that a server without a keys file creates for its owner. */
+/** File of the key that a server without a keys file creates for its owner. */
 export function ownerKeyFile(directory: string): string {
   return join(directory, 'db.key');
 }
@@ -20,7 +20,7 @@ export function createOwnerKey(file: string, random: Random): boolean {
   return true;
 }
 
-/** The key itself. */
+/** Reads the key. */
 export function readOwnerKey(file: string): string {
   return checkedKey(readFileSync(file, 'utf8'), file);
 }
@@ -30,7 +30,7 @@ export function parseOwnerKey(text: string, file: string): KeySet {
   return adminKeySet(checkedKey(text, file));
 }
 
-/** The text is not part of the message: it may be a secret all the same. */
+/** The message leaves out the file's content, which may still be a secret. */
 function checkedKey(text: string, file: string): string {
   const key = text.trim();
   if (/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\.[A-Za-z0-9._~+/-]{16,400}$/.test(key)) return key;

@@ -1,10 +1,10 @@
 const maxTurnBytes = 4 * 1024 * 1024;
 
-/** Counts bytes of one kind of work within a turn of the event loop. */
+/** Counts the bytes that were encoded within one turn of the event loop. */
 export class TurnBytes {
   #bytes = 0;
 
-  /** The rest of the work should wait for another turn, so that others get theirs. */
+  /** The byte budget of this turn is used up; the rest should wait for the next turn. */
   get isSpent(): boolean {
     return this.#bytes > maxTurnBytes;
   }

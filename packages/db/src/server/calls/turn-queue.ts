@@ -1,26 +1,27 @@
 import type { Clock } from '@millrace/kit/clock';
 
-// What else is due, such as a health check, waits no longer than this and one piece of work.
+// Other work, such as a health check, waits at most this long plus one item.
 const maxTurnMs = 10;
 
 export interface TurnQueueOptions {
   readonly clock: Clock;
-  /** Told, for each turn, how long the oldest piece has waited. */
+  /** Called once per turn with the queue delay of the oldest item. */
   onDelay(delayMs: number): void;
 }
 
 /**
- * Work of one kind that arrives piece by piece in a turn of the event loop and is done in one go
- * at its end. One piece alone waits for nothing but the others that are already there. Among many,
- * each finds its code and data still in the processor's caches: taken one by one between the
- * network's own work, calls cost more than twice as much.
+ * Collects items that arrive within one turn of the event loop and runs them together at its end.
+ * Batching keeps code and data in the CPU caches: calls that are interleaved with socket work cost
+ * more than twice as much.
  */
 export class TurnQueue<Item> {
   #waiting: Item[] = [];
   #pushedAt: number[] = [];
   #isScheduled = false;
 
-  /** `run` must not throw: the others wait behind it. With `options` a turn has a limit. */
+  /**
+   * `run` must not throw, because other items wait behind it. `options` limits the time per turn.
+   */
   constructor(
     private readonly run: (item: Item) => void,
     private readonly options?: TurnQueueOptions,

@@ -13,7 +13,7 @@ import { expect, test } from 'vitest';
 import { plainFilter } from './codec.js';
 import { PlainDecoder } from './decoder.js';
 
-/** True when it was read here; then as the library reads it. */
+/** Whether the decoder handled the bytes; if so, checks the result against the library. */
 function readsAlike(desc: DescMessage, bytes: Uint8Array): boolean {
   const read = new PlainDecoder(desc).decode(Buffer.from(bytes));
   if (!read) return false;
@@ -118,7 +118,7 @@ test('the calls that are made most are read here', () => {
 });
 
 test('whatever the bytes are, what is read here is what the library reads', () => {
-  // Few field numbers and lengths, so that many of them are nearly right.
+  // Few field numbers and lengths, so that many inputs are almost valid.
   const piece = fc.oneof(
     fc.nat({ max: 255 }),
     fc.constantFrom(

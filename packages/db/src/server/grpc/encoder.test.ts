@@ -15,7 +15,7 @@ import { encodeRecord, RecordImage } from '../../engine/record.js';
 import { ShownRecord } from '../service/records.js';
 import { MessageEncoder } from './encoder.js';
 
-/** As the library writes it. */
+/** Encodes with the library. */
 function expectSame(desc: DescMessage, message: Message): void {
   const bytes = MessageEncoder.of(desc).encode(message);
   expect(bytes.equals(toBinary(desc, message))).toBe(true);
@@ -155,7 +155,7 @@ test('a record written from its stored bytes is the message made of it', () => {
   });
   fc.assert(
     fc.property(stored, ({ fields, data, parts, commit }) => {
-      // Documents have been through JSON, so that they have no -0.
+      // Stored documents have no -0, because JSON drops its sign.
       const document = JSON.parse(JSON.stringify(data)) as JsonObject;
       const bytes = encodeRecord(fields, codec.encode(document));
       const image = new RecordImage('01JD0000000000000000000000', bytes, bytes.length, codec);

@@ -2,7 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
 import type { ServerCall, SingleRequestMethod } from '@millrace/wire/grpc';
-import type { Credentials } from '../access/gate.js';
+import type { Credentials } from '../access/authenticator.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
 import type { TurnBytes } from '../calls/turn-bytes.js';
@@ -11,16 +11,16 @@ import { stallMsOf } from '../limits/stalls.js';
 import type { Pollable, StreamingRpc, UnaryRpc } from '../service/call.js';
 import { MethodCodec } from './codec.js';
 import { grpcStatus } from './errors.js';
-import { RecordPile } from './record-pile.js';
+import { RecordBatchWriter } from './record-batch.js';
 import { StreamSender } from './sender.js';
 import { pushThrough } from './push.js';
 
 export interface HandlerParts {
   calls: Calls;
   clock: Clock;
-  /** Only the owner of the socket can reach it: no key is asked for. */
+  /** Only the owner can reach the listener (Unix socket), so no key is needed. */
   trusted: boolean;
-  /** How much was encoded in this turn of the event loop, by all methods. */
+  /** Bytes encoded in this turn of the event loop by all methods. */
   encoded: TurnBytes;
 }
 
@@ -89,9 +89,9 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleR
       if (scope.isAborted) scope.signal.throwIfAborted();
       identify(parts, scope, call);
       const { signal } = scope;
-      scope.recordWriter = newPile;
+      scope.recordWriter = newBatchWriter;
       await calls.stream(scope, rpc, codec.decode(request), async (messages) => {
-        // A watch may have nothing to say for long: its caller hears that it stands.
+        // A watch may stay quiet for long; headers confirm that it is open.
         if (rpc === 'Watch') call.sendHeaders();
         const sender = new StreamSender({ call, clock, signal, stallMs });
         pushThrough(sender, messages, frame);
@@ -121,7 +121,7 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleR
   };
 }
 
-const newPile = () => new RecordPile();
+const newBatchWriter = () => new RecordBatchWriter();
 
 function poll(messages: object & Partial<Pollable<Message>>): Message | undefined {
   return messages.poll?.();
@@ -139,7 +139,7 @@ function refuseCall({ calls }: HandlerParts, scope: CallScope, call: ServerCall,
   call.end(grpcStatus(status));
 }
 
-/** Refuses callers that are not known before any of their request is kept. */
+/** Authenticates the caller before any of its request is buffered. */
 function accept(parts: HandlerParts, rpc: DbMethod, call: ServerCall): void {
   try {
     if (parts.trusted) parts.calls.trust();
@@ -161,7 +161,7 @@ function credentialsOf({ headers }: ServerCall): Credentials {
   };
 }
 
-/** HTTP joins what is sent several times by commas. */
+/** HTTP joins repeated headers with commas. */
 function firstOf(value: string | string[] | undefined): string | undefined {
   const text = Array.isArray(value) ? value[0] : value;
   const comma = text?.indexOf(',') ?? -1;

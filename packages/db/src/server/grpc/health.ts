@@ -9,12 +9,12 @@ import {
 import { messageOf } from '@millrace/kit/errors';
 import { type ServerCall, type SingleRequestMethod, errorStatus } from '@millrace/wire/grpc';
 
-/** Anyone may call these, so they take small messages only. */
+/** Unauthenticated callers can use these methods, so messages must be small. */
 const open = { takes: 'one', maxMessageBytes: 16 * 1024 } as const;
 
 /**
- * What `grpc.health.v1.Health` says: serving until the shutdown begins. The database by its own
- * name is not serving either while a follower has no first copy of it.
+ * Implements `grpc.health.v1.Health`: SERVING until shutdown begins. The database service is also
+ * NOT_SERVING while a follower has no first copy.
  */
 export class Health {
   readonly #services: ReadonlySet<string> = new Set(['', Api.typeName]);
@@ -26,21 +26,21 @@ export class Health {
     return this.#serving;
   }
 
-  /** Whether there is a database to serve. */
+  /** Whether the database has data to serve. */
   set hasData(hasData: boolean) {
     if (hasData === this.#hasData) return;
     this.#hasData = hasData;
     for (const watcher of this.#watchers) watcher.send();
   }
 
-  /** Tells everyone who watches that no more calls are taken. */
+  /** Notifies watchers that the server no longer accepts calls. */
   stopServing(): void {
     if (!this.#serving) return;
     this.#serving = false;
     for (const watcher of this.#watchers) watcher.send();
   }
 
-  /** Ends the streams of those who watch, which would keep the server from ending. */
+  /** Ends health watches, which would otherwise keep the server running. */
   close(): void {
     for (const watcher of this.#watchers) watcher.end();
     this.#watchers.clear();
@@ -62,7 +62,7 @@ export class Health {
     const service = serviceOf(call, request);
     if (service === undefined) return;
     if (this.#services.has(service)) call.respond(this.#message(service));
-    else call.end(errorStatus('NOT_FOUND', `There is no service "${service}" here.`));
+    else call.end(errorStatus('NOT_FOUND', `There is no service "${service}".`));
   }
 
   #list(call: ServerCall): void {
@@ -98,12 +98,12 @@ export class Health {
   }
 }
 
-/** Undefined when the request cannot be read, and the caller has been told. */
+/** Undefined when the request is invalid; the call has then been ended. */
 function serviceOf(call: ServerCall, request: Buffer): string | undefined {
   try {
     return fromBinary(HealthCheckRequestSchema, request).service;
   } catch (error) {
-    const text = `The message is not a HealthCheckRequest: ${messageOf(error)}.`;
+    const text = `The message is not a valid HealthCheckRequest: ${messageOf(error)}.`;
     call.end(errorStatus('INVALID_ARGUMENT', text));
     return undefined;
   }

@@ -9,7 +9,7 @@ import { createTransport, type Method, type ServerCall } from '@millrace/wire/gr
 import { expect, test } from 'vitest';
 import { Reflection } from './reflection.js';
 
-/** A message as gRPC frames it. */
+/** A message with its gRPC prefix. */
 function framed(message: Uint8Array): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length, 1);
@@ -45,19 +45,19 @@ test('a caller that asks without end and reads nothing is not answered without e
     value: 'millrace.db.v1.Database',
   } as const;
   const schema = reflectionV1.ServerReflectionRequestSchema;
-  const ask = framed(toBinary(schema, create(schema, { messageRequest })));
-  const asked = 200;
-  stream.end(Buffer.concat(Array.from({ length: asked }, () => ask)));
+  const request = framed(toBinary(schema, create(schema, { messageRequest })));
+  const requestCount = 200;
+  stream.end(Buffer.concat(Array.from({ length: requestCount }, () => request)));
   await expect.poll(() => calls[0]?.unsentBytes ?? 0).toBeGreaterThan(1024 * 1024);
   await new Promise((resolve) => setTimeout(resolve, 300));
   expect(calls[0]!.unsentBytes).toBeLessThan(2 * 1024 * 1024);
 
-  // Whoever reads gets everything.
+  // A caller that reads gets every response.
   let bytes = 0;
   stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
   await once(stream, 'end');
-  expect(bytes % asked).toBe(0);
-  expect(bytes / asked).toBeGreaterThan(10_000);
+  expect(bytes % requestCount).toBe(0);
+  expect(bytes / requestCount).toBeGreaterThan(10_000);
   session.close();
   server.close();
   await connections.close(AbortSignal.abort());

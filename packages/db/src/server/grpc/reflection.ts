@@ -13,15 +13,16 @@ import { Descriptors } from './descriptors.js';
 import { StreamSender } from './sender.js';
 
 const stallMs = 60_000;
-// Anyone may call it, so it takes small messages only.
+// Unauthenticated callers can use reflection, so messages must be small.
 const maxMessageBytes = 64 * 1024;
 
-/** The two versions of reflection have the same messages under other names. */
+/** Both versions of reflection have the same messages under different names. */
 type Version = typeof reflectionV1 | typeof reflectionV1alpha;
-type Asked = reflectionV1.ServerReflectionRequest | reflectionV1alpha.ServerReflectionRequest;
+type ReflectionRequest =
+  reflectionV1.ServerReflectionRequest | reflectionV1alpha.ServerReflectionRequest;
 type Answer = NonNullable<reflectionV1.ServerReflectionResponse['messageResponse']>;
 
-/** Server reflection: how grpcurl and others learn what the server can do. */
+/** gRPC server reflection, for grpcurl and similar tools. */
 export class Reflection {
   #descriptors: Descriptors | undefined;
 
@@ -49,12 +50,17 @@ export class Reflection {
       }
       call.end();
     } catch (error) {
-      call.end(errorStatus('INVALID_ARGUMENT', `Not a reflection request: ${messageOf(error)}`));
+      call.end(
+        errorStatus(
+          'INVALID_ARGUMENT',
+          `The message is not a valid ServerReflectionRequest: ${messageOf(error)}.`,
+        ),
+      );
     }
   }
 
   #answer(version: Version, bytes: Buffer): Uint8Array {
-    const request: Asked = fromBinary(version.ServerReflectionRequestSchema, bytes);
+    const request: ReflectionRequest = fromBinary(version.ServerReflectionRequestSchema, bytes);
     const schema =
       version.ServerReflectionResponseSchema as typeof reflectionV1.ServerReflectionResponseSchema;
     const respond = create(schema, {
@@ -65,39 +71,39 @@ export class Reflection {
     return toBinary(schema, respond);
   }
 
-  #find({ messageRequest: asked }: Asked): Answer {
-    // Made when someone asks: most servers are never asked.
+  #find({ messageRequest: query }: ReflectionRequest): Answer {
+    // Created on first use: most servers never get a reflection request.
     const descriptors = (this.#descriptors ??= new Descriptors());
-    switch (asked.case) {
+    switch (query.case) {
       case 'listServices': {
         const service = this.services.map((name) => ({ name }));
         return respond('listServicesResponse', { service });
       }
       case 'fileByFilename':
-        return files(descriptors.byName(asked.value), `file ${asked.value}`);
+        return files(descriptors.byName(query.value), `file ${query.value}`);
       case 'fileContainingSymbol':
-        return files(descriptors.bySymbol(asked.value), `symbol ${asked.value}`);
+        return files(descriptors.bySymbol(query.value), `symbol ${query.value}`);
       case 'fileContainingExtension': {
-        const { containingType, extensionNumber } = asked.value;
+        const { containingType, extensionNumber } = query.value;
         const found = descriptors.byExtension(containingType, extensionNumber);
         return files(found, `extension ${extensionNumber} of ${containingType}`);
       }
       case 'allExtensionNumbersOfType': {
-        const numbers = descriptors.extensionNumbers(asked.value);
-        if (!numbers) return missing(`message ${asked.value}`);
-        const found = { baseTypeName: asked.value, extensionNumber: numbers };
+        const numbers = descriptors.extensionNumbers(query.value);
+        if (!numbers) return missing(`message ${query.value}`);
+        const found = { baseTypeName: query.value, extensionNumber: numbers };
         return respond('allExtensionNumbersResponse', found);
       }
       case undefined:
         return respond('errorResponse', {
           errorCode: grpcCodes.INVALID_ARGUMENT,
-          errorMessage: 'The request asks for nothing.',
+          errorMessage: 'The request has no message_request.',
         });
     }
   }
 }
 
-// What stands in a oneof is a plain object that `create` makes a message of.
+// `create` turns the plain object of a oneof into a message.
 function respond(name: Answer['case'], value: object): Answer {
   return { case: name, value } as Answer;
 }
@@ -108,6 +114,6 @@ function files(found: Uint8Array[] | undefined, what: string): Answer {
 }
 
 function missing(what: string): Answer {
-  const errorMessage = `There is no ${what} here.`;
+  const errorMessage = `There is no ${what}.`;
   return respond('errorResponse', { errorCode: grpcCodes.NOT_FOUND, errorMessage });
 }

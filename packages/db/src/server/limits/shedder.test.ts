@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Shedder } from './shedder.js';
 
-/** One second of calls, `perSecond` of them, each delayed by `delayMs`. Answers the share taken. */
+/** Simulates one second of `perSecond` calls delayed by `delayMs`. Returns the admitted share. */
 function second(shedder: Shedder, start: number, perSecond: number, delayMs: number): number {
   let taken = 0;
   for (let n = 0; n < perSecond; n++) {
@@ -71,7 +71,7 @@ test('whoever comes after a quiet time is taken in', () => {
 
 test('shedding begins when the delay has stayed above the target for a whole interval', () => {
   const shedder = new Shedder(1_000, 1_000, 128);
-  // A burst of 2 s: calls wait longer and longer, and reach the target in its middle.
+  // A burst of 2 s: the delay grows steadily and reaches the target halfway.
   for (let at = 0; at <= 2_000; at += 10) {
     shedder.admits(at);
     shedder.observe('writer', at, at, 5_000);

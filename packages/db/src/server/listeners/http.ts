@@ -4,7 +4,7 @@ import type { Log } from '@millrace/kit/log';
 import { refuse } from '../../engine/refusal.js';
 import type { Calls } from '../calls/calls.js';
 import { statusJson } from '../rest/errors.js';
-import type { RestFace } from '../rest/face.js';
+import type { RestServer } from '../rest/server.js';
 import { statusOf } from '../status.js';
 import type { TlsFiles } from '../tls.js';
 
@@ -15,7 +15,7 @@ export interface HttpListenerParts extends Pick<HttpServerLimits, 'peerMemory' |
 }
 
 export function httpServer(
-  face: RestFace,
+  rest: RestServer,
   tls: TlsFiles | undefined,
   { calls, clock, log, peerMemory, maxConnections }: HttpListenerParts,
 ): HttpServer {
@@ -25,13 +25,13 @@ export function httpServer(
     maxConnections,
     handle: (exchange) => {
       if (calls.isDraining) server.isDraining = true;
-      face.handle(exchange);
+      rest.handle(exchange);
     },
     malformed: (_status, detail) => ({
       contentType: 'application/json',
       body: JSON.stringify(statusJson(statusOf(refuse('BAD_REQUEST', `${detail}.`)))),
     }),
-    onMalformed: (status, reason) => log.info({ status, reason }, 'not a request'),
+    onMalformed: (status, reason) => log.info({ status, reason }, 'malformed HTTP request'),
     tls: tls && {
       cert: tls.cert,
       key: tls.key,

@@ -2,15 +2,15 @@ import type { Core } from '../../engine/core.js';
 import type { Tables } from '../../engine/storage/tables.js';
 
 export interface WriterObserver {
-  /** A job waited this long for its turn in the writer. */
+  /** A write waited this long for the writer. */
   waited(delayMs: number): void;
   /** A batch of commits took this long to reach the disk. */
   flushed(durationMs: number): void;
 }
 
 /**
- * Times the writer's queue and its commits, these from outside: each is wrapped where it is handed
- * over. A compaction puts another file in place, which is wrapped as well.
+ * Measures the writer's queue delay and commit latency by wrapping the commit function, also for
+ * the new file after a compaction.
  */
 export function meterWriter(core: Core, observer: WriterObserver): void {
   core.writer.onWaited = observer.waited;

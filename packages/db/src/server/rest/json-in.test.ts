@@ -91,7 +91,7 @@ test('a field of the path may stand in the body if it says the same', () => {
     collection: 'c',
   });
   expect(() => insert.fromBody({ collection: 'c' }, { collection: 'd' })).toThrow(
-    'collection is "d" in the body and another in the path',
+    'collection is "d" in the body and different in the path',
   );
 });
 
@@ -134,7 +134,7 @@ test('a query gives lists, numbers, flags and conditions', () => {
       'heartbeat is given twice',
     ],
     [[['collection', 'c']], 'collection is not known here'],
-    [[['encoding', 'JSON']], 'encoding travels on gRPC alone'],
+    [[['encoding', 'JSON']], 'encoding is supported on gRPC only'],
   ];
   for (const [each, text] of wrong) expect(() => watch.fromQuery({}, each, names)).toThrow(text);
 });

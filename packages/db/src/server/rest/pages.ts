@@ -2,20 +2,20 @@ import { openApiYaml } from '@millrace/contract/documents';
 import { isLoopback } from '@millrace/kit/config';
 import { headerList, type Exchange } from '@millrace/kit/http';
 import type { Metrics } from '@millrace/kit/metrics';
-import type { Gate } from '../access/gate.js';
+import type { Authenticator } from '../access/authenticator.js';
 import type { Readiness } from '../readiness.js';
 import { docsAsset, docsHeaders } from './assets.js';
 import { noSuchRoute, type Page } from './routes.js';
 
 export interface PageParts {
-  gate: Gate;
+  authenticator: Authenticator;
   readiness: Readiness;
   metrics: Metrics;
 }
 
 const retryAfterSeconds = '1';
 
-/** What is served beside the methods: health, metrics and the description of it all. */
+/** Health, metrics and API documentation pages. */
 export class Pages {
   /** By path. */
   readonly all: ReadonlyMap<string, Page>;
@@ -33,7 +33,7 @@ export class Pages {
   }
 
   async #ready(exchange: Exchange): Promise<void> {
-    const { isReady, checks } = await this.parts.readiness.look();
+    const { isReady, checks } = await this.parts.readiness.check();
     if (isReady) sendJson(exchange, 200, { status: 'ready', checks });
     else {
       sendJson(
@@ -46,11 +46,11 @@ export class Pages {
   }
 
   async #metrics(exchange: Exchange): Promise<void> {
-    const { gate, metrics } = this.parts;
+    const { authenticator, metrics } = this.parts;
     const { headers, ip } = exchange;
-    if (gate.needsKeys && !isLoopback(ip)) {
+    if (authenticator.needsKeys && !isLoopback(ip)) {
       const { 'x-api-key': apiKey, authorization } = headers;
-      gate.identify({ apiKey: apiKey?.toString(), authorization });
+      authenticator.identify({ apiKey: apiKey?.toString(), authorization });
     }
     send(exchange, 200, metrics.contentType, Buffer.from(await metrics.text()), {});
   }

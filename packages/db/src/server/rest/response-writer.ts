@@ -1,6 +1,6 @@
 import type { Exchange } from '@millrace/kit/http';
 
-/** Writes a response that comes in pieces, no faster than the caller takes them. */
+/** Writes a chunked response with backpressure. */
 export class ResponseWriter {
   constructor(
     private readonly exchange: Exchange,
@@ -29,18 +29,18 @@ export class ResponseWriter {
     await untilAborted(drained, this.signal);
   }
 
-  /** What is pushed now would not have to wait. */
+  /** Whether a push would be sent without waiting. */
   hasRoom(): boolean {
     const { response } = this.exchange;
     return !response.writableNeedDrain && !response.destroyed;
   }
 
-  /** As `write`, for those who ask first whether there is room. */
+  /** Like `write`, for callers that check `hasRoom` first. */
   push(piece: Uint8Array): void {
     this.exchange.response.write(piece);
   }
 
-  /** The last piece; a response that has not begun is sent as a whole, with its length. */
+  /** Writes the last chunk. A response that has not begun is sent whole, with Content-Length. */
   end(contentType: string, piece = ''): void {
     const { exchange } = this;
     if (this.hasBegun) exchange.response.end(piece);

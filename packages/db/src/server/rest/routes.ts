@@ -8,19 +8,19 @@ import {
   type Steps,
 } from '@millrace/kit/http';
 import { refuse } from '../../engine/refusal.js';
-import { mostRequestBytes } from '../grpc/codec.js';
+import { maxRequestBytes } from '../grpc/codec.js';
 import { badField } from '../service/values.js';
 import { Operation } from './operation.js';
 
 export type Page = (exchange: Exchange) => Promise<void> | void;
 
-/** What serves one method of one path: a method of the contract, or a page. */
+/** Handler of one method and path: an operation of the contract or a page. */
 export interface RestEndpoint extends Endpoint {
   readonly operation: Operation | undefined;
   readonly page: Page | undefined;
 }
 
-/** Every binding of the contract, and the pages beside them. */
+/** Routes for all HTTP bindings of the contract and the pages. */
 export function restDispatcher(
   steps: Steps<RestEndpoint>,
   pages: ReadonlyMap<string, Page>,
@@ -30,9 +30,9 @@ export function restDispatcher(
     const operation = new Operation(route);
     dispatcher.add(route.method, route.path, {
       isPublic: false,
-      // A stream has an end only when the caller leaves.
+      // A stream may never end, so HEAD is not supported for it.
       takesHead: operation.forms === undefined,
-      bodyLimitBytes: mostRequestBytes,
+      bodyLimitBytes: maxRequestBytes,
       operation,
       page: undefined,
     });
@@ -44,17 +44,17 @@ export function restDispatcher(
   return dispatcher;
 }
 
-/** A `:` that stands for itself always begins a verb, and a key that has one is written `%3A`. */
+/** A literal `:` starts a custom verb; a `:` in a key must be written `%3A`. */
 export function restRouter<Leaf>(): PathRouter<Leaf> {
   return new PathRouter<Leaf>({
     isLiteral: true,
-    undecodable: (name) => badField(name, 'is not UTF-8 behind its percent signs'),
+    undecodable: (name) => badField(name, 'is not UTF-8 after percent-decoding'),
   });
 }
 
 export function noSuchRoute(path: string): Error {
   const last = path.slice(path.lastIndexOf('/') + 1);
-  // The likely cause, for keys such as user:1 are common.
-  const hint = last.includes(':') ? ' A ":" in a key is sent as %3A.' : '';
+  // The likely cause, because keys such as user:1 are common.
+  const hint = last.includes(':') ? ' Send a ":" in a key as %3A.' : '';
   return refuse('NO_SUCH_ROUTE', `Nothing is served at this path; see /docs.${hint}`);
 }

@@ -18,11 +18,12 @@ import { duration, timestamp } from './values.js';
 
 export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStatus'] {
   return async (request, context) => {
-    if (request.peer) await parts.replication.meet(request.peer, 'ReplicationStatus', context);
-    const { holder } = parts;
-    const isAsked = request.includeCollections && holder.isServed;
-    const collections = isAsked ? await collectionsOf(parts, context) : [];
-    const { core } = holder.current;
+    if (request.peer)
+      await parts.replication.handlePeer(request.peer, 'ReplicationStatus', context);
+    const { handle } = parts;
+    const showsCollections = request.includeCollections && handle.isServed;
+    const collections = showsCollections ? await collectionsOf(parts, context) : [];
+    const { core } = handle.current;
     const place = parts.replication.state();
     const { state, durable } = core;
     return create(ReplicationStatusResponseSchema, {
@@ -31,7 +32,7 @@ export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStat
       seq: BigInt(state.seq),
       durableSeq: BigInt(durable.seq),
       oldestSeq: BigInt(durable.oldestSeq),
-      lineageId: holder.lineageId,
+      lineageId: handle.lineageId,
       leaderAddress: place.leaderAddress,
       leaderSeq: BigInt(place.leaderSeq),
       lag: BigInt(place.lag),

@@ -5,7 +5,7 @@ import { isTooDeepJson, jsonErrorReason, maxJsonDepth } from '@millrace/kit/http
 import { refuse } from '../../engine/refusal.js';
 import type { UpdateMode as EngineMode } from '../../engine/operations.js';
 
-/** A refusal of one field of the request, which it names. */
+/** A refusal that names the invalid field. */
 export function badField(field: string, problem: string): Error {
   const end = problem.endsWith('?') ? '' : '.';
   return refuse('BAD_REQUEST', `${field} ${problem}${end}`, undefined, {
@@ -31,7 +31,7 @@ export function duration(lengthMs: number): Duration {
   };
 }
 
-/** Milliseconds; undefined when the field is not set. */
+/** Milliseconds; undefined when unset. */
 export function durationMs(value: Duration | undefined, field: string): number | undefined {
   if (value === undefined) return undefined;
   const lengthMs = Number(value.seconds) * 1000 + value.nanos / 1e6;
@@ -39,13 +39,13 @@ export function durationMs(value: Duration | undefined, field: string): number |
   return lengthMs;
 }
 
-/** The number of a commit or revision, as the engine counts: up to 2^53. */
+/** A commit or revision number, at most 2^53. */
 export function wholeNumber(value: bigint, field: string): number {
   if (value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-  throw badField(field, 'is larger than any number this database gives');
+  throw badField(field, 'is larger than any number this database assigns');
 }
 
-/** True when bodies are to travel as JSON bytes. */
+/** Whether bodies are sent as JSON bytes. */
 export function wantsJson(encoding: DataEncoding): boolean {
   if (encoding === DataEncoding.JSON) return true;
   if (encoding === DataEncoding.STRUCT || encoding === DataEncoding.UNSPECIFIED) return false;
@@ -58,10 +58,10 @@ export function engineMode(mode: UpdateMode): EngineMode {
   throw badField('mode', 'must be UPDATE_MODE_REPLACE or UPDATE_MODE_MERGE');
 }
 
-// What is shorter is parsed soon, however deep, and refused by those who know its limit.
+// Shorter bodies are cheap to parse at any depth; the engine checks their depth.
 const shortBytes = 8 * 1024;
 
-/** Parses JSON; `fail` makes the error from what is wrong with it. */
+/** Parses JSON; `fail` creates the error from the problem. */
 export function parseJson(bytes: Uint8Array, fail: (problem: string) => Error): unknown {
   if (!isUtf8(bytes)) throw fail('is not UTF-8');
   const buffer = Buffer.isBuffer(bytes)

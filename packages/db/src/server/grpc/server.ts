@@ -21,7 +21,7 @@ import { streamingMethod, unaryMethod, type HandlerParts } from './handlers.js';
 import type { Health } from './health.js';
 import { Reflection } from './reflection.js';
 
-export interface GrpcFaceOptions extends Omit<HandlerParts, 'encoded'> {
+export interface GrpcServerOptions extends Omit<HandlerParts, 'encoded'> {
   memory: PeerMemory;
   transport: TransportKind;
   health: Health;
@@ -29,18 +29,18 @@ export interface GrpcFaceOptions extends Omit<HandlerParts, 'encoded'> {
 }
 
 const abortReasons: CallAbortReasons = {
-  cancelled: () => refuse('CANCELLED', 'The caller gave the call up.'),
+  cancelled: () => refuse('CANCELLED', 'The caller cancelled the call.'),
   expired: () => {
     const reason = refuse('DEADLINE_EXCEEDED', 'The deadline of the call passed.');
     return { status: grpcStatus(statusOf(reason)), reason };
   },
 };
 
-/** The gRPC face: takes connections, whoever accepted them. */
-export class GrpcFace {
+/** Serves gRPC on accepted connections. */
+export class GrpcServer {
   readonly #connections: GrpcTransport;
 
-  constructor(options: GrpcFaceOptions) {
+  constructor(options: GrpcServerOptions) {
     const { clock, memory, tls, transport } = options;
     const methods = allMethods(options);
     this.#connections = createTransport(transport, { clock, memory, methods, abortReasons }, tls);
@@ -50,13 +50,13 @@ export class GrpcFace {
     this.#connections.take(socket);
   }
 
-  /** Lets calls under way finish; `signal` cuts them. */
+  /** Waits for calls in flight; `signal` aborts them. */
   async close(signal: AbortSignal): Promise<void> {
     await this.#connections.close(signal);
   }
 }
 
-function allMethods(options: GrpcFaceOptions): Methods {
+function allMethods(options: GrpcServerOptions): Methods {
   const methods = new Map<string, Method>();
   const versions = [reflectionV1, reflectionV1alpha];
   const services = [Api, HealthApi, ...versions.map((version) => version.ServerReflection)];

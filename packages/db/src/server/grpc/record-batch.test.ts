@@ -6,7 +6,7 @@ import { createCodec } from '../../engine/codec.js';
 import type { JsonObject } from '../../engine/documents.js';
 import { encodeRecord, RecordImage } from '../../engine/record.js';
 import { MethodCodec } from './codec.js';
-import { RecordPile } from './record-pile.js';
+import { RecordBatchWriter } from './record-batch.js';
 
 const codec = createCodec({ load: () => undefined, save: () => undefined });
 const find = new MethodCodec('Find');
@@ -19,7 +19,7 @@ function imageOf(data: JsonObject, more: Partial<Parameters<typeof encodeRecord>
   return new RecordImage(first, bytes, bytes.length, codec);
 }
 
-/** The message as the library writes it, of the same records. */
+/** The same records encoded by the library. */
 function expected(shown: { image: RecordImage; parts?: JsonObject }[], nextCursor: string) {
   const time = (ms: number) => ({
     seconds: BigInt(Math.floor(ms / 1000)),
@@ -42,12 +42,15 @@ function expected(shown: { image: RecordImage; parts?: JsonObject }[], nextCurso
   );
 }
 
-function framed(pile: RecordPile, nextCursor: string): Buffer {
+function framed(pile: RecordBatchWriter, nextCursor: string): Buffer {
   const message = { ...create(FindResponseSchema, { nextCursor, readSeq: 3n }) };
   return find.frame(Object.assign(message, { written: pile.take() }));
 }
 
-function expectSame(shown: { image: RecordImage; parts?: JsonObject }[], pile = new RecordPile()) {
+function expectSame(
+  shown: { image: RecordImage; parts?: JsonObject }[],
+  pile = new RecordBatchWriter(),
+) {
   for (const { image, parts } of shown) pile.add(image, parts, image.seq);
   const frame = framed(pile, 'next');
   const message = expected(shown, 'next');
@@ -74,7 +77,7 @@ test('piled records are the message that the library writes of them', () => {
     fc.property(fc.array(record, { maxLength: 8 }), (records) =>
       expectSame(
         records.map(({ data, parts, fields }) => {
-          // Documents have been through JSON, so that they have no -0.
+          // Stored documents have no -0, because JSON drops its sign.
           const image = imageOf(JSON.parse(JSON.stringify(data)) as JsonObject, fields);
           return parts ? { image, parts } : { image };
         }),
@@ -86,7 +89,7 @@ test('piled records are the message that the library writes of them', () => {
 
 test('lengths that take more or less room than usual are right, and so is what follows', () => {
   const edges = [0, 20, 60, 119, 120, 127, 128, 16_300, 16_375, 16_383, 16_384, 2 ** 21, 3_000_000];
-  const pile = new RecordPile();
+  const pile = new RecordBatchWriter();
   for (const length of edges) {
     const around = [-2, -1, 0, 1, 2].map((more) => ({
       image: imageOf({ t: 'x'.repeat(Math.max(0, length + more)) }),
@@ -96,7 +99,7 @@ test('lengths that take more or less room than usual are right, and so is what f
 });
 
 test('a pile that is taken does not change when the next one grows', () => {
-  const pile = new RecordPile();
+  const pile = new RecordBatchWriter();
   const image = imageOf({ text: 'y'.repeat(2_000) });
   for (let i = 0; i < 100; i++) pile.add(image, undefined, image.seq);
   const before = framed(pile, '');
@@ -107,7 +110,7 @@ test('a pile that is taken does not change when the next one grows', () => {
 });
 
 test('little of it does not hold much memory', () => {
-  const pile = new RecordPile();
+  const pile = new RecordBatchWriter();
   pile.add(imageOf({ a: 1 }), undefined, 9);
   expect(framed(pile, '').buffer.byteLength).toBeLessThan(16 * 1024);
 });

@@ -6,34 +6,34 @@ import { Backoff } from '../../client/backoff.js';
 import { isRefusal, otherLeaderIn, type LeaderLink } from './leader-link.js';
 import type { PeerFields } from './self.js';
 
-export interface TellingParts {
+export interface LeaderNotifierParts {
   link: LeaderLink;
   clock: Clock;
   random: Random;
   log: Log;
   self: () => PeerFields;
-  onHeard: (answer: Heard) => void;
+  onReply: (answer: LeaderReply) => void;
 }
 
-/** What the old leader said. */
-export interface Heard {
-  /** The highest that it knows. */
+/** Response of the old leader. */
+export interface LeaderReply {
+  /** The highest epoch it knows. */
   epoch: number;
   role: string;
-  /** Who leads in that epoch. */
+  /** Address of the leader of that epoch. */
   leader: string;
-  /** It is another node than the one that was promoted here. */
+  /** Another node than this one leads. */
   isOther: boolean;
 }
 
-const longestDelayMs = 5_000;
+const maxDelayMs = 5_000;
 
-/** Tells the old leader of a promotion, again and again until it answers. */
-export class TellLeader {
+/** Notifies the old leader of a promotion, with retries until it responds. */
+export class LeaderNotifier {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
-  constructor(private readonly parts: TellingParts) {
+  constructor(private readonly parts: LeaderNotifierParts) {
     this.#running = this.#run();
   }
 
@@ -49,37 +49,37 @@ export class TellLeader {
     const backoff = new Backoff(random);
     let lastProblem = '';
     while (!signal.aborted) {
-      const problem = await this.#tell();
+      const problem = await this.#notify();
       if (problem === undefined || signal.aborted) return;
       if (problem !== lastProblem) {
-        log.warn({ old_leader: link.url, problem }, 'the old leader does not know yet');
+        log.warn({ old_leader: link.url, problem }, 'failed to notify old leader');
       }
       lastProblem = problem;
-      const delayMs = Math.min(backoff.next(), longestDelayMs);
+      const delayMs = Math.min(backoff.next(), maxDelayMs);
       await clock.sleep(delayMs, signal).catch(() => undefined);
     }
   }
 
-  /** Why it has not heard; undefined when it has. */
-  async #tell(): Promise<string | undefined> {
-    const { link, self, onHeard } = this.parts;
+  /** Returns the problem; undefined on success. */
+  async #notify(): Promise<string | undefined> {
+    const { link, self, onReply } = this.parts;
     try {
       const peer = self();
       const { epoch, role, leaderAddress } = await link.status(peer, this.#stop.signal);
-      if (role === 'leader' && epoch < peer.epoch) return 'it answered, but leads on';
+      if (role === 'leader' && epoch < peer.epoch) return 'it still leads';
       const leader = leaderAddress;
-      onHeard({ epoch: Number(epoch), role, leader, isOther: epoch > peer.epoch });
+      onReply({ epoch: Number(epoch), role, leader, isOther: epoch > peer.epoch });
       return undefined;
     } catch (error) {
       const other = otherLeaderIn(error);
       if (other) {
         const { epoch, address } = other;
-        onHeard({ epoch, role: 'fenced', leader: address, isOther: true });
+        onReply({ epoch, role: 'fenced', leader: address, isOther: true });
         return undefined;
       }
       if (!isRefusal(error, 'LINEAGE_MISMATCH')) return messageOf(error);
-      // Another database lives there by now: there is nobody left to tell.
-      onHeard({ epoch: 0, role: 'unknown', leader: '', isOther: false });
+      // Another database runs at that address now, so there is no old leader to notify.
+      onReply({ epoch: 0, role: 'unknown', leader: '', isOther: false });
       return undefined;
     }
   }

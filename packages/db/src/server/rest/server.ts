@@ -10,7 +10,7 @@ import {
 import type { Log } from '@millrace/kit/log';
 import type { Socket } from 'node:net';
 import { refuse } from '../../engine/refusal.js';
-import type { Gate } from '../access/gate.js';
+import type { Authenticator } from '../access/authenticator.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
 import { TurnQueue } from '../calls/turn-queue.js';
@@ -27,15 +27,15 @@ import { noSuchRoute, restDispatcher, type RestEndpoint } from './routes.js';
 export interface RestParts {
   calls: Calls;
   clock: Clock;
-  gate: Gate;
+  authenticator: Authenticator;
   log: Log;
   pages: Pages;
 }
 
-/** The REST interface: every binding of the contract, and the pages beside them. */
-export class RestFace implements Steps<RestEndpoint> {
+/** The REST API: all HTTP bindings of the contract, plus health, metrics and docs pages. */
+export class RestServer implements Steps<RestEndpoint> {
   readonly protectedPrefixes = [];
-  /** The port that the server listens at, known once it does. */
+  /** The port, known once the server listens. */
   port = 0;
   readonly #dispatcher: Dispatcher<RestEndpoint>;
   readonly #requests = new TurnQueue<Exchange>((exchange) => this.#dispatcher.handle(exchange));
@@ -44,16 +44,16 @@ export class RestFace implements Steps<RestEndpoint> {
     this.#dispatcher = restDispatcher(this, parts.pages.all);
   }
 
-  /** Answers one request. Never throws. */
+  /** Handles one request. Never throws. */
   handle(exchange: Exchange): void {
     this.#requests.push(exchange);
   }
 
   admit(exchange: Exchange): void {
-    if (!this.parts.gate.needsKeys) checkOrigin(exchange, this.port);
+    if (!this.parts.authenticator.needsKeys) checkOrigin(exchange, this.port);
   }
 
-  /** Opens a call and finds out who makes it. Pages are for everybody, or look for themselves. */
+  /** Opens a call and authenticates its caller, before the body is read. Pages are public. */
   identify(exchange: Exchange, endpoint: RestEndpoint | undefined): void {
     const operation = endpoint?.operation;
     if (!operation) return;
@@ -68,7 +68,7 @@ export class RestFace implements Steps<RestEndpoint> {
       scope.abort(callerLeft());
       if (call.isReceiving) this.#fail(call, callerLeft());
     };
-    // It may have left while the request waited for its turn.
+    // The caller may have disconnected while the request was queued.
     if (exchange.isClosed) throw callerLeft();
     checkTimeout(headers);
     const { 'x-api-key': apiKey, authorization } = headers;
@@ -93,7 +93,7 @@ export class RestFace implements Steps<RestEndpoint> {
   methodNotAllowed(exchange: Exchange, allow: string): Error {
     exchange.setHead(['allow', allow]);
     const { method } = exchange;
-    return refuse('NO_SUCH_METHOD', `This path does not take ${method}; it takes ${allow}.`);
+    return refuse('NO_SUCH_METHOD', `This path does not support ${method}. Use ${allow}.`);
   }
 
   fail(exchange: Exchange, error: unknown): void {
@@ -101,12 +101,12 @@ export class RestFace implements Steps<RestEndpoint> {
     const call = exchange.context as RestCall | undefined;
     if (call) return this.#fail(call, meant);
     const status = statusOf(meant);
-    if (status.isBug) this.parts.log.error({ err: error }, 'a request failed');
+    if (status.isBug) this.parts.log.error({ err: error }, 'request failed');
     if (exchange.response.headersSent) exchange.response.destroy();
     else sendStatus(exchange, status);
   }
 
-  /** Never throws. What is there at once is answered at once. */
+  /** Runs the call. Never throws. Synchronous results are sent synchronously. */
   #carryOut(call: RestCall, message: Fields): void {
     const { scope, operation } = call;
     try {
@@ -139,7 +139,7 @@ export class RestFace implements Steps<RestEndpoint> {
     );
   }
 
-  /** Ends the call, and tells the caller what went wrong as far as there is still a way to. */
+  /** Ends the call and sends the error if the response is still open. */
   #fail({ operation, scope, exchange }: RestCall, error: unknown): void {
     const { calls } = this.parts;
     const { response } = exchange;
@@ -149,12 +149,12 @@ export class RestFace implements Steps<RestEndpoint> {
     if (!response.headersSent) return sendStatus(exchange, status);
     const failure = operation.forms && operation.chooseForm(exchange.request).failure;
     if (failure) response.end(failure(statusJson(status)));
-    // The caller must not take half an answer for a whole one.
+    // Destroys the response, so that the caller cannot take it for a complete one.
     else response.destroy();
   }
 }
 
-/** What is done for one request. */
+/** State of one request. */
 interface RestCall {
   readonly operation: Operation;
   readonly scope: CallScope;
@@ -165,13 +165,13 @@ interface RestCall {
 
 const address = Symbol('address');
 
-/** Kept by the connection, which makes many calls. */
+/** Cached on the socket, which is used for many calls. */
 function addressOf(socket: Socket & { [address]?: string }): string {
   return (socket[address] ??= `${socket.remoteAddress}:${socket.remotePort}`);
 }
 
 function show({ operation, scope, exchange }: RestCall, answer: unknown): void {
-  if (!scope.isOver) sendJson(exchange, 200, operation.write(answer), []);
+  if (!scope.isEnded) sendJson(exchange, 200, operation.write(answer), []);
 }
 
 function sendStatus(exchange: Exchange, status: CallStatus): void {
@@ -189,7 +189,7 @@ function sendJson(
   exchange.send(status, [...common, ...headers], text);
 }
 
-/** What an error of the HTTP core means in the terms of the contract. */
+/** Maps errors of the HTTP core to refusals of the contract. */
 function meaningOf(error: unknown): unknown {
   if (error instanceof MalformedRequest) return refuse('BAD_REQUEST', `${error.message}.`);
   if (!(error instanceof PeerMemoryExceeded)) return error;
@@ -198,5 +198,5 @@ function meaningOf(error: unknown): unknown {
 }
 
 function callerLeft(): Error {
-  return refuse('CANCELLED', 'The caller gave the call up.');
+  return refuse('CANCELLED', 'The caller cancelled the call.');
 }

@@ -1,28 +1,32 @@
 import { expect, test } from 'vitest';
-import { madeOnce } from './made-once.js';
+import { computeOnce } from './compute-once.js';
 
 test('a thing is made into another once for all who ask for it in the same way', () => {
   let count = 0;
   const make = ({ text }: { text: string }) => `${text} ${++count}`;
   const [a, b] = [{ text: 'a' }, { text: 'b' }];
-  expect([madeOnce(a, make), madeOnce(a, make), madeOnce(b, make)]).toEqual(['a 1', 'a 1', 'b 2']);
+  expect([computeOnce(a, make), computeOnce(a, make), computeOnce(b, make)]).toEqual([
+    'a 1',
+    'a 1',
+    'b 2',
+  ]);
 });
 
 test('what is made of it in other ways stands beside it', () => {
   let count = 0;
   const join = (items: readonly string[], between: string) => `${++count}:${items.join(between)}`;
   const items = ['x', 'y'];
-  expect(madeOnce(items, join, '-')).toBe('1:x-y');
-  expect(madeOnce(items, join, '+')).toBe('2:x+y');
-  expect(madeOnce(items, join, '-')).toBe('1:x-y');
+  expect(computeOnce(items, join, '-')).toBe('1:x-y');
+  expect(computeOnce(items, join, '+')).toBe('2:x+y');
+  expect(computeOnce(items, join, '-')).toBe('1:x-y');
   expect(items).toEqual(['x', 'y']);
 });
 
 test('a copy of the thing is a thing of its own', () => {
   const make = ({ text }: { text: string }) => text.toUpperCase();
   const thing = { text: 'a' };
-  expect(madeOnce(thing, make)).toBe('A');
-  expect(madeOnce({ ...thing, text: 'b' }, make)).toBe('B');
+  expect(computeOnce(thing, make)).toBe('A');
+  expect(computeOnce({ ...thing, text: 'b' }, make)).toBe('B');
 });
 
 test('what could not be made is tried again', () => {
@@ -32,7 +36,7 @@ test('what could not be made is tried again', () => {
     return 'whole';
   };
   const thing = {};
-  expect(() => madeOnce(thing, make)).toThrow('broken');
+  expect(() => computeOnce(thing, make)).toThrow('broken');
   isBroken = false;
-  expect(madeOnce(thing, make)).toBe('whole');
+  expect(computeOnce(thing, make)).toBe('whole');
 });

@@ -1,13 +1,13 @@
 import type { BackupHeader, BackupPart } from '../../engine/backup/parts.js';
 import type { Database } from '../../engine/database.js';
 import { lineageOf } from '../../engine/format.js';
-import { changingOver, noFirstCopy } from './refusals.js';
+import { switchingCopy, noFirstCopy } from './refusals.js';
 
-/** The database of this node: a follower that takes a fresh copy goes on with another one. */
-export class DatabaseHolder {
+/** Handle to the node's current database, which a follower replaces with each full copy. */
+export class DatabaseHandle {
   #current: Database;
   #isServed = true;
-  /** Told whenever there is another database, or something to serve, or nothing. */
+  /** Called when the database or `isServed` changes. */
   onChange: () => void = () => undefined;
 
   #lineageId: string;
@@ -20,19 +20,19 @@ export class DatabaseHolder {
     this.#lineageId = lineageOf(first.core.tables);
   }
 
-  /** The database as it stands, also one that has nothing to serve yet. */
+  /** The current database, even if it has nothing to serve yet. */
   get current(): Database {
     return this.#current;
   }
 
-  /** The database to serve from. Refuses NOT_READY while there is none. */
+  /** The database to serve. Refuses NOT_READY while there is none. */
   get served(): Database {
     if (!this.#isServed) throw noFirstCopy();
-    if (!this.#current.isOpen) throw changingOver();
+    if (!this.#current.isOpen) throw switchingCopy();
     return this.#current;
   }
 
-  /** Id of the history, also in the moment in which another file takes the place of this one. */
+  /** Lineage id, also available while the database is being replaced. */
   get lineageId(): string {
     return this.#lineageId;
   }
@@ -47,14 +47,14 @@ export class DatabaseHolder {
     this.onChange();
   }
 
-  /** Puts a backup of another node in place of all there is. Serves the old data until then. */
+  /** Replaces the database with a backup of another node. Serves the old data until then. */
   async replace(parts: AsyncIterable<BackupPart>, source: string): Promise<BackupHeader> {
     const header = await this.#current.giveWayTo(parts, source);
     await this.reopen();
     return header;
   }
 
-  /** Opens the database again after one that gave way; nothing to do while it is open. */
+  /** Reopens the database after a replacement; does nothing while it is open. */
   async reopen(): Promise<void> {
     if (this.#current.isOpen) return;
     this.#current = await this.open();

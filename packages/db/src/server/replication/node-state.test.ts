@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { nowhere, roleAtStart, type Place } from './place.js';
+import { nowhere, roleAtStart, type NodeState } from './node-state.js';
 
 const [a, b] = ['grpc://a:5433', 'grpc://b:5433'];
 
-test.each<[what: string, place: Partial<Place>, follow: string | undefined, role: string]>([
+test.each<[what: string, place: Partial<NodeState>, follow: string | undefined, role: string]>([
   ['a new node leads', {}, undefined, 'leader'],
   ['or follows whom it is told to', {}, a, 'follower'],
   ['one that followed goes on', { role: 'follower', leader: a }, a, 'follower'],
