@@ -17,12 +17,12 @@ import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildDashboard } from '../../dashboard/scripts/build.mjs';
 import { DashboardSite } from '../src/dashboard/site.js';
-import { Gate } from '../src/server/access/gate.js';
+import { Authenticator } from '../src/server/access/authenticator.js';
 import { Logins } from '../src/server/access/logins.js';
 import { Throttle } from '../src/server/access/throttle.js';
 import { Tokens } from '../src/server/access/tokens.js';
 import { daemonApp } from '../src/server/app.js';
-import { expectProblem, expectSchema, type Ask, type Reply } from './support/client.js';
+import { expectProblem, expectSchema, type ApiRequest, type Reply } from './support/client.js';
 import { startDaemon, type TestDaemon } from './support/daemon.js';
 import { FakeClis } from './support/fake-clis.js';
 import { FakeUpstream } from './support/fake-upstream.js';
@@ -67,10 +67,10 @@ beforeAll(async () => {
   ]);
   const agent = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: home };
   const spawned = await open.api.send({ method: 'POST', path: '/api/v1/spawn', body: agent });
-  const doomed = await open.api.send({ ...spawnAsk, body: agent });
+  const doomed = await open.api.send({ ...spawnRequest, body: agent });
   const { id } = spawned.json;
   for (const each of [id, doomed.json.id]) await ended(each);
-  Object.assign(good, sessionAsks(id), { spawnSession: { ...spawnAsk, body: agent } });
+  Object.assign(good, sessionRequests(id), { spawnSession: { ...spawnRequest, body: agent } });
   good['deleteSession'] = { method: 'DELETE', path: `/api/v1/sessions/${doomed.json.id}` };
   good['setForceCompact'] = {
     method: 'PATCH',
@@ -93,9 +93,9 @@ const slowTmux = `
   console.error('no server running');
   process.exitCode = 1;`;
 
-const spawnAsk = { method: 'POST', path: '/api/v1/spawn' };
+const spawnRequest = { method: 'POST', path: '/api/v1/spawn' };
 
-function sessionAsks(id: string): Record<string, Ask> {
+function sessionRequests(id: string): Record<string, ApiRequest> {
   const path = `/api/v1/sessions/${id}`;
   return {
     listSessions: { path: '/api/v1/sessions' },
@@ -160,7 +160,7 @@ const answers: Record<string, number> = {
 
 /** A request of each operation that is answered well. */
 const mcpHeaders = { accept: 'application/json, text/event-stream' };
-const good: Record<string, Ask> = {
+const good: Record<string, ApiRequest> = {
   getHealth: { path: '/healthz' },
   getDocs: { path: '/api/docs' },
   getOpenapi: { path: '/api/docs/openapi.yaml' },
@@ -215,9 +215,9 @@ async function expectRefusal(
   daemon: TestDaemon,
   operation: OperationDescription,
   code: string,
-  ask: Ask,
+  request: ApiRequest,
 ): Promise<Reply> {
-  const reply = await daemon.api.send(ask);
+  const reply = await daemon.api.send(request);
   expect([operation.id, code, reply.json?.code]).toEqual([operation.id, code, code]);
   expectProblem(reply);
   expect(operation.codes).toContain(code);
@@ -248,10 +248,10 @@ describe('every operation that is served', () => {
   test.each(operations.map((operation) => [operation.id, operation] as const))(
     '%s refuses as the contract says',
     async (id, operation) => {
-      const ask = good[id]!;
-      const { headers = {} } = ask;
-      const refuse = (daemon: TestDaemon, code: string, change: Partial<Ask>) =>
-        expectRefusal(daemon, operation, code, { ...ask, ...change });
+      const request = good[id]!;
+      const { headers = {} } = request;
+      const refuse = (daemon: TestDaemon, code: string, change: Partial<ApiRequest>) =>
+        expectRefusal(daemon, operation, code, { ...request, ...change });
 
       await refuse(open, 'FORBIDDEN', { headers: { ...headers, host: 'evil.example' } });
       await refuse(open, 'FORBIDDEN', { headers: { ...headers, origin: 'https://evil.example' } });
@@ -277,7 +277,7 @@ describe('every operation that is served', () => {
           headers: { ...headers, 'content-type': 'application/json' },
         });
         await refuse(open, 'UNSUPPORTED_MEDIA_TYPE', {
-          body: JSON.stringify(ask.body),
+          body: JSON.stringify(request.body),
           headers: { ...headers, 'content-type': 'text/plain' },
         });
         await refuse(open, 'PAYLOAD_TOO_LARGE', {
@@ -285,7 +285,7 @@ describe('every operation that is served', () => {
           headers: { ...headers, 'content-type': 'application/json' },
         });
       }
-      if (!operation.body && ask.method !== undefined) {
+      if (!operation.body && request.method !== undefined) {
         await refuse(open, 'UNSUPPORTED_MEDIA_TYPE', {
           body: 'a=b',
           headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
@@ -295,7 +295,7 @@ describe('every operation that is served', () => {
         await refuse(quiet, 'FEATURE_DISABLED', {});
       }
       if (operation.tags.includes('proxy')) {
-        const [, end] = /^(\/api\/v1\/proxy\/\w+\/)/.exec(ask.path)!;
+        const [, end] = /^(\/api\/v1\/proxy\/\w+\/)/.exec(request.path)!;
         await refuse(open, 'NOT_FOUND', { path: `${end}v1/admin/secrets` });
         await upstream.answering(401, () => refuse(open, 'UPSTREAM_REFUSED', {}));
         await upstream.answering('cut', () => refuse(open, 'UPSTREAM_UNREACHABLE', {}));
@@ -307,12 +307,12 @@ describe('every operation that is served', () => {
   );
 
   test('what only some of them refuse', async () => {
-    const refuse = (id: string, code: string, ask: Ask) =>
+    const refuse = (id: string, code: string, request: ApiRequest) =>
       expectRefusal(
         open,
         operations.find((each) => each.id === id)!,
         code,
-        ask,
+        request,
       );
     const guess = { ...good['logIn']!, body: { code: 'a-guess' } };
     await refuse('logIn', 'UNAUTHENTICATED', guess);
@@ -367,12 +367,12 @@ describe('every operation that is served', () => {
 
   test('what the operations of sessions refuse', async () => {
     const operation = (id: string) => operations.find((each) => each.id === id)!;
-    const refuse = (id: string, code: string, ask: Ask) =>
-      expectRefusal(open, operation(id), code, ask);
-    for (const id of Object.keys(sessionAsks('x')).filter((each) => each !== 'listSessions')) {
-      const ask = good[id]!;
-      const path = ask.path.replace(/\/sessions\/\w+/, '/sessions/nobody');
-      await refuse(id, 'SESSION_NOT_FOUND', { ...ask, path });
+    const refuse = (id: string, code: string, request: ApiRequest) =>
+      expectRefusal(open, operation(id), code, request);
+    for (const id of Object.keys(sessionRequests('x')).filter((each) => each !== 'listSessions')) {
+      const request = good[id]!;
+      const path = request.path.replace(/\/sessions\/\w+/, '/sessions/nobody');
+      await refuse(id, 'SESSION_NOT_FOUND', { ...request, path });
     }
     await refuse('deleteSession', 'SESSION_NOT_FOUND', {
       method: 'DELETE',
@@ -386,7 +386,7 @@ describe('every operation that is served', () => {
 
     const { body } = good['spawnSession']! as { body: object };
     const spawnWith = (change: object, headers = {}) => ({
-      ...spawnAsk,
+      ...spawnRequest,
       headers,
       body: { ...body, ...change },
     });
@@ -409,12 +409,12 @@ describe('every operation that is served', () => {
   });
 
   test('what pipelines, events and the queue’s callback refuse', async () => {
-    const refuse = (id: string, code: string, ask: Ask) =>
+    const refuse = (id: string, code: string, request: ApiRequest) =>
       expectRefusal(
         open,
         operations.find((each) => each.id === id)!,
         code,
-        ask,
+        request,
       );
     for (const id of ['nobody', 'a%20b', '%2e%2e']) {
       const path = `/api/v1/pipelines/${id}`;
@@ -460,16 +460,16 @@ describe('every operation that is served', () => {
     const capped = await startDaemon({ home, path: clis.path, flags });
     const spawning = operations.find(({ id }) => id === 'spawnSession')!;
     const agent = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: home };
-    const ask = { ...spawnAsk, body: agent };
-    const { json } = await expectRefusal(capped, spawning, 'BUDGET_CONFIRMATION_REQUIRED', ask);
+    const request = { ...spawnRequest, body: agent };
+    const { json } = await expectRefusal(capped, spawning, 'BUDGET_CONFIRMATION_REQUIRED', request);
     expectSchema('BudgetConfirmation', json);
     expect(json.verdict).toMatchObject({ over: true, cap_daily: 0.01, cap_weekly: 0 });
     expect(json.verdict.daily_usd).toBeGreaterThan(0.01);
     const receiving = operations.find(({ id }) => id === 'receiveQueueTask')!;
-    const task = signedTask(JSON.stringify(ask.body));
+    const task = signedTask(JSON.stringify(request.body));
     const waits = await expectRefusal(capped, receiving, 'BUDGET_EXCEEDED', task);
     expect(Number(waits.headers['retry-after'])).toBeGreaterThan(0);
-    const forced = await capped.api.send({ ...ask, body: { ...ask.body, force: true } });
+    const forced = await capped.api.send({ ...request, body: { ...request.body, force: true } });
     expect(forced.status).toBe(201);
     await capped.api.ok('DELETE', `/api/v1/sessions/${forced.json.id}`);
     await capped.dispose();
@@ -547,7 +547,7 @@ function brokenApp(
   const throttle = new Throttle(world.clock);
   return daemonApp({
     world,
-    gate: new Gate({ tokens, throttle, logins, isLoopback: true }),
+    authenticator: new Authenticator({ tokens, throttle, logins, isLoopback: true }),
     apiDocs: true,
     context: {
       backends: broken,

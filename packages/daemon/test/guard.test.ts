@@ -30,7 +30,7 @@ const outputOf = async (id: string): Promise<string[]> =>
   (await daemon.api.ok('GET', `/api/v1/sessions/${id}/output?limit=5000`)).lines;
 
 /** What the agent was told, in its own transcript's words. */
-const told = async (id: string): Promise<string[]> =>
+const sentTo = async (id: string): Promise<string[]> =>
   (await outputOf(id)).filter((line) => /^> [/a-z]/.test(line)).map((line) => line.slice(2).trim());
 
 const notes = async (): Promise<string[]> => {
@@ -54,7 +54,7 @@ describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () =>
     await start();
     const { id } = await agent('context 450k');
     await untilIs(daemon.api, id, stateOf, ['idle', 'ok']);
-    expect(await told(id)).toContain('/compact');
+    expect(await sentTo(id)).toContain('/compact');
     expect(await contextNotes()).toEqual(['context_critical', 'context_warning']);
     await expect.poll(() => compactions(), { timeout: 30_000 }).toHaveLength(1);
     expect(compactions()[0]).toMatchObject({ agent_id: id, basis: 'MEASURED' });
@@ -111,6 +111,6 @@ describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () =>
     const { id } = await agent('context 450k');
     await untilIs(daemon.api, id, stateOf, ['idle', 'critical']);
     expect(await contextNotes()).toEqual([]);
-    expect(await told(id)).not.toContain('/compact');
+    expect(await sentTo(id)).not.toContain('/compact');
   });
 });

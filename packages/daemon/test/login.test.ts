@@ -58,8 +58,8 @@ test('login: a code is exchanged once for a cookie that stands for the token', a
 });
 
 test('login: only a holder of the token gets a code', async () => {
-  const ask = { method: 'POST', path: '/api/v1/login-codes' };
-  await daemon.api.refused(ask, 401, 'UNAUTHENTICATED');
+  const request = { method: 'POST', path: '/api/v1/login-codes' };
+  await daemon.api.refused(request, 401, 'UNAUTHENTICATED');
   await daemon.api.refused(exchange('mr_guess'), 401, 'UNAUTHENTICATED');
 });
 
@@ -103,10 +103,10 @@ test('login: over HTTPS the cookie is for HTTPS alone', async () => {
 test('login: it outlasts a restart and ends with the token', async () => {
   const { browser } = await loggedIn();
   const { url, dataDir } = daemon;
-  const kept = join(dataDir, 'daemon-logins.json');
-  expect(statSync(kept).mode & 0o777).toBe(0o600);
+  const stored = join(dataDir, 'daemon-logins.json');
+  expect(statSync(stored).mode & 0o777).toBe(0o600);
   const secret = /=(.+)$/.exec(String(browser.headers['cookie']))![1]!;
-  expect(readFileSync(kept, 'utf8')).not.toContain(secret);
+  expect(readFileSync(stored, 'utf8')).not.toContain(secret);
   await daemon.stop();
   await startAgain(new URL(url).host);
   expect((await browser.send({ path })).status).toBe(200);

@@ -257,13 +257,13 @@ describe.each([
 
 test('without a token there are no tools, and a page of another site gets none', async () => {
   await expect(overHttp('wrong')).rejects.toThrow();
-  const ask = {
+  const request = {
     method: 'POST',
     path: '/mcp',
     headers: { authorization: `Bearer ${token}`, origin: 'https://evil.example' },
     body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   };
-  await daemon.api.refused(ask, 403, 'FORBIDDEN');
+  await daemon.api.refused(request, 403, 'FORBIDDEN');
 });
 
 test('a notification is accepted without an answer, and there is no stream to open', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { expectSchema, type Ask } from './support/client.js';
+import { expectSchema, type ApiRequest } from './support/client.js';
 import { startDaemon, type TestDaemon } from './support/daemon.js';
 import { FakeClis } from './support/fake-clis.js';
 
@@ -135,7 +135,7 @@ jobs:
     expect(ended.map(({ status }) => status)).toEqual(['failed', 'done']);
   });
 
-  const post = (body: unknown, type = 'application/json'): Ask => ({
+  const post = (body: unknown, type = 'application/json'): ApiRequest => ({
     method: 'POST',
     path: '/api/v1/pipelines',
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -202,8 +202,8 @@ test('a pipeline that is not there is 404', async () => {
     const path = `/api/v1/pipelines/${id}`;
     await daemon.api.refused({ path }, 404, 'PIPELINE_NOT_FOUND');
     for (const act of ['start', 'cancel']) {
-      const ask = { method: 'POST', path: `${path}:${act}` };
-      await daemon.api.refused(ask, 404, 'PIPELINE_NOT_FOUND');
+      const request = { method: 'POST', path: `${path}:${act}` };
+      await daemon.api.refused(request, 404, 'PIPELINE_NOT_FOUND');
     }
   }
 }, 60_000);

@@ -121,7 +121,7 @@ test('with the setting off there is no report, and nothing is recorded', async (
 test('processes that append at once, one of them killed, lose nothing they were told of', async () => {
   const home = mkdtempSync(join(tmpdir(), 'mr-savings-'));
   await start({ home });
-  const told: string[] = [];
+  const acknowledged: string[] = [];
   const run = (name: string, count: number, killAfter = Infinity) =>
     new Promise<number | null>((resolve, reject) => {
       const child = spawn(process.execPath, [program, daemon.dataDir, name, String(count)]);
@@ -130,7 +130,7 @@ test('processes that append at once, one of them killed, lose nothing they were 
       child.stdout.setEncoding('utf8').on('data', (text: string) => {
         const lines = (out + text).split('\n');
         out = lines.pop()!;
-        told.push(...lines);
+        acknowledged.push(...lines);
         seen += lines.length;
         if (seen >= killAfter) child.kill('SIGKILL');
       });
@@ -161,8 +161,8 @@ test('processes that append at once, one of them killed, lose nothing they were 
     .filter((each) => each !== '')
     .map((each) => (JSON.parse(each) as { agent_id: string }).agent_id);
   expect(new Set(agents).size).toBe(agents.length);
-  expect(told.filter((each) => !agents.includes(each))).toEqual([]);
-  expect(told.length).toBeGreaterThanOrEqual(3 * 120 + 60);
+  expect(acknowledged.filter((each) => !agents.includes(each))).toEqual([]);
+  expect(acknowledged.length).toBeGreaterThanOrEqual(3 * 120 + 60);
   const final = await report();
   expect([final.events, final.raw_tokens]).toEqual([agents.length, agents.length * 1_000]);
 });

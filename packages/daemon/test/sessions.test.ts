@@ -49,7 +49,7 @@ test('a headless run is given its prompt, works, and is done', async ({ newDaemo
     pid: null,
     last_error: null,
     context_state: 'ok',
-    status_reason: 'its process ended with code 0',
+    status_reason: 'its process exited with code 0',
   });
   expect(Date.parse(done.status_since)).toBeGreaterThanOrEqual(Date.parse(done.created_at));
   expect(existsSync(join(workdir, 'a.txt'))).toBe(true);
@@ -88,7 +88,7 @@ test('a run that fails says how', async ({ newDaemon }) => {
     exit_code: 3,
     pid: null,
     last_error: 'The fake agent was told to crash with code 3',
-    status_reason: 'its process ended with code 3',
+    status_reason: 'its process exited with code 3',
   });
 });
 
@@ -135,7 +135,7 @@ test('a run that asks for it is restarted by itself', async ({ newDaemon }) => {
     headless(daemon, 'crash 5 unless go.txt', { auto_restart: true }),
   );
   const failed = await until(api, id, 'errored');
-  expect(failed.status_reason).toContain('its process ended with code 5');
+  expect(failed.status_reason).toContain('its process exited with code 5');
   go(daemon);
   const done = await until(api, id, 'done');
   expect(done.restart_count).toBeGreaterThanOrEqual(1);
@@ -185,23 +185,23 @@ test('a worktree is made on its branch and goes with the session, unless work wo
   const daemon = await newDaemon();
   const { api, home } = daemon;
   const repo = newRepo(join(home, 'mill'));
-  const ask = (branch: string, prompt: string) => ({
+  const request = (branch: string, prompt: string) => ({
     prompt,
     backend: 'claude',
     driver: 'headless',
     repo,
     branch,
   });
-  const clean = await spawn(api, ask('feature/clean', 'say nothing to do'));
+  const clean = await spawn(api, request('feature/clean', 'say nothing to do'));
   expect(clean).toMatchObject({
     repo,
     branch: 'feature/clean',
     worktree: join(home, 'mill-worktrees', 'feature-clean'),
     workdir: join(home, 'mill-worktrees', 'feature-clean'),
   });
-  const dirty = await spawn(api, ask('dirty', 'write notes.txt'));
-  const ahead = await spawn(api, ask('ahead', 'write notes.txt commit'));
-  const merged = await spawn(api, ask('merged', 'write other.txt commit'));
+  const dirty = await spawn(api, request('dirty', 'write notes.txt'));
+  const ahead = await spawn(api, request('ahead', 'write notes.txt commit'));
+  const merged = await spawn(api, request('merged', 'write other.txt commit'));
   for (const { id } of [clean, dirty, ahead, merged]) await until(api, id, 'done');
   gitIn(repo, 'merge', '--quiet', 'merged');
   const remove = (session: Session) => api.ok('DELETE', `/api/v1/sessions/${session.id}`);
@@ -303,7 +303,7 @@ test('a key starts one session, however often and however closely it is sent', a
 }) => {
   const daemon = await newDaemon();
   const { api } = daemon;
-  const ask = (body: object) =>
+  const request = (body: object) =>
     api.send({
       method: 'POST',
       path: '/api/v1/spawn',
@@ -311,12 +311,12 @@ test('a key starts one session, however often and however closely it is sent', a
       body,
     });
   const body = headless(daemon, 'say once');
-  const replies = await Promise.all(Array.from({ length: 8 }, () => ask(body)));
+  const replies = await Promise.all(Array.from({ length: 8 }, () => request(body)));
   expect(new Set(replies.map(({ json }) => json.id)).size).toBe(1);
   const replayed = replies.filter(({ headers }) => headers['idempotent-replayed'] === 'true');
   expect(replayed).toHaveLength(7);
   expect((await api.ok('GET', '/api/v1/sessions')).sessions).toHaveLength(1);
-  const other = await ask({ ...body, name: 'another' });
+  const other = await request({ ...body, name: 'another' });
   expect([other.status, other.json.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
 });
 
@@ -339,8 +339,8 @@ test('spawns at the same moment cannot all slip under a cap', async ({ newDaemon
   await expect
     .poll(async () => (await api.ok('GET', '/api/v1/spend')).daily_usd, { timeout: 60_000 })
     .toBeCloseTo(0.08);
-  const ask = { method: 'POST', path: '/api/v1/spawn', body: headless(daemon, 'wait go.txt') };
-  const replies = await Promise.all(Array.from({ length: 6 }, () => api.send(ask)));
+  const request = { method: 'POST', path: '/api/v1/spawn', body: headless(daemon, 'wait go.txt') };
+  const replies = await Promise.all(Array.from({ length: 6 }, () => api.send(request)));
   const statuses = replies.map(({ status }) => status).sort((a, b) => a - b);
   expect(statuses).toEqual([201, 428, 428, 428, 428, 428]);
   const refused = replies.find(({ status }) => status === 428)!;
@@ -350,7 +350,7 @@ test('spawns at the same moment cannot all slip under a cap', async ({ newDaemon
     verdict: { over: true, cap_daily: 0.1, cap_weekly: 0 },
   });
   expect(refused.json.verdict.daily_usd).toBeCloseTo(0.08);
-  const forced = await api.send({ ...ask, body: { ...ask.body, force: true } });
+  const forced = await api.send({ ...request, body: { ...request.body, force: true } });
   expect(forced.status).toBe(201);
   go(daemon);
 });
@@ -362,10 +362,10 @@ test('a cap holds also where savings and insights are off, and not where the gat
   const capped = await newDaemon({ flags: { ...off, 'tokens-budget-daily-usd': '0.05' } });
   spendEightCents(capped.home);
   const body = headless(capped, 'say free');
-  const ask = { method: 'POST', path: '/api/v1/spawn', body };
+  const request = { method: 'POST', path: '/api/v1/spawn', body };
   // Figures may be a second old.
   await expect
-    .poll(async () => (await capped.api.send(ask)).status, { timeout: 60_000, interval: 500 })
+    .poll(async () => (await capped.api.send(request)).status, { timeout: 60_000, interval: 500 })
     .toBe(428);
   await capped.api.refused({ path: '/api/v1/spend' }, 403, 'SAVINGS_DISABLED');
   const flags = { 'tokens-budget-daily-usd': '0.05', 'tokens-budget-gate': 'off' };
@@ -396,14 +396,14 @@ test('what became of sessions shows in the insights as soon as they have ended',
 test('without tmux the default is headless, and tmux is refused', async ({ newDaemon }) => {
   const agent = await newDaemon({ path: '/nowhere' });
   writeFileSync(join(agent.home, 'bin', 'claude'), '#!/bin/sh\necho hello\n', { mode: 0o755 });
-  const ask = { prompt: 'x', backend: 'claude', cwd: agent.workdir };
+  const request = { prompt: 'x', backend: 'claude', cwd: agent.workdir };
   const refusal = await agent.api.refused(
-    { method: 'POST', path: '/api/v1/spawn', body: { ...ask, driver: 'tmux' } },
+    { method: 'POST', path: '/api/v1/spawn', body: { ...request, driver: 'tmux' } },
     400,
     'INVALID_REQUEST',
   );
   expect(refusal.detail).toContain('tmux');
-  const { id, driver } = await spawn(agent.api, ask);
+  const { id, driver } = await spawn(agent.api, request);
   expect(driver).toBe('headless');
   await until(agent.api, id, 'done');
   expect((await agent.api.ok('GET', `/api/v1/sessions/${id}/output`)).lines).toEqual(['hello']);

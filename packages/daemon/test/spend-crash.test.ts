@@ -68,17 +68,17 @@ async function checkStore(): Promise<{ read: number; isWhole: boolean }> {
     for (const { place, tokens } of tally.cells()) {
       counted[tally.place(place).backend as keyof typeof counted] += tokens.input;
     }
-    const told = { claude: 0, codex: 0 };
+    const reported = { claude: 0, codex: 0 };
     let [read, isWhole] = [0, tally.states.size > 0];
     for (const { path, offset } of tally.states.values()) {
       const text = readFileSync(path).subarray(0, offset).toString();
-      told.claude += new Set(text.match(/"id":"m\d+"/g)).size * 10;
+      reported.claude += new Set(text.match(/"id":"m\d+"/g)).size * 10;
       const totals = [...text.matchAll(/"total_token_usage":\{"input_tokens":(\d+)/g)];
-      told.codex += Number(totals.at(-1)?.[1] ?? 0);
+      reported.codex += Number(totals.at(-1)?.[1] ?? 0);
       read += offset;
       isWhole &&= offset === statSync(path).size;
     }
-    expect(counted).toEqual(told);
+    expect(counted).toEqual(reported);
     return { read, isWhole };
   } finally {
     await database.close();

@@ -323,7 +323,7 @@ test('the local model of the config is the one that is asked', async () => {
   await startModel({ protocol: 'ollama', models: ['a', 'b'], answer: (_, name) => name });
   await startWith([], { 'backends-local-model': 'b' });
   expect(await think()).toMatchObject({ backend: 'local', text: 'b' });
-  expect(model!.asked).toEqual([
+  expect(model!.requests).toEqual([
     { path: '/api/generate', body: { model: 'b', prompt: expect.any(String), stream: false } },
   ]);
 });

@@ -58,7 +58,7 @@ let branches: Branches;
 const log = memoryLog();
 
 /** Waits as long as a busy machine may take. */
-const eventually = <Value>(look: () => Value) => expect.poll(look, { timeout: 60_000 });
+const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 60_000 });
 
 beforeEach(async () => {
   log.lines.length = 0;
@@ -269,20 +269,20 @@ test('whoever has ended is looked at seldom, and at last no more, unless somebod
   const { session } = agentOn('one');
   await branches.refresh();
   sessions.set(session.id, { status: 'done', exit_code: 0 });
-  const look = async () => {
+  const read = async () => {
     const before = shop.ghCalls.length;
     await eventually(() => clock.due.length).toBe(1);
     clock.ring();
     await eventually(() => clock.due.length).toBe(1);
     return shop.ghCalls.length - before;
   };
-  expect(await look()).toBe(0);
+  expect(await read()).toBe(0);
   clock.skip(600_000);
-  expect(await look()).toBe(1);
+  expect(await read()).toBe(1);
   await branches.refresh();
   expect(shop.ghCalls).toHaveLength(3);
   clock.skip(8 * 86_400_000);
-  expect(await look()).toBe(0);
+  expect(await read()).toBe(0);
   await branches.refresh();
   expect(shop.ghCalls).toHaveLength(3);
   expect(await branches.list()).toHaveLength(1);

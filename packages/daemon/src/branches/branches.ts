@@ -15,7 +15,7 @@ import {
   type Standing,
 } from './inspection.js';
 import { programCalls } from './programs.js';
-import { BranchAlerts } from './raising.js';
+import { BranchAlerts } from './branch-alerts.js';
 import { Standings } from './standings.js';
 
 export interface BranchesParts {
@@ -38,7 +38,7 @@ const endedEveryMs = 600_000;
 const endedForMs = 7 * 86_400_000;
 const maxConcurrent = 8;
 
-/** How the branch of each agent stands against CI and its base. */
+/** CI state of each agent's branch, and its distance to the base. */
 export class Branches {
   readonly #runs: SharedRuns<void>;
   readonly #memory = new ComparisonCache();
@@ -73,7 +73,7 @@ export class Branches {
     this.#soon();
   }
 
-  /** The standings as they were last seen, sorted by agent. */
+  /** Last known standings, sorted by agent. */
   async list(): Promise<Standing[]> {
     if (!this.parts.isOn) return [];
     const sessions = (await this.parts.sessions.list()).filter(isTracked).toSorted(byId);
@@ -83,14 +83,14 @@ export class Branches {
     }));
   }
 
-  /** Looks again. Those who ask while a look is under way share the next one. */
+  /** Inspects again. Callers during a running round share the next one. */
   async refresh(): Promise<void> {
     if (!this.parts.isOn || this.#stop.signal.aborted) return;
     this.#isRequested = true;
     await this.#runs.run();
   }
 
-  /** Ends what is under way. */
+  /** Aborts the running round. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#stopListening?.();
@@ -112,8 +112,7 @@ export class Branches {
     const timer = clock.after(delayMs, () => {
       this.#timer = undefined;
       this.#runs.run().catch((error: unknown) => {
-        const why = `the branches could not be looked at: ${messageOf(error)}`;
-        log.error({ err: error }, why);
+        log.error({ err: error }, 'failed to inspect branches');
       });
     });
     this.#timer = { at, timer };

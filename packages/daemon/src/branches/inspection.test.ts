@@ -20,7 +20,7 @@ function sessionIn(at: Repository, partial: Partial<Session> = {}): Session {
   return memorySessions().add({ workdir: at.path, repo: at.path, branch: null, ...partial });
 }
 
-async function look(at: Repository | Session, clock: Clock = systemClock) {
+async function inspect(at: Repository | Session, clock: Clock = systemClock) {
   const { signal } = new AbortController();
   const call = programCalls({ clock, environment: shop.environment, signal });
   const session = 'id' in at ? at : sessionIn(at);
@@ -31,7 +31,7 @@ describe('against its base', () => {
   test('a branch is so many commits ahead and behind', async () => {
     const mill = shop.repository();
     const work = mill.worktree('retry-upload');
-    expect(await look(work)).toMatchObject({
+    expect(await inspect(work)).toMatchObject({
       branch: 'retry-upload',
       base: 'main',
       ahead: 0,
@@ -42,9 +42,14 @@ describe('against its base', () => {
     work.commit('one');
     work.commit('two');
     for (const each of ['a', 'b', 'c']) mill.commit(each);
-    expect(await look(work)).toMatchObject({ ahead: 2, behind: 3, merged: false, error: null });
+    expect(await inspect(work)).toMatchObject({ ahead: 2, behind: 3, merged: false, error: null });
     // The base itself is not merged into itself.
-    expect(await look(mill)).toMatchObject({ branch: 'main', ahead: 0, behind: 0, merged: false });
+    expect(await inspect(mill)).toMatchObject({
+      branch: 'main',
+      ahead: 0,
+      behind: 0,
+      merged: false,
+    });
   });
 
   test('the base is what origin calls its own, and stands where origin stands', async () => {
@@ -55,18 +60,23 @@ describe('against its base', () => {
     work.commit('one');
     // What is only here does not count: others cannot have it.
     mill.commit('local');
-    expect(await look(work)).toMatchObject({ base: 'trunk', ahead: 1, behind: 0 });
+    expect(await inspect(work)).toMatchObject({ base: 'trunk', ahead: 1, behind: 0 });
     upstream.commit('new');
     mill.git('fetch', '--quiet');
-    expect(await look(work)).toMatchObject({ base: 'trunk', ahead: 1, behind: 1 });
-    expect(await look(mill)).toMatchObject({ branch: 'trunk', ahead: 1, behind: 1, merged: false });
+    expect(await inspect(work)).toMatchObject({ base: 'trunk', ahead: 1, behind: 1 });
+    expect(await inspect(mill)).toMatchObject({
+      branch: 'trunk',
+      ahead: 1,
+      behind: 1,
+      merged: false,
+    });
   });
 
   test('without origin/HEAD it is main or master, and unknown without those', async () => {
     const old = shop.repository('old', 'master');
-    expect(await look(old.worktree('one'))).toMatchObject({ base: 'master', ahead: 0 });
+    expect(await inspect(old.worktree('one'))).toMatchObject({ base: 'master', ahead: 0 });
     const odd = shop.repository('odd', 'develop');
-    const standing = await look(odd.worktree('two'));
+    const standing = await inspect(odd.worktree('two'));
     expect(standing).toMatchObject({ branch: 'two', base: null, ahead: null, behind: null });
     expect(standing).toMatchObject({ merged: null, ci: { state: 'none' } });
     expect(standing.error).toBe('no base branch: there is no origin/HEAD, no main and no master');
@@ -76,20 +86,20 @@ describe('against its base', () => {
     const mill = shop.repository();
     mill.git('checkout', '--quiet', '--detach');
     const nothing = { ahead: null, behind: null, merged: null, ci: { state: null } };
-    expect(await look(mill)).toMatchObject({
+    expect(await inspect(mill)).toMatchObject({
       ...nothing,
       branch: null,
       base: 'main',
       error: 'no branch is checked out',
     });
-    expect(await look(sessionIn(mill, { branch: 'gone' }))).toMatchObject({
+    expect(await inspect(sessionIn(mill, { branch: 'gone' }))).toMatchObject({
       ...nothing,
       branch: 'gone',
       error: 'the branch gone has no commit',
     });
     const bare = join(shop.directory, 'bare');
     mkdirSync(bare);
-    const { error, base } = await look(sessionIn(mill, { workdir: bare, repo: null }));
+    const { error, base } = await inspect(sessionIn(mill, { workdir: bare, repo: null }));
     expect(error).toMatch(/^git: fatal: not a git repository/);
     expect(base).toBeNull();
   });
@@ -100,9 +110,9 @@ describe('against its base', () => {
     work.commit('one');
     const session = sessionIn(work, { worktree: work.path, repo: mill.path, branch: 'docs' });
     mill.git('worktree', 'remove', work.path);
-    expect(await look(session)).toMatchObject({ branch: 'docs', ahead: 1, error: null });
+    expect(await inspect(session)).toMatchObject({ branch: 'docs', ahead: 1, error: null });
     rmSync(mill.path, { recursive: true });
-    expect((await look(session)).error).toBe(`${mill.path} is not there any more`);
+    expect((await inspect(session)).error).toBe(`${mill.path} no longer exists`);
   });
 
   test('an agent that moved to another branch is followed; one that ended is not', async () => {
@@ -110,9 +120,9 @@ describe('against its base', () => {
     const work = mill.worktree('first');
     work.git('checkout', '--quiet', '-b', 'second');
     const session = sessionIn(work, { worktree: work.path, branch: 'first' });
-    expect((await look(session)).branch).toBe('second');
+    expect((await inspect(session)).branch).toBe('second');
     const shared = sessionIn(mill, { branch: 'first', status: 'done' });
-    expect((await look(shared)).branch).toBe('first');
+    expect((await inspect(shared)).branch).toBe('first');
   });
 });
 
@@ -123,7 +133,7 @@ describe('merged is', () => {
     mill = shop.repository();
     work = mill.worktree('feature');
   });
-  const merged = async () => (await look(work)).merged;
+  const merged = async () => (await inspect(work)).merged;
 
   test('not a branch that has nothing of its own, however far the base went on', async () => {
     expect(await merged()).toBe(false);
@@ -137,14 +147,14 @@ describe('merged is', () => {
   test('not a branch whose own commits were taken back', async () => {
     work.commit('one');
     work.git('reset', '--quiet', '--hard', 'main');
-    expect(await look(work)).toMatchObject({ ahead: 0, merged: false });
+    expect(await inspect(work)).toMatchObject({ ahead: 0, merged: false });
     mill.commit('a');
     expect(await merged()).toBe(false);
     // Nor one that was brought up to date and never had any.
     const empty = mill.worktree('empty');
     mill.commit('b');
     empty.git('rebase', '--quiet', 'main');
-    expect(await look(empty)).toMatchObject({ ahead: 0, merged: false });
+    expect(await inspect(empty)).toMatchObject({ ahead: 0, merged: false });
   });
 
   test('a branch that was brought up to date by a rebase and then merged', async () => {
@@ -175,7 +185,7 @@ describe('merged is', () => {
     const copy = shop.clone(mill, 'copy');
     copy.git('fetch', '--quiet', 'origin', 'feature:feature');
     copy.git('checkout', '--quiet', 'feature');
-    expect(await look(copy)).toMatchObject({ branch: 'feature', ahead: 0, merged: true });
+    expect(await inspect(copy)).toMatchObject({ branch: 'feature', ahead: 0, merged: true });
   });
 
   test('a branch that was squashed, and it stays so when the base goes on', async () => {
@@ -185,7 +195,7 @@ describe('merged is', () => {
     expect(await merged()).toBe(false);
     mill.git('merge', '--squash', '--quiet', 'feature');
     mill.git('commit', '--quiet', '--message', 'feature (#1)');
-    expect(await look(work)).toMatchObject({ ahead: 2, merged: true });
+    expect(await inspect(work)).toMatchObject({ ahead: 2, merged: true });
     mill.commit('changed since', 'two.txt');
     expect(await merged()).toBe(true);
     work.commit('three');
@@ -225,7 +235,7 @@ describe('CI', () => {
     ];
     for (const [runs, state, workflow] of cases) {
       shop.runs(...runs);
-      const { ci, checks, error } = await look(work);
+      const { ci, checks, error } = await inspect(work);
       expect([ci.state, ci.workflow, checks.length, error]).toEqual([
         state,
         workflow,
@@ -237,7 +247,7 @@ describe('CI', () => {
 
   test('a check has the name, the state and the page of its run', async () => {
     shop.runs(run('test', 'completed', 'failure', 42), { status: 'queued', url: 'nowhere' });
-    const { ci, checks } = await look(work);
+    const { ci, checks } = await inspect(work);
     const url = 'https://ci.example.org/runs/42';
     expect(ci).toEqual({ state: 'failure', workflow: 'test', url });
     expect(checks).toEqual([
@@ -253,7 +263,7 @@ describe('CI', () => {
     const cases: [() => void, RegExp][] = [
       [() => shop.without('gh'), /^gh is not installed$/],
       [() => shop.gh('echo "please log in" >&2; exit 4'), /^gh: please log in$/],
-      [() => shop.gh('exit 3'), /^gh ended with code 3$/],
+      [() => shop.gh('exit 3'), /^gh exited with code 3$/],
       [() => shop.gh('kill -9 $$'), /^gh was ended$/],
       [() => shop.gh('echo not json'), /^gh answered with no list of runs$/],
       [() => shop.gh('echo "{}"'), /^gh answered with no list of runs$/],
@@ -262,7 +272,7 @@ describe('CI', () => {
     ];
     for (const [prepare, error] of cases) {
       prepare();
-      const standing = await look(work);
+      const standing = await inspect(work);
       expect(standing).toMatchObject({ ...ours, ...unknown });
       expect(standing.error).toMatch(error);
     }
@@ -288,7 +298,7 @@ describe('a program that takes too long', () => {
     const [first, second] = ['one', 'two'].map((name) => mill.worktree(name));
     second!.commit('more');
     // So that git has nothing to do any more while gh hangs.
-    for (const each of [first!, second!]) await look(each);
+    for (const each of [first!, second!]) await inspect(each);
     const before = shop.ghCalls.length;
     shop.gh(shop.hang);
     const { signal } = new AbortController();
@@ -314,7 +324,7 @@ describe('a program that takes too long', () => {
     const only = (what: string) =>
       shop.program('git', `[ "$1" = ${command} ] && { ${what}; }\nexec git "$@"`);
     only(shop.hang);
-    const slow = await look(
+    const slow = await inspect(
       session,
       impatient(() => shop.isHanging),
     );
@@ -322,7 +332,7 @@ describe('a program that takes too long', () => {
     expect(slow.error).toContain('git took longer than 10 seconds');
     only('echo fatal: broken >&2; exit 128');
     memory = new ComparisonCache();
-    const failed = await look(session);
+    const failed = await inspect(session);
     expect(failed.branch).toBe('feature');
     // Without these two git only knows less.
     const isOptional = ['merge-base', 'reflog'].includes(command);
@@ -334,7 +344,7 @@ describe('a program that takes too long', () => {
   test('without git nothing is known but what the session was told', async () => {
     const work = shop.repository().worktree('feature');
     shop.without('git');
-    expect(await look(sessionIn(work, { branch: 'feature' }))).toEqual({
+    expect(await inspect(sessionIn(work, { branch: 'feature' }))).toEqual({
       branch: 'feature',
       base: null,
       ci: { state: null, workflow: null, url: null },

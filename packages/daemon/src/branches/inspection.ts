@@ -11,7 +11,7 @@ export type Standing = DaemonSchema<'BranchStanding'>;
 /** The state of a session's branch. */
 export interface Inspection {
   standing: Omit<Standing, 'agent_id' | 'name' | 'observed_at'>;
-  /** The commit at the tip of the branch, and the one at which it left its base. */
+  /** The tip of the branch, and its merge base. */
   head: string | null;
   fork: string | null;
 }
@@ -38,7 +38,7 @@ export class Round {
     call: Call,
     private readonly memory: ComparisonCache,
   ) {
-    // A CI service that is slow for one branch is slow for all: one wait is enough.
+    // A CI service that timed out for one branch is skipped for the rest of the round.
     this.#call = async (program, args, cwd) => {
       if (program === 'gh' && this.#slow) return { kind: 'failed', why: this.#slow };
       const end = await call(program, args, cwd);

@@ -7,11 +7,11 @@ import { runProgram, type ProgramEnd } from '../think/program.js';
 export interface ProgramParts {
   clock: Clock;
   environment: Readonly<Record<string, string | undefined>>;
-  /** Ends all calls. */
+  /** Aborts all calls. */
   signal: AbortSignal;
 }
 
-/** What became of a call. A program that ended with a code may have meant something by it. */
+/** Result of a call. A non-zero exit code may carry a meaning. */
 export type CallEnd =
   | { kind: 'ended'; code: number | null; stdout: string; stderr: string }
   | { kind: 'failed'; why: string };
@@ -21,14 +21,14 @@ export type Call = (program: Program, args: readonly string[], cwd: string) => P
 
 const timeoutS = 10;
 
-/** Runs git and gh where the search path has them. Whatever happens is a value. */
+/** Runs git and gh from the search path. Failures are returned, not thrown. */
 export function programCalls({ clock, environment, signal }: ProgramParts): Call {
   const timeoutMs = timeoutS * 1000;
   const passed = environmentFor(environment);
   return async (program, args, cwd) => {
     const file = await findProgram(program, environment['PATH']);
     if (!file) return { kind: 'failed', why: `${program} is not installed` };
-    if (!(await isDirectory(cwd))) return { kind: 'failed', why: `${cwd} is not there any more` };
+    if (!(await isDirectory(cwd))) return { kind: 'failed', why: `${cwd} no longer exists` };
     const run = { clock, cwd, timeoutMs, signal };
     const end: ProgramEnd =
       program === 'git'
@@ -40,21 +40,21 @@ export function programCalls({ clock, environment, signal }: ProgramParts): Call
       case 'timeout':
         return { kind: 'failed', why: `${program} took longer than ${timeoutS} seconds` };
       case 'too_long':
-        return { kind: 'failed', why: `${program} had too much to say` };
+        return { kind: 'failed', why: `the output of ${program} is too large` };
       case 'aborted':
-        return { kind: 'failed', why: `the daemon ended before ${program} did` };
+        return { kind: 'failed', why: `the daemon stopped before ${program} finished` };
       case 'not_started':
         return { kind: 'failed', why: `${program} could not be started` };
     }
   };
 }
 
-/** How a program that did not do what it was asked for is told about. */
+/** Error message for a program that failed. */
 export function complaint(program: Program, end: CallEnd): string {
   if (end.kind === 'failed') return end.why;
-  // The first line says what is wrong; those below it are advice.
+  // The first line is the error; the following ones are hints.
   const [said = ''] = end.stderr.split('\n').flatMap((line) => line.trim() || []);
-  const how = end.code === null ? 'was ended' : `ended with code ${end.code}`;
+  const how = end.code === null ? 'was killed' : `exited with code ${end.code}`;
   return said === '' ? `${program} ${how}` : `${program}: ${said.slice(0, 200)}`;
 }
 
@@ -65,7 +65,7 @@ async function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-/** For gh, which runs git in the repository by itself. */
+/** Safe git environment for gh, which runs git in the repository itself. */
 function environmentFor(
   environment: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, string | undefined>> {

@@ -1,6 +1,6 @@
 import { complaint, type Call } from './programs.js';
 
-/** Where a branch stands, and where its base. What could not be told is null. */
+/** A branch and its base, resolved to commits. Unknown values are null. */
 export interface Refs {
   branch: string | null;
   /** The commit at its tip. */
@@ -13,13 +13,13 @@ const nothing: Refs = { branch: null, head: null, base: null, error: null };
 
 export interface Place {
   cwd: string;
-  /** The branch that the session was told. */
+  /** The branch given at spawn. */
   recordedBranch: string | null;
-  /** Others work in this directory: what is checked out there is not the session's. */
+  /** Other sessions use this directory, so its checkout is not the session's own. */
   isShared: boolean;
 }
 
-/** Which branch is checked out in the directory, or was told; where it stands, and its base. */
+/** Resolves the checked-out or given branch, and its base. */
 export async function readRefs(
   call: Call,
   { cwd, recordedBranch, isShared }: Place,
@@ -47,7 +47,7 @@ export async function readRefs(
 
 interface Ref {
   commit: string;
-  /** The ref that it stands for, when it is a symbolic one. */
+  /** Target of a symbolic ref. */
   target: string;
 }
 
@@ -63,7 +63,7 @@ function parseRef(line: string): [name: string, ref: Ref] {
   return [name, { commit, target }];
 }
 
-/** What origin calls its own; without it main or master, that of origin first. */
+/** The default branch of origin; else main or master, those of origin first. */
 function baseIn(refs: ReadonlyMap<string, Ref>): Refs['base'] {
   const remoteHead = refs.get(originHead);
   if (remoteHead?.target) return { name: shortName(remoteHead.target), commit: remoteHead.commit };

@@ -87,10 +87,10 @@ test('an override counts more than the setting', () => {
 describe('alerts', () => {
   test('come once for each upward crossing, and again after it went down', () => {
     const run = new Run(rules);
-    const told = [100, 200, 250, 200, 400, 900, 400, 399, 400, 199, 250].map((tokens) =>
+    const alerts = [100, 200, 250, 200, 400, 900, 400, 399, 400, 199, 250].map((tokens) =>
       run.see({ tokens }),
     );
-    expect(told.map(([level]) => level)).toEqual([
+    expect(alerts.map(([level]) => level)).toEqual([
       undefined,
       'warning',
       undefined,
@@ -129,8 +129,8 @@ describe('alerts', () => {
 
   test('are told of what is past, which is not acted upon', () => {
     const run = new Run(rules);
-    const told = run.see({ tokens: 450, status: 'idle', isLatest: false });
-    expect(told).toEqual(['warning', 'critical']);
+    const alerts = run.see({ tokens: 450, status: 'idle', isLatest: false });
+    expect(alerts).toEqual(['warning', 'critical']);
     expect(run.see({ tokens: 100, isLatest: true })).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
 import type { DaemonOperations } from '@millrace/contract/daemon';
 
-/** What the daemon serves: all of its contract but the webhook, which it sends itself. */
+/** Operations that the daemon serves: its contract except the webhook, which it sends. */
 export type ServedOperations = Omit<DaemonOperations, 'notify'>;

@@ -11,7 +11,7 @@ const unitsMs: Readonly<Record<string, number>> = {
 /** Where a report starts: a span back from now, such as `7d`, or an RFC 3339 timestamp. */
 export function parseSince(text: string, now: number): number {
   const [, count, unit] = /^([1-9]\d{0,5})([mhdw])$/.exec(text) ?? [];
-  // Nothing was saved before 1970, and no timestamp can tell of some of the longest spans.
+  // Very long spans would be before the epoch.
   if (count && unit) return Math.max(0, now - Number(count) * unitsMs[unit]!);
   try {
     return parseTimestamp(text);
@@ -19,7 +19,7 @@ export function parseSince(text: string, now: number): number {
     if (!(error instanceof UnitError)) throw error;
     throw fail(
       'INVALID_REQUEST',
-      `since must be a span such as 24h, 7d or 2w, or an RFC 3339 time such as ` +
+      `since must be a duration such as 24h, 7d or 2w, or an RFC 3339 timestamp such as ` +
         `2026-01-01T00:00:00Z, not ${JSON.stringify(text.slice(0, 60))}.`,
     );
   }

@@ -10,7 +10,7 @@ type DashboardHandlers = Pick<
   'getDashboard' | 'getDashboardAsset'
 >;
 
-/** Nothing from elsewhere and nothing inline: what gets into the page's text cannot run. */
+/** No external and no inline resources, so injected markup cannot run. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -30,7 +30,7 @@ const pageHeaders = {
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  // A new build is seen at once; the page is small.
+  // Not cached, so that a new build is visible at once; the page is small.
   'cache-control': 'no-cache',
 };
 
@@ -65,10 +65,10 @@ export function dashboardHandlers(site: Pick<DashboardSite, 'page' | 'asset'>): 
 
 function answer(
   { bytes, gzipped }: SiteFile,
-  asked: IncomingHttpHeaders,
+  requestHeaders: IncomingHttpHeaders,
   headers: Readonly<Record<string, string>>,
 ) {
-  const packs = acceptsGzip(asked['accept-encoding']) && gzipped.length < bytes.length;
+  const packs = acceptsGzip(requestHeaders['accept-encoding']) && gzipped.length < bytes.length;
   return {
     status: 200 as const,
     content: packs ? gzipped : bytes,

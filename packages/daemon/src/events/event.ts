@@ -6,7 +6,7 @@ export type Event = DaemonSchema<'Event'>;
 export type EventType = Event['type'];
 
 /** What a change is to those who follow the stream. */
-export interface Told {
+export interface PublicChange {
   type: EventType;
   key: string | null;
   data: unknown;
@@ -46,7 +46,7 @@ const reports: Readonly<Record<string, EventType>> = {
 };
 
 /** The change as an event; undefined when it is nobody's business. */
-export function toldOf(change: WatchChange, now: number): Told | undefined {
+export function publicChangeOf(change: WatchChange, now: number): PublicChange | undefined {
   const { collection, record } = change;
   if (collection === reportsCollection) {
     const type = reports[record.key];

@@ -53,7 +53,7 @@ class Reader {
   }
 }
 
-const told = ({ type, key }: Event) => `${type} ${key}`;
+const summary = ({ type, key }: Event) => `${type} ${key}`;
 
 describe('the stream of events', () => {
   test('starts now, and tells each change of what is kept', async () => {
@@ -65,7 +65,7 @@ describe('the stream of events', () => {
     await notes.upsert('n1', { id: 'n1', read: true });
     await notes.deleteByKey('n1');
     const events = await reader.take(3);
-    expect(events.map(told)).toEqual(['note.changed n1', 'note.changed n1', 'note.removed n1']);
+    expect(events.map(summary)).toEqual(['note.changed n1', 'note.changed n1', 'note.removed n1']);
     expect(events[1]!.data).toEqual({ id: 'n1', read: true });
     expect(events[2]!.data).toBeNull();
   });
@@ -78,7 +78,7 @@ describe('the stream of events', () => {
     await database.collection('settings').insertWithKey('other', {});
     await database.collection('metrics').insertWithKey('2026-01-15', {});
     await database.collection('notes').insertWithKey('n', {});
-    expect((await reader.take(1)).map(told)).toEqual(['note.changed n']);
+    expect((await reader.take(1)).map(summary)).toEqual(['note.changed n']);
   });
 
   test('goes on after the id that was seen last, also in the middle of a commit', async () => {
@@ -102,7 +102,7 @@ describe('the stream of events', () => {
     const database = await openDatabase();
     const { startId } = new Reader(database).flow;
     await database.collection('notes').insertWithKey('missed', {});
-    expect((await new Reader(database, startId).take(1)).map(told)).toEqual([
+    expect((await new Reader(database, startId).take(1)).map(summary)).toEqual([
       'note.changed missed',
     ]);
   });
@@ -116,9 +116,9 @@ describe('the stream of events', () => {
       const [reset] = await reader.take(1);
       expect(reset).toMatchObject({ type: 'stream.reset', key: null, data: null });
       await database.collection('notes').insertWithKey('after', {});
-      expect((await reader.take(1)).map(told)).toEqual(['note.changed after']);
+      expect((await reader.take(1)).map(summary)).toEqual(['note.changed after']);
       const again = new Reader(database, reset!.id);
-      expect((await again.take(1)).map(told)).toEqual(['note.changed after']);
+      expect((await again.take(1)).map(summary)).toEqual(['note.changed after']);
     },
   );
 
@@ -146,12 +146,12 @@ describe('the stream of events', () => {
     const reader = new Reader(database);
     const notes = database.collection('notes');
     await notes.insertWithKey('n0', {});
-    expect((await reader.take(1)).map(told)).toEqual(['note.changed n0']);
+    expect((await reader.take(1)).map(summary)).toEqual(['note.changed n0']);
     for (let n = 1; n < 6; n++) await notes.insertWithKey(`n${n}`, {});
     await database.trimLog(database.logPosition.seq);
     expect((await reader.take(1))[0]!.type).toBe('stream.reset');
     await notes.insertWithKey('fresh', {});
-    expect((await reader.take(1)).map(told)).toEqual(['note.changed fresh']);
+    expect((await reader.take(1)).map(summary)).toEqual(['note.changed fresh']);
   });
 
   test('ends with its signal, also while it waits, and leaves no watch behind', async () => {
@@ -243,7 +243,7 @@ describe('what an event says', () => {
     reports.changed('usage');
     reports.changed('savings');
     const events = await reader.take(4);
-    expect(events.map(told)).toEqual([
+    expect(events.map(summary)).toEqual([
       'spend.changed null',
       'usage.changed null',
       'savings.changed null',
@@ -252,7 +252,7 @@ describe('what an event says', () => {
     for (const event of events) expect(check.faults(event)).toEqual([]);
     await reports.close();
     const again = new Reader(database, events[2]!.id);
-    expect((await again.take(1)).map(told)).toEqual(['spend.changed null']);
+    expect((await again.take(1)).map(summary)).toEqual(['spend.changed null']);
   });
 
   test('of a report that waits for its turn is told before the end', async () => {
@@ -263,7 +263,10 @@ describe('what an event says', () => {
     reports.changed('spend');
     await reports.close();
     reports.changed('spend');
-    expect((await reader.take(2)).map(told)).toEqual(['spend.changed null', 'spend.changed null']);
+    expect((await reader.take(2)).map(summary)).toEqual([
+      'spend.changed null',
+      'spend.changed null',
+    ]);
   });
 });
 

@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import type { ServerEvent } from '@millrace/kit/http';
 import { formatTimestamp } from '@millrace/kit/units';
-import { toldOf, type Event } from './event.js';
+import { publicChangeOf, type Event } from './event.js';
 import { idOf, positionOf, type Position } from './position.js';
 
 export interface EventsParts {
@@ -101,13 +101,13 @@ export class Events {
     const now = this.#parts.clock.now();
     const mark = chainHash.high;
     const ts = formatTimestamp(committedAt!.getTime());
-    const told = changes.flatMap((change, index) => {
-      const each = toldOf(change, now);
+    const visible = changes.flatMap((change, index) => {
+      const each = publicChangeOf(change, now);
       return each ? [{ ...each, index }] : [];
     });
-    return told.flatMap(({ index, type, key, data }, at) => {
+    return visible.flatMap(({ index, type, key, data }, at) => {
       if (index <= seenUpTo) return [];
-      const isLast = at === told.length - 1;
+      const isLast = at === visible.length - 1;
       const id = idOf(isLast ? { seq, mark } : { seq, index, mark });
       return [{ id, event: type, data: { id, type, ts, key, data } }];
     });

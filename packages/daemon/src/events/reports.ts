@@ -14,7 +14,7 @@ export interface ReportsParts {
   pauseMs?: number;
 }
 
-const usualPauseMs = 2_000;
+const defaultPauseMs = 2_000;
 
 /**
  * Has those who follow the stream know that a report has new figures. The word is stored, so it
@@ -39,7 +39,7 @@ export class Reports {
       return;
     }
     this.#writing = this.#writing.then(() => this.#write(report));
-    const { clock, pauseMs = usualPauseMs } = this.#parts;
+    const { clock, pauseMs = defaultPauseMs } = this.#parts;
     const timer = clock.after(pauseMs, () => {
       this.#pausing.delete(report);
       if (this.#wanted.delete(report)) this.changed(report);

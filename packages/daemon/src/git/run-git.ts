@@ -17,8 +17,8 @@ export interface GitRun {
 const fileCommands = new Set(['worktree', 'update-index', 'diff-index']);
 
 /**
- * Runs git. All of the daemon's git goes through here, since the config of a repository can name
- * commands, and whoever made the repository would run them with the daemon's rights.
+ * Runs git. All git calls of the daemon go through here, because a repository's config can name
+ * commands, which would run with the daemon's rights.
  */
 export async function runGit(run: GitRun, args: readonly string[]): Promise<ProgramEnd> {
   const { clock, cwd, timeoutMs, isTrusted = false } = run;
@@ -38,8 +38,8 @@ export async function runGit(run: GitRun, args: readonly string[]): Promise<Prog
 }
 
 /**
- * The environment in which git runs no command that a repository names. Also for programs that run
- * git by themselves. Settings of the environment beat those of every file.
+ * An environment in which git runs no command that a repository names; also for programs that call
+ * git. Settings in the environment override those of every config file.
  */
 export function safeGitEnvironment(environment: Environment): Environment {
   return withSettings(
@@ -47,7 +47,7 @@ export function safeGitEnvironment(environment: Environment): Environment {
       ...plainEnvironment(environment),
       GIT_CONFIG_NOSYSTEM: '1',
       GIT_ATTR_NOSYSTEM: '1',
-      // The daemon fetches nothing, and a partial clone must not do so for it.
+      // The daemon never fetches, and a partial clone must not fetch on demand.
       GIT_ALLOW_PROTOCOL: 'none',
       GIT_NO_LAZY_FETCH: '1',
       GIT_PAGER: 'cat',
@@ -66,7 +66,7 @@ export function safeGitEnvironment(environment: Environment): Environment {
   );
 }
 
-/** Asks nobody anything, and points to no other repository than the one of the directory. */
+/** Disables prompts, and removes variables that point git at another repository. */
 function plainEnvironment(environment: Environment): Environment {
   const isOurs = (name: string) => name.startsWith('MILLRACE_') || name.startsWith('GIT_');
   const passed = Object.entries(environment).filter(([name]) => !isOurs(name));
@@ -80,7 +80,7 @@ function plainEnvironment(environment: Environment): Environment {
 
 type ConfigPair = readonly [name: string, value: string];
 
-/** By the environment and not by `-c`, which cannot carry a name with `=` in it. */
+/** In the environment instead of `-c`, which cannot pass a name that contains `=`. */
 function withSettings(environment: Environment, settings: readonly ConfigPair[]): Environment {
   const before = Number(environment['GIT_CONFIG_COUNT'] ?? 0);
   const pairs = settings.flatMap(([name, value], at): [string, string][] => [
@@ -91,7 +91,7 @@ function withSettings(environment: Environment, settings: readonly ConfigPair[])
   return { ...environment, ...Object.fromEntries(pairs), GIT_CONFIG_COUNT: count };
 }
 
-/** An empty command is none, and a filter that is not required may be missing. */
+/** An empty command disables a filter, and a filter that is not required may be missing. */
 function withoutFilters(keys: readonly string[]): ConfigPair[] {
   const filters = new Set(
     keys

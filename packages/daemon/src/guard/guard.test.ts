@@ -2,20 +2,20 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { compactCooldownMs, compactGraceMs, interruptLimitMs } from '../core/guard.js';
 import { fail } from '../core/refusals.js';
 import type { Alert, Once } from '../notify/alert.js';
-import { Room } from '../notify/room.test-support.js';
+import { TestStore } from '../notify/notify.test-support.js';
 import type { Compaction } from '../savings/recorder.js';
 import type { Session } from '../sessions/port.js';
 import { compactCommand } from './compact-commands.js';
 import { ContextGuard, type GuardParts } from './guard.js';
 import { GuardStore } from './guard-store.js';
 
-let room: Room;
+let room: TestStore;
 let guard: ContextGuard;
 let raised: (Alert & { once: Once | undefined })[];
 let saved: Compaction[];
 
 beforeEach(() => {
-  room = new Room();
+  room = new TestStore();
   [raised, saved] = [[], []];
 });
 afterEach(async () => {
@@ -201,8 +201,8 @@ test('an agent that nobody can type into, or that cannot compact, only has its a
 });
 
 test('each command line is told in its own words', async () => {
-  const told = ['claude', 'codex', 'gemini', 'qwen', 'aider', 'toString'].map(compactCommand);
-  expect(told).toEqual(['/compact', '/compact', '/compress', '/compress', null, '/compact']);
+  const sent = ['claude', 'codex', 'gemini', 'qwen', 'aider', 'toString'].map(compactCommand);
+  expect(sent).toEqual(['/compact', '/compact', '/compress', '/compress', null, '/compact']);
   await start();
   room.sessions.add({ status: 'idle', context_tokens: 450_000, backend: 'gemini' });
   await guard.settled();
@@ -280,10 +280,10 @@ test('an agent that is gone is forgotten, also when it went while no daemon ran'
   await guard.settled();
   await room.sessions.remove(here!.id);
   await guard.settled();
-  const kept = async () => (await GuardStore.open((await room.open()).database)).agents;
-  expect(await kept()).toEqual([gone!.id]);
+  const stored = async () => (await GuardStore.open((await room.open()).database)).agents;
+  expect(await stored()).toEqual([gone!.id]);
   await guard.close();
   await room.sessions.remove(gone!.id);
   await restart();
-  expect(await kept()).toEqual([]);
+  expect(await stored()).toEqual([]);
 });

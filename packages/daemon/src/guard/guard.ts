@@ -33,7 +33,7 @@ export interface GuardParts extends Pick<World, 'clock' | 'log'> {
 export class ContextGuard {
   readonly #parts: GuardParts;
   /** What was heard of each agent and not yet looked at. One is looked at after the other. */
-  readonly #heard = new Map<string, (Session | undefined)[]>();
+  readonly #pending = new Map<string, (Session | undefined)[]>();
   readonly #work = new Map<string, Promise<void>>();
   readonly #timers = new Map<string, Timer>();
   #stopListening: (() => void) | undefined;
@@ -47,12 +47,12 @@ export class ContextGuard {
   async start(): Promise<void> {
     const { sessions, store } = this.#parts;
     this.#stopListening = sessions.onChange(({ before, after }: SessionChange) =>
-      this.#hear((after ?? before)!.id, after),
+      this.#enqueue((after ?? before)!.id, after),
     );
     const there = await sessions.list();
-    for (const session of there) this.#hear(session.id, session);
+    for (const session of there) this.#enqueue(session.id, session);
     const ids = new Set(there.map(({ id }) => id));
-    for (const id of store.agents) if (!ids.has(id)) this.#hear(id, undefined);
+    for (const id of store.agents) if (!ids.has(id)) this.#enqueue(id, undefined);
   }
 
   /** Ends between two steps: what was begun is taken up by the next daemon. */
@@ -69,36 +69,36 @@ export class ContextGuard {
     while (this.#work.size > 0) await Promise.all(this.#work.values());
   }
 
-  #hear(id: string, session: Session | undefined): void {
+  #enqueue(id: string, session: Session | undefined): void {
     if (this.#isClosed) return;
-    const heard = this.#heard.get(id);
-    if (heard) return void heard.push(session);
-    this.#heard.set(id, [session]);
-    const work = this.#lookAtAll(id).finally(() => {
+    const pending = this.#pending.get(id);
+    if (pending) return void pending.push(session);
+    this.#pending.set(id, [session]);
+    const work = this.#processPending(id).finally(() => {
       if (this.#work.get(id) === work) this.#work.delete(id);
     });
     this.#work.set(id, work);
   }
 
-  async #lookAtAll(id: string): Promise<void> {
-    const heard = this.#heard.get(id)!;
-    while (heard.length > 0 && !this.#isClosed) {
-      const session = heard.shift();
+  async #processPending(id: string): Promise<void> {
+    const pending = this.#pending.get(id)!;
+    while (pending.length > 0 && !this.#isClosed) {
+      const session = pending.shift();
       try {
-        if (session) await this.#lookAt(session, heard.length === 0);
+        if (session) await this.#process(session, pending.length === 0);
         else await this.#forget(id);
       } catch (error) {
         this.#parts.log.error({ err: error, agent: id }, `the guard failed: ${messageOf(error)}`);
       }
     }
-    this.#heard.delete(id);
+    this.#pending.delete(id);
   }
 
-  async #lookAt(session: Session, isLatest: boolean): Promise<void> {
+  async #process(session: Session, isLatest: boolean): Promise<void> {
     const { store, clock, rules } = this.#parts;
     const { id } = session;
     const before = store.of(id);
-    const { state, actions } = guardStep(before, this.#seen(session, isLatest), rules);
+    const { state, actions } = guardStep(before, this.#observe(session, isLatest), rules);
     // Told before it is written down: the inbox knows each crossing by its number and takes it
     // once. Acted upon after that: after a crash nothing is sent twice.
     for (const action of actions) if (action.kind === 'alert') await this.#alert(session, action);
@@ -110,14 +110,14 @@ export class ContextGuard {
     if (wakesAt === undefined || wakesAt <= clock.now() || this.#isClosed) return;
     this.#timers.set(
       id,
-      clock.after(wakesAt - clock.now(), () => this.#lookAgain(id)),
+      clock.after(wakesAt - clock.now(), () => this.#recheck(id)),
     );
   }
 
-  #lookAgain(id: string): void {
+  #recheck(id: string): void {
     this.#timers.delete(id);
     this.#parts.sessions.find(id).then(
-      (session) => this.#hear(id, session),
+      (session) => this.#enqueue(id, session),
       (error: unknown) =>
         this.#parts.log.error({ err: error, agent: id }, `the guard failed: ${messageOf(error)}`),
     );
@@ -134,7 +134,7 @@ export class ContextGuard {
     await this.#parts.store.forget(id);
   }
 
-  #seen(session: Session, isLatest: boolean): Observation {
+  #observe(session: Session, isLatest: boolean): Observation {
     return {
       now: this.#parts.clock.now(),
       status: session.status,

@@ -16,7 +16,7 @@ export interface InsightsParts {
 export class Insights {
   constructor(private readonly parts: InsightsParts) {}
 
-  /** Sessions that began at `since` or later; `own` are those that the daemon started. */
+  /** Sessions started at `since` or later; `own` are those of the daemon. */
   async read(
     since: string | undefined,
     own: () => Promise<readonly DaemonSchema<'Session'>[]>,

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { formatTimestamp } from '@millrace/kit/units';
 import { durationStats } from './durations.js';
 import { workOf, type Session } from './session.js';
-import { coEditedFiles, parallelCandidates } from './together.js';
+import { coEditedFiles, parallelCandidates } from './file-overlap.js';
 
 type Insights = DaemonSchema<'Insights'>;
 
@@ -13,10 +13,10 @@ export interface MineOptions {
   hourOf: (time: number) => number;
 }
 
-/** A session that has been silent for so long has ended. */
+/** A session without messages for this long counts as ended. */
 const silenceMs = 3_600_000;
 
-/** Patterns in what sessions did. The same history and the same moment give the same answer. */
+/** Finds patterns in session history. Deterministic for the same history and time. */
 export function mineInsights(
   sessions: readonly Session[],
   { since, now, hourOf }: MineOptions,

@@ -2,15 +2,15 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database, RowReader, RowWriter } from '@millrace/db';
 import { foldOf, joined, sampleOf, type Fold } from './fold.js';
 import type { Sample } from './sampler.js';
-import { oldestKept, stepFor, stretchesOf, tiers, type Stretch, type Tier } from './tiers.js';
+import { retentionStart, stepFor, stretchesOf, tiers, type Stretch, type Tier } from './tiers.js';
 
 type MetricsHistory = DaemonSchema<'MetricsHistory'>;
 
 const maxDeletedPerWrite = 100;
 
 /**
- * The recorded samples, on disk. The newest is a record, so that those who watch hear of it; the
- * others are rows beside the records, each tier's by the time that its stretch begins.
+ * Recorded samples on disk. The newest is a record, so that watchers are notified; the others are
+ * rows keyed by tier and start time.
  */
 export class History {
   constructor(private readonly database: Database) {}
@@ -30,13 +30,13 @@ export class History {
     });
   }
 
-  /** Averages over each step from `since` to `now`, the oldest first. */
+  /** Averages per step from `since` to `now`, oldest first. */
   async read(
     since: number,
     requestedStepMs: number | undefined,
     now: number,
   ): Promise<MetricsHistory> {
-    const from = Math.max(since, oldestKept(now));
+    const from = Math.max(since, retentionStart(now));
     const stepMs = stepFor(requestedStepMs, from, now);
     const folds = new Map<number, Fold>();
     for (const piece of stretchesOf(from, now + 1, stepMs, now).flatMap((each) => [
@@ -48,7 +48,7 @@ export class History {
           folds.set(step, joined(folds.get(step), fold));
         }
       });
-      // Weeks are many rows: others have their turn in between.
+      // Weeks are many rows: yield to the event loop between batches.
       await new Promise((resolve) => setImmediate(resolve));
     }
     const samples = [...folds].map(([step, fold]) => sampleOf(fold, Math.max(step, from)));

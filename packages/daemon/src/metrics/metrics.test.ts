@@ -6,32 +6,32 @@ import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
-import { HandClock } from './hand-clock.test-support.js';
+import { ManualClock } from './manual-clock.test-support.js';
 import { History } from './history.js';
 import { Metrics, type MetricsParts } from './metrics.js';
 import type { ProcessRow } from './processes.js';
 import { tiers } from './tiers.js';
 
 let directory: string;
-let clock: HandClock;
+let clock: ManualClock;
 let database: Database;
 let sessions: MemorySessions;
 let processes: ProcessRow[];
-let looks: number;
+let samples: number;
 let metrics: Metrics;
 const log = memoryLog();
 
 /** Waits as long as a busy machine may take. */
-const eventually = <Value>(look: () => Value) => expect.poll(look, { timeout: 60_000 });
+const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 60_000 });
 
 beforeEach(async () => {
   log.lines.length = 0;
   directory = mkdtempSync(join(tmpdir(), 'mr-metrics-'));
-  clock = new HandClock();
+  clock = new ManualClock();
   database = await open(directory, { clock: { ...systemClock, now: clock.now } });
   sessions = memorySessions({ clock });
   processes = [];
-  looks = 0;
+  samples = 0;
   metrics = await openMetrics();
 });
 afterEach(async () => {
@@ -51,7 +51,7 @@ function openMetrics(partial: Partial<MetricsParts> = {}): Promise<Metrics> {
     cpuTimes: () => ({ busyMs: clock.monotonic() / 2, totalMs: clock.monotonic() * 2 }),
     memoryAndLoad: () => ({ mem_used: 600, mem_total: 1_000, load: 1.5 }),
     processes: async () => {
-      looks += 1;
+      samples += 1;
       return processes;
     },
     daemonRss: () => 90_000_000,
@@ -87,7 +87,7 @@ test('a first look takes a moment, so that there is something to measure', async
     agents: [],
     daemon: { rss: 90_000_000, event_loop_p99_ms: 4.2, uptime_s: 0.2 },
   });
-  expect(looks).toBe(0);
+  expect(samples).toBe(0);
 });
 
 test('each live agent has the figures of its whole tree, and those who ended are not there', async () => {
@@ -115,9 +115,9 @@ test('each live agent has the figures of its whole tree, and those who ended are
 test('whoever asks often is told the same, and asks the system but once', async () => {
   sessions.add({ pid: 10, status: 'working' });
   const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => metrics.read()));
-  const before = looks;
+  const before = samples;
   expect(await metrics.read()).toBe(others.at(-1));
-  expect(looks).toBe(before);
+  expect(samples).toBe(before);
   expect(before).toBeLessThan(5);
   clock.pass(600);
   expect((await metrics.read()).taken_at).not.toBe(first!.taken_at);

@@ -19,11 +19,11 @@ export interface HistoryQuery {
 }
 
 const intervalMs = 15_000;
-/** Samples are taken a little after a step begins, so that a timer's few milliseconds never tell. */
+/** Samples are taken shortly after a step begins, so that timer jitter never matters. */
 const offsetMs = 500;
 const defaultSince = '24h';
 
-/** What the machine, the agents and the daemon use: now, and as far as it was recorded. */
+/** Resource usage of the machine, the agents and the daemon: current and recorded. */
 export class Metrics {
   readonly #sampler: Sampler;
   #timer: Timer | undefined;
@@ -41,7 +41,7 @@ export class Metrics {
     return new Metrics(parts, new History(parts.database));
   }
 
-  /** Records from now on, when that is wanted. */
+  /** Starts recording, if enabled. */
   start(): void {
     if (this.parts.isRecording) this.#record();
   }
@@ -56,7 +56,7 @@ export class Metrics {
     return this.records.read(since, parseStep(query.step), now);
   }
 
-  /** Ends the recording; what is on its way to the disk gets there. */
+  /** Stops recording; pending writes finish. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
@@ -73,15 +73,14 @@ export class Metrics {
     });
   }
 
-  /** A sample that cannot be taken or kept is missing in the history, and that is all. */
+  /** A sample that fails is missing in the history; recording continues. */
   async #recordOnce(): Promise<void> {
     try {
       const sample = await this.#sampler.read();
       if (!this.#isClosed) await this.records.add(sample);
     } catch (error) {
       if (this.#isClosed) return;
-      const why = `no metrics were recorded this time: ${messageOf(error)}`;
-      this.parts.log.error({ err: error }, why);
+      this.parts.log.error({ err: error }, 'failed to record metrics');
     }
   }
 }

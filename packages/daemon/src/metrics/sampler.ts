@@ -11,14 +11,14 @@ import { treesOf, type ProcessReader, type TreeUse } from './processes.js';
 export type Sample = DaemonSchema<'Metrics'>;
 type AgentMetrics = DaemonSchema<'AgentMetrics'>;
 
-/** What the sampler looks at. */
+/** Sources of the sampler. */
 export interface Instruments {
   cpuTimes(): CpuTimes;
   memoryAndLoad(): Omit<Sample['system'], 'cpu_pct'>;
   processes: ProcessReader;
   daemonRss(): number;
   loopP99Ms(): number | null;
-  /** Nobody will look any more. */
+  /** Stops measuring. */
   letGo(): void;
 }
 
@@ -28,7 +28,7 @@ export interface SamplerParts extends Instruments {
   sessions: Pick<Sessions, 'list'>;
 }
 
-/** What can only be told as the difference of two looks. */
+/** Counters whose difference between two readings is the result. */
 interface Reading {
   at: number;
   cpu: CpuTimes;
@@ -43,7 +43,7 @@ const maxIntervalMs = 60_000;
 /** A sample is reused for this long. */
 const freshMs = 500;
 
-/** Measures what the machine, the agents and the daemon use now. */
+/** Measures current resource usage of the machine, the agents and the daemon. */
 export class Sampler {
   readonly #parts: SamplerParts;
   readonly #startedAt: number;
@@ -58,7 +58,7 @@ export class Sampler {
     this.#takes = new SharedRuns(() => this.#take());
   }
 
-  /** The figures of now, or of a moment ago. */
+  /** A current sample, or a recent one. */
   async read(): Promise<Sample> {
     return this.#fresh() ?? this.#takes.run();
   }
@@ -70,7 +70,7 @@ export class Sampler {
   }
 
   async #take(): Promise<Sample> {
-    // Whoever asked while the last one was taken is content with it.
+    // Concurrent callers share one measurement.
     const fresh = this.#fresh();
     if (fresh) return fresh;
     const { clock } = this.#parts;
@@ -82,7 +82,7 @@ export class Sampler {
     return sample;
   }
 
-  /** The last look, if it was neither just now nor long ago. */
+  /** The previous reading, if its age suits a rate. */
   #before(): Reading | undefined {
     const agoMs = this.#reading ? this.#parts.clock.monotonic() - this.#reading.at : 0;
     return agoMs >= minIntervalMs && agoMs <= maxIntervalMs ? this.#reading : undefined;
@@ -110,8 +110,7 @@ export class Sampler {
       return trees;
     } catch (error) {
       if (!this.#isBlind) {
-        const why = `the processes of the agents cannot be looked at: ${messageOf(error)}`;
-        this.#parts.log.warn({ err: error }, why);
+        this.#parts.log.warn({ err: error }, 'failed to list processes');
       }
       this.#isBlind = true;
       return new Map();
@@ -136,7 +135,7 @@ export class Sampler {
 
 const ended: ReadonlySet<string> = new Set(['done', 'errored', 'orphaned']);
 
-/** A rate-limited agent may have ended, too: then it has an exit code. */
+/** A rate-limited agent may have ended too: then it has an exit code. */
 function isLive({ status, exit_code: exitCode }: Session): boolean {
   return !ended.has(status) && exitCode === null;
 }
@@ -149,7 +148,7 @@ function agentOf({ id, pid, context_tokens }: Session, from: Reading, to: Readin
   const isMeasured = before && after && wallMs > 0;
   return {
     id,
-    // What a child used is lost where nobody waited for its end: then there is less than before.
+    // CPU time of a child that nobody waited for is lost, so the sum can decrease.
     cpu_pct: isMeasured
       ? hundredths((Math.max(0, after.cpuMs - before.cpuMs) / wallMs) * 100)
       : null,

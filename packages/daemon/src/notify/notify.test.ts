@@ -8,13 +8,13 @@ import { AlertStore, maxNotes } from './alert-store.js';
 import type { Alert } from './alert.js';
 import { Desktop } from './desktop.js';
 import { openNotify, type NotifySettings, type OpenNotify } from './index.js';
-import { Room, until } from './room.test-support.js';
+import { TestStore, until } from './notify.test-support.js';
 
-let room: Room;
+let room: TestStore;
 let open: OpenNotify | undefined;
 
 beforeEach(() => {
-  room = new Room();
+  room = new TestStore();
 });
 afterEach(async () => {
   await open?.close();
@@ -109,8 +109,8 @@ describe('the inbox', () => {
     const nothingElse = { once: undefined, outbox: undefined };
     const indexes = Array.from({ length: maxNotes + 5 }, (_, index) => index);
     await Promise.all(indexes.map((index) => store.add(note(index), nothingElse)));
-    const kept = await store.list({ unread: false, limit: 5000 });
-    expect([kept.length, kept[0]!.title, kept.at(-1)!.title]).toEqual([
+    const stored = await store.list({ unread: false, limit: 5000 });
+    expect([stored.length, stored[0]!.title, stored.at(-1)!.title]).toEqual([
       maxNotes,
       `note ${maxNotes + 4}`,
       'note 5',

@@ -14,17 +14,17 @@ import { openNotify, type NotifySettings, type OpenNotify } from './index.js';
 import type { OutboxEntry } from './alert-store.js';
 import type { Alert } from './alert.js';
 import { Receiver } from './receiver.test-support.js';
-import { Room, until } from './room.test-support.js';
+import { TestStore, until } from './notify.test-support.js';
 import { Webhook } from './webhook.js';
 
-let room: Room;
+let room: TestStore;
 let receiver: Receiver;
 let outbound: Outbound;
 let open: OpenNotify | undefined;
 let calls = 0;
 
 beforeEach(async () => {
-  room = new Room();
+  room = new TestStore();
   receiver = await Receiver.listen();
   outbound = createOutbound({ guard: webhookGuard, clock: room.clock });
 });
@@ -57,10 +57,10 @@ async function start(settings: Partial<NotifySettings> = {}): Promise<OpenNotify
   return open.notify;
 }
 
-async function counted(ask: OutboundRequest): Promise<OutboundOutcome> {
+async function counted(request: OutboundRequest): Promise<OutboundOutcome> {
   calls++;
   try {
-    return await outbound.request(ask);
+    return await outbound.request(request);
   } finally {
     calls--;
   }
@@ -226,19 +226,19 @@ test.each([
 
 test('a name that turns out to be link-local is refused when the call is made', async () => {
   await outbound.close();
-  const looked: string[] = [];
+  const resolved: string[] = [];
   outbound = createOutbound({
     guard: webhookGuard,
     clock: room.clock,
     resolver: async (host) => {
-      looked.push(host);
+      resolved.push(host);
       return ['169.254.169.254'];
     },
   });
   const notify = await start({ webhook_url: 'http://metadata.test/' });
   await notify.raise(alert());
   await until(() => room.warnings.length === 1);
-  expect([looked, room.warnings[0]]).toEqual([
+  expect([resolved, room.warnings[0]]).toEqual([
     ['metadata.test'],
     expect.stringContaining('169.254.169.254') as string,
   ]);

@@ -5,7 +5,7 @@ import type { DaemonContext } from './context.js';
 /** What was recorded, averaged over steps, the oldest first. */
 export function getMetricsHistory(
   { metrics }: Pick<DaemonContext, 'metrics'>,
-  asked: HistoryQuery,
+  query: HistoryQuery,
 ): Promise<DaemonSchema<'MetricsHistory'>> {
-  return metrics.history(asked);
+  return metrics.history(query);
 }

@@ -1,11 +1,11 @@
 const encoder = new TextEncoder();
 
 /** The end of a text that fits into so many bytes of UTF-8, from the start of a line if it can. */
-export function tailOf(text: string, mostBytes: number): string {
+export function tailOf(text: string, maxBytes: number): string {
   const clean = text.trim().toWellFormed().replaceAll('\0', '\u{fffd}');
   const bytes = encoder.encode(clean);
-  if (bytes.length <= mostBytes) return clean;
-  let from = bytes.length - mostBytes;
+  if (bytes.length <= maxBytes) return clean;
+  let from = bytes.length - maxBytes;
   // Not in the middle of a character.
   while (from < bytes.length && (bytes[from]! & 0xc0) === 0x80) from++;
   const tail = new TextDecoder().decode(bytes.subarray(from));

@@ -16,7 +16,7 @@ import { isSamePhase, phaseOf } from '../core/session-phase.js';
 import type { Backends } from '../registry/backends.js';
 import type { Session, Sessions, SpawnOrigin, SpawnRequest } from '../sessions/port.js';
 import { checkDefinition, checkRepo } from './definition.js';
-import { Errands } from './errands.js';
+import { BackgroundTasks } from './background-tasks.js';
 import { tailOf } from './output.js';
 import { promptOf } from './prompt.js';
 import { PipelineStore } from './store.js';
@@ -29,23 +29,23 @@ export interface PipelinesParts {
 }
 
 /* A record has at most 2 MiB: so much for what was asked for, and so much for all outputs. */
-const mostDefinitionBytes = 1_310_720;
-const mostOutputBytes = 655_360;
-const longestOutputBytes = 16_384;
+const maxDefinitionBytes = 1_310_720;
+const maxTotalOutputBytes = 655_360;
+const maxJobOutputBytes = 16_384;
 const outputLines = 1_000;
-const longestName = 128;
+const maxNameLength = 128;
 
 /** Runs the jobs of pipelines, each as a session, in the order that they depend on one another. */
 export class Pipelines {
   readonly #parts: PipelinesParts;
   readonly #store: PipelineStore;
-  readonly #errands: Errands;
+  readonly #tasks: BackgroundTasks;
   #stopListening: (() => void) | undefined;
 
   private constructor(parts: PipelinesParts, store: PipelineStore) {
     this.#parts = parts;
     this.#store = store;
-    this.#errands = new Errands((error, about) => {
+    this.#tasks = new BackgroundTasks((error, about) => {
       parts.world.log.error({ err: error, ...about }, 'pipeline stuck');
     });
   }
@@ -60,7 +60,7 @@ export class Pipelines {
   /** Hears of no session any more and starts nothing new. What is under way is waited for. */
   async close(): Promise<void> {
     this.#stopListening?.();
-    await this.#errands.close();
+    await this.#tasks.close();
   }
 
   list(): Promise<Pipeline[]> {
@@ -122,8 +122,8 @@ export class Pipelines {
     for (const command of commands) {
       const about = { pipeline: id, command: command.kind };
       if (command.kind === 'spawn') {
-        this.#errands.run(about, () => this.#spawn(state, command));
-      } else this.#errands.run(about, () => this.#stop(command.sessionId));
+        this.#tasks.run(about, () => this.#spawn(state, command));
+      } else this.#tasks.run(about, () => this.#stop(command.sessionId));
     }
   }
 
@@ -135,7 +135,7 @@ export class Pipelines {
     const job = pipeline.jobs.find((each) => each.id === jobId)!;
     const request: SpawnRequest = {
       prompt: promptOf(job, pipeline.jobs),
-      name: `${pipeline.name}: ${jobId}`.slice(0, longestName).toWellFormed(),
+      name: `${pipeline.name}: ${jobId}`.slice(0, maxNameLength).toWellFormed(),
       // A run that ends by itself is what a job is; an interactive agent would wait for more.
       driver: 'headless',
       ...(job.backend !== null && { backend: job.backend }),
@@ -151,7 +151,7 @@ export class Pipelines {
       session = await this.#startSession(request, origin);
     } catch (error) {
       // What did not start because we stop is started by whoever opens the store next.
-      if (this.#errands.isClosed) return;
+      if (this.#tasks.isClosed) return;
       await this.#send(id, this.#notSpawned({ jobId, run }, error));
       return;
     }
@@ -195,26 +195,26 @@ export class Pipelines {
   #follow({ id, pipeline_id, job_id }: Pick<Session, 'id' | 'pipeline_id' | 'job_id'>): void {
     if (pipeline_id === null || job_id === null) return;
     const about = { pipeline: pipeline_id, job: job_id, session: id };
-    this.#errands.runLatest(id, about, () => this.#look(pipeline_id, job_id, id));
+    this.#tasks.runLatest(id, about, () => this.#checkSession(pipeline_id, job_id, id));
   }
 
-  async #look(pipelineId: string, jobId: string, sessionId: string): Promise<void> {
+  async #checkSession(pipelineId: string, jobId: string, sessionId: string): Promise<void> {
     const which = { jobId, sessionId };
     const session = await this.#parts.sessions.find(sessionId);
     if (!session) {
       const output = 'Its session was deleted.';
-      await this.#tell(pipelineId, { kind: 'ended', ...which, isDone: false, output });
+      await this.#handleEvent(pipelineId, { kind: 'ended', ...which, isDone: false, output });
       return;
     }
     const phase = phaseOf(session);
-    if (phase === 'works') await this.#tell(pipelineId, { kind: 'works', ...which });
+    if (phase === 'works') await this.#handleEvent(pipelineId, { kind: 'works', ...which });
     else if (phase === 'waits' || (phase === 'limited' && session.pid !== null)) {
-      await this.#tell(pipelineId, { kind: 'waits', ...which });
+      await this.#handleEvent(pipelineId, { kind: 'waits', ...which });
     } else {
       const output = await this.#outputOf(session, pipelineId);
       const isDone = phase === 'done';
       const wasOurs = await this.#isAtWork(pipelineId, sessionId);
-      await this.#tell(pipelineId, { kind: 'ended', ...which, isDone, output });
+      await this.#handleEvent(pipelineId, { kind: 'ended', ...which, isDone, output });
       // It would wait for ever for somebody to talk to it. Who does so later is left alone.
       if (wasOurs && session.status === 'idle') await this.#stop(sessionId);
     }
@@ -227,14 +227,14 @@ export class Pipelines {
   }
 
   /** A pipeline that is no longer kept has no interest in its sessions. */
-  async #tell(id: string, event: PipelineEvent): Promise<void> {
+  async #handleEvent(id: string, event: PipelineEvent): Promise<void> {
     if (await this.#store.find(id)) await this.#send(id, event);
   }
 
   async #outputOf({ id, last_error }: Session, pipelineId: string): Promise<string> {
     const { lines } = await this.#parts.sessions.output(id, { limit: outputLines });
     const jobs = (await this.#store.find(pipelineId))?.pipeline.jobs.length ?? 1;
-    const most = Math.min(longestOutputBytes, Math.floor(mostOutputBytes / jobs));
+    const most = Math.min(maxJobOutputBytes, Math.floor(maxTotalOutputBytes / jobs));
     return tailOf(lines.join('\n'), most) || tailOf(last_error ?? '', most);
   }
 
@@ -258,7 +258,7 @@ export class Pipelines {
   #stopLeftovers(sessions: readonly Session[]): void {
     for (const { id, status } of sessions) {
       if (status === 'done' || status === 'errored' || status === 'orphaned') continue;
-      this.#errands.run({ session: id }, () => this.#stop(id));
+      this.#tasks.run({ session: id }, () => this.#stop(id));
     }
   }
 
@@ -282,10 +282,10 @@ function isAboutPrompt(error: unknown): boolean {
 
 function checkSize(pipeline: Pipeline): void {
   const bytes = Buffer.byteLength(JSON.stringify(pipeline));
-  if (bytes <= mostDefinitionBytes) return;
+  if (bytes <= maxDefinitionBytes) return;
   throw fail(
     'PAYLOAD_TOO_LARGE',
-    `The pipeline has ${bytes} bytes and ${mostDefinitionBytes} are the most: ` +
+    `The pipeline has ${bytes} bytes and ${maxDefinitionBytes} are the most: ` +
       'shorten the prompts or make two pipelines of it.',
   );
 }

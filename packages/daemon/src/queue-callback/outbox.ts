@@ -2,9 +2,9 @@ import type { Timer } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
 import { isSamePhase } from '../core/session-phase.js';
-import { Errands } from '../pipelines/errands.js';
+import { BackgroundTasks } from '../pipelines/background-tasks.js';
 import type { Session, Sessions } from '../sessions/port.js';
-import { pauseMs } from './pauses.js';
+import { backoffMs } from './backoff.js';
 import type { QueueClient } from './queue-client.js';
 import { deletedReport, reportOf, type Report } from './report.js';
 import { isOver, type QueueTask, type TaskStore } from './task-store.js';
@@ -31,7 +31,7 @@ const outputLines = 200;
  */
 export class Outbox {
   readonly #parts: OutboxParts;
-  readonly #errands: Errands;
+  readonly #tasks: BackgroundTasks;
   readonly #stop = new AbortController();
   readonly #timers = new Map<string, Timer>();
   /** Tasks under way, by their sessions. */
@@ -42,7 +42,7 @@ export class Outbox {
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
-    this.#errands = new Errands((error, about) => {
+    this.#tasks = new BackgroundTasks((error, about) => {
       parts.world.log.error({ err: error, ...about }, 'queue task stuck');
     });
     this.#stopListening = parts.sessions.onChange(({ before, after }) => {
@@ -63,7 +63,7 @@ export class Outbox {
     this.#stopListening();
     this.#stop.abort();
     for (const timer of this.#timers.values()) timer.cancel();
-    await this.#errands.close();
+    await this.#tasks.close();
   }
 
   /** Ends a session that nobody waits for any more. */
@@ -80,11 +80,11 @@ export class Outbox {
   #wake(key: string): void {
     this.#timers.get(key)?.cancel();
     this.#timers.delete(key);
-    this.#errands.runLatest(key, { task: key }, () => this.#advance(key));
+    this.#tasks.runLatest(key, { task: key }, () => this.#advance(key));
   }
 
   #wakeIn(key: string, delayMs: number): void {
-    if (this.#errands.isClosed) return;
+    if (this.#tasks.isClosed) return;
     this.#timers.get(key)?.cancel();
     const timer = this.#parts.world.clock.after(delayMs, () => this.#wake(key));
     this.#timers.set(key, timer);
@@ -93,9 +93,9 @@ export class Outbox {
   async #advance(key: string): Promise<void> {
     const task = await this.#parts.store.find(key);
     if (!task || isOver(task) || task.session_id === null) return;
-    const told = task.report ? task : await this.#withReport(task, task.session_id);
-    if (told.report) await this.#tell(told, told.report);
-    else await this.#extend(told);
+    const reported = task.report ? task : await this.#withReport(task, task.session_id);
+    if (reported.report) await this.#sendReport(reported, reported.report);
+    else await this.#extend(reported);
   }
 
   /** Notes down what the queue is to be told, once there is something to tell. */
@@ -105,14 +105,14 @@ export class Outbox {
     const now = world.clock.now();
     const report = session ? await this.#reportOn(session, now) : deletedReport;
     if (!report) return task;
-    const told = await store.change(task.key, (before) => ({
+    const reported = await store.change(task.key, (before) => ({
       ...before,
       state: 'reporting',
       report,
       reported_at: now,
       tries: 0,
     }));
-    return told ?? task;
+    return reported ?? task;
   }
 
   async #reportOn(session: Session, now: number): Promise<Report | undefined> {
@@ -121,11 +121,11 @@ export class Outbox {
     return reportOf(session, lines.join('\n'), now);
   }
 
-  async #tell(task: QueueTask, report: Report): Promise<void> {
+  async #sendReport(task: QueueTask, report: Report): Promise<void> {
     const { client, world } = this.#parts;
     const claim = { taskId: task.task_id, leaseToken: task.lease_token };
     const answer = await client.settle(claim, report, this.#stop.signal);
-    if (this.#errands.isClosed) return;
+    if (this.#tasks.isClosed) return;
     switch (answer.kind) {
       case 'ok':
         return this.#end(task, 'settled');
@@ -146,7 +146,7 @@ export class Outbox {
     if (waitMs > 0) return this.#wakeIn(key, waitMs);
     const claim = { taskId: task.task_id, leaseToken: task.lease_token };
     const answer = await client.extend(claim, extendMs, this.#stop.signal);
-    if (this.#errands.isClosed) return;
+    if (this.#tasks.isClosed) return;
     if (answer.kind === 'lost') return this.#lost(task, answer.why);
     if (answer.kind !== 'ok') return this.#again(task, { afterMs: 0, ...answer });
     const now = world.clock.now();
@@ -162,7 +162,7 @@ export class Outbox {
     { why, afterMs }: { why: string; afterMs: number },
   ): Promise<void> {
     const { store, world } = this.#parts;
-    const waitMs = Math.max(afterMs, pauseMs(tries, world.random));
+    const waitMs = Math.max(afterMs, backoffMs(tries, world.random));
     const fields = { task: task_id, tries: tries + 1, wait_ms: Math.round(waitMs) };
     // When it begins, and then more and more rarely: a queue that is away for long is no news.
     const level = (tries & (tries - 1)) === 0 ? 'warn' : 'debug';

@@ -2,7 +2,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { describe, expect, test, vi } from 'vitest';
 import { budgetVerdict } from '../core/budget.js';
 import { capReached } from '../sessions/sessions.test-support.js';
-import { untilRoomMs } from './pauses.js';
+import { budgetRetryMs } from './backoff.js';
 import {
   delivery,
   patience,
@@ -359,12 +359,12 @@ test('a session that was started without an answer to the queue does not go on b
   const rig = await useRig();
   await rig.tasks.receive(delivery());
   await rig.tasks.close();
-  const kept = rig.store.database.collection('queue_tasks');
-  const { key, data } = (await kept.findOne())!;
-  await kept.updateByKey(key, { ...data, session_id: null, state: 'spawning' });
+  const stored = rig.store.database.collection('queue_tasks');
+  const { key, data } = (await stored.findOne())!;
+  await stored.updateByKey(key, { ...data, session_id: null, state: 'spawning' });
   await rig.restart();
   expect(rig.sessions.stopped).toEqual([rig.sessions.spawned[0]!.id]);
-  expect(await kept.count()).toBe(0);
+  expect(await stored.count()).toBe(0);
 });
 
 test('there may be room again at midnight, or within the hour where the week is full', () => {
@@ -372,9 +372,9 @@ test('there may be room again at midnight, or within the hour where the week is 
   const caps = { isOn: true, dailyUsd: 10, weeklyUsd: 50 };
   const day = budgetVerdict({ dailyUsd: 11, weeklyUsd: 11 }, caps);
   const week = budgetVerdict({ dailyUsd: 11, weeklyUsd: 60 }, caps);
-  expect(untilRoomMs(day, evening)).toBe(90 * 60_000);
-  expect(untilRoomMs(week, evening)).toBe(3_600_000);
-  expect(untilRoomMs(undefined, evening)).toBe(3_600_000);
+  expect(budgetRetryMs(day, evening)).toBe(90 * 60_000);
+  expect(budgetRetryMs(week, evening)).toBe(3_600_000);
+  expect(budgetRetryMs(undefined, evening)).toBe(3_600_000);
 });
 
 async function expectState(rig: Awaited<ReturnType<typeof useRig>>, state: string): Promise<void> {

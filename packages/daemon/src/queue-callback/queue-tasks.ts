@@ -5,7 +5,7 @@ import type { BudgetVerdict } from '../core/budget.js';
 import { fail } from '../core/refusals.js';
 import type { Session } from '../sessions/port.js';
 import { Outbox, type OutboxParts } from './outbox.js';
-import { untilRoomMs } from './pauses.js';
+import { budgetRetryMs } from './backoff.js';
 import { readTask, tagOf, type Delivery, type ReceivedTask } from './received-task.js';
 import { checkSignature } from './signature.js';
 import { isDeferred, isOver, type QueueTask } from './task-store.js';
@@ -131,7 +131,7 @@ export class QueueTasks {
       const verdict = error.extra.members?.['verdict'] as BudgetVerdict | undefined;
       const reason = verdict?.reason ?? 'a spend cap is reached';
       throw fail('BUDGET_EXCEEDED', `The task waits in the queue, for ${reason}.`, {
-        retryAfterMs: untilRoomMs(verdict, world.clock.now()),
+        retryAfterMs: budgetRetryMs(verdict, world.clock.now()),
         // Waiting for room is no attempt: a task must not die of a cap.
         headers: { 'X-Queue-Defer': 'true' },
         cause: error,

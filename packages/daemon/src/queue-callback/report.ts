@@ -16,10 +16,10 @@ export type Report =
     };
 
 /** The queue keeps so much of a message, and of a longer one the start. */
-const longestMessageBytes = 1_024;
-const longestReasonBytes = 256;
+const maxMessageBytes = 1_024;
+const maxReasonBytes = 256;
 /** When nobody says how long a limit lasts. */
-const usualLimitMs = 15 * 60_000;
+const defaultLimitMs = 15 * 60_000;
 
 /** The report on a session; undefined while the session is still at it. */
 export function reportOf(session: Session, said: string, now: number): Report | undefined {
@@ -54,13 +54,13 @@ export const deletedReport: Report = {
 
 /** First the reason in a line, then as much of the end of what the agent said as there is room. */
 function failure(error_type: string, reason: string, said: string): Report & { kind: 'fail' } {
-  const head = tailOf(reason.replaceAll(/\s+/g, ' '), longestReasonBytes);
-  const room = longestMessageBytes - Buffer.byteLength(head) - 1;
+  const head = tailOf(reason.replaceAll(/\s+/g, ' '), maxReasonBytes);
+  const room = maxMessageBytes - Buffer.byteLength(head) - 1;
   const message = `${head}\n${tailOf(said, room)}`.trim();
   return { kind: 'fail', error_type, message, retry: true };
 }
 
 function limitMs({ limited_until }: Session, now: number): number {
   const until = limited_until === null ? Number.NaN : Date.parse(limited_until);
-  return Number.isNaN(until) ? usualLimitMs : Math.max(0, until - now);
+  return Number.isNaN(until) ? defaultLimitMs : Math.max(0, until - now);
 }

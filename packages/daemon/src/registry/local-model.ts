@@ -12,14 +12,14 @@ export interface LocalModel {
 }
 
 /** The address that the config has unless told. */
-export const usualLocalUrl = 'http://127.0.0.1:11434';
+export const defaultLocalUrl = 'http://127.0.0.1:11434';
 
 // Other programs that serve a model, at the ports they use by themselves.
 const otherUrls = ['http://127.0.0.1:1234', 'http://127.0.0.1:8080'];
 
 /** Whoever looks around should not wait for what is not there. */
 const probeTimeoutMs = 1_000;
-const mostAnswerBytes = 1_048_576;
+const maxAnswerBytes = 1_048_576;
 
 /**
  * Looks for a local model: Ollama's list first, then the OpenAI-compatible one. An address that
@@ -31,7 +31,7 @@ export async function probeLocal(
   timeoutMs = probeTimeoutMs,
 ): Promise<LocalModel | undefined> {
   const base = url.replace(/\/+$/, '');
-  const urls = base === usualLocalUrl ? [base, ...otherUrls] : [base];
+  const urls = base === defaultLocalUrl ? [base, ...otherUrls] : [base];
   const found = await Promise.all(urls.map((each) => probeOne(outbound, each, timeoutMs)));
   return found.find((model) => model !== undefined);
 }
@@ -41,10 +41,10 @@ async function probeOne(
   url: string,
   timeoutMs: number,
 ): Promise<LocalModel | undefined> {
-  const ask = (path: string) => getJson(outbound, `${url}${path}`, timeoutMs);
-  const tags = namesIn(await ask('/api/tags'), 'models', ['model', 'name']);
+  const get = (path: string) => getJson(outbound, `${url}${path}`, timeoutMs);
+  const tags = namesIn(await get('/api/tags'), 'models', ['model', 'name']);
   if (tags) return { url, protocol: 'ollama', models: tags };
-  const listed = namesIn(await ask('/v1/models'), 'data', ['id']);
+  const listed = namesIn(await get('/v1/models'), 'data', ['id']);
   return listed && { url, protocol: 'openai', models: listed };
 }
 
@@ -55,7 +55,7 @@ async function getJson(outbound: Outbound, url: string, timeoutMs: number): Prom
     headers: { accept: 'application/json' },
     timeoutMs,
     connectTimeoutMs: timeoutMs,
-    maxResponseBytes: mostAnswerBytes,
+    maxResponseBytes: maxAnswerBytes,
   });
   if (!answer.ok || answer.status !== 200 || answer.truncated) return undefined;
   return parseJson(answer.body);

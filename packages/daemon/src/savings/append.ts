@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { lineOf, type Entry } from './entry.js';
-import { ledgerFile, makePrivate } from './places.js';
+import { ledgerFile, makePrivate } from './files.js';
 
 /**
  * Adds one line to the ledger; it is on disk when this resolves.

@@ -1,7 +1,7 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { formatTimestamp } from '@millrace/kit/units';
-import { calibrationFile, makePrivate } from './places.js';
+import { calibrationFile, makePrivate } from './files.js';
 import { isPlausible } from './ratio.js';
 import { newestSamples } from './samples.js';
 

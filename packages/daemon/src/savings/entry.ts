@@ -26,9 +26,9 @@ export interface Entry {
   agentId: string | null;
   repo: string | null;
   rawBytes: number;
-  keptBytes: number;
+  retainedBytes: number;
   rawTokens: number;
-  keptTokens: number;
+  retainedTokens: number;
   basis: EntryBasis;
   /** How much of the raw text a model would have written: it has a price of its own. */
   outputBytes: number;
@@ -43,9 +43,9 @@ export function lineOf(entry: Entry): string {
     agent_id: entry.agentId,
     repo: entry.repo,
     raw_bytes: entry.rawBytes,
-    kept_bytes: entry.keptBytes,
+    kept_bytes: entry.retainedBytes,
     raw_tokens: entry.rawTokens,
-    kept_tokens: entry.keptTokens,
+    kept_tokens: entry.retainedTokens,
     basis: entry.basis,
     ...(entry.feature === 'llm_offload' && {
       output_bytes: entry.outputBytes,
@@ -87,7 +87,7 @@ function fieldsOf(line: string): Fields | undefined {
 
 type Amounts = Pick<
   Entry,
-  'rawBytes' | 'keptBytes' | 'rawTokens' | 'keptTokens' | 'outputBytes' | 'outputTokens'
+  'rawBytes' | 'retainedBytes' | 'rawTokens' | 'retainedTokens' | 'outputBytes' | 'outputTokens'
 >;
 
 /** Lines of other writers may lack some: bytes that are not told are none, tokens follow bytes. */
@@ -97,9 +97,9 @@ function amountsOf(fields: Fields): Amounts | undefined {
     amountOf(fields[`${name}_tokens`] ?? tokensIn(bytes(name) ?? 0, heuristicRatio));
   const amounts = {
     rawBytes: bytes('raw'),
-    keptBytes: bytes('kept'),
+    retainedBytes: bytes('kept'),
     rawTokens: tokens('raw'),
-    keptTokens: tokens('kept'),
+    retainedTokens: tokens('kept'),
     outputBytes: bytes('output'),
     outputTokens: tokens('output'),
   };

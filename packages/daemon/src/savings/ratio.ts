@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemCode } from '@millrace/kit/errors';
-import { calibrationFile } from './places.js';
+import { calibrationFile } from './files.js';
 
 /** How many bytes make a token, and how sure that is. */
 export interface Ratio {

@@ -24,7 +24,7 @@ export interface Origin {
 export interface Shortening extends Origin {
   feature: Extract<Feature, 'check' | 'git'>;
   rawBytes: number;
-  keptBytes: number;
+  retainedBytes: number;
   /** Asked for only if samples are kept. */
   texts: () => Promise<{ raw: string; kept: string }>;
 }
@@ -39,9 +39,9 @@ export class SavingsRecorder {
   constructor(private readonly parts: RecorderParts) {}
 
   async recordShortening(shortening: Shortening): Promise<Entry> {
-    const { feature, rawBytes, keptBytes, texts, agentId, repo } = shortening;
+    const { feature, rawBytes, retainedBytes, texts, agentId, repo } = shortening;
     const ratio = await this.#ratio();
-    const entry = this.#entry({ feature, agentId, repo, rawBytes, keptBytes }, ratio);
+    const entry = this.#entry({ feature, agentId, repo, rawBytes, retainedBytes }, ratio);
     await this.#append(entry);
     if (this.parts.keepsSamples) await this.#saveSample(entry, await texts());
     return entry;
@@ -54,7 +54,7 @@ export class SavingsRecorder {
     const ratio = await this.#ratio();
     const nobody = { agentId: null, repo: null };
     const entry = this.#entry(
-      { feature: 'llm_offload', ...nobody, rawBytes, keptBytes: 0, outputBytes },
+      { feature: 'llm_offload', ...nobody, rawBytes, retainedBytes: 0, outputBytes },
       ratio,
     );
     await this.#append(entry);
@@ -71,9 +71,9 @@ export class SavingsRecorder {
       agentId,
       repo,
       rawBytes: 0,
-      keptBytes: 0,
+      retainedBytes: 0,
       rawTokens: tokensBefore,
-      keptTokens: tokensAfter,
+      retainedTokens: tokensAfter,
       basis: 'MEASURED',
       outputBytes: 0,
       outputTokens: 0,
@@ -87,21 +87,21 @@ export class SavingsRecorder {
   }
 
   #entry(
-    given: Pick<Entry, 'feature' | 'agentId' | 'repo' | 'rawBytes' | 'keptBytes'> & {
+    given: Pick<Entry, 'feature' | 'agentId' | 'repo' | 'rawBytes' | 'retainedBytes'> & {
       outputBytes?: number;
     },
     ratio: Ratio,
   ): Entry {
-    const { rawBytes, keptBytes, outputBytes = 0 } = given;
+    const { rawBytes, retainedBytes, outputBytes = 0 } = given;
     return {
       at: this.parts.clock.now(),
       feature: given.feature,
       agentId: given.agentId,
       repo: given.repo,
       rawBytes,
-      keptBytes,
+      retainedBytes,
       rawTokens: tokensIn(rawBytes, ratio),
-      keptTokens: tokensIn(keptBytes, ratio),
+      retainedTokens: tokensIn(retainedBytes, ratio),
       basis: ratio.basis,
       outputBytes,
       outputTokens: tokensIn(outputBytes, ratio),
@@ -113,7 +113,7 @@ export class SavingsRecorder {
   }
 
   #saveSample(entry: Entry, { raw, kept }: { raw: string; kept: string }): Promise<void> {
-    const { at, feature, agentId, repo, rawTokens, keptTokens } = entry;
+    const { at, feature, agentId, repo, rawTokens, retainedTokens } = entry;
     return saveSample(this.parts.dataDir, this.parts.random.ulid(at), {
       ts: formatTimestamp(at),
       feature,
@@ -122,7 +122,7 @@ export class SavingsRecorder {
       raw,
       kept,
       raw_tokens: rawTokens,
-      kept_tokens: keptTokens,
+      kept_tokens: retainedTokens,
     });
   }
 }

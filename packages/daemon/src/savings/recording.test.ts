@@ -5,7 +5,7 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { calibrate } from './calibrate.js';
-import { calibrationFile, ledgerFile, samplesFolder } from './places.js';
+import { calibrationFile, ledgerFile, samplesFolder } from './files.js';
 import { readRatio } from './ratio.js';
 import { SavingsRecorder } from './recorder.js';
 import { maxSampleLength, newestSamples } from './samples.js';
@@ -38,7 +38,7 @@ function shorten(raw: string, kept: string, keepsSamples = true) {
     feature: 'check',
     ...nobody,
     rawBytes: Buffer.byteLength(raw),
-    keptBytes: Buffer.byteLength(kept),
+    retainedBytes: Buffer.byteLength(kept),
     texts: () => Promise.resolve({ raw, kept }),
   });
 }
@@ -129,10 +129,10 @@ test('whatever goes wrong while calibrating changes nothing', async () => {
   await calibrate({ ...parts, countTokens: () => Promise.resolve(100) });
   await shorten('abcdefgh'.repeat(40), 'x');
   const before = readFileSync(calibrationFile(dataDir), 'utf8');
-  let asked = 0;
+  let calls = 0;
   const faults = [
     () => Promise.reject(new Error('429')),
-    () => (asked++ === 0 ? Promise.resolve(50) : Promise.reject(new Error('second'))),
+    () => (calls++ === 0 ? Promise.resolve(50) : Promise.reject(new Error('second'))),
     () => Promise.resolve(NaN),
     () => Promise.resolve(0),
     () => Promise.resolve(100_000),

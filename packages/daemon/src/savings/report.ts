@@ -25,7 +25,7 @@ const rates = ratesOf('claude', 'unknown')!;
 /** What one row of the ledger saved, in tokens of the present ratio. */
 interface Saved {
   raw: number;
-  kept: number;
+  retained: number;
   output: number;
 }
 
@@ -37,9 +37,9 @@ export function savingsReport(rows: Columns, options: ReportOptions): Report {
   rows.each(since ?? -Infinity, (row) => {
     first = Math.min(first, row.at);
     const saved = savedBy(row, ratio);
-    const total = totals.get(row.feature) ?? { raw: 0, kept: 0, output: 0, events: 0 };
+    const total = totals.get(row.feature) ?? { raw: 0, retained: 0, output: 0, events: 0 };
     total.raw += saved.raw;
-    total.kept += saved.kept;
+    total.retained += saved.retained;
     total.output += saved.output;
     total.events += 1;
     totals.set(row.feature, total);
@@ -53,8 +53,8 @@ export function savingsReport(rows: Columns, options: ReportOptions): Report {
     features: features.flatMap((feature) => {
       const total = totals.get(feature);
       if (!total) return [];
-      const { raw, kept, events } = total;
-      return [{ feature, saved_tokens: raw - kept, raw_tokens: raw, events }];
+      const { raw, retained, events } = total;
+      return [{ feature, saved_tokens: raw - retained, raw_tokens: raw, events }];
     }),
     axes: { context, offload: offloadAxis(totals) },
     basis: ratio.basis,
@@ -67,42 +67,46 @@ export function savingsReport(rows: Columns, options: ReportOptions): Report {
 }
 
 function savedBy(row: Row, ratio: Ratio): Saved {
-  const { rawTokens, keptTokens, outputTokens, isMeasured } = row;
+  const { rawTokens, retainedTokens, outputTokens, isMeasured } = row;
   // Old rows gain by a calibration as new ones do: they know their bytes.
   const isDerived = !isMeasured && ratio.basis === 'CALIBRATED';
   const raw = isDerived ? tokensIn(row.rawBytes, ratio) : rawTokens;
-  const kept = isDerived ? tokensIn(row.keptBytes, ratio) : keptTokens;
-  if (row.feature !== 'llm_offload') return { raw, kept, output: 0 };
+  const retained = isDerived ? tokensIn(row.retainedBytes, ratio) : retainedTokens;
+  if (row.feature !== 'llm_offload') return { raw, retained, output: 0 };
   const output = isDerived ? tokensIn(row.outputBytes, ratio) : outputTokens;
-  return { raw, kept: Math.min(kept, raw), output: Math.min(output, Math.max(0, raw - kept)) };
+  return {
+    raw,
+    retained: Math.min(retained, raw),
+    output: Math.min(output, Math.max(0, raw - retained)),
+  };
 }
 
 type Totals = ReadonlyMap<Feature, Saved & { events: number }>;
 
 function contextAxis(totals: Totals): DaemonSchema<'ContextSavings'> {
-  let [raw, kept] = [0, 0];
+  let [raw, retained] = [0, 0];
   for (const [feature, total] of totals) {
     if (feature === 'llm_offload') continue;
     raw += total.raw;
-    kept += total.kept;
+    retained += total.retained;
   }
   return {
     raw_tokens: raw,
-    kept_tokens: kept,
-    saved_tokens: raw - kept,
-    saved_dollars: dollarsOf(priceOf(rates, { input: raw - kept, output: 0 })),
-    reduction_pct: raw === 0 ? 0 : (100 * (raw - kept)) / raw,
+    kept_tokens: retained,
+    saved_tokens: raw - retained,
+    saved_dollars: dollarsOf(priceOf(rates, { input: raw - retained, output: 0 })),
+    reduction_pct: raw === 0 ? 0 : (100 * (raw - retained)) / raw,
   };
 }
 
 function offloadAxis(totals: Totals): DaemonSchema<'OffloadSavings'> {
-  const { raw, kept, output, events } = totals.get('llm_offload') ?? nothing;
-  const tokens = raw - kept;
+  const { raw, retained, output, events } = totals.get('llm_offload') ?? nothing;
+  const tokens = raw - retained;
   const price = priceOf(rates, { input: tokens - output, output });
   return { tokens, dollars: dollarsOf(price), events };
 }
 
-const nothing = { raw: 0, kept: 0, output: 0, events: 0 };
+const nothing = { raw: 0, retained: 0, output: 0, events: 0 };
 
 /** An idle interval is a real zero. What is older than the first one stands in `cumulative`. */
 function trend(
@@ -122,17 +126,17 @@ function trend(
   if (buckets.length === 0) return buckets;
   let running = 0;
   rows.each(since, (row) => {
-    const { raw, kept } = savedBy(row, ratio);
+    const { raw, retained } = savedBy(row, ratio);
     const isContext = row.feature !== 'llm_offload';
     if (row.at < intervals[0]!.start) {
-      if (isContext) running += raw - kept;
+      if (isContext) running += raw - retained;
       return;
     }
     // A clock that was ahead wrote later than now: that still belongs to the last one.
     const bucket = buckets[indexOf(intervals, row.at)]!;
     bucket.events += 1;
-    if (isContext) bucket.saved_tokens += raw - kept;
-    bucket.by_feature[row.feature] = (bucket.by_feature[row.feature] ?? 0) + raw - kept;
+    if (isContext) bucket.saved_tokens += raw - retained;
+    bucket.by_feature[row.feature] = (bucket.by_feature[row.feature] ?? 0) + raw - retained;
   });
   for (const bucket of buckets) {
     running += bucket.saved_tokens;

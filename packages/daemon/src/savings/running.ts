@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { systemCode } from '@millrace/kit/errors';
 import { publishText } from '../storage/published-file.js';
-import { runningFile } from './places.js';
+import { runningFile } from './files.js';
 
 /** What is recorded: the settings `savings` and `savings_samples`. */
 export interface Recording {

@@ -2,7 +2,7 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemCode } from '@millrace/kit/errors';
-import { makePrivate, samplesFolder } from './places.js';
+import { makePrivate, samplesFolder } from './files.js';
 
 export type Sample = DaemonSchema<'SavingsSample'>;
 

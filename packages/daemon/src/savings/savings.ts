@@ -4,7 +4,7 @@ import type { Log } from '@millrace/kit/log';
 import { fail } from '../core/refusals.js';
 import { Ledger } from './ledger.js';
 import { LocalTime } from './local-time.js';
-import { ledgerFile } from './places.js';
+import { ledgerFile } from './files.js';
 import { readRatio } from './ratio.js';
 import { savingsReport } from './report.js';
 import { newestSamples } from './samples.js';
@@ -22,7 +22,7 @@ export interface SavingsParts {
   zone?: string | undefined;
 }
 
-export interface SavingsAsk {
+export interface SavingsQuery {
   since?: string | undefined;
   /** `day` or `hour` attaches a trend; anything else does not. */
   bucket?: string | undefined;
@@ -43,7 +43,7 @@ export class Savings {
     this.#local = new LocalTime(parts.zone);
   }
 
-  async report({ since, bucket, samples }: SavingsAsk): Promise<DaemonSchema<'SavingsReport'>> {
+  async report({ since, bucket, samples }: SavingsQuery): Promise<DaemonSchema<'SavingsReport'>> {
     const { clock, dataDir, log, isOn, keepsSamples } = this.#parts;
     if (!isOn) {
       throw fail(

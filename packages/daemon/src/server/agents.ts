@@ -27,12 +27,12 @@ export interface AgentsParts {
   /** Refuses link-local addresses. */
   outbound: Outbound;
   environment: Readonly<Record<string, string | undefined>>;
-  /** What the program of a backend gets in its environment. */
+  /** Environment variables of a backend's program. */
   variablesFor: (backend: string) => Record<string, string>;
   dataDir: string;
 }
 
-/** Everything that has to do with agents. */
+/** The services around agents. */
 export interface Agents {
   sessions: Sessions;
   notify: Notify;
@@ -40,11 +40,11 @@ export interface Agents {
   branches: Branches;
   pipelines: Pipelines;
   queueTasks: QueueTasks;
-  /** Stops watching. The agents themselves run on for the next daemon. */
+  /** Stops watching. The agents keep running; the next daemon adopts them. */
   close(): Promise<void>;
 }
 
-/** Puts the rooms of the agents together. */
+/** Opens the services in order of dependency, and closes them in reverse on failure. */
 export async function openAgents(parts: AgentsParts): Promise<Agents> {
   const undo = new UndoList();
   const close = () => undo.run();
@@ -63,7 +63,7 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
     undo.add(() => pipelines.close());
     const queueTasks = await openQueueTasks(queueParts(parts, sessions));
     undo.add(() => queueTasks.close());
-    // Last, so that all of them hear what became of the agents meanwhile.
+    // Last, so that every service is notified of what happened while the daemon was down.
     await sessions.begin();
     return { sessions, notify, metrics, branches, pipelines, queueTasks, close };
   } catch (error) {

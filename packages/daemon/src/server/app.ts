@@ -5,7 +5,7 @@ import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
 import { parseYamlBody } from '../pipelines/yaml-body.js';
-import { anyone, checkAccess, type Caller, type Gate } from './access/gate.js';
+import { anyone, checkAccess, type Caller, type Authenticator } from './access/authenticator.js';
 import { daemonHandlers } from './handlers.js';
 import type { ServedOperations } from '../core/served-operations.js';
 import { daemonProblem } from './problem.js';
@@ -13,16 +13,16 @@ import { daemonProblem } from './problem.js';
 export interface AppParts {
   world: World;
   context: DaemonContext;
-  gate: Gate;
+  authenticator: Authenticator;
   apiDocs: boolean;
   peerMemory?: PeerMemory;
   maxConnections?: number;
-  /** Hears of every answer that the contract does not describe. For tests. */
+  /** Called for every response that the contract does not describe. For tests. */
   onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
 /** The daemon's contract as a server. */
-export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp {
+export function daemonApp({ world, context, authenticator, ...rest }: AppParts): BoundApp {
   const { apiDocs, peerMemory, maxConnections, onUndocumentedResponse } = rest;
   return bindOperations<ServedOperations, Caller>({
     world,
@@ -31,11 +31,11 @@ export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp
     httpErrorCodes: { overloaded: 'TOO_MANY_ATTEMPTS' },
     peerMemory,
     maxConnections,
-    handlers: daemonHandlers(context, { apiDocs, clock: world.clock, gate }),
+    handlers: daemonHandlers(context, { apiDocs, clock: world.clock, authenticator }),
     bodyParsers: { 'application/yaml': parseYamlBody },
     shapeProblem: daemonProblem,
-    admit: ({ headers }) => gate.admit({ headers }),
-    authenticate: ({ headers, ip }) => gate.identify({ headers, ip }),
+    admit: ({ headers }) => authenticator.admit({ headers }),
+    authenticate: ({ headers, ip }) => authenticator.identify({ headers, ip }),
     authorize: (caller, { extensions }) => {
       checkAccess(caller, extensions['x-access'] === 'read' ? 'read' : 'write');
     },
@@ -44,7 +44,7 @@ export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp
     protectedPrefixes: ['/api/v1', '/mcp'],
     quietOperations: ['getHealth'],
     quietReads: true,
-    // What the daemon says is true for a moment, and some of it is private; files say otherwise.
+    // Responses are short-lived and may be private; static files override this.
     defaultHeaders: { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
     ...(onUndocumentedResponse && { onUndocumentedResponse }),
   });

@@ -14,7 +14,7 @@ import { agentVariables } from '../registry/agent-variables.js';
 import { Backends } from '../registry/backends.js';
 import { detectBackends } from '../registry/detection.js';
 import { knownClis } from '../registry/known-clis.js';
-import { ledgerFile } from '../savings/places.js';
+import { ledgerFile } from '../savings/files.js';
 import { readRatio } from '../savings/ratio.js';
 import { SavingsRecorder } from '../savings/recorder.js';
 import { publishRecording } from '../savings/running.js';
@@ -22,12 +22,12 @@ import { Savings } from '../savings/savings.js';
 import { Spend, type SpendOptions } from '../spend/spend.js';
 import { importDeprecatedOnce } from '../storage/deprecated-import.js';
 import { openStore } from '../storage/store.js';
-import { askCli } from '../think/ask-cli.js';
-import { askLocal } from '../think/local.js';
+import { thinkWithCli } from '../think/cli.js';
+import { thinkWithLocal } from '../think/local.js';
 import { oneShotOf } from '../think/one-shot.js';
 import { Thinker } from '../think/thinker.js';
 import { createUsage } from '../usage/index.js';
-import { Gate } from './access/gate.js';
+import { Authenticator } from './access/authenticator.js';
 import { Logins } from './access/logins.js';
 import { portOf } from './access/origin.js';
 import { Throttle } from './access/throttle.js';
@@ -49,22 +49,22 @@ import {
 import { privateDirectory, privateFolder } from './data-directory.js';
 
 export interface DaemonOptions {
-  /** What programs are looked for by and run with. */
+  /** Environment used to find and run programs. */
   environment: Readonly<Record<string, string | undefined>>;
-  /** Hears of every answer that the contract does not describe. For tests. */
+  /** Called for every response that the contract does not describe. For tests. */
   onUndocumentedResponse?: (difference: string) => void;
 }
 
 export interface RunningDaemon {
   readonly listeners: readonly { readonly listener: string; readonly url: string }[];
   readonly dataDir: string;
-  /** Settles when the daemon ends without having been asked to; rejects with the reason. */
+  /** Rejects with the reason when the daemon fails without a call of `stop`. */
   readonly ended: Promise<void>;
-  /** Takes no new requests, lets those under way finish, closes the store. Safe to call twice. */
+  /** Graceful shutdown: drains requests in flight, then closes the store. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** Opens the store and serves the daemon: the one place where everything is put together. */
+/** Opens the store, wires all services together and starts the listener. */
 export async function serveDaemon(
   loaded: LoadedConfig<DaemonSettings>,
   world: World,
@@ -118,7 +118,7 @@ export async function serveDaemon(
       onChange: () => reports.changed('usage'),
     });
     undo.add(() => usage.close());
-    // A cap holds whether or not there are reports.
+    // Budget caps need the spend even when reports are off.
     const countsSpend = isOn || hasCap(settings);
     const isRead = countsSpend || settings.insights;
     const transcripts = isRead
@@ -148,7 +148,7 @@ export async function serveDaemon(
       dataDir,
     });
     undo.add(() => agents.close());
-    const gate = new Gate({
+    const authenticator = new Authenticator({
       tokens,
       throttle: new Throttle(clock),
       logins: new Logins({ ...world, file: loginsFile(dataDir), tokenHash: () => tokens.fullHash }),
@@ -179,7 +179,7 @@ export async function serveDaemon(
         dashboard: new DashboardSite(),
         upstreams: upstreamsOf(settings, clock),
       },
-      gate,
+      authenticator,
       apiDocs: settings.api_docs,
       peerMemory: new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes)),
       maxConnections: settings.max_connections,
@@ -187,15 +187,15 @@ export async function serveDaemon(
     });
     undo.add(() => app.close());
     const { url } = await listen(app, addressText(settings.listen));
-    gate.port = portOf(url);
+    authenticator.port = portOf(url);
     undo.add(publishAddress(dataDir, url));
     const ended = new Promise<void>((_resolve, reject) => app.server.node.on('error', reject));
-    // Whoever does not ask is not told: the daemon's own log has it.
-    ended.catch((error: unknown) => log.error({ err: error }, 'the listener failed'));
+    // Handles the rejection for callers that do not use `ended`.
+    ended.catch((error: unknown) => log.error({ err: error }, 'listener failed'));
     let stopping: Promise<void> | undefined;
     const stop = async () => {
       const isGentle = await drainHttp(app, { clock, deadlineMs: settings.drain_timeout_ms });
-      if (!isGentle) log.warn({}, 'requests did not end in time and were cut');
+      if (!isGentle) log.warn({}, 'drain timeout, requests aborted');
       await undo.run();
     };
     return {
@@ -250,14 +250,14 @@ function thinkerOf(
     clock,
     log,
     limitRetryMs: limit_retry,
-    askCli: ({ id, binary_path: file }, prompt, signal) =>
-      askCli(
+    thinkWithCli: ({ id, binary_path: file }, prompt, signal) =>
+      thinkWithCli(
         { clock, log, environment: variablesFor(id), cwd, timeoutMs: think_timeout },
         { id, file, ...oneShotOf(id, extra) },
         prompt,
         signal,
       ),
-    askLocal: (prompt, signal) => askLocal(local, prompt, signal),
+    thinkWithLocal: (prompt, signal) => thinkWithLocal(local, prompt, signal),
     onLocalAnswer: async (prompt, text) => void (await recorder?.recordOffload(prompt, text)),
   });
 }

@@ -1,20 +1,20 @@
 import type { DaemonOperations } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
-import type { Caller, Gate } from './access/gate.js';
+import type { Caller, Authenticator } from './access/authenticator.js';
 
 type LoginOperations = Pick<DaemonOperations, 'createLoginCode' | 'logIn' | 'logOut'>;
 
-/** Login of browsers: a code for whoever has the token, exchanged for a cookie. */
+/** Browser login: a one-time code for the token holder, exchanged for a cookie. */
 export function loginHandlers(
-  gate: Pick<Gate, 'newCode' | 'logIn' | 'logOut'>,
+  authenticator: Pick<Authenticator, 'newCode' | 'logIn' | 'logOut'>,
 ): Handlers<LoginOperations, Caller> {
   return {
     createLoginCode: () => {
-      const { code, expiresAt } = gate.newCode();
+      const { code, expiresAt } = authenticator.newCode();
       return { status: 200, body: { code, expires_at: timeText(expiresAt) } };
     },
     logIn: ({ body, exchange: { headers, ip } }) => {
-      const { setCookie, expiresAt } = gate.logIn(body.code, { headers, ip });
+      const { setCookie, expiresAt } = authenticator.logIn(body.code, { headers, ip });
       return {
         status: 200,
         body: { logged_in: true, expires_at: timeText(expiresAt) },
@@ -24,7 +24,7 @@ export function loginHandlers(
     logOut: ({ exchange: { headers } }) => ({
       status: 200,
       body: { logged_in: false, expires_at: null },
-      headers: { 'set-cookie': gate.logOut({ headers }).setCookie },
+      headers: { 'set-cookie': authenticator.logOut({ headers }).setCookie },
     }),
   };
 }

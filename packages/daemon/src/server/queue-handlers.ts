@@ -2,7 +2,7 @@ import type { DaemonOperations } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
 import type { DaemonContext } from '../operations/context.js';
 import { receiveQueueTask } from '../operations/receive-queue-task.js';
-import type { Caller } from './access/gate.js';
+import type { Caller } from './access/authenticator.js';
 
 export function queueHandlers(
   context: Pick<DaemonContext, 'queueTasks'>,
@@ -13,7 +13,7 @@ export function queueHandlers(
       body: await receiveQueueTask(context, {
         headers,
         contentType: exchange.headers['content-type'],
-        // The bytes as they came, which the types call text.
+        // The raw bytes, which the generated types declare as text.
         body: body as unknown as Uint8Array | undefined,
       }),
       headers: { 'X-Queue-Async': 'true' },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { noTokens, type Tokens } from '../transcripts/sighting.js';
 import { daysIn, mondayOf } from './local-day.js';
-import type { KnownPlace } from './places.js';
+import type { KnownPlace } from './place-numbers.js';
 import { rollup } from './rollup.js';
 import { slotMs, type Cell } from './tally.js';
 

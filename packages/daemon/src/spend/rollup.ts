@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { mondayOf, type DayOf } from './local-day.js';
-import type { KnownPlace } from './places.js';
+import type { KnownPlace } from './place-numbers.js';
 import { cachePriceOf, dollarsOf, priceOf, ratesOf } from './pricing.js';
 import { slotMs, type Cell } from './tally.js';
 

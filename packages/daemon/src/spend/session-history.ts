@@ -1,5 +1,5 @@
 import { isAbsolute, relative } from 'node:path';
-import type { KnownPlace } from './places.js';
+import type { KnownPlace } from './place-numbers.js';
 
 /** What is known of one session of an agent, from its transcripts. */
 export interface SessionHistory {

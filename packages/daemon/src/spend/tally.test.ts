@@ -45,7 +45,7 @@ const readings = fc.array(sighting, { minLength: 1, maxLength: 10 }).chain((list
 });
 
 /** Everything that the tally tells. */
-function told({ tally }: TranscriptHome) {
+function totals({ tally }: TranscriptHome) {
   const week = [...tally.used(now - 7 * 86_400_000, now)];
   return {
     cells: [...tally.cells()]
@@ -69,9 +69,9 @@ test('in any order, any number of times and in any batches the sums are the same
         for (const sightings of batches) {
           await again.tally.commit({ sightings, states: [], removed: [] });
         }
-        expect(told(again)).toEqual(told(once));
+        expect(totals(again)).toEqual(totals(once));
         await again.reopen();
-        expect(told(again)).toEqual(told(once));
+        expect(totals(again)).toEqual(totals(once));
       } finally {
         await Promise.all([once.remove(), again.remove()]);
       }
@@ -90,9 +90,9 @@ test('nothing is left of a sum that a correction has emptied', async () => {
     await home.tally.commit({ sightings: [early], states: [], removed: [] });
     expect([...home.tally.cells()]).toHaveLength(1);
     expect(home.tally.used(now - 1_000, now).size).toBe(0);
-    const before = told(home);
+    const before = totals(home);
     await home.reopen();
-    expect(told(home)).toEqual(before);
+    expect(totals(home)).toEqual(before);
   } finally {
     await home.remove();
   }

@@ -5,7 +5,7 @@ import { nameOf } from '../transcripts/reader.js';
 import type { FileState } from '../transcripts/scan-file.js';
 import type { Batch, TallyKeeper } from '../transcripts/scanner.js';
 import { greatest, isEarlier, type Sighting, type Tokens } from '../transcripts/sighting.js';
-import { PlaceNumbers, type KnownPlace } from './places.js';
+import { PlaceNumbers, type KnownPlace } from './place-numbers.js';
 import * as row from './rows.js';
 
 /** Every time zone is a whole number of these away from every other. */

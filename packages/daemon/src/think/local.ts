@@ -10,12 +10,12 @@ export interface LocalParts {
   timeoutMs: number;
 }
 
-const mostAnswerBytes = 4_194_304;
+const maxAnswerBytes = 4_194_304;
 /** It is the last candidate, so there is time for a server that is busy loading a model. */
 const probeTimeoutMs = 5_000;
 
 /** Asks the local model, wherever it is found now. */
-export async function askLocal(
+export async function thinkWithLocal(
   parts: LocalParts,
   prompt: string,
   signal: AbortSignal,
@@ -33,7 +33,7 @@ export async function askLocal(
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify(body),
     timeoutMs: parts.timeoutMs,
-    maxResponseBytes: mostAnswerBytes,
+    maxResponseBytes: maxAnswerBytes,
     signal,
   });
   return readAnswer(local, answer);

@@ -48,7 +48,7 @@ export function oneShotOf(
 }
 
 // Linux takes no argument longer than 128 KiB, its end mark included.
-const longestArgumentBytes = 131_071;
+const maxArgumentBytes = 131_071;
 
 export type Invocation = { args: string[]; input: string } | { impossible: string };
 
@@ -57,7 +57,7 @@ export function invocationOf({ args }: OneShot, prompt: string): Invocation {
   if (!args.some((arg) => arg.includes(promptPlace))) return { args: [...args], input: prompt };
   if (prompt.includes('\0')) return { impossible: 'the prompt holds a NUL, which no argument can' };
   const filled = args.map((arg) => arg.replaceAll(promptPlace, () => prompt));
-  if (filled.some((arg) => Buffer.byteLength(arg) > longestArgumentBytes)) {
+  if (filled.some((arg) => Buffer.byteLength(arg) > maxArgumentBytes)) {
     return {
       impossible: 'the prompt is too long for an argument, which is how this program takes it',
     };

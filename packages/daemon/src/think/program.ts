@@ -23,8 +23,8 @@ export type ProgramEnd =
   | { kind: 'not_started'; reason: string };
 
 /** More than this is no answer to a question. */
-export const mostOutputBytes = 4_194_304;
-const keptErrorBytes = 65_536;
+export const maxOutputBytes = 4_194_304;
+const maxErrorBytes = 65_536;
 const graceMs = 2_000;
 /** What a program wrote last may still be in the pipe when it has exited. */
 const pipeMs = 200;
@@ -38,8 +38,8 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
 }
 
 class RunningProgram {
-  readonly #stdout = new Kept(mostOutputBytes);
-  readonly #stderr = new Kept(keptErrorBytes);
+  readonly #stdout = new BoundedOutput(maxOutputBytes);
+  readonly #stderr = new BoundedOutput(maxErrorBytes);
   readonly #timers: Timer[] = [];
   #child: ChildProcess | undefined;
   #verdict: 'timeout' | 'too_long' | 'aborted' | undefined;
@@ -141,7 +141,7 @@ function startFailure(error: unknown): string {
 }
 
 /** The last bytes of an output, up to a limit. */
-class Kept {
+class BoundedOutput {
   #chunks: Buffer[] = [];
   #length = 0;
   #total = 0;

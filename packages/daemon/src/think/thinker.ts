@@ -3,10 +3,10 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { isLocal, type Backend } from '../core/backend.js';
 import { cooldownEnd } from '../core/changes.js';
-import { isStillInWalk, walk } from '../core/walk.js';
+import { isStillCandidate, candidates } from '../core/candidates.js';
 import type { Backends } from '../registry/backends.js';
 import type { Attempt } from './attempt.js';
-import { Turnstile } from './turnstile.js';
+import { Semaphore } from './semaphore.js';
 
 export interface ThinkerParts {
   backends: Backends;
@@ -15,8 +15,8 @@ export interface ThinkerParts {
   /** How long a limited backend is passed over at least. */
   limitRetryMs: number;
   /** Asks one command line. */
-  askCli: (backend: Backend, prompt: string, signal: AbortSignal) => Promise<Attempt>;
-  askLocal: (prompt: string, signal: AbortSignal) => Promise<Attempt>;
+  thinkWithCli: (backend: Backend, prompt: string, signal: AbortSignal) => Promise<Attempt>;
+  thinkWithLocal: (prompt: string, signal: AbortSignal) => Promise<Attempt>;
   /** Hears of every answer that the local model gave. */
   onLocalAnswer?: ((prompt: string, text: string) => Promise<void>) | undefined;
 }
@@ -26,10 +26,10 @@ type ThinkResult = DaemonSchema<'ThinkResult'>;
 /** Each thought may be a process of hundreds of megabytes. */
 const thoughtsAtOnce = 4;
 
-/** Answers prompts on free and local backends, walking from one to the next. */
+/** Answers prompts on free and local backends, running from one to the next. */
 export class Thinker {
   readonly #parts: ThinkerParts;
-  readonly #turnstile = new Turnstile(thoughtsAtOnce);
+  readonly #semaphore = new Semaphore(thoughtsAtOnce);
   readonly #closing = new AbortController();
   readonly #underway = new Set<Promise<unknown>>();
 
@@ -41,12 +41,12 @@ export class Thinker {
   async think(prompt: string, withdrawn: AbortSignal): Promise<ThinkResult> {
     const signal = AbortSignal.any([withdrawn, this.#closing.signal]);
     const tried: ThinkResult['tried'] = [];
-    const walking = this.#turnstile.pass(signal, () => this.#walk(prompt, signal, tried));
-    this.#underway.add(walking);
+    const running = this.#semaphore.run(signal, () => this.#tryCandidates(prompt, signal, tried));
+    this.#underway.add(running);
     try {
-      return (await walking) ?? { backend: null, text: null, degraded: true, tried };
+      return (await running) ?? { backend: null, text: null, degraded: true, tried };
     } finally {
-      this.#underway.delete(walking);
+      this.#underway.delete(running);
     }
   }
 
@@ -56,19 +56,19 @@ export class Thinker {
     await Promise.allSettled(this.#underway);
   }
 
-  async #walk(
+  async #tryCandidates(
     prompt: string,
     signal: AbortSignal,
     tried: ThinkResult['tried'],
   ): Promise<ThinkResult | undefined> {
     const { backends, clock } = this.#parts;
-    for (const { id } of walk(await backends.read(), clock.now())) {
+    for (const { id } of candidates(await backends.read(), clock.now())) {
       if (signal.aborted) return undefined;
       // The one before may have taken minutes, in which this one was limited, or is paid by now.
       const state = await backends.read();
       const backend = state.backends.find((each) => each.id === id);
-      if (!backend || !isStillInWalk(state, id, clock.now())) continue;
-      const attempt = await this.#ask(backend, prompt, signal);
+      if (!backend || !isStillCandidate(state, id, clock.now())) continue;
+      const attempt = await this.#tryBackend(backend, prompt, signal);
       if (attempt.outcome === 'answered') {
         tried.push({ id, outcome: 'answered', reason: null });
         return { backend: id, text: attempt.text, degraded: false, tried };
@@ -78,14 +78,14 @@ export class Thinker {
     return undefined;
   }
 
-  async #ask(backend: Backend, prompt: string, signal: AbortSignal): Promise<Attempt> {
-    const { askCli, askLocal, backends, clock, log, limitRetryMs } = this.#parts;
+  async #tryBackend(backend: Backend, prompt: string, signal: AbortSignal): Promise<Attempt> {
+    const { thinkWithCli, thinkWithLocal, backends, clock, log, limitRetryMs } = this.#parts;
     if (isLocal(backend)) {
-      const attempt = await askLocal(prompt, signal);
-      if (attempt.outcome === 'answered') await this.#tellOfLocal(prompt, attempt.text);
+      const attempt = await thinkWithLocal(prompt, signal);
+      if (attempt.outcome === 'answered') await this.#reportLocalAnswer(prompt, attempt.text);
       return attempt;
     }
-    const attempt = await askCli(backend, prompt, signal);
+    const attempt = await thinkWithCli(backend, prompt, signal);
     if (attempt.outcome === 'rate_limited' || attempt.outcome === 'spend_limited') {
       const until = cooldownEnd(clock.now(), limitRetryMs, attempt.resetAt);
       await backends.limit(backend.id, until);
@@ -94,7 +94,7 @@ export class Thinker {
     return attempt;
   }
 
-  async #tellOfLocal(prompt: string, text: string): Promise<void> {
+  async #reportLocalAnswer(prompt: string, text: string): Promise<void> {
     try {
       await this.#parts.onLocalAnswer?.(prompt, text);
     } catch (error) {

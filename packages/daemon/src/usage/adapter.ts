@@ -35,7 +35,7 @@ export interface Failed {
   readonly status: Exclude<UsageStatus, 'ok' | 'rate_limited'>;
   readonly error: string;
   /** Whether the provider was asked at all: without a login it is not. */
-  readonly asked: boolean;
+  readonly wasRequested: boolean;
   /** How long the provider wants to be left alone. */
   readonly retryAfterMs?: number;
 }
@@ -58,14 +58,14 @@ export interface CallLimits {
 export function failed(
   status: Failed['status'],
   error: string,
-  more: { asked?: boolean; retryAfterMs?: number | undefined } = {},
+  more: { wasRequested?: boolean; retryAfterMs?: number | undefined } = {},
 ): Failed {
-  const { asked = true, retryAfterMs } = more;
+  const { wasRequested = true, retryAfterMs } = more;
   return {
     ok: false,
     status,
     error,
-    asked,
+    wasRequested,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
 }

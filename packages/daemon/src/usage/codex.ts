@@ -36,7 +36,9 @@ export function codexUsage(command: string, logins: Logins, clock: Clock): Codex
   };
 }
 
-const notInstalled = failed('not_installed', 'the command line is not installed', { asked: false });
+const notInstalled = failed('not_installed', 'the command line is not installed', {
+  wasRequested: false,
+});
 
 function readingOf(answer: AppServerAnswer): Reading {
   switch (answer.kind) {
@@ -51,7 +53,7 @@ function readingOf(answer: AppServerAnswer): Reading {
     case 'missing':
       return notInstalled;
     case 'unstartable':
-      return failed('unavailable', 'codex cannot be started', { asked: false });
+      return failed('unavailable', 'codex cannot be started', { wasRequested: false });
     case 'ended':
       return answer.hasSpoken
         ? failed('error', 'codex ended after an answer that makes no sense')

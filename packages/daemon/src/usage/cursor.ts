@@ -20,7 +20,7 @@ export function cursorUsage(url: string, logins: Logins, tools: CallTools): Usag
       if (token === null) {
         if (!hasApiKey(login, logins)) return noLogin(login, 'cursor-agent login');
         const error = 'an API key cannot ask for usage; log in with `cursor-agent login`';
-        return failed('unsupported', error, { asked: false });
+        return failed('unsupported', error, { wasRequested: false });
       }
       const headers = { 'connect-protocol-version': '1' };
       const request = { url, method: 'POST', token, headers, body: {} } as const;

@@ -23,7 +23,7 @@ export function quotaWindows(answer: unknown): UsageWindow[] | undefined {
   if (!all.some(({ usedPercent }) => usedPercent !== null)) return undefined;
   return quotaWindowNames.map(({ scope, label }) => {
     const buckets = all.filter((bucket) => bucket.scope === scope);
-    const most = mostUsed(buckets);
+    const most = highestUse(buckets);
     const models = sortedTexts(buckets.map(({ model }) => model));
     return {
       scope,
@@ -68,7 +68,7 @@ function bucketOf(value: unknown, group: string): Bucket | undefined {
 /** Whatever else stands in the place of a model's name is not shown. */
 const modelName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-function mostUsed(buckets: readonly Bucket[]): Bucket | undefined {
+function highestUse(buckets: readonly Bucket[]): Bucket | undefined {
   let most: Bucket | undefined;
   for (const bucket of buckets) {
     if (bucket.usedPercent === null) continue;

@@ -53,5 +53,5 @@ export function noLogin(login: LoginFile, command: string): Failed {
     : login.isUnreadable
       ? 'the login cannot be read'
       : 'there is no login';
-  return failed('unauthenticated', `${why}; log in with \`${command}\``, { asked: false });
+  return failed('unauthenticated', `${why}; log in with \`${command}\``, { wasRequested: false });
 }

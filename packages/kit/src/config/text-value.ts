@@ -45,6 +45,8 @@ function valueOfUnion(options: readonly Schema[], text: string): unknown {
   const types = new Set(options.map((option) => defOf(coreOf(option)).type));
   const flow = types.has('object') || types.has('array') || types.has('record');
   if (flow && /^[[{]/.test(text)) return flowValue(text);
+  const list = options.find((option) => defOf(coreOf(option)).type === 'array');
+  if (list && !types.has('string')) return valueOfText(list, text);
   if (types.has('number')) return numberOf(text) ?? text;
   if (types.has('boolean') && /^(true|false)$/.test(text)) return text === 'true';
   return text;

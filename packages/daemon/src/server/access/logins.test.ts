@@ -25,7 +25,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = () => new Logins({ file, clock, random: systemRandom, log, tokenHash: () => 'hash' });
 
-test('login code: works until its time is over', () => {
+test('login code: expires after its lifetime', () => {
   const logins = open();
   const [early, late] = [logins.newCode(), logins.newCode()];
   now += codeLifetimeMs - 1;
@@ -34,7 +34,7 @@ test('login code: works until its time is over', () => {
   expect(logins.redeem(late.code)).toBeUndefined();
 });
 
-test('login code: old ones make room for new ones', () => {
+test('login code: the oldest code is dropped beyond the limit', () => {
   const logins = open();
   const codes = Array.from({ length: 21 }, () => logins.newCode().code);
   expect(logins.redeem(codes[0]!)).toBeUndefined();

@@ -19,7 +19,7 @@ const fileSchema = z.object({
 type Login = z.output<typeof fileSchema>['logins'][number];
 
 export interface LoginsParts {
-  /** Keeps logins over a restart; holds hashes only. */
+  /** Stores logins across restarts; holds hashes only. */
   file: string;
   clock: Clock;
   random: Random;
@@ -91,7 +91,7 @@ export class Logins {
   }
 }
 
-/** The file must not hold the hash that a sent token is compared with. */
+/** Binds a login to the token without storing the token's hash, which verifies tokens. */
 function boundTo(tokenHash: string | undefined): string {
   return hashSecret(`login:${tokenHash ?? ''}`);
 }
@@ -101,7 +101,7 @@ function read({ file, log }: LoginsParts): Login[] {
     return fileSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).logins;
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') {
-      log.warn({ file, reason: messageOf(error) }, 'logins not read; browsers must log in again');
+      log.warn({ file, reason: messageOf(error) }, 'failed to read logins');
     }
     return [];
   }

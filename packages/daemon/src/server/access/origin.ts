@@ -4,8 +4,8 @@ import { crossSiteHeader, shownHeader, type SameSiteRules } from '@millrace/kit/
 import { fail } from '../../core/refusals.js';
 
 /**
- * A browser on this machine reaches the daemon for any page it shows, and whoever can talk to the
- * daemon can run programs. So requests of other sites' pages are refused.
+ * Any page in a local browser can send requests to the daemon, and callers of the daemon can run
+ * programs. So requests of other sites' pages are refused.
  */
 export function checkOrigin(headers: IncomingHttpHeaders, rules: SameSiteRules): void {
   const foreign = crossSiteHeader(headers, rules);
@@ -14,12 +14,12 @@ export function checkOrigin(headers: IncomingHttpHeaders, rules: SameSiteRules):
   if (header === 'Host') {
     throw fail(
       'FORBIDDEN',
-      `The Host ${shownHeader(value)} is not this machine. A daemon that listens on loopback answers ` +
-        'to localhost alone; behind a proxy, let that send Host: localhost.',
+      `The Host header ${shownHeader(value)} does not name this machine. A daemon on loopback ` +
+        'accepts loopback names only; configure a reverse proxy to send Host: localhost.',
     );
   }
   const pages = header === 'Origin' ? `of ${shownHeader(value)}` : 'of other sites';
-  throw fail('FORBIDDEN', `Pages ${pages} may not talk to this daemon.`);
+  throw fail('FORBIDDEN', `Pages ${pages} may not call this daemon.`);
 }
 
 /** The port of an address such as `http://127.0.0.1:8765`. */

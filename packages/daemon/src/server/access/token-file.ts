@@ -14,9 +14,9 @@ interface AccessSettings {
 }
 
 /**
- * Makes sure that there is a token wherever one is needed: given by the settings, or in the token
- * file, which the first start makes. Refuses to open a daemon to other machines without one that
- * its owner made.
+ * Ensures that a token exists where one is required: from the settings, or in the token file,
+ * which the first start creates. Refuses to listen beyond loopback without a token that the
+ * operator created.
  */
 export function ensureToken(
   loaded: Pick<LoadedConfig<AccessSettings>, 'values' | 'mistake'>,
@@ -40,7 +40,7 @@ export function ensureToken(
   makeTokenFile(file, random);
 }
 
-/** For its owner alone. */
+/** Creates the file with mode 0600. */
 function makeTokenFile(file: string, random: Random): void {
   fs.mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const { id, token } = newToken(random);
@@ -49,7 +49,7 @@ function makeTokenFile(file: string, random: Random): void {
   try {
     fs.writeSync(handle, `${token}\n`);
     fs.fsyncSync(handle);
-    // Unlike a rename, a link leaves alone what another process made meanwhile.
+    // Unlike a rename, a link does not replace a file that another process created meanwhile.
     fs.linkSync(fresh, file);
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') throw error;
@@ -59,7 +59,7 @@ function makeTokenFile(file: string, random: Random): void {
   }
 }
 
-/** Version 0.1 kept the token in `token`: whoever uses it goes on doing so. */
+/** Version 0.1 stored the token in the file `token`; that token stays valid. */
 function adoptFormerFile(file: string): boolean {
   try {
     fs.renameSync(join(dirname(file), 'token'), file);

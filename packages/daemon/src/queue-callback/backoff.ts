@@ -1,21 +1,21 @@
 import type { Random } from '@millrace/kit/random';
 import type { BudgetVerdict } from '../core/budget.js';
 
-const firstMs = 1_000;
-const longestMs = 60_000;
+const minMs = 1_000;
+const maxMs = 60_000;
 const hourMs = 3_600_000;
 
 /** How long to wait after so many failures in a row: twice as long each time, half of it chance. */
-export function pauseMs(failures: number, random: Random): number {
-  const most = Math.min(longestMs, firstMs * 2 ** Math.min(failures, 16));
-  return most / 2 + random.next() * (most / 2);
+export function backoffMs(failures: number, random: Random): number {
+  const maxDelayMs = Math.min(maxMs, minMs * 2 ** Math.min(failures, 16));
+  return maxDelayMs / 2 + random.next() * (maxDelayMs / 2);
 }
 
 /**
  * When there may be room below the caps again. A day's spend is forgotten at midnight; a week's
  * goes down bit by bit, so it is worth a look every hour.
  */
-export function untilRoomMs(verdict: BudgetVerdict | undefined, now: number): number {
+export function budgetRetryMs(verdict: BudgetVerdict | undefined, now: number): number {
   const isWeekFull =
     verdict !== undefined && verdict.cap_weekly > 0 && verdict.weekly_usd >= verdict.cap_weekly;
   const isDayFull =

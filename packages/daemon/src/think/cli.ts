@@ -6,7 +6,7 @@ import { invocationOf, type OneShot } from './one-shot.js';
 import { runProgram, type ProgramEnd } from './program.js';
 import { signalIn } from './signals.js';
 
-export interface AskParts {
+export interface CliRunParts {
   clock: Clock;
   log: Log;
   /** What the program gets in its environment. */
@@ -16,15 +16,15 @@ export interface AskParts {
   timeoutMs: number;
 }
 
-export interface AskedCli extends OneShot {
+export interface ThinkingCli extends OneShot {
   id: string;
   file: string;
 }
 
 /** Asks a command line one question and reads how it went from what it leaves behind. */
-export async function askCli(
-  parts: AskParts,
-  cli: AskedCli,
+export async function thinkWithCli(
+  parts: CliRunParts,
+  cli: ThinkingCli,
   prompt: string,
   signal: AbortSignal,
 ): Promise<Attempt> {

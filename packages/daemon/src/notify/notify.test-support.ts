@@ -9,7 +9,7 @@ import { memorySessions } from '../sessions/sessions.test-support.js';
 import { openStore, type Store } from '../storage/store.js';
 
 /** A clock that stands still until a test moves it. */
-export class HandClock implements Clock {
+export class ManualClock implements Clock {
   #now = Date.parse('2026-01-15T09:30:00.000Z');
   readonly #timers = new Set<{ at: number; run: () => void }>();
 
@@ -45,8 +45,8 @@ export class HandClock implements Clock {
 }
 
 /** What guard and notify stand on: a real store in a directory of its own, and sessions in memory. */
-export class Room {
-  readonly clock = new HandClock();
+export class TestStore {
+  readonly clock = new ManualClock();
   readonly random = seededRandom(1);
   readonly log = memoryLog();
   readonly dataDir = mkdtempSync(join(tmpdir(), 'mr-room-'));

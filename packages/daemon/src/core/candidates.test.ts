@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { firstSettings, newBackend, type Backend, type Tier } from './backend.js';
-import { walk } from './walk.js';
+import { candidates } from './candidates.js';
 
 const now = 1_000_000;
 
@@ -12,7 +12,7 @@ function backend(id: string, more: Partial<Backend> = {}): Backend {
 
 function walkOf(backends: Backend[], mode = firstSettings.internal_thinking_mode): string[] {
   const settings = { ...firstSettings, internal_thinking_mode: mode };
-  return walk({ backends, settings }, now).map(({ id }) => id);
+  return candidates({ backends, settings }, now).map(({ id }) => id);
 }
 
 test('free backends come by id, the default before them, local last', () => {

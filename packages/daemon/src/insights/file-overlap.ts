@@ -5,12 +5,12 @@ type CoEditedFiles = DaemonSchema<'CoEditedFiles'>;
 type ParallelCandidate = DaemonSchema<'ParallelCandidate'>;
 
 const maxShown = 100;
-/** Whoever edits more files than this edits everything: which of them belong together is not told. */
+/** Sessions that edit more files than this say nothing about which files belong together. */
 const maxPairedFiles = 40;
-/** Sessions further apart than this were not waiting for one another. */
+/** Sessions with a longer pause between them are considered unrelated. */
 const maxPauseMs = 4 * 3_600_000;
 
-/** Pairs of files that two sessions or more have edited together, the most frequent first. */
+/** Pairs of files edited together by at least two sessions, the most frequent first. */
 export function coEditedFiles(sessions: readonly Session[]): CoEditedFiles[] {
   const edits = new Map<string, number>();
   const pairs = new Map<string, { repo: string; files: [string, string]; sessions: number }>();
@@ -43,7 +43,7 @@ export function coEditedFiles(sessions: readonly Session[]): CoEditedFiles[] {
     .slice(0, maxShown);
 }
 
-/** Neighbours in time, in one repository, that had nothing to do with one another. */
+/** Consecutive sessions in one repository that edited no common file. */
 export function parallelCandidates(ended: readonly Session[]): ParallelCandidate[] {
   const last = new Map<string, Session>();
   const candidates: ParallelCandidate[] = [];
@@ -52,7 +52,7 @@ export function parallelCandidates(ended: readonly Session[]): ParallelCandidate
     last.set(second.repo, second);
     if (!first || second.firstAt < first.lastAt) continue;
     if (second.firstAt - first.lastAt > maxPauseMs) continue;
-    // Of a session that is not known to have edited anything nothing follows.
+    // Without known edits there is no evidence that the sessions are independent.
     if (first.files.length === 0 || second.files.length === 0) continue;
     const firstFiles = new Set(first.files);
     const saved = Math.min(workOf(first), workOf(second));

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 
 /** A clock that a test moves. Whoever sleeps moves it himself, so that no test waits. */
-export class HandClock implements Clock {
+export class ManualClock implements Clock {
   readonly timers: { delayMs: number; run: () => void }[] = [];
   #elapsedMs = 0;
 

@@ -1,26 +1,23 @@
 /** Lets only so many through at once; the others wait in line. */
-export class Turnstile {
+export class Semaphore {
   #free: number;
-  readonly #line: ((isIn: boolean) => void)[] = [];
+  readonly #waiting: ((isIn: boolean) => void)[] = [];
 
-  constructor(width: number) {
-    this.#free = width;
+  constructor(permits: number) {
+    this.#free = permits;
   }
 
   /** Runs the work when there is room; undefined, and no work, when the signal comes first. */
-  async pass<Result>(
-    signal: AbortSignal,
-    work: () => Promise<Result>,
-  ): Promise<Result | undefined> {
-    if (!(await this.#enter(signal))) return undefined;
+  async run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result | undefined> {
+    if (!(await this.#acquire(signal))) return undefined;
     try {
       return await work();
     } finally {
-      this.#leave();
+      this.#release();
     }
   }
 
-  #enter(signal: AbortSignal): Promise<boolean> {
+  #acquire(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
     if (this.#free > 0) {
       this.#free--;
@@ -32,16 +29,16 @@ export class Turnstile {
         resolve(isIn);
       };
       const giveUp = () => {
-        this.#line.splice(this.#line.indexOf(step), 1);
+        this.#waiting.splice(this.#waiting.indexOf(step), 1);
         step(false);
       };
       signal.addEventListener('abort', giveUp, { once: true });
-      this.#line.push(step);
+      this.#waiting.push(step);
     });
   }
 
-  #leave(): void {
-    const next = this.#line.shift();
+  #release(): void {
+    const next = this.#waiting.shift();
     if (next) next(true);
     else this.#free++;
   }

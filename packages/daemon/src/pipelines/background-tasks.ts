@@ -1,7 +1,7 @@
 type About = Readonly<Record<string, unknown>>;
 
 /** Work that nobody waits for, but which must be over before the store is closed. */
-export class Errands {
+export class BackgroundTasks {
   readonly #underWay = new Set<Promise<void>>();
   /** By name: one is under way, and `again` when another is wanted after it. */
   readonly #named = new Map<string, 'once' | 'again'>();
@@ -13,14 +13,14 @@ export class Errands {
     return this.#isClosed;
   }
 
-  run(about: About, errand: () => Promise<void>): void {
+  run(about: About, task: () => Promise<void>): void {
     if (this.#isClosed) return;
-    const running = this.#guarded(about, errand).finally(() => this.#underWay.delete(running));
+    const running = this.#guarded(about, task).finally(() => this.#underWay.delete(running));
     this.#underWay.add(running);
   }
 
   /** One of a name at a time; however often it is asked for meanwhile, it runs once more. */
-  runLatest(name: string, about: About, errand: () => Promise<void>): void {
+  runLatest(name: string, about: About, task: () => Promise<void>): void {
     if (this.#named.has(name)) {
       this.#named.set(name, 'again');
       return;
@@ -28,7 +28,7 @@ export class Errands {
     this.run(about, async () => {
       do {
         this.#named.set(name, 'once');
-        await this.#guarded(about, errand);
+        await this.#guarded(about, task);
       } while (this.#named.get(name) === 'again' && !this.#isClosed);
       this.#named.delete(name);
     });
@@ -40,9 +40,9 @@ export class Errands {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
-  async #guarded(about: About, errand: () => Promise<void>): Promise<void> {
+  async #guarded(about: About, task: () => Promise<void>): Promise<void> {
     try {
-      await errand();
+      await task();
     } catch (error) {
       // What breaks off because we stop is found as it was by the next start.
       if (!this.#isClosed) this.onFailure(error, about);

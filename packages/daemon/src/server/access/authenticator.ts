@@ -24,7 +24,7 @@ interface Request {
   ip: string;
 }
 
-export interface GateParts {
+export interface AuthenticatorParts {
   tokens: Tokens;
   throttle: Throttle;
   logins: Logins;
@@ -32,13 +32,13 @@ export interface GateParts {
   isLoopback: boolean;
 }
 
-/** Decides who is let in, before anything else looks at a request. */
-export class Gate {
-  /** The port that we listen at, known once we do. */
+/** Authenticates requests by token or login cookie, and rejects requests of foreign web pages. */
+export class Authenticator {
+  /** The port of the listener; set once it is open. */
   port = 0;
-  readonly #parts: GateParts;
+  readonly #parts: AuthenticatorParts;
 
-  constructor(parts: GateParts) {
+  constructor(parts: AuthenticatorParts) {
     this.#parts = parts;
   }
 
@@ -65,11 +65,11 @@ export class Gate {
     this.#countFailure(ip);
     throw fail(
       'UNAUTHENTICATED',
-      'The token is not known here; `ctl daemon token show` prints the right one.',
+      'The token is not valid. `ctl daemon token show` prints the valid one.',
     );
   }
 
-  /** A code that logs one browser in, once. */
+  /** Creates a one-time code that logs one browser in. */
   newCode(): { code: string; expiresAt: number } {
     return this.#parts.logins.newCode();
   }
@@ -81,7 +81,7 @@ export class Gate {
       this.#countFailure(ip);
       throw fail(
         'UNAUTHENTICATED',
-        'The login link was used already or is older than 5 minutes. Get a new one with `ctl open`.',
+        'The login link was already used or is older than 5 minutes. Get a new one with `ctl open`.',
       );
     }
     const { secret: value, expiresAt } = login;
@@ -90,7 +90,7 @@ export class Gate {
     return { setCookie: cookieHeader(cookie), expiresAt };
   }
 
-  /** Ends the login of this browser, if it has one, and answers the cookie that removes it. */
+  /** Ends the login of this browser, if it has one, and returns the cookie that removes it. */
   logOut({ headers }: Pick<Request, 'headers'>): { setCookie: string } {
     const secret = cookieValue(headers.cookie, this.#cookieName);
     if (secret !== undefined) this.#parts.logins.end(secret);
@@ -99,7 +99,7 @@ export class Gate {
     return { setCookie: cookieHeader(cookie) };
   }
 
-  /** Cookies do not know ports: without it two daemons on one host would share one login. */
+  /** Browsers send cookies to every port of a host, so the port is part of the name. */
   get #cookieName(): string {
     return `millrace_login_${this.port}`;
   }
@@ -107,19 +107,19 @@ export class Gate {
   #isLoggedIn(headers: IncomingHttpHeaders): boolean {
     const secret = cookieValue(headers.cookie, this.#cookieName);
     if (secret === undefined || !this.#parts.logins.has(secret)) return false;
-    // A browser sends the cookie for pages of other ports of this host too, unlike a token.
+    // A browser also sends the cookie for pages of other ports of this host, unlike a token.
     if (headers['sec-fetch-site'] === 'same-site') {
-      throw fail('FORBIDDEN', 'Pages of other sites may not talk to this daemon.');
+      throw fail('FORBIDDEN', 'Pages of other sites may not call this daemon.');
     }
     return true;
   }
 
-  /** Throttles wrong secrets only, so that guessing never locks out who has the right one. */
+  /** Throttles wrong secrets only, so that guessing never locks out a caller with the right one. */
   #countFailure(ip: string): void {
     const { throttle } = this.#parts;
     const waitMs = throttle.waitMs(ip);
     if (waitMs > 0) {
-      throw fail('TOO_MANY_ATTEMPTS', 'Too many wrong tokens came from your address: wait.', {
+      throw fail('TOO_MANY_ATTEMPTS', 'Too many wrong tokens came from your address. Try later.', {
         retryAfterMs: waitMs,
       });
     }
@@ -127,8 +127,8 @@ export class Gate {
   }
 }
 
-/** Refuses a caller who may only read and asks for more. */
+/** Refuses writes by a caller who may only read. */
 export function checkAccess(caller: Caller, needed: 'read' | 'write'): void {
   if (caller.access === 'full' || needed === 'read') return;
-  throw fail('FORBIDDEN', 'A read-only token may change nothing: use the other one.');
+  throw fail('FORBIDDEN', 'The read-only token cannot change anything. Use the full token.');
 }
