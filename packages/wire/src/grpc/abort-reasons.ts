@@ -12,11 +12,11 @@ export class CallAborted extends Error {
   }
 }
 
-/** What a server says when a call ends that its method did not end. */
+/** Reasons for ending a call that its method did not end. */
 export interface CallAbortReasons {
-  /** Why the work is aborted when the caller is gone. */
+  /** Abort reason when the client cancels or disconnects. */
   cancelled(): unknown;
-  /** What the caller hears when its deadline passes, and why the work is aborted. */
+  /** Status sent when the deadline passes, and the abort reason. */
   expired(): { readonly status: GrpcStatus; readonly reason: unknown };
 }
 

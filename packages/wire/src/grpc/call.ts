@@ -16,23 +16,23 @@ import { Outbox } from './outbox.js';
 import { RequestQueue, type ReceivedMessage, type RequestSource } from './requests.js';
 import { errorStatus, ok, type GrpcStatus } from './status.js';
 
-/** What a stream asks for, as its headers say. */
+/** A call as its request headers describe it. */
 export interface CallRequest {
   readonly headers: CallHeaders;
   readonly method: Method;
-  /** How compressed messages are compressed. */
+  /** The grpc-encoding of compressed messages. */
   readonly encoding: string;
   readonly timeoutMs: number | undefined;
 }
 
-// What is a little too large for a method gets its answer; what is far too large is cut off here.
+// Methods reject what is slightly over their own limit; this limit is for the transport.
 export const defaultMaxMessageBytes = 8 * 1024 * 1024;
 
 const maxRequestMs = 120_000;
-// What a call itself takes in memory, roughly.
+// Approximate memory of a call itself.
 const callBytes = 1024;
 
-/** One call: reads the request, starts the method, carries the answer. */
+/** One call: reads the request, starts the method, sends the response. */
 export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSource {
   readonly headers: CallHeaders;
   readonly deadline: number | undefined;
@@ -40,7 +40,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   readonly outbox: Outbox;
   readonly #callRequest: CallRequest;
   readonly #maxMessageBytes: number;
-  /** For a request that comes in pieces. */
+  /** For a request that arrives in several DATA frames. */
   #deframer: Deframer | undefined;
   readonly #timer: Timer | undefined;
   readonly #openedAt: number;
@@ -98,7 +98,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     this.stream.memory.whenDrained(run);
   }
 
-  /** The headers have arrived: identifies the caller, and starts a method of many messages. */
+  /** The headers have arrived: identifies the caller, and starts a request-streaming method. */
   begin(): void {
     if (!this.tryReserve(callBytes + this.headers.byteCount)) return this.#refuse(outOfMemory);
     const { method } = this.#callRequest;
@@ -176,7 +176,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     this.stream.memory.release(bytes);
   }
 
-  /** The caller has said all. */
+  /** The client has half-closed the stream. */
   takeEnd(): void {
     if (this.#isOver) return;
     if (this.#deframer?.hasPartialMessage) {
@@ -187,14 +187,14 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     else this.end(errorStatus('UNIMPLEMENTED', 'Send one message; there was none.'));
   }
 
-  /** The stream is closed: by us when the call is over, else by the caller or the network. */
+  /** The stream is closed: by us when the call is over, otherwise by the client or the network. */
   takeClose(): void {
     if (this.#isOver) return;
     this.#settle();
     this.work?.abort(this.abortReasons.cancelled());
   }
 
-  /** Gives up callers who neither finish their request nor read the response. */
+  /** Ends calls whose client neither finishes its request nor reads the response. */
   checkTimeouts(now: number): void {
     if (!this.#isOver && !this.#hasStarted && now - this.#openedAt >= maxRequestMs) {
       return this.end(errorStatus('DEADLINE_EXCEEDED', 'The request did not arrive in time.'));
@@ -240,7 +240,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     this.#refuse(status, reason);
   }
 
-  /** Ends the call, whatever is under way. */
+  /** Ends the call and drops responses that are not sent yet. */
   #refuse(status: GrpcStatus, reason: unknown = new Error(status.message)): void {
     if (this.#isOver) return;
     this.outbox.drop();

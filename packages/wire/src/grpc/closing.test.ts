@@ -8,7 +8,7 @@ import { framed, openSession, rawCall, startTransport } from './transport.test-s
 describe.each(transportKinds)('transport %s', (kind) => {
   const hello = framed(Buffer.from('hello'));
 
-  test('a server that closes lets calls under way finish, and takes no more', async () => {
+  test('close: calls in flight finish and new calls are rejected', async () => {
     const server = await startTransport({ kind });
     const session = openSession(server.url);
     const underWay = rawCall(session, '/t.T/Hold', hello);
@@ -25,7 +25,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect(server.aborted).toEqual([]);
   });
 
-  test('the signal cuts what does not end', async () => {
+  test('close: the signal aborts calls that do not end', async () => {
     const server = await startTransport({ kind });
     const session = openSession(server.url);
     const underWay = rawCall(session, '/t.T/Hold', hello);
@@ -40,7 +40,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     idle.destroy();
   });
 
-  test('a connection that comes too late is closed at once', async () => {
+  test('close: a connection accepted afterwards is closed immediately', async () => {
     const server = await startTransport({ kind });
     await server.connections.close(AbortSignal.abort());
     const socket = await server.dial();
@@ -53,7 +53,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
       fileURLToPath(new URL(`../../../db/test/server/certificates/${name}`, import.meta.url)),
     );
 
-  test('over TLS the caller must speak h2', async () => {
+  test('TLS: the client must negotiate h2', async () => {
     const tls = { cert: pem('server.pem'), key: pem('server.key'), clientCa: undefined };
     const server = await startTransport({ kind, tls });
     const ca = pem('ca.pem');

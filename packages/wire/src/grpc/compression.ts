@@ -18,18 +18,18 @@ export function isEncoding(name: string): boolean {
 export interface DecompressOptions {
   readonly encoding: string;
   readonly maxBytes: number;
-  /** Room for what comes out; whoever asked releases it. */
+  /** Reserves memory for the decompressed bytes; the caller releases it. */
   tryReserve(bytes: number): boolean;
 }
 
-/** The message as it was before it was compressed; rejects with the status the call ends in. */
+/** Decompresses a message; rejects with the status that ends the call. */
 export function decompressed(bytes: Buffer, options: DecompressOptions): Promise<Buffer> {
   const { encoding, maxBytes, tryReserve } = options;
   const create = encodings.get(encoding);
   return new Promise((resolve, reject: (status: GrpcStatus) => void) => {
     if (!create) {
       return reject(
-        errorStatus('INTERNAL', 'A message is compressed, but no grpc-encoding says how.'),
+        errorStatus('INTERNAL', 'A message is compressed, but the call has no grpc-encoding.'),
       );
     }
     const stream = create();
@@ -43,7 +43,7 @@ export function decompressed(bytes: Buffer, options: DecompressOptions): Promise
     stream.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length > maxBytes) {
-        const text = `A message becomes more than the ${maxBytes} bytes that fit.`;
+        const text = `A decompressed message exceeds the limit of ${maxBytes} bytes.`;
         return refuse(errorStatus('RESOURCE_EXHAUSTED', text));
       }
       if (!tryReserve(chunk.length)) return refuse(outOfMemory);
@@ -51,7 +51,7 @@ export function decompressed(bytes: Buffer, options: DecompressOptions): Promise
     });
     stream.on('end', () => resolve(Buffer.concat(chunks, length)));
     stream.on('error', (error) =>
-      refuse(errorStatus('INTERNAL', `A message is not ${encoding}: ${error.message}.`)),
+      refuse(errorStatus('INTERNAL', `A message is not valid ${encoding}: ${error.message}.`)),
     );
     stream.end(bytes);
   });

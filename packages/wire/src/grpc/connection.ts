@@ -6,11 +6,11 @@ import type { SendQueueParts } from '../http2/send-queue.js';
 import { openCall, type GrpcServerOptions } from './open-call.js';
 
 const checkMs = 5_000;
-// A caller that is gone without a word is noticed within a minute.
+// A dead connection is detected within a minute.
 const pingMs = 30_000;
 const pongMs = 20_000;
 
-/** One caller's connection, from when its bytes are those of HTTP/2. */
+/** One client connection, after TLS. */
 export class Connection {
   readonly #http2: Http2Connection;
   #check: Timer | undefined;
@@ -38,7 +38,7 @@ export class Connection {
     this.#startCheck();
   }
 
-  /** Takes no more calls, and ends when those under way have. */
+  /** Accepts no more calls, and closes when the calls in flight have ended. */
   close(): void {
     this.#http2.close();
   }

@@ -8,7 +8,7 @@ import { Connection } from './connection.js';
 import type { GrpcServerOptions } from './open-call.js';
 import type { GrpcTransport, TlsKeys } from './transport.js';
 
-/** All connections of a server: takes them over from whoever accepted them. */
+/** All connections of a server. Sockets are accepted elsewhere and passed to `take`. */
 export class Connections implements GrpcTransport {
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Set<Connection>();
@@ -38,7 +38,7 @@ export class Connections implements GrpcTransport {
     else this.#secure?.emit('connection', socket);
   }
 
-  /** Lets calls under way finish; `signal` cuts them. Resolves when all connections are gone. */
+  /** Lets calls in flight finish; `signal` aborts them. Resolves when all connections are closed. */
   async close(signal: AbortSignal): Promise<void> {
     this.#isClosing = true;
     for (const connection of this.#connections) connection.close();
@@ -60,7 +60,7 @@ export class Connections implements GrpcTransport {
   }
 }
 
-/** It never listens: connections are handed to it for the handshake. */
+/** It never listens: sockets are passed to it for the TLS handshake. */
 function secureServer(tls: TlsKeys, open: (socket: TLSSocket) => void): Server {
   const { cert, key, clientCa } = tls;
   const callers = clientCa && { ca: clientCa, requestCert: true, rejectUnauthorized: true };
@@ -72,5 +72,5 @@ function secureServer(tls: TlsKeys, open: (socket: TLSSocket) => void): Server {
 }
 
 function ignore(): void {
-  // Whoever closes a connection, and how, there is no more to do than when it is closed.
+  // The close event follows and is handled.
 }

@@ -22,7 +22,7 @@ const expected = [
   ['third, compressed', true],
 ];
 
-test('messages are found wherever the bytes are cut in two', () => {
+test('messages are found when the bytes are split at any offset', () => {
   for (let at = 0; at <= three.length; at++) {
     const { deframer, messages } = collecting();
     expect(deframer.push(three.subarray(0, at))).toBeUndefined();
@@ -38,7 +38,7 @@ test('messages are found byte by byte', () => {
   expect(messages).toEqual(expected);
 });
 
-test('messages are found in any pieces', () => {
+test('messages are found in chunks of any size', () => {
   const sizes = fc.array(fc.nat({ max: 70_000 }), { minLength: 1, maxLength: 5 });
   const cuts = fc.array(fc.nat({ max: 30_000 }), { minLength: 1, maxLength: 20 });
   fc.assert(
@@ -58,18 +58,18 @@ test('messages are found in any pieces', () => {
   );
 });
 
-test('a message that is too long is refused by its length alone', () => {
+test('an oversized message is rejected by its length prefix', () => {
   const { deframer } = collecting(10);
   const head = framed(Buffer.alloc(11)).subarray(0, 5);
   expect(deframer.push(head)).toMatchObject({ code: 8 });
   expect(collecting(10).deframer.push(framed(Buffer.alloc(10)))).toBeUndefined();
 });
 
-test('a flag that gRPC does not have is refused', () => {
+test('an unknown compressed flag is rejected', () => {
   expect(collecting().deframer.push(framed(Buffer.from('x'), 2))).toMatchObject({ code: 13 });
 });
 
-test('it tells that a message is not complete', () => {
+test('hasPartialMessage is true while a message is incomplete', () => {
   for (let at = 1; at < 10; at++) {
     const { deframer } = collecting();
     deframer.push(framed(Buffer.from('first')).subarray(0, at));
@@ -77,7 +77,7 @@ test('it tells that a message is not complete', () => {
   }
 });
 
-test('a length that is only announced takes no room', () => {
+test('an announced length does not allocate memory', () => {
   const limit = 512 * 1024 * 1024;
   const head = framed(Buffer.alloc(0));
   head.writeUInt32BE(limit, 1);
@@ -92,7 +92,7 @@ test('a length that is only announced takes no room', () => {
   expect(waiting.every(({ hasPartialMessage }) => hasPartialMessage)).toBe(true);
 });
 
-test('one whole message is told from less, from more and from nonsense', () => {
+test('isOneMessage accepts exactly one message', () => {
   const one = framed(Buffer.from('one'));
   const within = Buffer.concat([Buffer.of(9), one, Buffer.of(9)]);
   expect(isOneMessage(within, 1, within.length - 1)).toBe(true);

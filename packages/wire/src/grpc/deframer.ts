@@ -1,9 +1,9 @@
 import { errorStatus, type GrpcStatus } from './status.js';
 
-/** Takes messages as they become complete. */
+/** Receives complete messages. */
 export interface MessageSink {
   takeMessage(bytes: Buffer, isCompressed: boolean): void;
-  /** Room for a message; the sink releases it when the message is no longer needed. */
+  /** Reserves memory for a message; the sink releases it when the message is processed. */
   tryReserve(bytes: number): boolean;
 }
 
@@ -11,8 +11,8 @@ export const messagePrefixBytes = 5;
 const firstBytes = 16 * 1024;
 
 /**
- * Cuts the bytes of a request into messages, wherever the pieces of the network end. What waits for
- * its rest takes no more room than twice what has arrived, whatever length was announced.
+ * Splits the bytes of a request into gRPC messages. A partial message takes at most twice the
+ * memory of the bytes received, whatever length its prefix announces.
  */
 export class Deframer {
   readonly #sink: MessageSink;
@@ -34,7 +34,7 @@ export class Deframer {
     return this.#headLength > 0 || this.#length >= 0;
   }
 
-  /** What is wrong with the bytes, if anything: then no more may follow. */
+  /** Returns an error status for invalid bytes; nothing may be pushed after it. */
   push(chunk: Buffer, start = 0, end = chunk.length): GrpcStatus | undefined {
     for (let at = start; at < end;) {
       if (this.#length < 0) {
@@ -52,9 +52,10 @@ export class Deframer {
   }
 
   #problem(): GrpcStatus | undefined {
-    if (this.#flag > 1) return errorStatus('INTERNAL', 'What begins here is no message of gRPC.');
+    if (this.#flag > 1)
+      return errorStatus('INTERNAL', 'The compressed flag of a gRPC message is not 0 or 1.');
     if (this.#length <= this.#maxBytes) return undefined;
-    const text = `A message of ${this.#length} bytes is more than the ${this.#maxBytes} that fit.`;
+    const text = `A message of ${this.#length} bytes exceeds the limit of ${this.#maxBytes} bytes.`;
     return errorStatus('RESOURCE_EXHAUSTED', text);
   }
 
@@ -77,7 +78,7 @@ export class Deframer {
     this.#headLength = 0;
   }
 
-  /** Undefined when there is no memory for it. */
+  /** Undefined when the memory limit is reached. */
   #takeBody(chunk: Buffer, at: number, end: number): number | undefined {
     const count = Math.min(this.#length - this.#bodyLength, end - at);
     const body = this.#roomFor(count);
@@ -111,10 +112,10 @@ export class Deframer {
 /** Ends a call that needs more memory than its connection or the process may hold. */
 export const outOfMemory: GrpcStatus = errorStatus(
   'RESOURCE_EXHAUSTED',
-  'The server holds as much for this connection, or for all of them, as it may; try again later.',
+  'The memory limit for this connection or for all connections is reached. Retry later.',
 );
 
-/** Whether these bytes are a message as a whole, and nothing but it. */
+/** Whether these bytes are exactly one message. */
 export function isOneMessage(bytes: Buffer, start: number, end: number): boolean {
   return (
     end - start >= messagePrefixBytes &&

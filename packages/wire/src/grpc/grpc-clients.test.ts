@@ -26,7 +26,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     });
   }
 
-  test('messages of any size come back as they went', async () => {
+  test('messages of any size are echoed unchanged', async () => {
     for (const size of [0, 1, 16_379, 16_384, 65_535, 1_000_000, 8 * 1024 * 1024]) {
       const message = Buffer.alloc(size, 'm');
       expect((await unary('/t.T/Echo', message)).equals(message)).toBe(true);
@@ -37,7 +37,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     });
   });
 
-  test('a refusal keeps its code and its text', async () => {
+  test('an error keeps its code and its text', async () => {
     const text = 'Kein Datensatz „k“: 100 % fehlt\n';
     await expect(unary('/t.T/Fail', Buffer.from(text))).rejects.toMatchObject({
       code: status.NOT_FOUND,
@@ -48,7 +48,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     });
   });
 
-  test('a deadline is kept', async () => {
+  test('the deadline of a client is enforced', async () => {
     server.aborted.length = 0;
     const deadline = Date.now() + 100;
     await expect(unary('/t.T/Hold', Buffer.of(1), { deadline })).rejects.toMatchObject({
@@ -57,7 +57,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     await expect.poll(() => server.aborted.length).toBe(1);
   });
 
-  test('headers come early when the method says so', async () => {
+  test('sendHeaders sends the headers before the first message', async () => {
     server.held.length = server.aborted.length = 0;
     const stream = client.makeServerStreamRequest('/t.T/Hold', asIs, asIs, Buffer.of(1));
     stream.on('error', () => undefined);
@@ -73,7 +73,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     await expect.poll(() => server.aborted).toMatchObject([{ code: 'CANCELLED' }]);
   });
 
-  test('an error after messages comes after them', async () => {
+  test('an error after messages arrives after them', async () => {
     server.held.length = 0;
     const stream = client.makeServerStreamRequest('/t.T/Hold', asIs, asIs, Buffer.of(1));
     const seen: string[] = [];
@@ -110,7 +110,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect((await Promise.all(calls)).map(String)).toEqual(calls.map((_, n) => String(n)));
   });
 
-  test('a chat goes back and forth until the caller has said all', async () => {
+  test('a bidirectional stream alternates until the client half-closes', async () => {
     const chat = client.makeBidiStreamRequest('/t.T/Chat', asIs, asIs);
     const received: string[] = [];
     chat.on('data', (bytes: Buffer) => received.push(bytes.toString()));
@@ -125,7 +125,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect(received).toEqual(Array.from({ length: 1_000 }, (_, n) => `m${n}`));
   });
 
-  test('messages said in one breath share a write', async () => {
+  test('messages sent in one tick share a write', async () => {
     server.held.length = 0;
     const stream = client.makeServerStreamRequest('/t.T/Hold', asIs, asIs, Buffer.of(1));
     let messages = 0;

@@ -1,4 +1,4 @@
-/** The headers of a request that anyone here reads. */
+/** The request headers that the server reads. */
 export interface CallHeaders {
   readonly ':method': string | undefined;
   readonly ':path': string | undefined;
@@ -7,8 +7,8 @@ export interface CallHeaders {
   readonly 'grpc-encoding': string | undefined;
   readonly 'x-api-key': string | undefined;
   readonly authorization: string | undefined;
-  /** What the peer sent, uncompressed. */
+  /** Uncompressed size of the header list. */
   readonly byteCount: number;
-  /** What their reader made of them, kept for when the same come again. */
+  /** The parsed request, cached because identical header blocks share this object. */
   parsed: unknown;
 }

@@ -69,7 +69,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     session.destroy();
   }
 
-  test('a connection is understood byte by byte', async () => {
+  test('input may arrive byte by byte', async () => {
     const socket = await server.dial();
     socket.setNoDelay(true);
     const respond = received(socket, hasEnded);
@@ -82,7 +82,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     socket.destroy();
   });
 
-  test('a connection that breaks off at any byte leaves nothing behind', async () => {
+  test('a connection closed at any byte leaks nothing', async () => {
     const held = Buffer.concat([opening, callFrames(1, '/t.T/Hold', hello)]);
     for (const bytes of [serverPreface, held]) {
       for (let length = 0; length <= bytes.length; length += 3) {
@@ -98,7 +98,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     await expect.poll(() => server.aborted.length).toBe(server.held.length);
   });
 
-  test('bytes that are not HTTP/2 are cut off', async () => {
+  test('a connection that does not start with the HTTP/2 preface is closed', async () => {
     const garbage = Buffer.from(Array.from({ length: 4_096 }, (_, n) => (n * 7_919) % 251));
     for (const bytes of [
       garbage,
@@ -138,7 +138,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     ['a frame of an unknown type', frame(0xee, 0xff, 1, hello)],
   ];
 
-  test.each(broken)('%s hurts nobody', async (_what, bytes) => {
+  test.each(broken)('%s does not affect other clients', async (_what, bytes) => {
     const socket = await server.dial();
     socket.write(Buffer.concat([opening, bytes]));
     socket.write(callFrames(9, '/t.T/Echo', hello));
@@ -148,7 +148,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     await expectWell();
   });
 
-  test('a call that is opened and reset in one breath hurts nobody', async () => {
+  test('a call opened and reset in one packet does not affect other clients', async () => {
     for (let code = 0; code < 15; code++) {
       const socket = await server.dial();
       const open = frame(frameTypes.headers, endHeaders, 1, callHeaders('/t.T/Chat'));
@@ -164,7 +164,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     await expectWell();
   });
 
-  test('a flood of calls that are reset at once is cut off', async () => {
+  test('rapid reset: the connection is closed', async () => {
     const socket = await server.dial();
     const cut = cutOff(socket);
     socket.write(opening);
@@ -178,7 +178,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     await expectWell();
   });
 
-  test('headers without end are refused', async () => {
+  test('endless CONTINUATION frames are rejected', async () => {
     const session = openSession(server.url);
     await once(session, 'remoteSettings');
     await rawCall(session, '/t.T/Echo', hello);
@@ -196,7 +196,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     await expectWell();
   });
 
-  test('bytes changed at random hurt nobody', async () => {
+  test('randomly changed bytes do not affect other clients', async () => {
     let seed = 42;
     const random = (below: number) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
@@ -220,7 +220,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     await expectWell();
   });
 
-  test('a thousand idle connections are no burden, and end at once with the server', async () => {
+  test('1,000 idle connections stay open and close with the server', async () => {
     const own = await startTransport({ kind });
     const sockets: Socket[] = [];
     // More at once than the system lets wait would be turned away now and then.

@@ -2,58 +2,58 @@ import type { CallHeaders } from './headers.js';
 import type { RequestQueue } from './requests.js';
 import type { GrpcStatus } from './status.js';
 
-/** What is done for a caller, and can be given up. */
+/** The work of a call, which can be aborted. */
 export interface Work {
   abort(reason: unknown): void;
 }
 
-/** A call as its method sees it. */
+/** The interface of a call for its method. */
 export interface ServerCall {
   readonly headers: CallHeaders;
   readonly peer: string;
   /** Milliseconds since the epoch; undefined: none. */
   readonly deadline: number | undefined;
-  /** Told when the caller leaves or the deadline passes. */
+  /** Aborted when the client cancels or the deadline passes. */
   work: Work | undefined;
-  /** Waiting for the caller to take it. */
+  /** Bytes queued and not yet sent. */
   readonly unsentBytes: number;
-  /** Told of every write that is done. */
+  /** Called after every write. */
   onSent: (() => void) | undefined;
-  /** The peer reads too little for more responses to be built; `whenDrained` tells when. */
+  /** True while the peer reads too slowly to build more responses; see `whenDrained`. */
   readonly isCongested: boolean;
   whenDrained(run: () => void): void;
-  /** True while streams should keep little unsent, because memory is scarce. */
+  /** True while memory is scarce and streams should queue little. */
   readonly isMemoryScarce: boolean;
-  /** Headers at once, for a call that may have nothing to send for long. */
+  /** Sends the headers now, for a call whose first message may come late. */
   sendHeaders(): void;
   send(message: Uint8Array): void;
-  /** One or several messages with their prefixes; they may be shared, so nobody may change them. */
+  /** One or more length-prefixed messages. They may be shared: do not modify them. */
   sendFramed(bytes: Uint8Array): void;
-  /** The one message of a unary call, and its good end. */
+  /** Sends the response of a unary call and status OK. */
   respond(message: Uint8Array): void;
   end(status?: GrpcStatus): void;
 }
 
 interface MethodOptions {
-  /** Called when the headers have arrived, before any of the body is kept. May end the call. */
+  /** Called when the headers have arrived, before any body is buffered. May end the call. */
   accept?(call: ServerCall): void;
-  /** Limit of one message, compressed or not; the server's own when absent. */
+  /** Limit of one message, before and after decompression; the server's default when absent. */
   readonly maxMessageBytes?: number;
-  /** Its reader may pause for minutes, as that of a watch. */
+  /** True for watch streams, whose client may stop reading for minutes. */
   readonly isExemptFromReadRate?: boolean;
 }
 
-/** A method to which a caller sends one message; what it answers is up to it. */
+/** Takes one request message: a unary or server-streaming method. */
 export interface SingleRequestMethod extends MethodOptions {
   readonly takes: 'one';
-  /** Must not throw: whatever goes wrong ends the call. */
+  /** Must not throw: errors end the call with a status. */
   start(call: ServerCall, request: Buffer): void;
 }
 
-/** A method to which a caller sends messages as long as it likes. */
+/** Takes a stream of request messages: a client-streaming or bidirectional method. */
 export interface RequestStreamMethod extends MethodOptions {
   readonly takes: 'many';
-  /** Must not throw: whatever goes wrong ends the call. */
+  /** Must not throw: errors end the call with a status. */
   start(call: ServerCall, requests: RequestQueue): void;
 }
 

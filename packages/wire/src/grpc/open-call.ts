@@ -10,12 +10,12 @@ import type { Methods } from './methods.js';
 export interface GrpcServerOptions {
   readonly clock: Clock;
   readonly methods: Methods;
-  /** What the process holds for all its peers. */
+  /** Memory held for all peers of the process. */
   readonly memory: PeerMemory;
   readonly abortReasons?: CallAbortReasons;
 }
 
-/** Begins the call that a stream asks for; undefined when it was refused. */
+/** Starts the call of a stream; undefined when it was rejected. */
 export function openCall(
   stream: ServerStream,
   headers: CallHeaders,

@@ -9,26 +9,26 @@ const refusalHeaders = { ...headers, 'grpc-accept-encoding': acceptedEncodings }
 const okTrailers = new HeaderList(trailersOf(ok));
 
 const prefixBytes = 5;
-// Pieces that are sent are let go of so many at a time.
+// Sent pieces are removed in batches of this size.
 const maxSentPieces = 64;
 
-/** What goes to the caller. Messages wait here until there is room for them on the way. */
+/** Queue of response messages of one call, waiting for flow control. */
 export class Outbox implements OutgoingBytes {
   readonly #stream: ServerStream;
   #pieces: Uint8Array[] = [];
-  /** How many bytes we put before each piece. */
+  /** Length of the message prefix written before each piece. */
   #heads: number[] = [];
-  /** The pieces before this one are sent. */
+  /** Index of the first piece that is not fully sent. */
   #first = 0;
-  /** How much is sent of the first piece, what stands before it included. */
+  /** Bytes sent of the first piece, including its prefix. */
   #at = 0;
   #hasStatus = false;
   #takenBytes = 0;
-  /** Waiting for the caller to take it. */
+  /** Bytes queued and not yet sent. */
   unsentBytes = 0;
-  /** How much the caller has taken. */
+  /** Bytes that were written to the socket. */
   sentBytes = 0;
-  /** Hears of every write that is done. */
+  /** Called after every write. */
   onSent: (() => void) | undefined;
 
   constructor(stream: ServerStream) {
@@ -40,7 +40,7 @@ export class Outbox implements OutgoingBytes {
     this.#stream.respond(responseHeaders);
   }
 
-  /** The one message of a unary call, and its good end. */
+  /** Sends the response of a unary call and status OK. */
   respond(message: Uint8Array): void {
     this.push(message);
     this.end(ok);
@@ -50,12 +50,12 @@ export class Outbox implements OutgoingBytes {
     this.#add(message, prefixBytes);
   }
 
-  /** Messages that have their heads already. */
+  /** Messages that have their prefixes already. */
   pushFramed(bytes: Uint8Array): void {
     if (bytes.length > 0) this.#add(bytes, 0);
   }
 
-  /** Ends the call when all is sent. */
+  /** Ends the call after the queued messages. */
   end(status: GrpcStatus): void {
     if (this.#hasStatus) return;
     this.#hasStatus = true;
@@ -65,14 +65,14 @@ export class Outbox implements OutgoingBytes {
     this.#stream.end();
   }
 
-  /** Forgets what is not yet on its way. The rest of what is must follow, or nothing could. */
+  /** Drops queued messages. A message that is partly sent must be completed. */
   drop(): void {
     const stored = this.#at > 0 ? this.#first + 1 : this.#first;
     this.unsentBytes -= this.#removeFrom(stored);
     this.#pieces.length = this.#heads.length = stored;
   }
 
-  /** Nothing goes out any more. */
+  /** Drops everything: the stream is closed. */
   forget(): void {
     this.#removeFrom(this.#first);
     this.#pieces = [];
@@ -115,7 +115,7 @@ export class Outbox implements OutgoingBytes {
     this.#stream.wake();
   }
 
-  /** A piece is in memory until its last byte is sent. Returns how much is no longer counted. */
+  /** Releases the memory of pieces from `first` on. Returns the number of bytes. */
   #removeFrom(first: number): number {
     let bytes = 0;
     for (let i = first; i < this.#pieces.length; i++) {
@@ -125,7 +125,7 @@ export class Outbox implements OutgoingBytes {
     return bytes;
   }
 
-  /** Answers how many bytes of it fit. */
+  /** Returns the number of prefix bytes written. */
   #takeHead(writer: ByteWriter, length: number, maxBytes: number): number {
     const some = Math.min(prefixBytes - this.#at, maxBytes);
     if (some === prefixBytes) writer.messagePrefix(length);

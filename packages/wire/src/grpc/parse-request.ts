@@ -8,7 +8,7 @@ import { sendPlainError } from './plain-error.js';
 import { errorStatus, type GrpcStatus } from './status.js';
 import { timeoutMsOf } from './timeout.js';
 
-/** What the headers of a stream ask for; undefined when it has been answered that it cannot be. */
+/** Parses the request headers; returns undefined after sending an error. */
 export function parseRequest(
   stream: ServerStream,
   headers: CallHeaders,
@@ -19,17 +19,17 @@ export function parseRequest(
   const path = headers[':path'] ?? '';
   const method = methods.get(path);
   if (!method) {
-    return refuse(stream, errorStatus('UNIMPLEMENTED', `There is no method ${shown(path)} here.`));
+    return refuse(stream, errorStatus('UNIMPLEMENTED', `Method ${shown(path)} does not exist.`));
   }
   const timeout = headers['grpc-timeout'];
   const timeoutMs = timeout === undefined ? undefined : timeoutMsOf(timeout);
   if (timeout !== undefined && timeoutMs === undefined) {
-    const text = `grpc-timeout is up to 8 digits and one of H, M, S, m, u, n; not ${shown(timeout)}.`;
+    const text = `grpc-timeout must be up to 8 digits and one of H, M, S, m, u, n, not ${shown(timeout)}.`;
     return refuse(stream, errorStatus('INTERNAL', text));
   }
   const encoding = headers['grpc-encoding'] ?? 'identity';
   if (!isEncoding(encoding)) {
-    const text = `grpc-encoding ${shown(encoding)} is not known; see grpc-accept-encoding.`;
+    const text = `grpc-encoding ${shown(encoding)} is not supported; see grpc-accept-encoding.`;
     return refuse(stream, errorStatus('UNIMPLEMENTED', text));
   }
   return { headers, method, encoding, timeoutMs };

@@ -2,7 +2,7 @@ import { HeaderList } from '../header-list.js';
 import type { ServerStream } from '../server-stream.js';
 import { Outbox } from './outbox.js';
 
-const text = Buffer.from('gRPC is spoken here: POST with content-type application/grpc.\n');
+const text = Buffer.from('This is a gRPC server. Use POST with content-type application/grpc.\n');
 
 const headers = {
   405: plainHeaders(405),
@@ -13,7 +13,7 @@ function plainHeaders(status: number): HeaderList {
   return new HeaderList({ ':status': String(status), 'content-type': 'text/plain', allow: 'POST' });
 }
 
-/** For those who do not speak gRPC: they would take any answer of it for a good one. */
+/** For clients that are not gRPC: they would take a gRPC error, status 200, for a success. */
 export function sendPlainError(stream: ServerStream, status: 405 | 415): undefined {
   stream.respond(headers[status]);
   new Outbox(stream).pushFramed(text);

@@ -25,7 +25,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
 
   const hello = framed(Buffer.from('hello'));
 
-  test('a call is answered by headers, one message and trailers', async () => {
+  test('unary call: the response is headers, one message and trailers', async () => {
     const respond = await rawCall(session, '/t.T/Echo', hello);
     expect(respond.headers).toMatchObject({
       ':status': 200,
@@ -36,7 +36,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect({ ...respond.trailers }).toMatchObject({ 'grpc-status': '0' });
   });
 
-  test('a message may come in frames cut anywhere', async () => {
+  test('a message may be split across DATA frames at any byte', async () => {
     for (let at = 1; at < hello.length; at++) {
       const pieces = [hello.subarray(0, at), hello.subarray(at)];
       expect((await rawCall(session, '/t.T/Echo', pieces)).body).toEqual(hello);
@@ -45,7 +45,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect((await rawCall(session, '/t.T/Echo', bytes)).body).toEqual(hello);
   });
 
-  test('an error before any message is all headers, and its text any text', async () => {
+  test('an error before any message is trailers-only and may contain any text', async () => {
     const respond = await rawCall(session, '/t.T/Fail', framed(Buffer.from('100% für dich')));
     expect(respond.headers).toMatchObject({
       ':status': 200,
@@ -55,7 +55,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect(respond.trailers).toEqual({});
   });
 
-  test('what is not gRPC is told so in plain HTTP', async () => {
+  test('a request that is not gRPC gets a plain HTTP error', async () => {
     for (const type of ['application/json', 'application/grpc-web', 'application/grpc+json', '']) {
       const respond = await rawCall(session, '/t.T/Echo', hello, { 'content-type': type });
       expect(respond.headers).toMatchObject({ ':status': 415 });
@@ -74,7 +74,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     },
   );
 
-  test('methods that are not there are UNIMPLEMENTED', async () => {
+  test('an unknown method is UNIMPLEMENTED', async () => {
     for (const path of ['/t.T/Nothing', '/x.X/Echo', '/', '/t.T/Echo/', `/${'x'.repeat(5_000)}`]) {
       const respond = await rawCall(session, path, hello);
       expect(respond.headers).toMatchObject({ ':status': 200, 'grpc-status': '12' });
@@ -82,7 +82,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     }
   });
 
-  test('a timeout that is none is refused', async () => {
+  test('an invalid grpc-timeout is rejected', async () => {
     for (const timeout of ['5', '1s', '123456789m', 'soon']) {
       const respond = await rawCall(session, '/t.T/Echo', hello, { 'grpc-timeout': timeout });
       expect(respond.headers).toMatchObject({ 'grpc-status': '13' });
@@ -90,7 +90,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     }
   });
 
-  test('a call is told when its deadline passes, also while its request is on the way', async () => {
+  test('deadline: the call ends with DEADLINE_EXCEEDED, even while its request is incomplete', async () => {
     const timeout = { 'grpc-timeout': '60m' };
     const startedAt = performance.now();
     const respond = await rawCall(session, '/t.T/Hold', hello, timeout);
@@ -123,7 +123,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect(respond.body).toEqual(Buffer.concat([hello, hello, hello]));
   });
 
-  test('what cannot be decompressed ends the call', async () => {
+  test('a message that cannot be decompressed ends the call', async () => {
     const status = async (body: Buffer, encoding?: string, path = '/t.T/Echo') =>
       (await rawCall(session, path, body, encoding ? { 'grpc-encoding': encoding } : {})).status;
     const nonsense = framed(Buffer.from('not gzip'), 1);
@@ -139,7 +139,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     });
   });
 
-  test('a call of one message takes neither none nor two, nor half a one', async () => {
+  test('a unary method rejects zero, two and partial request messages', async () => {
     const two = Buffer.concat([hello, hello]);
     expect((await rawCall(session, '/t.T/Echo', two)).status).toBe('12');
     expect((await rawCall(session, '/t.T/Echo', [hello, hello])).status).toBe('12');
@@ -149,7 +149,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect((await rawCall(session, '/t.T/Echo', framed(Buffer.alloc(0)))).status).toBe('0');
   });
 
-  test('a message that is too long is refused before it has come', async () => {
+  test('an oversized message is rejected by its length prefix', async () => {
     const head = Buffer.from([0, 0xff, 0xff, 0xff, 0xff]);
     const stream = session.request({
       ':method': 'POST',
@@ -160,12 +160,12 @@ describe.each(transportKinds)('transport %s', (kind) => {
     const headers = await new Promise((resolve) => stream.on('response', resolve));
     expect(headers).toMatchObject({ 'grpc-status': '8' });
     stream.resume();
-    // The caller is told that the rest is not wanted.
+    // RST_STREAM(NO_ERROR) stops the rest of the request.
     await new Promise((resolve) => stream.on('close', resolve));
     expect(stream.rstCode).toBe(0);
   });
 
-  test('binary and repeated headers do no harm', async () => {
+  test('binary and repeated headers are accepted', async () => {
     const respond = await rawCall(session, '/t.T/Echo', hello, {
       'trace-bin': 'AQ==',
       'other-bin': 'AQ',
@@ -175,7 +175,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     expect(respond.status).toBe('0');
   });
 
-  test('a stream of large and small messages arrives whole and in order', async () => {
+  test('a stream of large and small messages arrives complete and in order', async () => {
     for (const [count, size] of [
       [3_000, 10],
       [40, 100_000],
@@ -191,7 +191,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
     }
   });
 
-  test('a caller that leaves gives its work up', async () => {
+  test('a cancelled call aborts its work', async () => {
     const { held, aborted } = server;
     for (const code of [0, 8, 2]) {
       aborted.length = held.length = 0;
@@ -205,7 +205,7 @@ describe.each(transportKinds)('transport %s', (kind) => {
       await expect.poll(() => held.length).toBe(1);
       stream.close(code);
       await expect.poll(() => aborted).toMatchObject([{ code: 'CANCELLED' }]);
-      // An answer that comes too late is nobody's.
+      // A late response is ignored.
       held[0]!.respond(hello);
       held[0]!.end();
     }

@@ -4,21 +4,21 @@ export interface ReceivedMessage {
   readonly isCompressed: boolean;
 }
 
-/** Where the messages come from. */
+/** Source of request messages. */
 export interface RequestSource {
   pause(): void;
   resume(): void;
-  /** Decompresses a message if need be; undefined when it cannot be read, and the call has ended. */
+  /** Decompresses a message if needed; undefined when that failed and ended the call. */
   open(message: ReceivedMessage): Promise<Buffer | undefined>;
-  /** So much of what was received is no longer needed. */
+  /** Releases the memory of processed messages. */
   release(bytes: number): void;
 }
 
-/** The messages of a caller that sends several, one after the other as they are asked for. */
+/** Request messages of a client stream, read one at a time with backpressure. */
 export class RequestQueue {
   readonly #messages: ReceivedMessage[] = [];
   #hasEnded = false;
-  /** Memory of the message that was handed out last. */
+  /** Memory of the message returned last. */
   #currentBytes = 0;
   #wake: (() => void) | undefined;
 
@@ -36,7 +36,7 @@ export class RequestQueue {
     this.source.resume();
   }
 
-  /** Undefined when the caller has said all, or the call is over. */
+  /** Undefined at the end of the stream or of the call. */
   async next(): Promise<Buffer | undefined> {
     this.source.release(this.#currentBytes);
     this.#currentBytes = 0;

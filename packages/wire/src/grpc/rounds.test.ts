@@ -42,28 +42,28 @@ function listen(socket: Socket): () => Frame[] {
 
 const count = (frames: Frame[], type: number) => frames.filter((each) => each.type === type).length;
 
-/** Half a minute for the server, which then hears that the caller is there. */
+/** Advances 30 s and waits until the server has received the PING acknowledgement. */
 async function round(): Promise<void> {
   clock.advance(30_000);
-  // The timer of the next round alone is left, and not the one that waits for an answer.
+  // Only the timer of the next check is left; the PING timeout is cancelled.
   await expect.poll(() => clock.pending, { timeout: 20_000 }).toBe(1);
 }
 
-test('a caller is asked every half minute whether it is there', async () => {
+test('keepalive: the server sends PING every 30 s', async () => {
   const session = openSession(server.url);
   await rawCall(session, '/t.T/Echo', hello);
   let pings = 0;
   session.on('ping', () => void pings++);
   for (let n = 1; n <= 5; n++) {
-    clock.advance(30_000);
-    await expect.poll(() => pings).toBe(n);
+    await round();
+    expect(pings).toBe(n);
   }
   expect((await rawCall(session, '/t.T/Echo', hello)).status).toBe('0');
   session.close();
   await expect.poll(() => clock.pending).toBe(0);
 });
 
-test('a caller that does not answer within 20 s is gone', async () => {
+test('keepalive: a client that does not acknowledge a PING within 20 s is disconnected', async () => {
   const socket = await server.dial();
   const received = listen(socket);
   socket.write(Buffer.concat([opening, callFrames(1, '/t.T/Hold', hello)]));
@@ -79,7 +79,7 @@ test('a caller that does not answer within 20 s is gone', async () => {
   await expect.poll(() => clock.pending).toBe(0);
 });
 
-test('a connection that broke the rules of HTTP/2 is let go of at once', async () => {
+test('a connection error closes the connection immediately', async () => {
   const socket = await server.dial();
   const received = listen(socket);
   const closed = new Promise((resolve) => socket.on('close', resolve));
@@ -89,7 +89,7 @@ test('a connection that broke the rules of HTTP/2 is let go of at once', async (
   await expect.poll(() => clock.pending).toBe(0);
 });
 
-test('one that broke them and does not hang up is cut off after a second', async () => {
+test('after a connection error, a peer that does not close is disconnected after 1 s', async () => {
   const socket = await server.dial(true);
   const received = listen(socket);
   const closed = new Promise((resolve) => socket.on('close', resolve));
@@ -115,7 +115,7 @@ function keepAnswering(socket: Socket): void {
   });
 }
 
-test('a request that never ends is refused after two minutes', async () => {
+test('an incomplete request times out after 2 minutes', async () => {
   const socket = await server.dial();
   keepAnswering(socket);
   const received = listen(socket);
@@ -136,7 +136,7 @@ test('a request that never ends is refused after two minutes', async () => {
   socket.destroy();
 });
 
-test('an answer that nobody takes is dropped after a minute or so', async () => {
+test('a response that is not read is dropped after about a minute', async () => {
   const socket = await server.dial();
   keepAnswering(socket);
   const received = listen(socket);

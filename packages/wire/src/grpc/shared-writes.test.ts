@@ -32,7 +32,7 @@ function widest(): Buffer {
   return Buffer.concat([frame(frameTypes.settings, 0, 0, window), frame(8, 0, 0, more)]);
 }
 
-test('what waits for one caller is not overwritten by what goes to others', async () => {
+test('queued responses of one client are not overwritten by those of others', async () => {
   const slow = await server.dial();
   slow.pause();
   const count = 40_000;

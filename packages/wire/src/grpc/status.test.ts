@@ -2,20 +2,20 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { errorStatus, ok, percentEncoded, trailersOf } from './status.js';
 
-test('a plain text travels as it is', () => {
+test('grpc-message: printable ASCII is not encoded', () => {
   expect(percentEncoded('No record "k" in people (yet); try ~1 s later.')).toBe(
     'No record "k" in people (yet); try ~1 s later.',
   );
   expect(percentEncoded('')).toBe('');
 });
 
-test('what a header cannot carry is escaped', () => {
+test('grpc-message: other characters are percent-encoded', () => {
   expect(percentEncoded('100% ü\n')).toBe('100%25 %C3%BC%0A');
   expect(percentEncoded(' edge ')).toBe('%20edge%20');
   expect(percentEncoded('\ud800')).toBe('%EF%BF%BD');
 });
 
-test('any text comes back, in characters that every header takes', () => {
+test('grpc-message: any text round-trips in printable ASCII', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 60 });
   fc.assert(
     fc.property(text, (message) => {
@@ -26,7 +26,7 @@ test('any text comes back, in characters that every header takes', () => {
   );
 });
 
-test('trailers tell the code, the text and the details without padding', () => {
+test('trailers contain the code, the message and unpadded details', () => {
   expect(trailersOf(ok)).toEqual({ 'grpc-status': '0' });
   expect(trailersOf(errorStatus('NOT_FOUND', 'gone'))).toEqual({
     'grpc-status': '5',

@@ -21,11 +21,11 @@ export const grpcCodes = {
 
 export type GrpcCode = keyof typeof grpcCodes;
 
-/** How a call ends. */
+/** The status of a call. */
 export interface GrpcStatus {
   readonly code: number;
   readonly message: string;
-  /** A google.rpc.Status for programs. */
+  /** An encoded google.rpc.Status. */
   readonly details?: Buffer;
 }
 
@@ -48,10 +48,10 @@ export function trailersOf(status: GrpcStatus): Readonly<Record<string, string>>
   return trailers;
 }
 
-// Printable ASCII but for the percent sign, and no space at either end, where HTTP allows none.
+// Printable ASCII except the percent sign, without leading or trailing spaces.
 const plain = /^(?:[!-$&-~](?:[ -$&-~]*[!-$&-~])?)?$/;
 
-/** A text as `grpc-message` carries it. */
+/** Percent-encodes a text for `grpc-message`. */
 export function percentEncoded(text: string): string {
   if (plain.test(text)) return text;
   const bytes = Buffer.from(text, 'utf8');

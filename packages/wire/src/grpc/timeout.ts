@@ -7,7 +7,7 @@ const unitsMs: Record<string, number> = {
   n: 1e-6,
 };
 
-/** Milliseconds of a `grpc-timeout`; undefined when it is none. */
+/** Milliseconds of a `grpc-timeout`; undefined when it is not valid. */
 export function timeoutMsOf(text: string): number | undefined {
   const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
   return unit === undefined ? undefined : Number(digits) * unitsMs[unit]!;

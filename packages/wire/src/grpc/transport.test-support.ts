@@ -20,7 +20,7 @@ export function framed(message: Uint8Array, flag = 0): Buffer {
 export interface TestTransport {
   readonly port: number;
   readonly url: string;
-  /** Calls of Hold that nobody has answered. */
+  /** Calls of Hold without a response yet. */
   readonly held: ServerCall[];
   /** Why calls of Hold were given up. */
   readonly aborted: unknown[];

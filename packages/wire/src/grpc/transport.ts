@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net';
 
-/** The certificate of the server; with a client CA, callers must show a certificate of it. */
+/** Server certificate. With a client CA, clients must present a certificate (mTLS). */
 export interface TlsKeys {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly clientCa: Buffer | undefined;
 }
 
-/** Serves gRPC on sockets that someone else accepted. */
+/** Serves gRPC on accepted sockets. */
 export interface GrpcTransport {
   take(accepted: Socket): void;
-  /** Lets calls in flight finish; `signal` cuts them. Resolves when all connections are gone. */
+  /** Lets calls in flight finish; `signal` aborts them. Resolves when all connections are closed. */
   close(signal: AbortSignal): Promise<void>;
 }

@@ -1,28 +1,28 @@
 import { framingFields, parseField } from './response-head.js';
 import { malformed } from './failure.js';
 
-// Up to 2^52, so that it can be counted exactly.
+// Below 2^52, so that a number holds it exactly.
 const size = '[0-9A-Fa-f]{1,13}';
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const quoted = '"(?:[\\t !#-\\[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
 const sizeLine = new RegExp(`^(${size})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`);
 const startOfSizeLine = new RegExp(`^${size}(?:\\r?$|;)`);
-/** Of extensions and trailers in one response, which nobody here reads. */
+/** Total of chunk extensions and trailers in one response, which are ignored. */
 const maxIgnoredBytes = 16_384;
 
 /**
- * Takes a body out of its chunks, in whatever pieces it arrives. Handed the bytes of one read, it
- * gives their parts to `take` and says how far it got.
+ * Decodes a chunked body (RFC 9112, 7.1) incrementally. `read` passes body bytes to `take` and
+ * returns the offset it reached.
  */
 export class ChunkReader {
   isComplete = false;
   #expects: 'size' | 'bytes' | 'gap' | 'trailer' = 'size';
   #left = 0;
-  /** What there is of a line that has not ended yet. */
-  #sendQueue = '';
+  /** The current, incomplete line. */
+  #line = '';
   #ignoredBytes = 0;
 
-  /** The place behind the last byte that belongs to the body; -1 when `take` wants no more. */
+  /** Returns the offset after the last byte of the body; -1 when `take` returned false. */
   read(bytes: Buffer, start: number, take: (part: Buffer) => boolean): number {
     let at = start;
     while (at < bytes.length && !this.isComplete) {
@@ -35,17 +35,17 @@ export class ChunkReader {
         continue;
       }
       const lineEnd = bytes.indexOf(10, at);
-      this.#sendQueue += bytes.toString('latin1', at, lineEnd < 0 ? bytes.length : lineEnd);
-      if (this.#sendQueue.length > maxIgnoredBytes)
-        throw malformed('its chunks have overlong lines');
+      this.#line += bytes.toString('latin1', at, lineEnd < 0 ? bytes.length : lineEnd);
+      if (this.#line.length > maxIgnoredBytes)
+        throw malformed('a line of the chunked body is too long');
       if (lineEnd < 0) {
         this.#checkStart();
         return bytes.length;
       }
       at = lineEnd + 1;
-      if (!this.#sendQueue.endsWith('\r')) throw malformed('a line of its chunks ends without CR');
-      this.#lineEnded(this.#sendQueue.slice(0, -1));
-      this.#sendQueue = '';
+      if (!this.#line.endsWith('\r')) throw malformed('a line of the chunked body ends without CR');
+      this.#lineEnded(this.#line.slice(0, -1));
+      this.#line = '';
     }
     return at;
   }
@@ -61,14 +61,14 @@ export class ChunkReader {
 
   #trailerArrived(line: string): void {
     const field = parseField(line);
-    if (field === undefined) throw malformed('a line of its trailers is no header');
-    if (framingFields.has(field.name)) throw malformed('its trailers say where it ends');
+    if (field === undefined) throw malformed('a trailer line is not a header field');
+    if (framingFields.has(field.name)) throw malformed('a trailer contains a framing field');
     this.#countIgnored(line.length);
   }
 
   #sizeArrived(line: string): void {
     const digits = sizeLine.exec(line)?.[1];
-    if (digits === undefined) throw malformed('the size of a chunk is not a number');
+    if (digits === undefined) throw malformed('a chunk size is not a hexadecimal number');
     this.#countIgnored(line.length - digits.length);
     this.#left = Number.parseInt(digits, 16);
     this.#expects = this.#left === 0 ? 'trailer' : 'bytes';
@@ -76,15 +76,16 @@ export class ChunkReader {
 
   #countIgnored(count: number): void {
     this.#ignoredBytes += count;
-    if (this.#ignoredBytes > maxIgnoredBytes) throw malformed('its chunks say too much aside');
+    if (this.#ignoredBytes > maxIgnoredBytes)
+      throw malformed('the chunk extensions and trailers are too long');
   }
 
-  /** Nobody waits for the end of a line that cannot become a right one. */
+  /** Rejects an incomplete line that cannot become valid. */
   #checkStart(): void {
     const isRight =
       this.#expects === 'gap'
-        ? this.#sendQueue === '\r'
-        : this.#expects !== 'size' || startOfSizeLine.test(this.#sendQueue);
-    if (!isRight) throw malformed('its chunks cannot be told apart');
+        ? this.#line === '\r'
+        : this.#expects !== 'size' || startOfSizeLine.test(this.#line);
+    if (!isRight) throw malformed('the chunk framing is invalid');
   }
 }

@@ -8,7 +8,7 @@ import {
 import { systemClock } from '@millrace/kit/clock';
 import { callbackGuard, parseAllowlist } from '@millrace/kit/outbound';
 
-describe('connections are kept and shared', () => {
+describe('connection pool', () => {
   test('sequential requests share one connection', async () => {
     const server = await startHttp((_, response) => response.end());
     const outbound = openOutbound({ guard: loopbackGuard() });
@@ -17,7 +17,7 @@ describe('connections are kept and shared', () => {
     expect(server.connections).toBe(1);
   });
 
-  test('side by side, they need no more than the limit, and all get through', async () => {
+  test('parallel requests use at most the limit of connections', async () => {
     const server = await startHttp((_, response) => void setImmediate(() => response.end()));
     const { lookups, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
     const limits = { connectionsPerPool: 8 };
@@ -31,7 +31,7 @@ describe('connections are kept and shared', () => {
     expect(lookups).toHaveLength(1);
   });
 
-  test('a request that gives up while it waits leaves the queue', async () => {
+  test('a request that times out while it waits leaves the queue', async () => {
     let calls = 0;
     const server = await startHttp((_, response) => {
       calls++;
@@ -48,7 +48,7 @@ describe('connections are kept and shared', () => {
     expect(first).toMatchObject({ ok: true });
     expect(second).toMatchObject({
       errorType: 'TIMEOUT',
-      message: 'No whole response within 50 ms (waiting for a connection)',
+      message: 'No complete response within 50 ms (waiting for a connection)',
     });
     expect(third).toMatchObject({ ok: true });
     expect(calls).toBe(2);
@@ -74,7 +74,7 @@ describe('connections are kept and shared', () => {
   });
 });
 
-test('a connection opened under one opening is not used under another', async () => {
+test('a connection opened under one policy is not used under another', async () => {
   const server = await startHttp((_, response) => response.end());
   const { lookups, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
   const entry = { scheme: 'http', host: 'hooks.test', port: '*' };
@@ -98,7 +98,7 @@ test('a connection opened under one opening is not used under another', async ()
   expect(lookups).toHaveLength(3);
 });
 
-test('an old connection takes one more request and closes, and the name is resolved anew', async () => {
+test('an old connection closes after one more request, and the name is resolved again', async () => {
   const server = await startHttp((_, response) => response.end());
   const { lookups, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
   let now = 0;
@@ -119,7 +119,7 @@ test('an old connection takes one more request and closes, and the name is resol
   expect(server.connections).toBe(2);
 });
 
-test('the lane unused for longest is closed when there are too many', async () => {
+test('the least recently used idle pool is closed when there are too many', async () => {
   const servers = await Promise.all(
     Array.from({ length: 3 }, () => startHttp((_, response) => response.end())),
   );
@@ -135,7 +135,7 @@ test('the lane unused for longest is closed when there are too many', async () =
   expect(await call(1)).toMatchObject({ ok: true });
 });
 
-test('a lane at work is never closed for being one too many', async () => {
+test('a pool with requests in flight is never closed', async () => {
   const slow = await startHttp((_, response) => void setTimeout(() => response.end('done'), 150));
   const quick = await startHttp((_, response) => response.end());
   const outbound = openOutbound({ guard: loopbackGuard(), limits: { pools: 1 } });

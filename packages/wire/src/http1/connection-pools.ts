@@ -5,18 +5,18 @@ import type { AddressPolicy } from '@millrace/kit/outbound';
 import type { Target } from '@millrace/kit/outbound';
 
 export interface PoolLimits {
-  /** Connections to one origin under one policy. Requests beyond them wait in line. */
+  /** Max connections per origin and policy. More requests wait in a queue. */
   connectionsPerPool: number;
-  /** Idle lanes beyond this number are closed, the one unused for longest first. */
+  /** Max pools; beyond it, idle pools are closed, least recently used first. */
   pools: number;
-  /** A connection older than this takes one more request and closes, so that names resolve anew. */
+  /** An older connection closes after its next request, so that names are resolved again. */
   connectionAgeMs: number;
 }
 
-/** The connections to one origin under one policy. */
+/** The connections to one origin under one address policy. */
 export class ConnectionPool {
   readonly #connections = new Set<PooledConnection>();
-  // The line used last is used next, so that surplus connections fall idle and close.
+  // Last in, first out, so that surplus connections become idle and close.
   readonly #idle: PooledConnection[] = [];
   readonly #waiting = new Set<Exchange>();
   lastUse = 0;
@@ -37,13 +37,13 @@ export class ConnectionPool {
     else connection.send(exchange);
   }
 
-  /** To be called once for each exchange, when it has settled. */
+  /** Call once for each exchange, when it has settled. */
   release(exchange: Exchange): void {
     const { connection } = exchange;
     if (connection === undefined) return void this.#waiting.delete(exchange);
     connection.release();
     this.#idle.push(connection);
-    // Not at once: whoever aborts all of them must not set those in motion that come next.
+    // Deferred, so that aborting all requests does not start the waiting ones.
     if (this.#waiting.size > 0) queueMicrotask(() => this.#serveWaiting());
   }
 
@@ -74,8 +74,8 @@ export class ConnectionPool {
 }
 
 /**
- * Keeps connections by origin and policy, so that one opened under a generous allowlist entry
- * never carries a request that came in under a stricter one.
+ * Pools by origin and policy, so that a connection opened under a permissive allowlist entry never
+ * carries a request that a stricter entry allowed.
  */
 export class ConnectionPools {
   readonly #pools = new Map<string, ConnectionPool>();
@@ -98,7 +98,7 @@ export class ConnectionPools {
     return pool;
   }
 
-  /** The same few targets come over and over, and a long key takes long to put together. */
+  /** Cached by target, because building a long key is slow. */
   #keyOf(target: Target, policy: AddressPolicy): string {
     const known = this.#keys.get(target);
     if (known?.policy === policy) return known.key;
@@ -117,7 +117,7 @@ export class ConnectionPools {
     this.#trim();
   }
 
-  /** Every exchange that has not settled. Walked through seldom, so nobody keeps a list of them. */
+  /** Every exchange that has not settled. */
   inFlight(): Exchange[] {
     return [...this.#pools.values()].flatMap((pool) => pool.inFlight());
   }

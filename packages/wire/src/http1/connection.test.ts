@@ -15,7 +15,7 @@ import type { OutboundOutcome } from '@millrace/kit/outbound';
 const text = (outcome: OutboundOutcome) =>
   outcome.ok ? Buffer.from(outcome.body).toString() : outcome.message;
 
-/** A server of bytes: what `answer` writes when it is told that the n-th read has come. */
+/** A raw TCP server: `answer` is called after each read with the number of reads. */
 async function startRaw(answer: (socket: Socket, reads: number) => void) {
   let reads = 0;
   const server = await watch(
@@ -27,8 +27,8 @@ async function startRaw(answer: (socket: Socket, reads: number) => void) {
 const empty = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 const one = { connectionsPerPool: 1 };
 
-describe('a connection that was kept', () => {
-  test('and that its peer has left without a word is opened anew', async () => {
+describe('a reused connection', () => {
+  test('that the peer has closed is replaced', async () => {
     const { url, server, reads } = await startRaw((socket) => socket.end(empty));
     const outbound = openOutbound({ guard: loopbackGuard(), limits: one });
     for (let i = 0; i < 5; i++) {
@@ -41,7 +41,7 @@ describe('a connection that was kept', () => {
     expect(server.connections).toBe(5);
   });
 
-  test('and breaks under a request that was sent does not send it again', async () => {
+  test('that breaks after the request was sent does not retry it', async () => {
     const { url, reads } = await startRaw((socket, count) =>
       count === 2 ? socket.destroy() : socket.write(empty),
     );
@@ -69,7 +69,7 @@ describe('a connection that was kept', () => {
     expect(server.connections).toBe(2);
   });
 
-  test('is not used when the answer came before the request had gone out', async () => {
+  test('is closed when the response arrives before the request is fully sent', async () => {
     const server = await watch(
       createServer((socket) => {
         socket.write('HTTP/1.1 413 No\r\ncontent-length: 0\r\n\r\n');
@@ -136,7 +136,7 @@ describe('an idle connection', () => {
     await expect.poll(() => server.open.size).toBe(0);
   });
 
-  test('lies there as long as the last answer said, be that shorter', async () => {
+  test('closes by the Keep-Alive timeout of the last response', async () => {
     const { url, server } = await startRaw((socket, reads) => {
       const seconds = reads === 1 ? 500 : 3;
       const header = `keep-alive: timeout=${seconds}`;
@@ -149,7 +149,7 @@ describe('an idle connection', () => {
     await expect.poll(() => server.open.size, { timeout: 20_000 }).toBe(0);
   }, 30_000);
 
-  test('does not close under a request that takes longer than it may lie idle', async () => {
+  test('does not close during a request that takes longer than the idle timeout', async () => {
     const timers: (() => void)[] = [];
     const server = await startHttp((request, response) => {
       if (request.url === '/slow') for (const run of timers.splice(0)) run();
@@ -184,7 +184,7 @@ test.each([
   expect(text(await outbound.request({ url, method: 'POST' }))).toBe('done');
 });
 
-test('an answer that ends with its connection is whole, also when that is reset', async () => {
+test('a close-delimited response is complete, even after a reset', async () => {
   const { url } = await startRaw((socket, reads) => {
     socket.write('HTTP/1.0 200 OK\r\n\r\ndone');
     setTimeout(() => (reads === 1 ? socket.end() : socket.resetAndDestroy()), 30);
@@ -231,7 +231,7 @@ test.each(['http', 'https'] as const)(
   },
 );
 
-test('answers that are read at the same time are not mixed up', async () => {
+test('responses read at the same time are not mixed up', async () => {
   const server = await startHttp((request, response) => {
     response.write(`${request.headers['x-n']} `);
     setImmediate(() => response.end('x'.repeat(Number(request.headers['x-n']))));

@@ -7,19 +7,18 @@ import type { Exchange } from './exchange.js';
 import { prematureClose, Failure, failureOf } from './failure.js';
 import { endsConnection, writeRequest } from './request-bytes.js';
 
-/** How long a connection lies idle when its peer does not say how long it lets it. */
+/** Idle timeout when the server sends no Keep-Alive timeout. */
 const defaultIdleMs = 4_000;
 const maxIdleMs = 600_000;
-/** Sooner than the peer says, so that no request meets it hanging up. */
+/** Closes this much before the server's timeout, so that no request races with its close. */
 const idleMarginMs = 2_000;
 
 /**
- * One connection at a time to one origin, opened when there is a request for it and kept between
- * requests. It carries one request at a time, so each connection is opened for a request that is
- * known, under that request's policy and time limits. No request is sent twice.
+ * A connection to one origin, opened for a request and reused for later ones, one request at a
+ * time. It is opened under the policy and the timeouts of that request. Requests are never retried.
  */
 export class Http1Connection {
-  /** The request under way. */
+  /** The request in flight. */
   exchange: Exchange | undefined;
   readonly #response = new ResponseReader();
   #socket: Socket | undefined;
@@ -42,22 +41,22 @@ export class Http1Connection {
     if (socket === undefined) return this.#open(exchange);
     exchange.remoteIp = this.#remoteIp;
     socket.ref();
-    // The peer may have hung up and we not have looked yet: nothing is sent before we have.
+    // The peer may have closed already: a pending close event is processed first.
     setImmediate(sendUnlessClosed, this, exchange);
   }
 
-  /** The moment after which a connection that was kept is known to be there still. */
+  /** Sends on the reused connection, or opens a new one when it has closed meanwhile. */
   sendIfOpen(exchange: Exchange): void {
-    // It gave up meanwhile, and another may be in its place.
+    // The exchange may have settled meanwhile.
     if (this.exchange !== exchange) return;
     const socket = this.#socket;
     if (socket === undefined) return this.#open(exchange);
-    // The last request on an old connection: the next one resolves the name anew.
+    // An old connection closes after this request, so that the name is resolved again.
     const isOld = this.tools.clock.monotonic() - this.#openedAt >= this.maxAgeMs;
     this.#send(socket, exchange, isOld);
   }
 
-  /** Lets go of a request that has settled, so that an idle line does not keep its response. */
+  /** Detaches a settled request, so that an idle connection does not hold its response. */
   release(): void {
     this.exchange = undefined;
     this.#isSent = false;
@@ -114,7 +113,7 @@ export class Http1Connection {
       return exchange.failed(failureOf(error));
     }
     if (reading === 'more') return;
-    // A connection that is not done with the request is not done with its body either.
+    // A connection whose request is not fully written cannot be reused.
     if (reading === 'unwanted' || !this.#canReuse()) this.close();
     exchange.completed(reading === 'unwanted');
   };
@@ -126,7 +125,7 @@ export class Http1Connection {
       keepAliveMs === undefined ? defaultIdleMs : Math.min(keepAliveMs - idleMarginMs, maxIdleMs);
     if (idleMs <= 0) return false;
     this.#idleUntil = this.tools.clock.monotonic() + idleMs;
-    // One timer for all the requests of some seconds, as long as it does not come too late.
+    // One timer serves many requests, unless it would fire too late.
     if (this.#idleTimer === undefined || this.#idleTimer.endsAt > this.#idleUntil)
       this.#startIdleTimer(idleMs);
     return true;
@@ -137,7 +136,7 @@ export class Http1Connection {
     this.#stopIdleTimer();
     const timer = clock.after(delayMs, () => {
       this.#idleTimer = undefined;
-      // Whoever uses it looks to it.
+      // In use again; the timer restarts after the response.
       if (this.exchange !== undefined) return;
       const leftMs = this.#idleUntil - clock.monotonic();
       if (leftMs > 0) this.#startIdleTimer(leftMs);
@@ -154,7 +153,7 @@ export class Http1Connection {
   #closed(socket: Socket, error?: Error): void {
     if (this.#socket !== socket) return;
     const { exchange } = this;
-    // Whoever closes with a part of the request unread resets, however whole the response is.
+    // A server that closes with unread request bytes resets, even after a complete response.
     const isHangUp = error === undefined || systemCode(error) === 'ECONNRESET';
     const isWhole = isHangUp && this.#response.ended();
     this.close();

@@ -8,8 +8,8 @@ import type { Resolver } from '@millrace/kit/outbound';
 import type { Target } from '@millrace/kit/outbound';
 
 /**
- * Starts a TCP connection to an address. Never given a name. Where it can, it reads into the
- * buffer that it is given and tells by the callback; otherwise the socket says what it reads.
+ * Opens a TCP connection to an IP address, never to a name. With `onread` it may read into that
+ * buffer; otherwise the socket emits data events.
  */
 export type Connect = (address: string, port: number, onread?: OnReadOpts) => Socket;
 
@@ -24,8 +24,8 @@ export const systemConnect: Connect = (address, port, onread) =>
   });
 
 /**
- * What is read, in one place for all connections: it is done with before the next read. Node would
- * make 64 KiB for each. Not on Windows, where several reads are under way at once.
+ * One read buffer for all connections: each read is processed before the next. Node would allocate
+ * 64 KiB for each read. Not on Windows, where several reads are in progress at once.
  */
 const readBuffer = process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(65_536);
 
@@ -56,9 +56,8 @@ const nextAddressAfterMs = 250;
 const unreachable = new Set(['ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT']);
 
 /**
- * Opens one connection for one target: the name is resolved once, every answer is held against
- * the policy, only those answers are dialled, and the peer is looked at again before the first
- * byte goes out.
+ * Opens a connection to a target: resolves the name once, checks every address against the policy,
+ * connects only to checked addresses, and checks the peer address again before sending.
  */
 export class Dial {
   phase: DialPhase = 'resolving the host name';
@@ -72,7 +71,7 @@ export class Dial {
   constructor(
     readonly params: DialParams,
     readonly tools: DialTools,
-    /** Hears what the connection reads, where its socket does not say so itself. */
+    /** Receives the bytes read into the shared buffer; see `Connect`. */
     readonly arrived: (bytes: Buffer) => void,
     readonly done: (result: Dialled | Failure) => void,
   ) {
@@ -132,7 +131,7 @@ export class Dial {
     }
   }
 
-  /** For plain connections: what TLS reads is not what it says. */
+  /** For plain TCP only: TLS decrypts what the socket reads. */
   #onread(): OnReadOpts | undefined {
     const buffer = readBuffer;
     if (buffer === undefined || this.params.target.scheme !== 'http') return undefined;
@@ -154,7 +153,7 @@ export class Dial {
     }
     const denyReason = this.params.policy.denyReason(remoteIp);
     if (denyReason !== undefined) {
-      const reason = `The connection ended at another address: ${denyReason}`;
+      const reason = `The connection reached another address: ${denyReason}`;
       return this.#fail(new Failure('TARGET_BLOCKED', reason, remoteIp));
     }
     if (this.params.target.scheme === 'http') return this.#finish(socket, remoteIp);
@@ -171,11 +170,11 @@ export class Dial {
       // Server names are names (RFC 6066); an address is still checked against the certificate.
       servername: isAddress ? '' : host,
       ALPNProtocols: ['http/1.1'],
-      // Said outright, so that no environment variable turns it off.
+      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
       rejectUnauthorized: true,
       ...(secureContext === undefined ? {} : { secureContext }),
     });
-    // From here on it is about this address alone, and the secured socket stands for both.
+    // From now on the TLS socket owns the TCP socket.
     this.#sockets.delete(socket);
     this.#sockets.add(secured);
     socket.on('error', (error) => secured.destroy(error));
@@ -203,7 +202,7 @@ export class Dial {
     this.done(failure);
   }
 
-  /** An address family that the machine does not have says less than an address that answered. */
+  /** Prefers the error of a reachable address to one of a missing address family. */
   #bestError(): Failure {
     const reachable = this.#errors.find((error) => !unreachable.has(error.osCode));
     return reachable ?? this.#errors[0]!;

@@ -27,16 +27,16 @@ export interface PooledConnection {
 }
 
 /**
- * One request on its way. It settles once, whatever happens first: the response, a failure, the
- * deadline, an abort. Everything that arrives later is let go of.
+ * One request in flight. It settles once, with whatever comes first: the response, a failure, the
+ * deadline or an abort. Later events are ignored.
  */
 export class Exchange implements ResponseSink {
   isSettled = false;
-  /** The line that carries this request; none while it waits for one. */
+  /** The connection of this request; undefined while it waits for one. */
   connection: PooledConnection | undefined;
-  /** The connection being opened for this request, while it is being opened. */
+  /** Set while a connection is being opened for this request. */
   dial: Dial | undefined;
-  /** The peer of the connection that carries this request. */
+  /** Peer address of the connection. */
   remoteIp: string | undefined;
 
   #head: ResponseHead | undefined;
@@ -50,7 +50,7 @@ export class Exchange implements ResponseSink {
   ) {}
 
   expire(): void {
-    const message = `No whole response within ${this.params.timeoutMs} ms (${this.#phase()})`;
+    const message = `No complete response within ${this.params.timeoutMs} ms (${this.#phase()})`;
     this.#stop(new Failure('TIMEOUT', message, this.remoteIp ?? this.dial?.address));
   }
 
@@ -65,13 +65,13 @@ export class Exchange implements ResponseSink {
   bodyArrived(bytes: Buffer): boolean {
     const room = this.params.maxResponseBytes - this.#length;
     const taken = Math.min(bytes.length, room);
-    // Copied: the next read of any connection may be to the same place.
+    // Copied because all connections share the read buffer.
     if (taken > 0) this.#chunks.push(Buffer.from(bytes.subarray(0, taken)));
     this.#length += taken;
     return bytes.length <= room;
   }
 
-  /** The response is whole, or cut off where no more of it was wanted. */
+  /** The response is complete, or truncated at the size limit. */
   completed(truncated: boolean): void {
     if (this.isSettled) return;
     const { status, headers } = this.#head!;
@@ -102,7 +102,7 @@ export class Exchange implements ResponseSink {
     });
   }
 
-  /** Lets go of the connection, which nobody else could use as it is, and settles. */
+  /** Closes the connection, which is in an unknown state, and settles. */
   #stop(failure: Failure): void {
     if (this.isSettled) return;
     this.connection?.close();

@@ -1,7 +1,7 @@
 import { messageOf, systemCode } from '@millrace/kit/errors';
 import type { FailureType } from '@millrace/kit/outbound';
 
-/** A failure on its way from where it happened to the outcome. */
+/** A failed request, with its public error type. */
 export class Failure extends Error {
   override readonly name = 'Failure';
 
@@ -24,18 +24,18 @@ const typeByCode: Readonly<Record<string, FailureType>> = {
   ETIMEDOUT: 'TIMEOUT',
 };
 
-/** The peer left in the middle. */
+/** The peer closed the connection before the response was complete. */
 export function prematureClose(): Failure {
-  const text = 'The peer closed the connection before the whole response had arrived';
+  const text = 'The peer closed the connection before the response was complete';
   return new Failure('CONNECTION_RESET', text);
 }
 
-/** What came back is no response, because `reason`. */
+/** The response is not valid HTTP/1.1. */
 export function malformed(reason: string): Failure {
-  return new Failure('NETWORK_ERROR', `The response cannot be read: ${reason}`);
+  return new Failure('NETWORK_ERROR', `The response is not valid HTTP: ${reason}`);
 }
 
-/** Names whatever a socket reported. */
+/** Maps a socket error to a failure type. */
 export function failureOf(error: unknown, remoteIp?: string): Failure {
   if (error instanceof Failure) return error;
   const code = systemCode(error);

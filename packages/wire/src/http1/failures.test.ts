@@ -15,25 +15,25 @@ import { systemClock } from '@millrace/kit/clock';
 const never = () => new Promise<never>(() => undefined);
 
 describe('one deadline from the lookup to the last byte', () => {
-  test('a lookup that takes too long', async () => {
+  test('covers the DNS lookup', async () => {
     const outbound = openOutbound({ guard: loopbackGuard('slow.test'), resolver: never });
     const url = 'http://slow.test/';
     const outcome = await outbound.request({ url, method: 'POST', timeoutMs: 60 });
     expect(outcome).toMatchObject({
       ok: false,
       errorType: 'TIMEOUT',
-      message: 'No whole response within 60 ms (resolving the host name)',
+      message: 'No complete response within 60 ms (resolving the host name)',
     });
     expect(outcome.durationMs).toBeLessThan(5_000);
   });
 
-  test('a connection that takes too long', async () => {
+  test('covers connecting', async () => {
     const url = `http://127.0.0.1:${await blackholePort()}/`;
     const outbound = openOutbound({ guard: loopbackGuard() });
     const whole = await outbound.request({ url, method: 'POST', timeoutMs: 80 });
     expect(whole).toMatchObject({
       errorType: 'TIMEOUT',
-      message: 'No whole response within 80 ms (connecting)',
+      message: 'No complete response within 80 ms (connecting)',
       remoteIp: '127.0.0.1',
     });
     const connecting = await outbound.request({ url, method: 'POST', connectTimeoutMs: 80 });
@@ -44,20 +44,20 @@ describe('one deadline from the lookup to the last byte', () => {
     });
   });
 
-  test('headers that do not come', async () => {
+  test('covers waiting for the headers', async () => {
     const server = await startHttp(() => undefined);
     const outbound = openOutbound({ guard: loopbackGuard() });
     const url = `http://127.0.0.1:${server.port}/`;
     const outcome = await outbound.request({ url, method: 'POST', timeoutMs: 80 });
     expect(outcome).toMatchObject({
       errorType: 'TIMEOUT',
-      message: 'No whole response within 80 ms (waiting for the response)',
+      message: 'No complete response within 80 ms (waiting for the response)',
       remoteIp: '127.0.0.1',
     });
     await expect.poll(() => server.open.size).toBe(0);
   });
 
-  test('a body that dribbles, however often a byte arrives', async () => {
+  test('covers a slow body', async () => {
     const server = await startHttp((_, response) => {
       response.writeHead(200);
       const drip = setInterval(() => response.write('x'), 10);
@@ -68,13 +68,13 @@ describe('one deadline from the lookup to the last byte', () => {
     const outcome = await outbound.request({ url, method: 'POST', timeoutMs: 150 });
     expect(outcome).toMatchObject({
       errorType: 'TIMEOUT',
-      message: 'No whole response within 150 ms (reading the response)',
+      message: 'No complete response within 150 ms (reading the response)',
     });
     expect(outcome.durationMs).toBeGreaterThanOrEqual(140);
     await expect.poll(() => server.open.size).toBe(0);
   });
 
-  test('a request body that the peer does not read', async () => {
+  test('covers a request body that the peer does not read', async () => {
     const server = await watch(createServer((socket) => socket.pause()));
     const { sockets, connect } = recordingConnect();
     const outbound = openOutbound({ guard: loopbackGuard(), connect });
@@ -86,8 +86,8 @@ describe('one deadline from the lookup to the last byte', () => {
   });
 });
 
-describe('what went wrong has a name', () => {
-  test('nobody listens', async () => {
+describe('error types', () => {
+  test('a closed port is CONNECTION_REFUSED', async () => {
     const outbound = openOutbound({ guard: loopbackGuard() });
     const url = `http://127.0.0.1:${await unusedPort()}/`;
     expect(await outbound.request({ url, method: 'POST' })).toMatchObject({
@@ -97,7 +97,7 @@ describe('what went wrong has a name', () => {
     });
   });
 
-  test('the name does not exist', async () => {
+  test('an unknown name is DNS_FAILURE', async () => {
     const { resolver } = tableResolver({ 'empty.test': [] });
     const outbound = openOutbound({ guard: loopbackGuard('*.test'), resolver });
     expect(await outbound.request({ url: 'http://gone.test/', method: 'POST' })).toMatchObject({
@@ -144,7 +144,7 @@ describe('what went wrong has a name', () => {
       'NETWORK_ERROR',
     ],
     [
-      'an upgrade that nobody asked for',
+      'an unexpected 101',
       'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
       () => undefined,
       'NETWORK_ERROR',
@@ -171,7 +171,7 @@ describe('what went wrong has a name', () => {
     expect(outcome).toMatchObject({ ok: false, errorType, remoteIp: '127.0.0.1' });
   });
 
-  test('a failed request does not spoil the next one', async () => {
+  test('a failed request does not affect the next one', async () => {
     let calls = 0;
     const server = await startHttp((request, response) =>
       ++calls % 2 === 1 ? request.socket.resetAndDestroy() : response.end(),
@@ -185,7 +185,7 @@ describe('what went wrong has a name', () => {
 });
 
 describe('several addresses', () => {
-  test('one that refuses gives way to the next at once', async () => {
+  test('a refused address is followed by the next immediately', async () => {
     const server = await startHttp((_, response) => response.end());
     const { resolver } = tableResolver({ 'two.test': ['127.0.0.1', '127.0.0.9'] });
     const dead = await unusedPort();
@@ -201,7 +201,7 @@ describe('several addresses', () => {
     expect(await outbound.request({ url, method: 'POST' })).toMatchObject({ ok: true });
   });
 
-  test('one that is silent gets company after a moment', async () => {
+  test('the next address is tried in parallel after 250 ms', async () => {
     const server = await startHttp((_, response) => response.end());
     const { resolver } = tableResolver({ 'two.test': ['127.0.0.9', '127.0.0.1', '127.0.0.8'] });
     const { dialled, connect } = recordingConnect();
@@ -223,7 +223,7 @@ describe('several addresses', () => {
     expect(silent.map((socket) => socket.destroyed)).toEqual([true]);
   });
 
-  test('when all fail, the one that answered is told about', async () => {
+  test('when all fail, the error of a reachable address is reported', async () => {
     const dead = await unusedPort();
     const { resolver } = tableResolver({ 'two.test': ['127.0.0.9', '127.0.0.1'] });
     const outbound = openOutbound({
@@ -243,7 +243,7 @@ describe('several addresses', () => {
 });
 
 describe('aborts', () => {
-  test('a signal ends a request wherever it is', async () => {
+  test('a signal aborts a request in any phase', async () => {
     const server = await startHttp((_, response) => void response.writeHead(200).write('x'));
     const resolver = (host: string) =>
       host === 'slow.test' ? never() : Promise.resolve(['127.0.0.1']);
@@ -270,7 +270,7 @@ describe('aborts', () => {
     expect(server.connections).toBe(1);
   });
 
-  test('a signal ends only the requests that were given it', async () => {
+  test('a signal aborts only its own requests', async () => {
     const server = await startHttp((_, response) => void setTimeout(() => response.end(), 100));
     const outbound = openOutbound({ guard: loopbackGuard() });
     const url = `http://127.0.0.1:${server.port}/`;
@@ -284,7 +284,7 @@ describe('aborts', () => {
     expect(await other).toMatchObject({ ok: true });
   });
 
-  test('closing ends what is under way and takes nothing new', async () => {
+  test('close aborts requests in flight and rejects new ones', async () => {
     const server = await startHttp(() => undefined);
     const outbound = openOutbound({ guard: loopbackGuard() });
     const url = `http://127.0.0.1:${server.port}/`;

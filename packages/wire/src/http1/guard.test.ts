@@ -20,7 +20,7 @@ const anyHost = (...hosts: string[]) =>
 const isBlocked = (outcome: OutboundOutcome) =>
   !outcome.ok && outcome.errorType === 'TARGET_BLOCKED';
 
-describe('refused without an opening, and nothing is dialled', () => {
+describe('blocked without an allowlist network, and nothing is dialled', () => {
   test.each([
     ['http://2130706433', '127.0.0.1'],
     ['http://0x7f.1', '127.0.0.1'],
@@ -64,7 +64,7 @@ describe('refused without an opening, and nothing is dialled', () => {
     },
   );
 
-  test('a URL off the allowlist is not even looked up', async () => {
+  test('a URL that is not on the allowlist is not resolved', async () => {
     const { lookups, resolver } = tableResolver({ 'other.test': ['127.0.0.1'] });
     const outbound = openOutbound({ guard: loopbackGuard('hooks.test'), resolver });
     const outcome = await outbound.request({ url: 'http://other.test/', method: 'POST' });
@@ -76,7 +76,7 @@ describe('refused without an opening, and nothing is dialled', () => {
   });
 });
 
-describe('allowed with an opening', () => {
+describe('allowed with an allowlist network', () => {
   test.each([
     ['http://2130706433', '127.0.0.1', '127.0.0.0/8'],
     ['http://0x7f.1', '127.0.0.1', '127.0.0.0/8'],
@@ -103,7 +103,7 @@ describe('allowed with an opening', () => {
 });
 
 describe('names', () => {
-  test('one private address among public ones refuses them all', async () => {
+  test('one private address among public ones blocks the target', async () => {
     const { dialled, connect } = recordingConnect();
     const { resolver } = tableResolver({ 'mixed.test': ['93.184.216.34', '10.0.0.1'] });
     const outbound = openOutbound({ guard: anyHost('mixed.test'), resolver, connect });
@@ -116,7 +116,7 @@ describe('names', () => {
     expect(dialled).toEqual([]);
   });
 
-  test('a second answer that differs is held against the policy again', async () => {
+  test('a second DNS answer is checked again', async () => {
     const server = await startHttp((_, response) => response.end());
     const answers = ['127.0.0.1', '169.254.169.254'];
     const { dialled, connect } = recordingConnect();
@@ -137,7 +137,7 @@ describe('names', () => {
     expect(dialled).toEqual(['127.0.0.1']);
   });
 
-  test('the answer that was checked is the one that is dialled', async () => {
+  test('only checked addresses are dialled', async () => {
     const server = await startHttp((_, response) => response.end());
     const { lookups, resolver } = tableResolver({ 'hooks.test': ['127.0.0.1'] });
     const { dialled, connect } = recordingConnect();
@@ -148,7 +148,7 @@ describe('names', () => {
     expect(dialled).toEqual(['127.0.0.1']);
   });
 
-  test('a resolver that answers with a name instead of an address is refused', async () => {
+  test('a resolver that returns a name instead of an address is blocked', async () => {
     const { dialled, connect } = recordingConnect();
     const { resolver } = tableResolver({ 'hooks.test': ['localhost'] });
     const outbound = openOutbound({ guard: loopbackGuard('hooks.test'), resolver, connect });
@@ -158,7 +158,7 @@ describe('names', () => {
   });
 });
 
-test('a connection that ends at another address is closed before a byte is written', async () => {
+test('a connection to an unexpected address is closed before a byte is written', async () => {
   const server = await startHttp((_, response) => response.end());
   const { sockets, connect } = recordingConnect(() => '127.0.0.1');
   const outbound = openOutbound({ guard: anyHost('93.184.216.34'), connect });
@@ -186,7 +186,7 @@ test.each([302, 307])(
 );
 
 describe('webhooks', () => {
-  test('loopback needs no opening', async () => {
+  test('loopback is allowed', async () => {
     const server = await startHttp((_, response) => response.end());
     const outbound = openOutbound({ guard: webhookGuard });
     const url = `http://127.0.0.1:${server.port}/`;

@@ -1,7 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 
-// Those of RFC 9110 section 7.6.1 and what the connection itself decides: where the request goes
-// and where its body ends.
+// Hop-by-hop fields (RFC 9110, 7.6.1) and fields that the client sets itself.
 const ownedByConnection: ReadonlySet<string> = new Set([
   'connection',
   'proxy-connection',
@@ -17,7 +16,7 @@ const ownedByConnection: ReadonlySet<string> = new Set([
   'content-length',
 ]);
 
-/** `owned`: the connection says it itself. `options`: it names others that are not passed on. */
+/** `owned`: set by the client itself. `options`: the Connection field, which names more fields. */
 type NameKind = 'passed' | 'owned' | 'options';
 
 const invalidValue = /[^\t\x20-\x7e\x80-\xff]/;
@@ -26,8 +25,8 @@ const maxCachedNameLength = 64;
 const kinds = new Map<string, NameKind>();
 
 /**
- * The headers that go out, as name and value in turn. Throws a TypeError on one that no HTTP
- * message can carry: whoever made it must have checked it before.
+ * The outgoing headers as a flat list of names and values. Throws a TypeError on invalid ones;
+ * callers validate user input before.
  */
 export function outgoingHeaders(headers: Readonly<Record<string, string>>): string[] {
   const list: string[] = [];
@@ -37,14 +36,14 @@ export function outgoingHeaders(headers: Readonly<Record<string, string>>): stri
     const kind = kinds.get(name) ?? kindOf(name);
     if (kind === 'options') options = value.toLowerCase();
     if (kind !== 'passed') continue;
-    // Node's own check costs more than the rest of this; it is asked for its error.
+    // Node's check is slow, so it only runs to produce its error.
     if (typeof value !== 'string' || invalidValue.test(value)) validateHeaderValue(name, value);
     list.push(name, value);
   }
   return options === undefined ? list : withoutOptions(list, options);
 }
 
-/** The same few names come over and over. */
+/** Cached, because the same few names repeat. */
 function kindOf(name: string): NameKind {
   const lower = name.toLowerCase();
   const kind =
@@ -56,7 +55,7 @@ function kindOf(name: string): NameKind {
   return kind;
 }
 
-/** A Connection header makes every header that it names hop-by-hop too. */
+/** Fields named in the Connection header are hop-by-hop too. */
 function withoutOptions(list: readonly string[], options: string): string[] {
   const named = new Set(options.split(',').map((option) => option.trim()));
   return list.filter((_, i) => !named.has(list[i - (i % 2)]!.toLowerCase()));

@@ -11,7 +11,7 @@ import type { OutboundOutcome } from '@millrace/kit/outbound';
 const text = (outcome: OutboundOutcome) =>
   outcome.ok ? Buffer.from(outcome.body).toString() : outcome.message;
 
-test('the payload arrives byte for byte and the answer comes back whole', async () => {
+test('request and response bodies are transferred unchanged', async () => {
   const payload = Uint8Array.from({ length: 256 }, (_, i) => i);
   const server = await startHttp((request, response) => {
     response.writeHead(201, { 'X-One': 'a', 'Set-Cookie': ['b=1', 'c=2'] });
@@ -35,7 +35,7 @@ test('the payload arrives byte for byte and the answer comes back whole', async 
   expect(Number.isInteger(outcome.durationMs)).toBe(true);
 });
 
-test('the request line and the Host header are those of the URL', async () => {
+test('the request line and the Host header match the URL', async () => {
   const server = await startHttp((request, response) =>
     response.end(`${request.method} ${request.url} ${request.headers.host}`),
   );
@@ -49,7 +49,7 @@ test('the request line and the Host header are those of the URL', async () => {
   expect(text(outcome)).toBe(`PUT /b?c=%20d hooks.test:${server.port}`);
 });
 
-test('headers that belong to the connection are not passed on', async () => {
+test('hop-by-hop headers are not sent', async () => {
   const server = await startHttp((request, response) =>
     response.end(JSON.stringify(request.headers)),
   );
@@ -105,7 +105,7 @@ describe('responses', () => {
     expect(outcome.ok && Buffer.compare(outcome.body, packed)).toBe(0);
   });
 
-  test('HEAD, 204 and early hints end without a body', async () => {
+  test('HEAD, 204 and early hints have no body', async () => {
     const server = await startHttp((request, response) => {
       if (request.url === '/hints') response.writeEarlyHints({ link: '</a>; rel=preload' });
       response.writeHead(request.url === '/none' ? 204 : 200).end();
@@ -121,7 +121,7 @@ describe('responses', () => {
     expect([head, none, hints].map(text)).toEqual(['', '', '']);
   });
 
-  test('what is over the cap is thrown away with its connection', async () => {
+  test('a response over the limit is truncated and its connection closed', async () => {
     const server = await startHttp((_, response) => {
       const flood = setInterval(() => response.write('x'.repeat(10_000)), 1);
       response.on('close', () => clearInterval(flood));

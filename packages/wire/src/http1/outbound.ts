@@ -24,7 +24,7 @@ export interface OutboundOptions {
   clock?: Clock;
   resolver?: Resolver;
   connect?: Connect;
-  /** PEM certificates to trust beside the public ones that come with Node. */
+  /** Additional PEM certificates to trust, besides the root certificates of Node. */
   extraCa?: readonly string[];
   limits?: Partial<PoolLimits>;
 }
@@ -83,7 +83,7 @@ class GuardedOutbound implements Outbound {
     return Promise.resolve();
   }
 
-  /** A server calls the same few URLs over and over, and parsing is pure. */
+  /** Cached, because the same few URLs repeat. */
   #parse(url: string): TargetResult {
     let result = this.#parsed.get(url);
     if (result === undefined) {
@@ -94,8 +94,8 @@ class GuardedOutbound implements Outbound {
     return result;
   }
 
-  /** One listener for each signal: a server hands its shutdown signal to every request. */
-  #idleTimer(signal: AbortSignal): void {
+  /** One listener per signal, because servers pass their shutdown signal to every request. */
+  #watch(signal: AbortSignal): void {
     if (this.#watched.has(signal)) return;
     this.#watched.add(signal);
     const stopThose = () => {
@@ -136,7 +136,7 @@ class GuardedOutbound implements Outbound {
         },
       );
       const deadline = this.#clock.after(timeoutMs, () => exchange.expire());
-      if (params.signal !== undefined) this.#idleTimer(params.signal);
+      if (params.signal !== undefined) this.#watch(params.signal);
       this.#pools.acquire(pool, exchange);
     });
   }

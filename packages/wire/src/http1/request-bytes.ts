@@ -5,25 +5,25 @@ export interface OutgoingRequest {
   path: string;
   /** The value of the Host header. */
   host: string;
-  /** Name and value in turn; none of those that the connection decides about. */
+  /** Flat list of names and values, without hop-by-hop fields. */
   headers: readonly string[];
   body: Uint8Array | string | undefined;
 }
 
-/** Beyond this a copy costs more than a second piece for the system to gather. */
+/** Larger bodies are written separately, because copying costs more. */
 const maxCopiedBytes = 16_384;
 const methodsWithBody = new Set(['POST', 'PUT', 'PATCH']);
 
 /**
- * Some servers answer HEAD with a body after all, and do not read the body of a request that
- * should have none: what is left of it would be taken for the next message.
+ * Some servers send a body in response to HEAD, or ignore the body of methods that usually have
+ * none. The leftover bytes would be parsed as the next message, so the connection is closed.
  */
 export function endsConnection({ method, body }: OutgoingRequest): boolean {
   if (method === 'HEAD') return true;
   return body !== undefined && body.length > 0 && !methodsWithBody.has(method);
 }
 
-/** Hands the whole request to the socket, in one piece where it is small. */
+/** Writes the request, in one write when it is small. */
 export function writeRequest(socket: Socket, request: OutgoingRequest, isLast: boolean): void {
   const { body } = request;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;

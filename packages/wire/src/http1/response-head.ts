@@ -1,22 +1,22 @@
-/** The head of a response. The same object may serve many responses, so nobody changes it. */
+/** Status line and header fields. Cached for equal responses: do not modify it. */
 export interface ResponseHead {
   readonly status: number;
   /** Names in lower case; a header that came more than once is a list. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly framing: Framing;
-  /** Whether the peer lets the connection be used again. */
+  /** Whether the connection can be reused. */
   readonly keepsAlive: boolean;
-  /** For how long it lets it lie idle, where it says so. */
+  /** The timeout of the Keep-Alive header. */
   readonly keepAliveMs: number | undefined;
 }
 
-/** Where the body ends, when the response has one. */
+/** How the end of the body is determined (RFC 9112, 6.3). */
 export type Framing =
   | { readonly kind: 'length'; readonly bytes: number }
   | { readonly kind: 'chunks' }
   | { readonly kind: 'close' };
 
-/** They say where a response ends. */
+/** The fields that determine where a response ends. */
 export const framingFields: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
 
 const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t -~\x80-\xff]*)?$/;
@@ -27,26 +27,26 @@ const keepAliveTimeout = /(?:^|[\s,;])timeout=(\d{1,6})/i;
 const outerSpace = /^[\t ]+|[\t ]+$/g;
 
 /**
- * Reads a head, without the empty line at its end. What it is not sure of it refuses: two readers
- * that disagree about where a response ends are how one is passed off as another. A string says
- * what is wrong.
+ * Parses a head without the empty line at its end. Anything ambiguous is rejected, because parsers
+ * that disagree about the end of a response allow response smuggling. Returns the reason as text.
  */
 export function parseResponseHead(text: string): ResponseHead | string {
   const lines = text.split('\r\n');
   const [, minor, status] = statusLine.exec(lines[0]!) ?? [];
-  if (status === undefined) return 'its first line is not that of an HTTP/1 response';
+  if (status === undefined) return 'the status line is not valid';
   const headers: Record<string, string | string[]> = {};
   for (let i = 1; i < lines.length; i++) {
     const field = parseField(lines[i]!);
-    if (field === undefined) return `its line ${i + 1} is not a header`;
-    // Some take a tab for a space there and some do not.
-    if (framingFields.has(field.name) && lines[i]!.includes('\t')) return 'its length has a tab';
+    if (field === undefined) return `line ${i + 1} of the head is not a header field`;
+    // Parsers disagree about tabs in framing fields.
+    if (framingFields.has(field.name) && lines[i]!.includes('\t'))
+      return 'a framing field contains a tab';
     add(headers, field.name, field.value);
   }
   const framing = framingOf(headers);
   if (typeof framing === 'string') return framing;
   const options = listOf(headers['connection']);
-  // Before 1.1 there were no chunks, so whoever sends some may mean something else.
+  // HTTP/1.0 has no chunked coding, so such a response is ambiguous (RFC 9112, 6.1).
   const isOld = minor === '0';
   const isDoubtful = isOld && headers['transfer-encoding'] !== undefined;
   const keepsAlive =
@@ -61,7 +61,7 @@ export function parseResponseHead(text: string): ResponseHead | string {
   };
 }
 
-/** A line of a head or of trailers; undefined when it is none. */
+/** Parses a field line of a head or of trailers; undefined when it is not valid. */
 export function parseField(line: string): { name: string; value: string } | undefined {
   const colon = line.indexOf(':');
   if (colon < 1) return undefined;
@@ -71,7 +71,7 @@ export function parseField(line: string): { name: string; value: string } | unde
   return { name: name.toLowerCase(), value: value.replace(outerSpace, '') };
 }
 
-/** True while these first bytes of a head may still become one. */
+/** True while these first bytes may still become a head. */
 export function mayBecomeHead(text: string): boolean {
   const start = 'HTTP/1.';
   const isStart = text.length < start.length ? start.startsWith(text) : text.startsWith(start);
@@ -91,18 +91,18 @@ function add(headers: Record<string, string | string[]>, name: string, value: st
 function framingOf(headers: Record<string, string | string[]>): Framing | string {
   const { 'content-length': length, 'transfer-encoding': encoding } = headers;
   if (encoding !== undefined) {
-    if (length !== undefined) return 'it has both a Content-Length and a Transfer-Encoding';
+    if (length !== undefined) return 'it has both Content-Length and Transfer-Encoding';
     const codings = listOf(encoding);
     const chunksAt = codings.indexOf('chunked');
     if (chunksAt < 0) return { kind: 'close' };
     return chunksAt === codings.length - 1
       ? { kind: 'chunks' }
-      : 'its Transfer-Encoding does not end with the chunks';
+      : 'chunked is not the last transfer coding';
   }
   if (length === undefined) return { kind: 'close' };
-  // A list, or the header twice, even with one number: then somebody on the way has mixed them up.
+  // A list or a repeated field, even with equal values, points to a broken intermediary.
   if (typeof length !== 'string' || !lengthValue.test(length)) {
-    return 'its Content-Length is not one number';
+    return 'Content-Length is not one number';
   }
   return { kind: 'length', bytes: Number(length) };
 }

@@ -17,7 +17,7 @@ function read(text: string, options: ReadOptions = {}) {
   return whole;
 }
 
-describe('where an answer ends', () => {
+describe('response framing', () => {
   test.each<[string, string, ReadOptions, object]>([
     ['by its length', `${ok}Content-Length: 3\r\n\r\nabc`, {}, { body: 'abc', keepsAlive: true }],
     ['at once', `${ok}Content-Length: 0\r\n\r\n`, {}, { body: '', keepsAlive: true }],
@@ -90,7 +90,7 @@ describe('where an answer ends', () => {
   });
 });
 
-describe('whether the connection goes on', () => {
+describe('connection reuse', () => {
   const empty = 'Content-Length: 0\r\n';
   test.each<[string, string, boolean]>([
     ['1.1 as ever', `${ok}${empty}\r\n`, true],
@@ -140,7 +140,7 @@ test.each<[string, string]>([
   ['lines that end without CR', 'HTTP/1.1 200 OK\nContent-Length: 0\n\n'],
   ['one line that ends without CR', `${ok}A: b\nContent-Length: 0\r\n\r\n`],
   ['a CR alone', `${ok}A: b\rContent-Length: 0\r\n\r\n`],
-  ['a header that goes on in the next line', `${ok}A: b\r\n c\r\n\r\n`],
+  ['a folded header line', `${ok}A: b\r\n c\r\n\r\n`],
   ['a header without a colon', `${ok}A\r\n\r\n`],
   ['a header without a name', `${ok}: a\r\n\r\n`],
   ['a space before the colon', `${ok}Content-Length : 1\r\n\r\nx`],
@@ -178,16 +178,16 @@ test.each<[string, string]>([
   ['a length in the trailers', `${chunked}0\r\nContent-Length: 1\r\n\r\n`],
   ['trailers without end', `${chunked}0\r\n${`A: ${'b'.repeat(997)}\r\n`.repeat(17)}\r\n`],
 ])('%s is no answer', (_, text) => {
-  expect(read(text)).toMatch(/^The response cannot be read: /);
+  expect(read(text)).toMatch(/^The response is not valid HTTP: /);
 });
 
-test('a header named like a prototype is only a header', () => {
+test('a header named __proto__ does not change the prototype', () => {
   const answer = read(`${ok}__proto__: a\r\nConstructor: b\r\nContent-Length: 0\r\n\r\n`);
   expect(answer).toMatchObject({ status: 200, headers: { constructor: 'b' } });
   expect(Object.getPrototypeOf((answer as { headers: object }).headers)).toBe(Object.prototype);
 });
 
-describe('beside Node’s own client', () => {
+describe('compared with node:http', () => {
   const status = fc.constantFrom(200, 201, 202, 204, 302, 304, 404, 429, 500, 503, 599);
   const value = fc.string({
     unit: fc.constantFrom('a', 'B', '1', ' ', '\t', ',', ':', 'é', '"'),
@@ -227,7 +227,7 @@ describe('beside Node’s own client', () => {
   }
   const sample = () => fc.sample(answers, 1)[0]!;
 
-  test('answers as they should be are read alike, in whatever pieces they come', async () => {
+  test('valid responses are parsed like by node:http, in any chunks', async () => {
     const node = await openNodeReader();
     onTestFinished(() => void node.close());
     await fc.assert(
@@ -249,7 +249,7 @@ describe('beside Node’s own client', () => {
     );
   }, 120_000);
 
-  test('what Node refuses is refused, and what is spoilt and still read is read alike', async () => {
+  test('fuzz: what node:http rejects is rejected, and what both accept is parsed alike', async () => {
     const node = await openNodeReader();
     onTestFinished(() => void node.close());
     const bit = fc.constantFrom(

@@ -2,30 +2,30 @@ import { ChunkReader } from './chunk-reader.js';
 import { mayBecomeHead, parseResponseHead, type ResponseHead } from './response-head.js';
 import { malformed } from './failure.js';
 
-/** Who hears of a response. What it is given of the body lies there until the call ends. */
+/** Receives a response. Body buffers are reused after the call returns. */
 export interface ResponseSink {
   headArrived(head: ResponseHead): void;
-  /** False: no more of it is wanted. */
+  /** Returns false to stop reading the body. */
   bodyArrived(bytes: Buffer): boolean;
 }
 
-/** `more`: it has not ended yet. `unwanted`: its sink has enough of it. */
+/** `more`: incomplete. `whole`: complete. `unwanted`: the sink stopped reading. */
 export type ReadResult = 'more' | 'whole' | 'unwanted';
 
 const endOfHead = Buffer.from('\r\n\r\n');
-/** As many as Node's own HTTP takes. */
+/** The same as in node:http. */
 const maxHeadBytes = 16_384;
-/** Of hints and the like before the response proper. */
+/** Interim (1xx) responses before the final one. */
 const maxInterimHeads = 16;
-/** There may be very many connections. */
+/** Larger heads are not cached, because each connection holds one. */
 const maxCachedHeadBytes = 2_048;
 
 /**
- * Reads responses from one connection, one after the other, in whatever pieces they arrive. Throws
- * a `Failure` at what is not HTTP/1.1 as it should be; the connection is of no use then.
+ * Parses the responses of one connection incrementally. Throws a `Failure` on anything that is not
+ * valid HTTP/1.1; the connection must then be closed.
  */
 export class ResponseReader {
-  /** Whether the connection may be used again, as far as the response that ended tells. */
+  /** Whether the last response allows the connection to be reused. */
   keepsAlive = false;
   keepAliveMs: number | undefined;
   #sink: ResponseSink | undefined;
@@ -35,11 +35,11 @@ export class ResponseReader {
   #left = 0;
   #chunks: ChunkReader | undefined;
   #interimHeads = 0;
-  // Within one second, servers say the same again and again.
+  // Servers send identical heads within one second (the Date header), so the last is cached.
   #lastText = '';
   #lastHead: ResponseHead | undefined;
 
-  /** From now on, what is read answers this. */
+  /** Expects the response of a new request. */
   begin(sink: ResponseSink, isHeadOnly: boolean): void {
     this.forget();
     this.#sink = sink;
@@ -47,7 +47,7 @@ export class ResponseReader {
     this.#expects = 'head';
   }
 
-  /** Lets go of what was under way; it may have been broken off anywhere. */
+  /** Resets the parser. */
   forget(): void {
     this.#sink = undefined;
     this.#expects = 'nothing';
@@ -59,12 +59,12 @@ export class ResponseReader {
 
   read(bytes: Buffer): ReadResult {
     const sink = this.#sink;
-    if (sink === undefined) throw malformed('it came before it was asked for');
+    if (sink === undefined) throw malformed('it arrived before a request was sent');
     if (this.#expects === 'head') return this.#readHead(bytes, sink);
     return this.#readBody(bytes, 0, sink);
   }
 
-  /** The connection has ended. True: that is how the response ends, too. */
+  /** The connection has closed. True when that ends the response (close-delimited body). */
   ended(): boolean {
     return this.#expects === 'close';
   }
@@ -78,22 +78,23 @@ export class ResponseReader {
     for (;;) {
       const end = bytes.indexOf(endOfHead, from);
       const length = (end < 0 ? bytes.length : end) - at;
-      if (length > maxHeadBytes) throw malformed('its head is too long');
+      if (length > maxHeadBytes) throw malformed('the head is too long');
       const text = bytes.toString('latin1', at, at + length);
       if (end < 0) return this.#hold(bytes.subarray(at), text);
       const head = this.#headOf(text);
       at = end + endOfHead.length;
       from = at;
-      if (head.status === 101) throw malformed('it changes to a protocol that nobody asked for');
+      if (head.status === 101) throw malformed('it switches protocols without an Upgrade request');
       if (head.status >= 200) return this.#headArrived(head, bytes, at, sink);
-      if (!head.keepsAlive) throw malformed('it ends before it has begun');
-      if (++this.#interimHeads > maxInterimHeads) throw malformed('it does not come to the point');
+      if (!head.keepsAlive) throw malformed('an interim response closes the connection');
+      if (++this.#interimHeads > maxInterimHeads)
+        throw malformed('it has too many interim responses');
     }
   }
 
   #hold(bytes: Buffer, text: string): ReadResult {
-    if (!mayBecomeHead(text)) throw malformed('it does not begin like one');
-    // Copied: the next read may be to the same place.
+    if (!mayBecomeHead(text)) throw malformed('it does not start with HTTP/1.');
+    // Copied because the read buffer is reused.
     if (bytes.length > 0) this.#held = Buffer.from(bytes);
     return 'more';
   }
@@ -139,7 +140,7 @@ export class ResponseReader {
 
   #finish(bytes: Buffer, at: number): ReadResult {
     this.forget();
-    // Nobody asked for what is behind it.
+    // Bytes after the response are unexpected.
     if (at < bytes.length) this.keepsAlive = false;
     return 'whole';
   }

@@ -22,7 +22,7 @@ const { resolver } = tableResolver({
 const guard = loopbackGuard('*.example.test');
 const extraCa = [certificate.cert.toString()];
 
-test('a certificate that nobody vouches for is refused', async () => {
+test('a self-signed certificate is rejected', async () => {
   const server = await startHttps((_, response) => response.end());
   const outbound = openOutbound({ guard, resolver });
   const url = `https://hooks.example.test:${server.port}/`;
@@ -34,7 +34,7 @@ test('a certificate that nobody vouches for is refused', async () => {
   });
 });
 
-test('the environment cannot switch the check off', async () => {
+test('the environment cannot disable certificate checks', async () => {
   // Node warns about this variable whenever it is read.
   vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
@@ -47,7 +47,7 @@ test('the environment cannot switch the check off', async () => {
   vi.restoreAllMocks();
 });
 
-test('an extra authority is trusted, and the server is asked for by its name', async () => {
+test('an extra CA is trusted, and SNI carries the host name', async () => {
   const server = await startHttps((request, response) => {
     const { servername } = request.socket as TLSSocket & { servername: string };
     response.end(servername);
@@ -61,14 +61,14 @@ test('an extra authority is trusted, and the server is asked for by its name', a
   expect(server.connections).toBe(1);
 });
 
-test('an address is held against the certificate too', async () => {
+test('an IP address is checked against the certificate', async () => {
   const server = await startHttps((_, response) => response.end());
   const outbound = openOutbound({ guard, extraCa });
   const url = `https://127.0.0.1:${server.port}/`;
   expect(await outbound.request({ url, method: 'POST' })).toMatchObject({ ok: true });
 });
 
-test('a certificate for another name is refused, every time it is tried', async () => {
+test('a certificate for another name is rejected every time', async () => {
   const server = await startHttps((_, response) => response.end());
   const limits = { connectionsPerPool: 1 };
   const outbound = openOutbound({ guard, resolver, extraCa, limits });
@@ -81,7 +81,7 @@ test('a certificate for another name is refused, every time it is tried', async 
   }
 });
 
-test('a server that does not speak TLS is a TLS failure', async () => {
+test('a server without TLS is TLS_FAILURE', async () => {
   const server = await startHttp((_, response) => response.end());
   const outbound = openOutbound({ guard, resolver, extraCa });
   const url = `https://hooks.example.test:${server.port}/`;
@@ -90,7 +90,7 @@ test('a server that does not speak TLS is a TLS failure', async () => {
   });
 });
 
-test('a server that hangs up during the handshake is a reset', async () => {
+test('a server that closes during the handshake is CONNECTION_RESET', async () => {
   const server = await watch(createServer((socket) => socket.once('data', () => socket.end())));
   const outbound = openOutbound({ guard, resolver, extraCa });
   const url = `https://hooks.example.test:${server.port}/`;
@@ -99,7 +99,7 @@ test('a server that hangs up during the handshake is a reset', async () => {
   });
 });
 
-test('a handshake that fails is not tried again at the next address', async () => {
+test('a failed handshake is not retried at the next address', async () => {
   const reset = (socket: Socket) => socket.once('data', () => socket.resetAndDestroy());
   const server = await watch(createServer(reset));
   const { dialled, connect } = recordingConnect(() => '127.0.0.1');
@@ -116,7 +116,7 @@ test('a handshake that fails is not tried again at the next address', async () =
   expect(dialled).toEqual(['127.0.0.1']);
 });
 
-test('a handshake that does not end runs into the connect timeout', async () => {
+test('the connect timeout covers the handshake', async () => {
   const server = await watch(createServer((socket) => socket.resume()));
   const outbound = openOutbound({ guard, resolver, extraCa });
   const url = `https://hooks.example.test:${server.port}/`;
@@ -129,7 +129,7 @@ test('a handshake that does not end runs into the connect timeout', async () => 
   await expect.poll(() => server.open.size).toBe(0);
 });
 
-test('a peer at a forbidden address gets no TLS greeting', async () => {
+test('a peer at a blocked address gets no ClientHello', async () => {
   const server = await startHttps((_, response) => response.end());
   const { sockets, connect } = recordingConnect(() => '127.0.0.1');
   const entry = { scheme: 'https', host: '*.example.test', port: '*' };

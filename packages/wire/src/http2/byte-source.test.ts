@@ -27,7 +27,7 @@ async function listening() {
   return { server, sources, received, dial };
 }
 
-test('sockets that share a buffer each hear what was sent to them, whole', async () => {
+test('sockets that share a buffer each receive their own bytes', async () => {
   const { received, dial } = await listening();
   const clients = [await dial(), await dial()];
   const texts = ['a', 'b'].map((letter) => letter.repeat(300_000));
@@ -36,7 +36,7 @@ test('sockets that share a buffer each hear what was sent to them, whole', async
   expect([...received].sort()).toEqual(texts);
 });
 
-test('a socket that shares a buffer is written to and ended as any other', async () => {
+test('a socket that shares a buffer can be written to and closed', async () => {
   const { sources, dial } = await listening();
   const client = await dial();
   await expect.poll(() => sources.length).toBe(1);

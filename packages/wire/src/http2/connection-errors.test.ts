@@ -103,13 +103,13 @@ const fatal: [what: string, code: ErrorName, bytes: Buffer[]][] = [
   ],
 ];
 
-test.each(fatal)('%s ends the connection with %s', async (_what, code, bytes) => {
+test.each(fatal)('%s closes the connection with %s', async (_what, code, bytes) => {
   const peer = await RawPeer.dial(server);
   peer.send(...bytes);
   expect(await peer.goaway()).toBe(errorCodes[code]);
 });
 
-test('a preface that is none is answered in HTTP/2 and cut off', async () => {
+test('an invalid preface gets GOAWAY and the connection is closed', async () => {
   const socket = await server.dial();
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => void chunks.push(chunk));

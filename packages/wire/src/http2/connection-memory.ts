@@ -1,11 +1,11 @@
 import type { PeerMemory, PeerMemoryAccount } from '@millrace/kit/peer-memory';
 
-/** What a connection holds for its peer, counted against the limits of the process. */
+/** Memory held for the peer of one connection, counted against the process limits. */
 export class ConnectionMemory {
   readonly #account: PeerMemoryAccount;
-  /** Responses that the peer has not taken. */
+  /** Response bytes that are not sent yet. */
   #unsentBytes = 0;
-  /** Written, but still in the socket's own queue. */
+  /** Written, but still queued in the socket. */
   #backlogBytes = 0;
   #waiting: (() => void)[] = [];
 
@@ -13,7 +13,7 @@ export class ConnectionMemory {
     this.#account = process.openAccount();
   }
 
-  /** For bytes of a request; false when a limit would be passed. */
+  /** For request bytes; false when a limit would be exceeded. */
   tryReserve(bytes: number): boolean {
     return this.#account.tryReserve(bytes);
   }
@@ -40,7 +40,7 @@ export class ConnectionMemory {
     else this.#account.release(-more);
   }
 
-  /** The peer asks for more than it reads: no further response should be built for it now. */
+  /** True while the peer reads too slowly for further responses to be built. */
   get isCongested(): boolean {
     const { connectionBytes } = this.process.limits;
     if (this.#unsentBytes > connectionBytes / 2) return true;
@@ -51,7 +51,7 @@ export class ConnectionMemory {
     return this.process.heldBytes > this.process.limits.totalBytes / 2;
   }
 
-  /** Calls `run` when the peer has read enough, or is gone. */
+  /** Calls `run` when the peer has read enough, or has disconnected. */
   whenDrained(run: () => void): void {
     this.#waiting.push(run);
   }

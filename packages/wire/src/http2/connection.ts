@@ -23,21 +23,21 @@ const serverPreface = Buffer.concat([
   frames.windowUpdate(0, windowBytes - defaultWindowBytes),
 ]);
 
-// How long a peer that was told the end may take to hear it.
+// How long a closed connection stays open so that the peer can read the GOAWAY.
 const lingerMs = 1_000;
 const settingsCost = 10;
 const priorityBytes = 5;
 
 export interface Http2Parts extends ConnectionSendParts, StreamsParts {}
 
-/** The server's side of HTTP/2 (RFC 9113) on one socket. */
+/** The server side of an HTTP/2 connection (RFC 9113). */
 export class Http2Connection implements FrameSink, SendQueueHost {
   readonly #reader = new FrameReader(this);
   readonly #headerReader = new HeaderBlockReader();
   readonly #peer = new PeerSettings();
   readonly #sendQueue: SendQueue;
   readonly #streams: Streams;
-  /** For frames that ask for nothing, or for an answer that says nothing. */
+  /** Rate limit of PING, SETTINGS, PRIORITY, unknown and empty DATA frames. */
   readonly #controlFrameLimit: TokenBucket;
   readonly #readerCheck = new ReadRateCheck();
   #isSelfDependent = false;
@@ -45,7 +45,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
   #hasSettings = false;
   #linger: Timer | undefined;
   isOver = false;
-  /** Hears that the peer answered a ping. */
+  /** Called on a PING acknowledgement. */
   onPong: (() => void) | undefined;
 
   constructor(
@@ -61,7 +61,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     this.#sendQueue.sendControl(serverPreface);
   }
 
-  /** Takes no more requests, and ends when those under way have. */
+  /** Sends GOAWAY, and closes when the open streams have ended. */
   close(): void {
     const streams = this.#streams;
     if (streams.isClosing || this.isOver) return;
@@ -75,7 +75,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     if (!this.isOver) this.#sendQueue.sendControl(frames.pingFrame);
   }
 
-  /** Gives up requests that do not arrive, and peers that do not read. */
+  /** Times out incomplete requests and peers that do not read. */
   checkTimeouts(now: number): void {
     if (this.isOver) return;
     this.#streams.checkTimeouts(now);
@@ -88,7 +88,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     this.#streams.end(stream);
   }
 
-  /** Tells the peer what it did, and lets go of it. */
+  /** Sends GOAWAY with the error and closes the connection. */
   fail({ code, message }: ConnectionError): void {
     if (this.isOver) return;
     this.#sendQueue.sendControl(frames.goaway(this.#streams.lastId, code, message));
@@ -105,13 +105,13 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     end: number,
   ): void {
     if (!this.#hasSettings && (type !== frameTypes.settings || (frameFlags & flags.ack) !== 0)) {
-      throw protocolError('the first frame is not SETTINGS');
+      throw protocolError('expected SETTINGS');
     }
     if (this.#headerReader.streamId !== 0) {
       if (type === frameTypes.continuation && id === this.#headerReader.streamId) {
         return this.#takeContinuation(frameFlags, bytes, start, end);
       }
-      throw protocolError('headers do not go on');
+      throw protocolError('expected CONTINUATION');
     }
     switch (type) {
       case frameTypes.data:
@@ -126,7 +126,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
         return this.#takeWindowUpdate(id, bytes, start, end);
       case frameTypes.pushPromise:
       case frameTypes.continuation:
-        throw protocolError('a frame that no client may send here');
+        throw protocolError('unexpected PUSH_PROMISE or CONTINUATION');
       default:
         return this.#takeControlFrame(type, frameFlags, id, bytes, start, end);
     }
@@ -160,7 +160,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     const size = end - start;
     this.#windowBytes -= size;
     if (this.#windowBytes < 0) {
-      throw new ConnectionError('FLOW_CONTROL_ERROR', 'more was sent than the window allows');
+      throw new ConnectionError('FLOW_CONTROL_ERROR', 'connection flow-control window exceeded');
     }
     if (this.#windowBytes <= windowBytes / 2) {
       this.#sendQueue.sendControl(frames.windowUpdate(0, windowBytes - this.#windowBytes));
@@ -170,19 +170,19 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     const isPadded = (frameFlags & flags.padded) !== 0;
     const from = isPadded ? start + 1 : start;
     const to = isPadded ? end - paddingAt(bytes, start, end) : end;
-    if (from > to) throw protocolError('a frame has more padding than bytes');
+    if (from > to) throw protocolError('padding exceeds the frame payload');
     if (from === to && !isLast) this.#count(1);
     this.#streams.takeData(id, isLast, bytes, from, to, size);
   }
 
   #takeHeaders(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
     checkStreamId(id);
-    if (id % 2 === 0) throw protocolError('a client opens odd streams');
+    if (id % 2 === 0) throw protocolError('client stream ID is even');
     const isPadded = (frameFlags & flags.padded) !== 0;
     const hasPriority = (frameFlags & flags.priority) !== 0;
     const to = isPadded ? end - paddingAt(bytes, start, end) : end;
     const from = start + (isPadded ? 1 : 0) + (hasPriority ? priorityBytes : 0);
-    if (from > to) throw protocolError('a frame has more padding than bytes');
+    if (from > to) throw protocolError('padding exceeds the frame payload');
     const isLast = (frameFlags & flags.endStream) !== 0;
     this.#isSelfDependent = hasPriority && dependencyAt(bytes, from - priorityBytes) === id;
     if ((frameFlags & flags.endHeaders) === 0) {
@@ -217,7 +217,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     else this.#sendQueue.sendControl(frames.pingAck(bytes, start));
   }
 
-  /** Priorities are deprecated and have no effect, but must be well formed. */
+  /** Priorities are deprecated and ignored, but must be well formed. */
   #takePriority(id: number, bytes: Buffer, start: number, end: number): void {
     checkStreamId(id);
     if (end - start !== priorityBytes) return this.#streams.refuseId(id, 'FRAME_SIZE_ERROR');
@@ -228,15 +228,15 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     checkLength(4, end - start);
     const byteCount = bytes.readUInt32BE(start) & 0x7fffffff;
     if (id !== 0) return this.#streams.takeWindowUpdate(id, byteCount);
-    if (byteCount === 0) throw protocolError('a window grows by nothing');
+    if (byteCount === 0) throw protocolError('WINDOW_UPDATE increment is 0');
     if (!this.#sendQueue.addWindow(byteCount)) {
-      throw new ConnectionError('FLOW_CONTROL_ERROR', 'a window is too large');
+      throw new ConnectionError('FLOW_CONTROL_ERROR', 'flow-control window exceeds 2^31-1');
     }
   }
 
   #count(cost: number): void {
     if (this.#controlFrameLimit.tryTake(cost)) return;
-    throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many frames that say nothing');
+    throw new ConnectionError('ENHANCE_YOUR_CALM', 'excessive control frames');
   }
 
   #take(bytes: Buffer, end: number): void {
@@ -249,7 +249,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     }
   }
 
-  /** Says the last word. Whatever the peer still sends is not read. */
+  /** Flushes control frames and closes the socket; further input is ignored. */
   #end(): void {
     if (this.isOver) return;
     this.isOver = true;
@@ -273,15 +273,15 @@ function protocolError(text: string): ConnectionError {
 
 function checkLength(byteCount: number, actual: number): void {
   if (actual === byteCount) return;
-  throw new ConnectionError('FRAME_SIZE_ERROR', `a frame has ${actual} bytes`);
+  throw new ConnectionError('FRAME_SIZE_ERROR', `frame payload has ${actual} bytes`);
 }
 
 function checkStreamId(id: number): void {
-  if (id === 0) throw protocolError('a frame is for no stream');
+  if (id === 0) throw protocolError('frame requires a stream ID');
 }
 
 function checkConnectionFrame(id: number): void {
-  if (id !== 0) throw protocolError('a frame is for one stream');
+  if (id !== 0) throw protocolError('frame requires stream ID 0');
 }
 
 function dependencyAt(bytes: Buffer, at: number): number {
@@ -289,6 +289,6 @@ function dependencyAt(bytes: Buffer, at: number): number {
 }
 
 function paddingAt(bytes: Buffer, start: number, end: number): number {
-  if (start === end) throw new ConnectionError('FRAME_SIZE_ERROR', 'a frame lacks its padding');
+  if (start === end) throw new ConnectionError('FRAME_SIZE_ERROR', 'frame has no pad length');
   return bytes[start]!;
 }

@@ -7,7 +7,7 @@ import {
   type ErrorName,
 } from './protocol.js';
 
-/** Frames that are not for the answers of calls. */
+/** Builds control frames; response frames are written by FrameWriter. */
 function frame(type: number, frameFlags: number, streamId: number, payloadBytes: number): Buffer {
   const bytes = Buffer.alloc(frameHeaderBytes + payloadBytes);
   bytes.writeUIntBE(payloadBytes, 0, 3);

@@ -1,17 +1,17 @@
-/** Something that writes what has come together. */
+/** Writes what is queued. */
 export interface Flushable {
   flush(): void;
 }
 
 /**
- * Calls everyone who asked for it once, when all that is ready at this moment has been done:
- * after the callbacks and promises that are due, so that their answers share a write.
+ * Flushes each target once, after the callbacks and promises of the current tick have run, so that
+ * their responses share a write.
  */
 export class DeferredFlush {
   #waiting: Flushable[] = [];
 
   defer(target: Flushable): void {
-    // A tick that is asked for by a promise comes after all promises that are due.
+    // nextTick from a microtask runs after all pending microtasks.
     if (this.#waiting.push(target) === 1) queueMicrotask(this.#arm);
   }
 

@@ -1,13 +1,13 @@
-/** What the server does with a field, told by its name once and not for every request. */
+/** How the server treats a field, determined once per field name. */
 export const roles = {
-  /** Read by nobody. */
+  /** Ignored. */
   other: 0,
-  /** No request may have it. */
+  /** Not allowed in a request. */
   malformed: 1,
   /** One of the pseudo-header fields. */
   pseudo: 2,
   length: 3,
-  /** Someone reads it. */
+  /** Read by the server. */
   stored: 4,
 } as const;
 
@@ -24,7 +24,7 @@ const rolesByName: ReadonlyMap<string, Role> = new Map<string, Role>([
   ['grpc-encoding', roles.stored],
   ['x-api-key', roles.stored],
   ['authorization', roles.stored],
-  // These belong to HTTP/1.1 and to no connection of ours.
+  // Connection-specific fields are malformed in HTTP/2 (RFC 9113, 8.2.2).
   ['connection', roles.malformed],
   ['keep-alive', roles.malformed],
   ['proxy-connection', roles.malformed],
@@ -34,7 +34,7 @@ const rolesByName: ReadonlyMap<string, Role> = new Map<string, Role>([
 
 const overheadBytes = 32;
 
-/** One header field, with its size as RFC 7541 counts it. */
+/** One header field, with its size by RFC 7541, 4.1. */
 export class Field {
   readonly bytes: number;
   readonly role: Role;
@@ -48,9 +48,9 @@ export class Field {
   }
 }
 
-// Tokens without capitals.
+// Lowercase tokens.
 const nameForm = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-// No control characters but tabs, no blanks at the ends.
+// No control characters except tabs, no leading or trailing whitespace.
 const valueForm = /^(?:[!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?$/;
 
 function roleOf(name: string, value: string): Role {

@@ -66,21 +66,24 @@ const floods: [what: string, start: Buffer, each: (n: number) => Buffer][] = [
   ],
 ];
 
-test.each(floods)('a flood of %s is cut off, and hurts nobody', async (_what, start, each) => {
-  const peer = await RawPeer.dial(server);
-  peer.send(emptySettings, start);
-  for (let n = 0; n < 200 && !peer.isClosed; n++) {
-    peer.send(...Array.from({ length: 200 }, (_, i) => each(200 * n + i)));
-    await new Promise(setImmediate);
-  }
-  const code = await peer.goaway();
-  // The word may be lost when the peer is still sending, but the connection is gone.
-  expect([errorCodes.ENHANCE_YOUR_CALM, -1]).toContain(code);
-  await expectWell();
-  await expect.poll(() => server.aborted.length).toBe(server.held.length);
-});
+test.each(floods)(
+  'a flood of %s closes the connection and does not affect other clients',
+  async (_what, start, each) => {
+    const peer = await RawPeer.dial(server);
+    peer.send(emptySettings, start);
+    for (let n = 0; n < 200 && !peer.isClosed; n++) {
+      peer.send(...Array.from({ length: 200 }, (_, i) => each(200 * n + i)));
+      await new Promise(setImmediate);
+    }
+    const code = await peer.goaway();
+    // The word may be lost when the peer is still sending, but the connection is gone.
+    expect([errorCodes.ENHANCE_YOUR_CALM, -1]).toContain(code);
+    await expectWell();
+    await expect.poll(() => server.aborted.length).toBe(server.held.length);
+  },
+);
 
-test('a peer that asks and never reads is let go of', async () => {
+test('a peer that sends requests and never reads is disconnected', async () => {
   const peer = await RawPeer.dial(server);
   peer.socket.pause();
   const window = settingsPayload({ name: settings.initialWindowSize, value: 2 ** 31 - 1 });
@@ -99,7 +102,7 @@ test('a peer that asks and never reads is let go of', async () => {
   await expectWell();
 });
 
-test('streams beyond a thousand are refused, and the others go on', async () => {
+test('streams beyond 1,000 are refused and the others continue', async () => {
   const peer = await RawPeer.dial(server);
   server.held.length = 0;
   peer.send(emptySettings);
@@ -115,7 +118,7 @@ test('streams beyond a thousand are refused, and the others go on', async () => 
   await expect.poll(() => server.aborted.length).toBeGreaterThanOrEqual(500);
 });
 
-test('a peer whose window is closed holds up only itself', async () => {
+test('a peer with an exhausted window blocks only itself', async () => {
   const peer = await RawPeer.dial(server);
   const window = settingsPayload({ name: settings.initialWindowSize, value: 0 });
   peer.send(frame(types.settings, 0, 0, window));
@@ -132,7 +135,7 @@ test('a peer whose window is closed holds up only itself', async () => {
   peer.socket.destroy();
 });
 
-test('requests that are never complete take no more than so much of the memory', async () => {
+test('incomplete requests are limited by the memory of the connection', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings);
   const head = Buffer.alloc(16_384);
@@ -157,7 +160,7 @@ test('requests that are never complete take no more than so much of the memory',
   peer.socket.destroy();
 });
 
-test('a server that closes finishes what it took, and passes over what comes later', async () => {
+test('close: open streams finish and later streams are ignored', async () => {
   const own = await startTransport();
   const peer = await RawPeer.dial(own);
   peer.send(emptySettings, callFrames(1, '/t.T/Hold', hello));

@@ -1,8 +1,8 @@
 import { ConnectionError, frameBytes, frameHeaderBytes, preface } from './protocol.js';
 
-/** Takes frames as they become complete. The payload is `bytes` from `start` to `end`. */
+/** Receives complete frames. The payload is `bytes` from `start` to `end`. */
 export interface FrameSink {
-  /** No more is to be read. */
+  /** True when reading must stop. */
   readonly isOver: boolean;
   takeFrame(
     type: number,
@@ -15,14 +15,14 @@ export interface FrameSink {
 }
 
 /**
- * Cuts what arrives into frames, after the preface. A frame that lies in one chunk is handed on
- * where it is, and is gone when the chunk is; at most one is kept that waits for its rest.
+ * Checks the connection preface, then splits the input into frames. A frame inside one chunk is
+ * passed on without a copy; at most one incomplete frame is buffered.
  */
 export class FrameReader {
   readonly #sink: FrameSink;
   #prefaceBytes = 0;
   readonly #head = Buffer.allocUnsafeSlow(frameHeaderBytes);
-  /** The head, then the whole frame, that waits for its rest. */
+  /** Buffer of the incomplete frame: first its header, then the whole frame. */
   #waiting: Buffer | undefined;
   #waitingBytes = 0;
 
@@ -34,7 +34,7 @@ export class FrameReader {
     return this.#prefaceBytes === preface.length;
   }
 
-  /** Throws a ConnectionError for what cannot be HTTP/2. */
+  /** Throws a ConnectionError for input that is not HTTP/2. */
   push(chunk: Buffer, end: number): void {
     let at = this.hasPreface ? 0 : this.#takePreface(chunk, end);
     if (this.#waiting) at = this.#takeRest(chunk, at, end);
@@ -55,13 +55,13 @@ export class FrameReader {
     const start = this.#prefaceBytes;
     const count = Math.min(preface.length - start, end);
     if (preface.compare(chunk, 0, count, start, start + count) !== 0) {
-      throw new ConnectionError('PROTOCOL_ERROR', 'HTTP/2 is spoken here, with prior knowledge');
+      throw new ConnectionError('PROTOCOL_ERROR', 'invalid connection preface');
     }
     this.#prefaceBytes += count;
     return count;
   }
 
-  /** Adds to the frame that waits; answers where what does not belong to it begins. */
+  /** Appends to the incomplete frame; returns the offset after it. */
   #takeRest(chunk: Buffer, from: number, end: number): number {
     let at = from;
     while (at < end) {
@@ -99,5 +99,5 @@ export class FrameReader {
 function lengthAt(bytes: Buffer, at: number): number {
   const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
   if (length <= frameBytes) return length;
-  throw new ConnectionError('FRAME_SIZE_ERROR', `a frame has more than ${frameBytes} bytes`);
+  throw new ConnectionError('FRAME_SIZE_ERROR', `frame exceeds ${frameBytes} bytes`);
 }

@@ -8,7 +8,7 @@ function write(writer: FrameWriter, ...pieces: Buffer[]): readonly Uint8Array[] 
   return writer.takeParts();
 }
 
-test('the room of a write that the system has copied is used again', () => {
+test('slabs of a copied write are reused', () => {
   const writer = new FrameWriter();
   const [first] = write(writer, piece(100));
   writer.settle(true);
@@ -17,7 +17,7 @@ test('the room of a write that the system has copied is used again', () => {
   expect(second!.byteOffset).toBe(first!.byteOffset);
 });
 
-test('the bytes of a write that is not done stay as they are, whatever is written after it', () => {
+test('the bytes of an unfinished write are not overwritten', () => {
   const writer = new FrameWriter();
   const held = write(writer, ...Array.from({ length: 20 }, () => piece(5_000)));
   expect(held.length).toBeGreaterThan(1);
@@ -29,7 +29,7 @@ test('the bytes of a write that is not done stay as they are, whatever is writte
   expect(Buffer.concat(held).equals(piece(100_000))).toBe(true);
 });
 
-test('writes of several slabs in a row need no more of them than one write', () => {
+test('consecutive large writes reuse the same slabs', () => {
   const writer = new FrameWriter();
   const slabs = new Set<unknown>();
   for (let n = 0; n < 50; n++) {

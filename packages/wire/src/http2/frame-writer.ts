@@ -2,30 +2,30 @@ import { emptyTable } from './header-block.js';
 import { flags, frameHeaderBytes, frameTypes } from './protocol.js';
 
 const slabBytes = 64 * 1024;
-// As many as the largest write fills.
+// As many as the largest write needs.
 const maxSpareSlabs = 5;
-// Less is copied sooner than handed to the system by itself.
+// Smaller pieces are copied: that is faster than a separate write.
 const minSharedBytes = 8 * 1024;
 const messagePrefixBytes = 5;
 
 type Slab = ReturnType<typeof Buffer.allocUnsafeSlow>;
 
 /**
- * Puts frames together for one write after the other, for all connections of a face. Small pieces
- * are copied side by side; large ones go out as they are, and may belong to several writes.
+ * Builds the frames of one write at a time, for all connections of a listener. Small pieces are
+ * copied into a slab; large ones are passed on without a copy and may be shared by several writes.
  */
 export class FrameWriter {
   #slab = Buffer.allocUnsafeSlow(slabBytes);
-  /** Where the run begins that is not yet among the parts. */
+  /** Start of the bytes that are not yet in the parts. */
   #start = 0;
   #at = 0;
   #parts: Uint8Array[] = [];
-  /** A write that is not done yet holds a part of the slab. */
+  /** True while an unfinished write uses the slab. */
   #isLent = false;
-  /** Slabs that were filled since `settle`. */
+  /** Slabs filled since the last `settle`. */
   readonly #full: Slab[] = [];
   readonly #spare: Slab[] = [];
-  /** The next header block must say that it uses no table. */
+  /** The next header block must start with a dynamic table size update to 0. */
   isTableDue = false;
 
   frameHeader(length: number, type: number, frameFlags: number, streamId: number): void {
@@ -44,7 +44,7 @@ export class FrameWriter {
     this.#at = at + frameHeaderBytes;
   }
 
-  /** A header block, in as many frames as it takes. */
+  /** A header block as HEADERS and CONTINUATION frames. */
   headers(streamId: number, fields: Uint8Array, isLast: boolean, maxBytes: number): void {
     const block = this.isTableDue ? Buffer.concat([emptyTable, fields]) : fields;
     this.isTableDue = false;
@@ -62,7 +62,7 @@ export class FrameWriter {
     }
   }
 
-  /** What stands before a message of gRPC that is not compressed. */
+  /** The prefix of an uncompressed gRPC message. */
   messagePrefix(length: number): void {
     this.#reserve(messagePrefixBytes);
     const slab = this.#slab;
@@ -88,7 +88,7 @@ export class FrameWriter {
     this.#at += length;
   }
 
-  /** All since the last time. */
+  /** Returns the parts of the current write and starts a new one. */
   takeParts(): readonly Uint8Array[] {
     this.#cut();
     const parts = this.#parts;
@@ -97,9 +97,8 @@ export class FrameWriter {
   }
 
   /**
-   * To be called when the parts that were taken are written. If the system has copied them, their
-   * room is used again: to let go of it at the rate of a busy stream would make the collector run
-   * through the whole heap every second.
+   * Call after the parts were written. If the kernel has copied them, the slabs are reused:
+   * allocating new ones at the rate of a busy stream would cause a major GC every second.
    */
   settle(isCopied: boolean): void {
     if (!isCopied) this.#isLent = true;

@@ -28,7 +28,7 @@ import { DeferredFlush } from './deferred-flush.js';
 const hello = framed(Buffer.from('hello'));
 const answer = new HeaderList({ ':status': '200' });
 
-/** A connection to nobody, whose bytes come from the test; what it throws, the test sees. */
+/** A connection without a network: the test supplies the bytes and sees exceptions. */
 class Session {
   readonly #written: Buffer[] = [];
   readonly open = new Set<Http2Stream>();
@@ -112,7 +112,7 @@ async function expectWhole(session: Session): Promise<void> {
   expect(session.open.size).toBe(0);
 }
 
-test('bytes at random after the preface throw nothing and leave nothing', async () => {
+test('fuzz: random bytes after the preface neither throw nor leak', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 2_000 }), async (bytes) => {
       const session = new Session();
@@ -124,7 +124,7 @@ test('bytes at random after the preface throw nothing and leave nothing', async 
   );
 });
 
-test('any frames in any pieces throw nothing and leave nothing', async () => {
+test('fuzz: random frames in random chunks neither throw nor leak', async () => {
   const cuts = fc.array(fc.nat({ max: 200 }), { minLength: 1, maxLength: 8 });
   await fc.assert(
     fc.asyncProperty(fc.array(anyFrame, { maxLength: 40 }), cuts, async (frames, pieces) => {
@@ -136,7 +136,7 @@ test('any frames in any pieces throw nothing and leave nothing', async () => {
   );
 });
 
-test('good sessions with some bytes changed throw nothing and leave nothing', async () => {
+test('fuzz: mutated valid sessions neither throw nor leak', async () => {
   const change = fc.tuple(fc.nat(), fc.nat(255));
   const good = Buffer.concat([
     preface,
@@ -155,7 +155,7 @@ test('good sessions with some bytes changed throw nothing and leave nothing', as
   );
 });
 
-test('every cut of a good session is answered alike', async () => {
+test('a valid session gives the same responses however it is split', async () => {
   const good = Buffer.concat([
     preface,
     emptySettings,

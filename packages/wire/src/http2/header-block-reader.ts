@@ -2,30 +2,30 @@ import { HpackDecoder } from './hpack-decoder.js';
 import { ConnectionError } from './protocol.js';
 import { RequestHeaders } from './request-headers.js';
 
-// Four times what a list may have: enough to tell by a stream's error that it is too large.
+// Four times the max header list: up to here an oversized list is a stream error.
 const maxBlockBytes = 64 * 1024;
 const maxFragments = 32;
 const maxCachedBlockBytes = 512;
 
-/** Header blocks on their way in: puts the pieces together and reads them. */
+/** Joins HEADERS and CONTINUATION fragments and decodes the header block. */
 export class HeaderBlockReader {
   readonly #decoder = new HpackDecoder();
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** The last block that changed no table, and what it said: many callers repeat themselves. */
+  /** The last block that did not change the table, cached because clients repeat it. */
   #known: { block: Buffer; changes: number; headers: RequestHeaders } | undefined;
-  /** The stream whose block goes on in the next frame; 0: none. */
+  /** The stream that expects CONTINUATION; 0: none. */
   streamId = 0;
   isLast = false;
 
-  /** A block begins that is not complete. */
+  /** Starts a block without END_HEADERS. */
   begin(streamId: number, isLast: boolean, bytes: Buffer, start: number, end: number): void {
     this.streamId = streamId;
     this.isLast = isLast;
     this.#add(bytes, start, end);
   }
 
-  /** It goes on; the headers when it is complete. */
+  /** Adds a CONTINUATION fragment; returns the headers when the block is complete. */
   append(bytes: Buffer, start: number, end: number, isEnd: boolean): RequestHeaders | undefined {
     this.#add(bytes, start, end);
     if (!isEnd) return undefined;
@@ -36,7 +36,7 @@ export class HeaderBlockReader {
     return this.read(block, 0, block.length);
   }
 
-  /** What a whole block says. It belongs to several requests: nobody may change it. */
+  /** Decodes a complete block. The result may be shared by several requests: do not modify it. */
   read(bytes: Buffer, start: number, end: number): RequestHeaders {
     const known = this.#known;
     const { changes } = this.#decoder;
@@ -56,16 +56,16 @@ export class HeaderBlockReader {
   }
 
   #add(bytes: Buffer, start: number, end: number): void {
-    // The rest of the chunk must not wait with it.
+    // Copied, so that the rest of the chunk can be freed.
     this.#pieces.push(Buffer.from(bytes.subarray(start, end)));
     this.#bytes += end - start;
     if (this.#bytes > maxBlockBytes || this.#pieces.length > maxFragments) {
-      throw new ConnectionError('ENHANCE_YOUR_CALM', 'headers have no end');
+      throw new ConnectionError('ENHANCE_YOUR_CALM', 'header block too large');
     }
   }
 }
 
-/** Whether `block` stands in `bytes` at `start`. Most are so short that a call out costs more. */
+/** Whether `bytes` contains `block` at `start`. Faster than Buffer.compare for short blocks. */
 function isAt(block: Buffer, bytes: Buffer, start: number): boolean {
   for (let i = 0; i < block.length; i++) if (block[i] !== bytes[start + i]) return false;
   return true;

@@ -1,11 +1,11 @@
 import { staticIndexOf } from './header-tables.js';
 
-/** Tells the peer that we keep nothing in its table, as we never do. */
+/** Dynamic table size update to 0: our encoder never uses the dynamic table. */
 export const emptyTable = Buffer.of(0x20);
 
 /**
- * A header block in which every field stands for itself: it means the same on every connection,
- * and what it says is kept by no table.
+ * A header block without dynamic table references: it is valid on every connection, and no field
+ * is added to the peer's table.
  */
 export function headerBlock(fields: Readonly<Record<string, string>>): Buffer {
   return Buffer.concat(Object.entries(fields).flatMap(([name, value]) => encoded(name, value)));
@@ -24,7 +24,7 @@ function string(text: string): Buffer[] {
   return [number(0, 0x7f, bytes.length), bytes];
 }
 
-/** `first` are the bits above those of `mask`, in which the number begins. */
+/** An HPACK integer. `first` holds the bits above the prefix `mask`. */
 function number(first: number, mask: number, value: number): Buffer {
   if (value < mask) return Buffer.of(first | value);
   const bytes = [first | mask];

@@ -66,28 +66,28 @@ const staticFields: readonly Field[] = (
   ] as const
 ).map(([name, value]) => new Field(name, value));
 
-/** Where a name, or a field as a whole, first stands in the static table; 0: nowhere. */
+/** Index of a name, or of a name and value, in the static table; 0: not found. */
 export function staticIndexOf(name: string, value?: string): number {
   return (
     1 + staticFields.findIndex((each) => each.name === name && (value ?? each.value) === each.value)
   );
 }
 
-/** The most that a peer may keep in the table: as much as it may without being told. */
+/** Max size of the dynamic table: the default of SETTINGS_HEADER_TABLE_SIZE. */
 export const tableBytes = 4_096;
 const slots = tableBytes / 32;
 
-/** The fields that a header block may name by a number: 61 fixed ones, then the newest first. */
+/** The HPACK index space: 61 static entries, then the dynamic table, newest first. */
 export class HeaderTable {
   readonly #recent: (Field | undefined)[] = [];
   #newest = 0;
   #count = 0;
   #bytes = 0;
   #maxBytes = tableBytes;
-  /** Rises with everything that changes what a number means. */
+  /** Incremented whenever an index may mean another field. */
   changes = 0;
 
-  /** Undefined when nothing stands there. */
+  /** Undefined when there is no such entry. */
   at(index: number): Field | undefined {
     if (index <= staticFields.length) return staticFields[index - 1];
     const age = index - staticFields.length - 1;
@@ -104,7 +104,7 @@ export class HeaderTable {
     this.#bytes += field.bytes;
   }
 
-  /** False when it is more than we allow. */
+  /** False when it exceeds the limit. */
   resize(maxBytes: number): boolean {
     if (maxBytes > tableBytes) return false;
     this.changes++;

@@ -74,7 +74,7 @@ const examples: [section: string, blocks: [block: string, headers: string][]][] 
   ],
 ];
 
-test.each(examples)('the example of RFC 7541 %s is read as it says', (_section, blocks) => {
+test.each(examples)('RFC 7541 example %s decodes as specified', (_section, blocks) => {
   const decoder = new HpackDecoder();
   for (const [block, headers] of blocks) {
     expect(decode(decoder, hex(block))).toEqual(pairsOf(headers));
@@ -108,7 +108,7 @@ const evicting: [section: string, blocks: string[]][] = [
   ],
 ];
 
-test.each(evicting)('the example of RFC 7541 %s forgets fields as it says', (_section, blocks) => {
+test.each(evicting)('RFC 7541 example %s evicts entries as specified', (_section, blocks) => {
   const decoder = new HpackDecoder();
   const [first, second, third] = blocks.map((block) => decode(decoder, hex(block)));
   const common: Pair[] = [
@@ -144,7 +144,7 @@ const broken: [what: string, block: string][] = [
   ['padding of a whole byte', '00 01 61 82 1f ff'],
 ];
 
-test.each(broken)('%s is an error of compression', (_what, block) => {
+test.each(broken)('%s is a COMPRESSION_ERROR', (_what, block) => {
   expect(() => decode(new HpackDecoder(), hex(block))).toThrow(
     expect.objectContaining({ code: 'COMPRESSION_ERROR' }),
   );
@@ -175,7 +175,7 @@ async function blocksOf(requests: readonly OutgoingHttpHeaders[]): Promise<Buffe
   return blocks();
 }
 
-test('what node packs is unpacked, tables and all', async () => {
+test('header blocks encoded by node:http2 are decoded', async () => {
   const name = fc.stringMatching(/^x-[a-z0-9_.-]{1,12}$/);
   const value = fc.stringMatching(/^(?:[!-~](?:[ -~]{0,60}[!-~])?)?$/);
   const request = fc.array(fc.tuple(name, value), { maxLength: 12 });
@@ -193,7 +193,7 @@ test('what node packs is unpacked, tables and all', async () => {
   );
 });
 
-test('every byte that a header may have is known in the Huffman code', async () => {
+test('every valid header byte is decoded from Huffman code', async () => {
   const letters = Array.from({ length: 224 }, (_, i) => String.fromCharCode(i + 32)).filter(
     (letter) => letter !== '\x7f',
   );
@@ -205,7 +205,7 @@ test('every byte that a header may have is known in the Huffman code', async () 
   expect(block!.length).toBeLessThan(values.join('').length);
 });
 
-test('our own blocks are read as they were meant, whatever their length', () => {
+test('blocks of our encoder are decoded, at any length', () => {
   const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,200}$/);
   const value = fc.string({
     unit: fc.integer({ min: 32, max: 255 }).map((c) => String.fromCharCode(c)),
@@ -223,7 +223,7 @@ test('our own blocks are read as they were meant, whatever their length', () => 
   expect(headerBlock({ ':status': '200' })).toEqual(hex('88'));
 });
 
-test('bytes at random are read or refused, and nothing else', () => {
+test('fuzz: random bytes are decoded or rejected with a ConnectionError', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 10 }), (blocks) => {
       const decoder = new HpackDecoder();

@@ -3,27 +3,27 @@ import { HeaderTable } from './header-tables.js';
 import { huffmanDecoded } from './huffman.js';
 import { ConnectionError } from './protocol.js';
 
-/** Takes the fields of a header block in their order. */
+/** Receives the fields of a header block in order. */
 export interface FieldSink {
   take(field: Field): void;
 }
 
-// No length or index of ours comes near it.
+// Far above every valid length or index.
 const maxInteger = 2 ** 24;
 
-/** Reads header blocks (RFC 7541) of one connection, all of them and in their order. */
+/** Decodes all header blocks of one connection in order (RFC 7541). */
 export class HpackDecoder {
   readonly #table = new HeaderTable();
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
   #end = 0;
 
-  /** Rises when the same block may mean something else than before. */
+  /** Incremented when the same block may decode differently than before. */
   get changes(): number {
     return this.#table.changes;
   }
 
-  /** Throws a ConnectionError, after which no other block can be read. */
+  /** Throws a ConnectionError, after which no other block can be decoded. */
   decode(block: Buffer, start: number, end: number, sink: FieldSink): void {
     this.#bytes = block;
     this.#at = start;
@@ -38,9 +38,9 @@ export class HpackDecoder {
         sink.take(field);
       } else if (first < 0x20) sink.take(this.#literal(0x0f));
       else {
-        if (!mayResize) throw compressionError('the table is resized in the middle of a block');
+        if (!mayResize) throw compressionError('table size update after a field');
         if (!this.#table.resize(this.#number(0x1f)))
-          throw compressionError('the table becomes too large');
+          throw compressionError('table size update exceeds the limit');
         continue;
       }
       mayResize = false;
@@ -49,7 +49,7 @@ export class HpackDecoder {
 
   #indexed(index: number): Field {
     const field = index === 0 ? undefined : this.#table.at(index);
-    if (!field) throw compressionError(`there is no field ${index}`);
+    if (!field) throw compressionError(`invalid index ${index}`);
     return field;
   }
 
@@ -59,26 +59,26 @@ export class HpackDecoder {
     return new Field(name, this.#string());
   }
 
-  /** A number that begins in the bits of `mask`. */
+  /** An integer with the prefix `mask` (RFC 7541, 5.1). */
   #number(mask: number): number {
     const bytes = this.#bytes;
     let value = bytes[this.#at++]! & mask;
     if (value < mask) return value;
     for (let scale = 1; ; scale *= 128) {
-      if (this.#at >= this.#end) throw compressionError('a number has no end');
+      if (this.#at >= this.#end) throw compressionError('incomplete integer');
       const byte = bytes[this.#at++]!;
       value += (byte & 0x7f) * scale;
-      if (value > maxInteger || scale > maxInteger) throw compressionError('a number is too large');
+      if (value > maxInteger || scale > maxInteger) throw compressionError('integer too large');
       if (byte < 0x80) return value;
     }
   }
 
   #string(): string {
-    if (this.#at >= this.#end) throw compressionError('a field has no end');
+    if (this.#at >= this.#end) throw compressionError('incomplete field');
     const isHuffman = this.#bytes[this.#at]! >= 0x80;
     const length = this.#number(0x7f);
     const start = this.#at;
-    if (length > this.#end - start) throw compressionError('a string has no end');
+    if (length > this.#end - start) throw compressionError('incomplete string');
     this.#at = start + length;
     return isHuffman
       ? huffmanDecoded(this.#bytes, start, this.#at)
@@ -87,5 +87,5 @@ export class HpackDecoder {
 }
 
 function compressionError(what: string): ConnectionError {
-  return new ConnectionError('COMPRESSION_ERROR', `headers: ${what}`);
+  return new ConnectionError('COMPRESSION_ERROR', `HPACK: ${what}`);
 }

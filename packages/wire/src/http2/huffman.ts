@@ -1,7 +1,7 @@
 import { ConnectionError } from './protocol.js';
 
-// How many bits each byte has in RFC 7541, Appendix B. The code is canonical: shorter codes come
-// first, and among those of one length the smaller byte, so that the lengths tell all of it.
+// Code lengths of RFC 7541, Appendix B. The code is canonical: shorter codes come first, and codes
+// of one length are ordered by symbol, so the lengths define it.
 const codeLengths = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
   28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5,
@@ -19,9 +19,9 @@ const lengths = [...codeLengths, 30];
 const minCodeBits = 5;
 
 /**
- * Tables of 256 entries one after the other; the first is for the first 8 bits of a code. An entry
- * is `bits << 9 | symbol` for a code that ends here after so many bits, or minus the number of the
- * table that goes on with the next 8.
+ * Consecutive tables of 256 entries; the first decodes the first 8 bits of a code. An entry is
+ * `bits << 9 | symbol` for a code that ends after `bits` bits, or the negated number of the table
+ * for the next 8 bits.
  */
 const tables = decodingTables();
 
@@ -58,7 +58,7 @@ function placeCode(entries: number[], symbol: number, code: number, bits: number
 
 let scratch = Buffer.allocUnsafeSlow(4_096);
 
-/** The text that `bytes` hold from `start` to `end`. */
+/** Decodes the bytes from `start` to `end`. */
 export function huffmanDecoded(bytes: Buffer, start: number, end: number): string {
   const maxLength = Math.ceil(((end - start) * 8) / minCodeBits);
   if (scratch.length < maxLength) scratch = Buffer.allocUnsafeSlow(2 * maxLength);
@@ -85,7 +85,7 @@ export function huffmanDecoded(bytes: Buffer, start: number, end: number): strin
       }
     }
   }
-  // What is left may hold short codes, then up to 7 bits of the end's code, which are ones.
+  // The rest may hold short codes, then up to 7 bits of EOS padding, which are ones.
   for (;;) {
     const ones = (1 << (8 - pendingBits)) - 1;
     const entry = tables[table * 256 + (((pending << (8 - pendingBits)) | ones) & 0xff)]!;
@@ -102,5 +102,5 @@ export function huffmanDecoded(bytes: Buffer, start: number, end: number): strin
 }
 
 function notHuffman(): ConnectionError {
-  return new ConnectionError('COMPRESSION_ERROR', 'a string is not in the Huffman code');
+  return new ConnectionError('COMPRESSION_ERROR', 'HPACK: invalid Huffman code');
 }

@@ -5,7 +5,7 @@ import type { Http2Stream } from './stream.js';
 
 const stream = (id: number) => ({ id }) as Http2Stream;
 
-test('streams are found by their numbers as in a map, however many come and go', () => {
+test('open streams behave like a map by ID', () => {
   const steps = fc.array(fc.tuple(fc.boolean(), fc.nat({ max: 5 })), { maxLength: 60 });
   fc.assert(
     fc.property(steps, (taken) => {

@@ -1,9 +1,8 @@
 import type { Http2Stream } from './stream.js';
 
 /**
- * The streams of a connection by their numbers. The one of a connection that has no other stands
- * by itself: many callers have one at a time, and a map that is filled and emptied for each is
- * made anew for each.
+ * The open streams of a connection by ID. A single stream is stored outside the map: many clients
+ * have one at a time, and filling and emptying a map for each call is slow.
  */
 export class OpenStreams {
   #single: Http2Stream | undefined;
@@ -29,7 +28,7 @@ export class OpenStreams {
     else this.#others.delete(stream.id);
   }
 
-  /** All that are open now, whatever becomes of them meanwhile. */
+  /** A snapshot of the open streams. */
   all(): Http2Stream[] {
     const others = [...this.#others.values()];
     return this.#single ? [this.#single, ...others] : others;

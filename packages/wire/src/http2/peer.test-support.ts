@@ -39,7 +39,7 @@ export function settingsPayload(...entries: readonly Setting[]): Buffer {
   return bytes;
 }
 
-/** A caller that sends what it likes and remembers what it is told. */
+/** A raw HTTP/2 client that sends any bytes and records the frames it receives. */
 export class RawPeer {
   #bytes: Buffer[] = [];
   isClosed = false;
@@ -76,7 +76,7 @@ export class RawPeer {
     return Buffer.concat(this.of(frameTypes.data, stream).map(({ payload }) => payload));
   }
 
-  /** The code with which the server let go of the connection, and let go it has. */
+  /** The GOAWAY error code, after the connection has closed. */
   async goaway(): Promise<number> {
     if (!this.isClosed) await once(this.socket, 'close');
     const [frame] = this.of(frameTypes.goaway);

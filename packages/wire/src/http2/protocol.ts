@@ -1,12 +1,12 @@
-/** The numbers of RFC 9113. */
+/** Constants of RFC 9113. */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
 export const frameHeaderBytes = 9;
-/** The most that a frame holds unless its receiver allows more. We never do. */
+/** The default SETTINGS_MAX_FRAME_SIZE, which this server does not change. */
 export const frameBytes = 16_384;
 export const maxFrameBytes = 2 ** 24 - 1;
 export const maxWindowBytes = 2 ** 31 - 1;
-/** Of streams and connections until someone says otherwise. */
+/** Initial flow-control window of streams and connections. */
 export const defaultWindowBytes = 65_535;
 
 export const frameTypes = {
@@ -53,7 +53,7 @@ export const errorCodes = {
 
 export type ErrorName = keyof typeof errorCodes;
 
-/** What a peer did that ends its connection. */
+/** A connection error (RFC 9113, 5.4.1). */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 

@@ -1,11 +1,11 @@
 import { ReadRate } from '@millrace/kit/peer-memory';
 
-/** Judges whether a reader keeps up, from a running total that is looked at every few seconds. */
+/** Checks the read rate of a peer from a running total, sampled every few seconds. */
 export class ReadRateCheck {
   readonly #rate = new ReadRate();
   #takenBefore: number | undefined;
 
-  /** `takenBytes`: all that the reader ever took. True when it is too slow. */
+  /** `takenBytes`: running total of bytes read by the peer. True when it is too slow. */
   isTooSlow(now: number, isWaiting: boolean, takenBytes: number): boolean {
     if (!isWaiting) {
       this.#takenBefore = undefined;

@@ -6,7 +6,7 @@ const maxFields = 64;
 
 type StoredName = 'content-type' | 'grpc-timeout' | 'grpc-encoding' | 'x-api-key' | 'authorization';
 
-/** The headers of a request: those that anyone here reads, and whether all are as they must be. */
+/** The request headers that the server reads, and whether the header list is valid. */
 export class RequestHeaders implements FieldSink {
   ':method': string | undefined = undefined;
   ':scheme': string | undefined = undefined;
@@ -18,7 +18,7 @@ export class RequestHeaders implements FieldSink {
   'x-api-key': string | undefined = undefined;
   authorization: string | undefined = undefined;
   contentLength: number | undefined = undefined;
-  /** What their reader made of them, kept for when the same come again. */
+  /** The parsed request, cached because identical header blocks share this object. */
   parsed: unknown = undefined;
   #bytes = 0;
   #count = 0;
@@ -26,7 +26,7 @@ export class RequestHeaders implements FieldSink {
   #hasPseudo = false;
   #isMalformed = false;
 
-  /** What the peer sent, uncompressed. */
+  /** Uncompressed size of the header list. */
   get byteCount(): number {
     return this.#bytes;
   }
@@ -35,7 +35,7 @@ export class RequestHeaders implements FieldSink {
     return this.#bytes > maxHeaderBytes || this.#count > maxFields;
   }
 
-  /** Whether they may begin a request. */
+  /** Whether these are valid request headers. */
   get isRequest(): boolean {
     if (this.#isMalformed || this[':method'] === undefined) return false;
     const { ':path': path, ':scheme': scheme } = this;
@@ -44,7 +44,7 @@ export class RequestHeaders implements FieldSink {
     return path.startsWith('/') || (path === '*' && this[':method'] === 'OPTIONS');
   }
 
-  /** Whether they may end one. */
+  /** Whether these are valid trailers. */
   get areTrailers(): boolean {
     return !this.#isMalformed && !this.#hasPseudo;
   }
@@ -52,7 +52,7 @@ export class RequestHeaders implements FieldSink {
   take(field: Field): void {
     this.#bytes += field.bytes;
     this.#count++;
-    // What is too much is still read for the sake of the table, but not kept.
+    // Fields over the limit are still decoded for the dynamic table, but not stored.
     if (this.isTooLarge || this.#isMalformed) return;
     const { role } = field;
     if (role === roles.malformed) this.#isMalformed = true;
@@ -74,7 +74,7 @@ export class RequestHeaders implements FieldSink {
   #store({ name, value }: Field): void {
     const stored = name as StoredName;
     const before = this[stored];
-    // As HTTP joins what is sent several times.
+    // Repeated fields are joined (RFC 9110, 5.2).
     this[stored] = before === undefined ? value : `${before}, ${value}`;
   }
 

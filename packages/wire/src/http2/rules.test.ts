@@ -135,7 +135,7 @@ function hold(id: number): Buffer {
   return callFrames(id, '/t.T/Hold', hello);
 }
 
-test.each(wrong)('%s ends the stream with %s, and no other', async (_what, code, bytes) => {
+test.each(wrong)('%s resets only its stream, with %s', async (_what, code, bytes) => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings, ...bytes);
   expect(await peer.rst(1)).toBe(errorCodes[code]);
@@ -186,13 +186,13 @@ const allowed: [what: string, bytes: Buffer[]][] = [
       data(1, hello, endStream),
     ],
   ],
-  ['settings that nobody knows', [set(0xffff, 7), call(1)]],
-  ['an ack that nobody asked for', [frame(types.settings, ack, 0, nothing), call(1)]],
+  ['unknown settings', [set(0xffff, 7), call(1)]],
+  ['an unexpected SETTINGS acknowledgement', [frame(types.settings, ack, 0, nothing), call(1)]],
   ['the reserved bit', [call(1).fill(0x80, 5, 6)]],
   ['a window of a stream that is closed', [hold(1), rstStream(1, 8), frame(8, 0, 1, number32(5))]],
 ];
 
-test.each(allowed)('%s is no mistake', async (_what, bytes) => {
+test.each(allowed)('%s is allowed', async (_what, bytes) => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings, ...bytes, call(21));
   await peer.until(() => peer.hasEnded(21) || peer.isClosed);
@@ -201,7 +201,7 @@ test.each(allowed)('%s is no mistake', async (_what, bytes) => {
   peer.socket.destroy();
 });
 
-test('what was sent before the peer heard of a reset is passed over', async () => {
+test('frames sent before the peer received RST_STREAM are ignored', async () => {
   const peer = await RawPeer.dial(server);
   // The method is none, so that the answer comes before the request.
   peer.send(emptySettings, open(1, callHeaders('/t.T/None')));
@@ -215,7 +215,7 @@ test('what was sent before the peer heard of a reset is passed over', async () =
   peer.socket.destroy();
 });
 
-test('a stream that is over takes nothing more', async () => {
+test('a closed stream rejects further frames', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings, call(1));
   await peer.until(() => peer.hasEnded(1));
@@ -229,7 +229,7 @@ test('a stream that is over takes nothing more', async () => {
   peer.socket.destroy();
 });
 
-test('a ping comes back as it was', async () => {
+test('PING: the acknowledgement has the same payload', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings, frame(types.ping, 0, 0, Buffer.from('12345678')));
   await peer.until(() => peer.of(types.ping).length > 0);
@@ -237,7 +237,7 @@ test('a ping comes back as it was', async () => {
   peer.socket.destroy();
 });
 
-test('the server says what it allows, and hears what the peer does', async () => {
+test('SETTINGS are exchanged and acknowledged', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings);
   await peer.until(() => peer.frames.length > 2);
@@ -253,7 +253,7 @@ test('the server says what it allows, and hears what the peer does', async () =>
   peer.socket.destroy();
 });
 
-test('a peer with a smaller table is told that none is used, once', async () => {
+test('HPACK: a peer with a smaller table gets one table size update', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings, call(1));
   await peer.until(() => peer.hasEnded(1));

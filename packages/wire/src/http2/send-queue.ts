@@ -15,30 +15,30 @@ export interface ConnectionSendParts extends SendQueueParts {
   readonly memory: ConnectionMemory;
 }
 
-/** Who hears what becomes of it. */
+/** Receives the results of sending. */
 export interface SendQueueHost {
-  /** The stream's answer is sent, its end included. */
+  /** END_STREAM was sent. */
   endStream(stream: Http2Stream): void;
   fail(error: ConnectionError): void;
 }
 
-// One write takes no more, so that others have their turn and little waits in the socket.
+// Limit of one write, for fairness between connections and a short socket queue.
 const maxWriteBytes = 256 * 1024;
-// A stream that may send more waits until the others had their turn.
+// Limit of one stream per round, for fairness between streams.
 const maxTurnBytes = 64 * 1024;
-// A peer that takes nothing makes us answer no more than so often.
+// Max control frames queued for a peer that does not read.
 const maxQueuedControlFrames = 1_000;
 const flushedControlFrames = 500;
 const maxQueuedStreams = 4_000;
 
-/** What goes to the peer: streams take turns, and what is ready at one moment shares a write. */
+/** Send queue of a connection: streams are served round robin, and one tick shares one write. */
 export class SendQueue {
   windowBytes = defaultWindowBytes;
-  /** DATA that was handed to the socket. */
+  /** DATA bytes written to the socket. */
   #sentBytes = 0;
   #controlFrames: Uint8Array[] = [];
   #ready: Http2Stream[] = [];
-  /** They wait for the window of the connection. */
+  /** Streams that wait for the connection flow-control window. */
   #blocked: Http2Stream[] = [];
   #isScheduled = false;
   #isBlocked = false;
@@ -58,7 +58,7 @@ export class SendQueue {
     });
   }
 
-  /** How many bytes of responses left this process. */
+  /** Response bytes that left this process. */
   get takenBytes(): number {
     return this.#sentBytes - this.socket.writableLength;
   }
@@ -68,7 +68,7 @@ export class SendQueue {
     if (waiting >= flushedControlFrames && !this.#isBlocked) return this.flush();
     if (waiting <= maxQueuedControlFrames) return this.#schedule();
     this.#controlFrames = [];
-    this.host.fail(new ConnectionError('ENHANCE_YOUR_CALM', 'answers are not read'));
+    this.host.fail(new ConnectionError('ENHANCE_YOUR_CALM', 'control frames are not read'));
   }
 
   enqueue(stream: Http2Stream): void {
@@ -78,7 +78,7 @@ export class SendQueue {
     this.#schedule();
   }
 
-  /** False when the window becomes too large. */
+  /** False when the window overflows. */
   addWindow(byteCount: number): boolean {
     this.windowBytes += byteCount;
     if (this.windowBytes > maxWindowBytes) return false;
@@ -89,7 +89,7 @@ export class SendQueue {
     return true;
   }
 
-  /** Writes the last words, whatever streams wait. */
+  /** Writes the queued control frames and drops waiting streams. */
   finish(): void {
     this.#isFinished = true;
     this.#writeControlFrames();
@@ -123,7 +123,7 @@ export class SendQueue {
     this.parts.turn.defer(this);
   }
 
-  /** Answers those of which something was sent. */
+  /** Returns the streams of which something was sent. */
   #sendStreams(writer: FrameWriter): readonly Http2Stream[] {
     const { frameBytes, hasSmallTable } = this.peer;
     const maxBytes = Math.min(frameBytes, maxTurnBytes);
@@ -141,7 +141,7 @@ export class SendQueue {
     return sent;
   }
 
-  /** One stream's turn; answers how many bytes it took. */
+  /** Sends one frame of a stream; returns its number of bytes. */
   #send(stream: Http2Stream, maxBytes: number, sent: Http2Stream[]): number {
     stream.isQueued = false;
     if (stream.isClosed) return 0;
@@ -155,7 +155,7 @@ export class SendQueue {
   }
 
   #sendAgain(stream: Http2Stream): void {
-    // Otherwise the peer's next word on the stream's window brings it back.
+    // Otherwise the next WINDOW_UPDATE of the stream enqueues it.
     if (stream.sendWindowBytes <= 0) return;
     stream.isQueued = true;
     enqueueOpen(this.windowBytes > 0 ? this.#ready : this.#blocked, stream);
@@ -183,7 +183,7 @@ export class SendQueue {
   }
 }
 
-/** Streams that were closed while they waited would pile up while nothing can be sent. */
+/** Removes closed streams when the queue gets long, which happens while the window is exhausted. */
 function enqueueOpen(queue: Http2Stream[], stream: Http2Stream): void {
   if (queue.push(stream) <= maxQueuedStreams) return;
   const open = queue.filter(({ isClosed }) => !isClosed);

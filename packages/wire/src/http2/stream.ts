@@ -4,26 +4,26 @@ import type { ConnectionMemory } from './connection-memory.js';
 import type { FrameWriter } from './frame-writer.js';
 import { frameTypes, type ErrorName } from './protocol.js';
 
-/** What a stream asks of its connection. */
+/** The interface of the connection for its streams. */
 export interface StreamHost {
   readonly memory: ConnectionMemory;
   /** The stream has something to send. */
   enqueue(stream: Http2Stream): void;
   reset(stream: Http2Stream, code: ErrorName): void;
-  /** Lets the peer send so much more. */
+  /** Sends WINDOW_UPDATE for the stream. */
   grant(stream: Http2Stream, byteCount: number): void;
 }
 
-/** One request and its answer. */
+/** One stream: a request and its response. */
 export class Http2Stream implements ServerStream {
   user: StreamUser | undefined;
   outgoing: OutgoingBytes | undefined;
-  /** The peer has not said all. */
+  /** END_STREAM has not been received. */
   isRequestOpen = true;
   isClosed = false;
-  /** It stands in the line of those that have something to send. */
+  /** True while it is in the send queue. */
   isQueued = false;
-  /** How much of the body is still to come, where the headers say it. */
+  /** Remaining body bytes by content-length. */
   expectedBytes: number | undefined;
   #headers: HeaderList | undefined;
   #trailers: HeaderList | undefined;
@@ -31,19 +31,19 @@ export class Http2Stream implements ServerStream {
   #hasEnd = false;
   #isEndSent = false;
   #isPaused = false;
-  /** What came while nobody read. */
+  /** Bytes received while paused. */
   #held: Buffer[] | undefined;
   #heldBytes = 0;
   #isEndHeld = false;
-  /** Read, but not yet granted anew. */
+  /** Bytes read since the last WINDOW_UPDATE. */
   #readBytes = 0;
 
   constructor(
     private readonly host: StreamHost,
     readonly id: number,
-    /** How much the peer takes. */
+    /** Send window. */
     public sendWindowBytes: number,
-    /** How much it may send. */
+    /** Receive window. */
     private receiveWindowBytes: number,
   ) {}
 
@@ -51,7 +51,7 @@ export class Http2Stream implements ServerStream {
     return this.host.memory;
   }
 
-  /** The peer lets us send nothing on this stream. */
+  /** The peer's flow-control window of this stream is exhausted. */
   get isWindowExhausted(): boolean {
     return this.sendWindowBytes <= 0;
   }
@@ -60,7 +60,7 @@ export class Http2Stream implements ServerStream {
     return this.#headers !== undefined || this.#areHeadersSent;
   }
 
-  /** Begins the answer; only the first time counts. */
+  /** Starts the response; later calls are ignored. */
   respond(headers: HeaderList): void {
     if (this.hasHeaders || this.isClosed) return;
     this.#headers = headers;
@@ -72,7 +72,7 @@ export class Http2Stream implements ServerStream {
     if (!this.isClosed) this.host.enqueue(this);
   }
 
-  /** Ends the answer when all is sent. */
+  /** Ends the response after the queued bytes. */
   end(trailers?: HeaderList): void {
     if (this.#hasEnd || this.isClosed) return;
     this.#hasEnd = true;
@@ -84,7 +84,7 @@ export class Http2Stream implements ServerStream {
     if (!this.isClosed) this.host.reset(this, code);
   }
 
-  /** What comes is kept until `resume`, as much as fits the window. */
+  /** Buffers received bytes until `resume`, limited by the receive window. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -92,7 +92,7 @@ export class Http2Stream implements ServerStream {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    // Not at once: whoever resumes is not ready to hear before it has returned.
+    // Deferred: the caller is not ready to receive before it has returned.
     if (this.#held || this.#isEndHeld) process.nextTick(readHeld, this);
   }
 
@@ -108,14 +108,14 @@ export class Http2Stream implements ServerStream {
     this.user?.takeEnd();
   }
 
-  /** False when the peer sends more than it may. */
+  /** False when the receive window is exceeded. */
   fits(byteCount: number): boolean {
     return byteCount <= this.receiveWindowBytes;
   }
 
   /**
-   * `byteCount` is what counts for the window: padding, too. False when there is no memory for
-   * what nobody reads yet.
+   * `byteCount` counts for flow control, including padding. False when the memory limit does not
+   * allow buffering.
    */
   receive(bytes: Buffer, start: number, end: number, byteCount: number): boolean {
     this.receiveWindowBytes -= byteCount;
@@ -138,7 +138,7 @@ export class Http2Stream implements ServerStream {
     else this.user?.takeEnd();
   }
 
-  /** Sends what it may; true when there was anything. */
+  /** Writes headers, DATA and trailers as flow control allows; returns the DATA bytes. */
   send(writer: FrameWriter, windowBytes: number, frameBytes: number): number {
     if (this.#headers) {
       const isAll = this.#hasEnd && this.#trailers === undefined && this.#unsentBytes === 0;
@@ -162,7 +162,7 @@ export class Http2Stream implements ServerStream {
     return this.#unsentBytes > 0;
   }
 
-  /** Forgets what nobody will read or send. */
+  /** Drops all buffered data. */
   close(): void {
     this.isClosed = true;
     this.#held = this.#headers = this.#trailers = undefined;
@@ -202,7 +202,7 @@ export class Http2Stream implements ServerStream {
 
   #grant(byteCount: number): void {
     this.#readBytes += byteCount;
-    // Seldom, but before the peer has to wait.
+    // Rarely, but before the window is exhausted.
     if (this.#readBytes < grantBytes || !this.isRequestOpen || this.isClosed) return;
     this.host.grant(this, this.#readBytes);
     this.receiveWindowBytes += this.#readBytes;

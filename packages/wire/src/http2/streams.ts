@@ -11,7 +11,7 @@ import type { StreamUser } from '../server-stream.js';
 import { Http2Stream, type StreamHost } from './stream.js';
 
 export const maxStreams = 1_000;
-// A large request must not wait for us at every 64 KiB.
+// Larger than the default, so that large requests do not wait for WINDOW_UPDATE every 64 KiB.
 export const streamWindowBytes = 1024 * 1024;
 
 const maxRememberedStreams = 1_000;
@@ -19,30 +19,30 @@ const maxRememberedStreams = 1_000;
 export interface StreamsParts {
   readonly clock: Clock;
   readonly memory: ConnectionMemory;
-  /** A request begins. Undefined: it is answered already. Must not throw. */
+  /** Starts a request. Returns undefined when it is answered already. Must not throw. */
   open(stream: Http2Stream, headers: RequestHeaders): StreamUser | undefined;
 }
 
-/** A stream that we ended: what the peer sent before it noticed is ignored. */
+/** A stream that we closed: frames that the peer sent before it noticed are ignored. */
 interface EndedStream {
   sendWindowBytes: number;
-  /** It was not told yet that the rest of its request is not needed. */
+  /** RST_STREAM(NO_ERROR) is still to be sent. */
   isResetDue: boolean;
 }
 
-/** All streams of a connection, and what the peer may do with each. */
+/** All streams of a connection and their states. */
 export class Streams implements StreamHost {
   readonly #open = new OpenStreams();
-  /** Streams that we ended while the peer was still sending. */
+  /** Streams that we closed while the peer was still sending. */
   readonly #ended = new Map<number, EndedStream>();
-  // What is harmless now and then, but costs us more than the peer (RFC 9113, 10.5).
+  // Rate limits of events that cost us more than the peer (RFC 9113, 10.5).
   readonly #resetLimit: TokenBucket;
   readonly #streamErrorLimit: TokenBucket;
-  /** The last one that the peer opened. */
+  /** The highest stream ID that the peer opened. */
   lastId = 0;
-  /** No more are opened. */
+  /** New streams are ignored after GOAWAY. */
   isClosing = false;
-  /** Hears when none is open any more. */
+  /** Called when the last open stream has closed. */
   onIdle: (() => void) | undefined;
 
   constructor(
@@ -111,9 +111,9 @@ export class Streams implements StreamHost {
   takeReset(id: number): void {
     const stream = this.#open.get(id);
     if (!stream) return this.#checkNotIdle(id);
-    // CVE-2023-44487: to open and reset costs the peer nothing.
+    // CVE-2023-44487 (rapid reset).
     if (!this.#resetLimit.tryTake())
-      throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many resets');
+      throw new ConnectionError('ENHANCE_YOUR_CALM', 'excessive stream resets');
     this.#drop(stream);
   }
 
@@ -128,12 +128,12 @@ export class Streams implements StreamHost {
     if (stream.hasMore) this.sendQueue.enqueue(stream);
   }
 
-  /** The peer changed the window with which streams begin: that of open ones changes as much. */
+  /** Applies a change of SETTINGS_INITIAL_WINDOW_SIZE to open streams (RFC 9113, 6.9.2). */
   addWindowToAll(byteCount: number): void {
     for (const stream of this.#open.all()) {
       stream.sendWindowBytes += byteCount;
       if (stream.sendWindowBytes > maxWindowBytes) {
-        throw new ConnectionError('FLOW_CONTROL_ERROR', 'a window is too large');
+        throw new ConnectionError('FLOW_CONTROL_ERROR', 'flow-control window exceeds 2^31-1');
       }
       if (byteCount > 0 && stream.hasMore) this.sendQueue.enqueue(stream);
     }
@@ -146,7 +146,7 @@ export class Streams implements StreamHost {
     else this.#resetForError(id, 'PROTOCOL_ERROR');
   }
 
-  /** The peer broke a rule that concerns this stream alone. */
+  /** A stream error for a frame of this stream. */
   refuseId(id: number, code: ErrorName): void {
     const stream = this.#open.get(id);
     if (!stream) throw new ConnectionError(code, `stream ${id} is not open`);
@@ -172,19 +172,19 @@ export class Streams implements StreamHost {
     this.sendQueue.sendControl(windowUpdate(stream.id, byteCount));
   }
 
-  /** Its answer is sent. */
+  /** The response is complete. */
   end(stream: Http2Stream): void {
     if (stream.isRequestOpen) this.#remember(stream.id, stream.sendWindowBytes, true);
     this.#drop(stream);
   }
 
-  /** Gives up requests that do not arrive and responses that are not read. */
+  /** Times out incomplete requests and responses that are not read. */
   checkTimeouts(now: number): void {
     for (const [id, ended] of this.#ended) this.#stopRequest(id, ended);
     for (const stream of this.#open.all()) stream.user?.checkTimeouts(now);
   }
 
-  /** True while a response waits for a reader that must keep up. */
+  /** True while a response waits for a client that must keep up with the min read rate. */
   get hasWaitingResponse(): boolean {
     return this.#open
       .all()
@@ -228,7 +228,7 @@ export class Streams implements StreamHost {
     this.#refuse(id, 'STREAM_CLOSED');
   }
 
-  /** The window of a stream that we ended still must not overflow (RFC 9113, 6.9.1). */
+  /** The window of a closed stream still must not overflow (RFC 9113, 6.9.1). */
   #takeLateWindowUpdate(id: number, byteCount: number): void {
     const ended = this.#ended.get(id);
     if (!ended) return this.#checkNotIdle(id);
@@ -236,7 +236,7 @@ export class Streams implements StreamHost {
     if (ended.sendWindowBytes > maxWindowBytes) this.#refuse(id, 'FLOW_CONTROL_ERROR');
   }
 
-  /** Tells a peer that is still sending that its response is complete (RFC 9113, 8.1). */
+  /** Sends RST_STREAM(NO_ERROR) to a peer that still sends its request (RFC 9113, 8.1). */
   #stopRequest(id: number, ended: EndedStream): void {
     if (!ended.isResetDue) return;
     ended.isResetDue = false;
@@ -255,7 +255,7 @@ export class Streams implements StreamHost {
 
   #resetForError(id: number, code: ErrorName): void {
     if (!this.#streamErrorLimit.tryTake())
-      throw new ConnectionError('ENHANCE_YOUR_CALM', 'too many errors');
+      throw new ConnectionError('ENHANCE_YOUR_CALM', 'excessive stream errors');
     this.sendQueue.sendControl(rstStream(id, code));
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 
-/** How often a peer may do what is allowed once but would be an attack in great numbers. */
+/** A token bucket: limits how often a peer may do something cheap for it and costly for us. */
 export class TokenBucket {
   #left: number;
   #countedAt: number;
@@ -14,9 +14,9 @@ export class TokenBucket {
     this.#countedAt = clock.monotonic();
   }
 
-  /** False when it is used up. */
+  /** False when the bucket is empty. */
   tryTake(count = 1): boolean {
-    // Time is looked at only when it matters: most peers never use the first burst up.
+    // The clock is read only when needed: most peers never use up the first burst.
     if (this.#left < count) this.#refill();
     if (this.#left < count) return false;
     this.#left -= count;

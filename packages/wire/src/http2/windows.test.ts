@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** A call that is answered by one message of so many bytes. */
+/** A call whose response is one message of `size` bytes. */
 const count = (id: number, size: number, messages = 1) =>
   callFrames(id, '/t.T/Count', framed(Buffer.from(`${messages} ${size}`)));
 const addWindow = (id: number, byteCount: number) =>
@@ -35,7 +35,7 @@ async function settled(peer: RawPeer): Promise<void> {
   await peer.until(() => peer.of(types.ping).length > before);
 }
 
-test('no more is sent than the window of the stream takes', async () => {
+test('flow control: the stream window is respected', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(window(10), count(1, 100));
   await peer.until(() => peer.data(1).length === 10);
@@ -51,7 +51,7 @@ test('no more is sent than the window of the stream takes', async () => {
   peer.socket.destroy();
 });
 
-test('a message may be cut anywhere, in its head too', async () => {
+test('flow control: a message may be split anywhere, including its prefix', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(window(0), count(1, 3, 4));
   await peer.until(() => peer.of(types.headers, 1).length > 0);
@@ -65,7 +65,7 @@ test('a message may be cut anywhere, in its head too', async () => {
   peer.socket.destroy();
 });
 
-test('no more is sent than the window of the connection takes, and streams take turns', async () => {
+test('flow control: the connection window is respected, and streams take turns', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(window(10_000_000), count(1, 200_000), count(3, 200_000), count(5, 200_000));
   const total = () => [1, 3, 5].reduce((sum, id) => sum + peer.data(id).length, 0);
@@ -83,7 +83,7 @@ test('no more is sent than the window of the connection takes, and streams take 
   peer.socket.destroy();
 });
 
-test('a window that the peer changes holds for streams that are open', async () => {
+test('flow control: SETTINGS_INITIAL_WINDOW_SIZE applies to open streams', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(window(100), count(1, 500));
   await peer.until(() => peer.data(1).length === 100);
@@ -101,14 +101,14 @@ test('a window that the peer changes holds for streams that are open', async () 
   peer.socket.destroy();
 });
 
-test('a window that thereby becomes too large ends the connection', async () => {
+test('flow control: a window overflow by SETTINGS closes the connection', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings, callFrames(1, '/t.T/Hold', framed(Buffer.of(1))));
   peer.send(addWindow(1, 2 ** 31 - 1 - 65_535), window(65_536));
   expect(await peer.goaway()).toBe(errorCodes.FLOW_CONTROL_ERROR);
 });
 
-test('frames are as long as the peer takes them', async () => {
+test('SETTINGS_MAX_FRAME_SIZE of the peer is respected', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(window(10_000_000), addWindow(0, 10_000_000), count(1, 100_000));
   await peer.until(() => peer.hasEnded(1));
@@ -122,7 +122,7 @@ test('frames are as long as the peer takes them', async () => {
   peer.socket.destroy();
 });
 
-test('a peer that sends more than it may is told so', async () => {
+test('flow control: a peer that exceeds its window gets FLOW_CONTROL_ERROR', async () => {
   const peer = await RawPeer.dial(server);
   peer.send(emptySettings, frame(types.headers, endHeaders, 1, callHeaders('/t.T/Deaf')));
   const window = 1024 * 1024;
@@ -136,7 +136,7 @@ test('a peer that sends more than it may is told so', async () => {
   peer.socket.destroy();
 });
 
-test('large requests are granted more before they have to wait', async () => {
+test('flow control: large requests get WINDOW_UPDATE before the window is exhausted', async () => {
   const peer = await RawPeer.dial(server);
   const message = framed(Buffer.alloc(5_000_000));
   peer.send(emptySettings, window(10_000_000), addWindow(0, 10_000_000));
@@ -164,7 +164,7 @@ test('large requests are granted more before they have to wait', async () => {
   peer.socket.destroy();
 });
 
-test('what is framed once may go to many, and is not changed', async () => {
+test('framed messages may be shared by several streams and are not modified', async () => {
   const peer = await RawPeer.dial(server);
   server.held.length = 0;
   peer.send(window(1_000_000), addWindow(0, 1_000_000));
@@ -186,7 +186,7 @@ test('what is framed once may go to many, and is not changed', async () => {
   peer.socket.destroy();
 });
 
-test('a call that is given up in the middle of a message lets that message end', async () => {
+test('a cancelled call completes a partly sent message', async () => {
   const peer = await RawPeer.dial(server);
   server.held.length = 0;
   peer.send(window(50), callFrames(1, '/t.T/Hold', framed(Buffer.of(1))));
@@ -204,7 +204,7 @@ test('a call that is given up in the middle of a message lets that message end',
   peer.socket.destroy();
 });
 
-test('what waits on a stream that is reset is forgotten', async () => {
+test('queued data of a reset stream is dropped', async () => {
   const peer = await RawPeer.dial(server);
   server.held.length = 0;
   peer.send(window(0), callFrames(1, '/t.T/Hold', framed(Buffer.of(1))));

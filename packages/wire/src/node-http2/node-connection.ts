@@ -11,7 +11,7 @@ const checkMs = 5_000;
 const pingMs = 30_000;
 const pongMs = 20_000;
 
-/** One session of node:http2, with the limits that our own connections have. */
+/** One session of node:http2, with the same limits as `Connection`. */
 export class NodeConnection {
   readonly #memory: ConnectionMemory;
   readonly #streams = new Set<NodeStream>();

@@ -24,11 +24,11 @@ const limits: SecureServerOptions = {
     maxHeaderListSize: maxHeaderBytes,
   },
   maxHeaderListPairs: 64,
-  // In megabytes. What a session holds is limited by peer memory; this is for all beside.
+  // In megabytes. Bodies are limited by peer memory; this covers the rest of a session.
   maxSessionMemory: 64,
 };
 
-/** gRPC on node:http2: slower than our own HTTP/2 server, but maintained by others. */
+/** gRPC on node:http2: slower than our own HTTP/2 server, but maintained with Node. */
 export class NodeConnections implements GrpcTransport {
   readonly #server: Http2Server | Http2SecureServer;
   readonly #sockets = new Set<Socket>();

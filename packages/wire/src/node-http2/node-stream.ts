@@ -6,7 +6,7 @@ import type { ByteWriter, OutgoingBytes, ServerStream, StreamUser } from '../ser
 
 const maxWriteBytes = 64 * 1024;
 
-/** A stream of node:http2 behind the interface of our own. */
+/** Adapts a stream of node:http2 to `ServerStream`. */
 export class NodeStream implements ServerStream {
   outgoing: OutgoingBytes | undefined;
   isClosed = false;
@@ -17,7 +17,7 @@ export class NodeStream implements ServerStream {
   #hasEnd = false;
   #isEndSent = false;
   #isQueued = false;
-  /** Written, but not yet taken by the session. */
+  /** Written, but not yet sent by the session. */
   #pendingBytes = 0;
 
   constructor(
@@ -30,7 +30,7 @@ export class NodeStream implements ServerStream {
     stream.on('drain', () => this.wake());
     stream.on('wantTrailers', () => stream.sendTrailers({ ...this.#trailers?.fields }));
     stream.on('finish', () => {
-      // The rest of a request that is answered need not be sent.
+      // After a complete response the rest of the request is not needed (RFC 9113, 8.1).
       if (!stream.readableEnded) stream.close(errorCodes.NO_ERROR);
     });
   }
@@ -57,7 +57,7 @@ export class NodeStream implements ServerStream {
     return this.#pendingBytes > 0 || (this.outgoing?.unsentBytes ?? 0) > 0;
   }
 
-  /** Node does not tell the peer's window; what it could not send yet shows it. */
+  /** Node does not expose the peer's window; unsent bytes show that it is exhausted. */
   get isWindowExhausted(): boolean {
     return this.#pendingBytes > 0;
   }

@@ -16,7 +16,7 @@ import { createOutbound, type Connect, type OutboundOptions } from '../../src/ht
 const pem = (name: string) =>
   readFileSync(new URL(`../../../kit/test/outbound/self-signed.${name}.pem`, import.meta.url));
 
-/** Valid for hooks.example.test and 127.0.0.1 until 2199. Trusted by nobody. */
+/** Valid for hooks.example.test and 127.0.0.1 until 2199. Self-signed. */
 export const certificate = { key: pem('key'), cert: pem('cert') };
 
 export interface Loopback {
@@ -27,7 +27,7 @@ export interface Loopback {
   open: Set<Socket>;
 }
 
-/** An HTTP server on 127.0.0.1 that counts whoever connects. Stops with the test. */
+/** An HTTP server on 127.0.0.1 that counts connections. Stops with the test. */
 export function startHttp(answer: RequestListener): Promise<Loopback> {
   return watch(createServer(answer));
 }
@@ -57,7 +57,7 @@ export async function watch(server: Server): Promise<Loopback> {
   return loopback;
 }
 
-/** A port on 127.0.0.1 where nobody listens. */
+/** A closed port on 127.0.0.1. */
 export async function unusedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
