@@ -12,7 +12,7 @@ import { useScratch } from '../src/engine/scratch.test-support.js';
 const scratch = useScratch();
 const program = fileURLToPath(new URL('programs/contend.mjs', import.meta.url));
 
-/** Another process that opens and takes what it is told to. */
+/** Another process that opens directories on command. */
 class Contender {
   readonly #child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
   readonly #lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
@@ -52,7 +52,7 @@ async function contender(): Promise<Contender> {
 }
 
 describe('two processes', () => {
-  test('cannot have one database open, and the second is told who has it', async () => {
+  test('cannot open one database twice; the error names the owner', async () => {
     const db = await scratch.open();
     const other = await contender();
     const answer = await other.request(`open ${db.directory}`);
@@ -69,7 +69,7 @@ describe('two processes', () => {
     expect(again.core.state.seq).toBe(1);
   });
 
-  test('take over from one another after kill -9', async () => {
+  test('take over after kill -9', async () => {
     const directory = scratch.directory();
     for (let round = 0; round < 3; round++) {
       const other = await contender();
@@ -107,7 +107,7 @@ describe('a race for a lock that was left behind', () => {
   });
 });
 
-test('another thread cannot open what this one has open', async () => {
+test('another thread cannot open an open database', async () => {
   const db = await scratch.open();
   const engine = new URL('../dist/engine/index.js', import.meta.url).href;
   const script = `

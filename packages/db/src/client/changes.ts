@@ -25,7 +25,7 @@ const ops = {
   [ChangeOp.EXPIRE]: 'expire',
 } as const;
 
-/** A message of a watch; undefined for a kind that this client does not know yet. */
+/** Converts a watch message; undefined for a kind that this client does not know. */
 export function toWatchMessage<T>(reply: WatchResponse): WatchMessage<WatchChange<T>> | undefined {
   const kind = kinds[reply.kind];
   if (!kind) return undefined;

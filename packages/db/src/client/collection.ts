@@ -17,13 +17,13 @@ import type { CallOptions, Session } from './session.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
 export interface RemoteRead extends ReadCall, CallOptions {
-  /** Reads at this commit or later: a follower waits for it. */
+  /** Reads at this commit or later; a follower waits for it. */
   minSeq?: number | undefined;
 }
 
 /** A read of one record. */
 export interface RemoteGet extends RemoteRead {
-  /** Dotted paths of the parts of `data` to return. Left out: all. */
+  /** Dotted paths of the fields of `data` to return. Default: all. */
   fields?: readonly string[] | undefined;
 }
 
@@ -33,7 +33,7 @@ const pageRecords = 100;
 const maxPageRecords = 10_000;
 const { method: rpc } = Database;
 
-/** The records of one collection behind a connection. */
+/** A collection of a remote database. */
 export class RemoteCollection<T extends object> implements CollectionApi<T> {
   constructor(
     private readonly session: Session,
@@ -182,8 +182,8 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
   }
 
   /**
-   * As in process, and it outlives the connection: after a cut it goes on where it was, without
-   * gap or duplicate. Refuses WATCH_COMPACTED when the log no longer reaches back that far.
+   * Like a watch in process. It survives reconnects and resumes without gap or duplicate. Refuses
+   * WATCH_COMPACTED when the log no longer has the position.
    */
   watch(options: RemoteWatchOptions = {}): AsyncIterableIterator<WatchMessage<WatchChange<T>>> {
     return new ResumingWatch<T>(this.session, this.name, options);
@@ -219,7 +219,7 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
     };
   }
 
-  /** A write whose answer is lost is sent again, and its request id says that it is the same. */
+  /** A write whose response is lost is retried with the same request id. */
   #change({ transaction, requestId }: RemoteWrite) {
     return {
       collection: this.name,

@@ -8,28 +8,27 @@ interface SentRecord {
 }
 
 /**
- * The records that a watch begins with, told once each although the connection may be cut in the
- * middle of them. There is no way back into the middle, so the server begins anew; what the reader
- * has had already is left out, what has changed since is told as an update, and what is gone as a
- * delete, all before `initial_end`.
+ * Delivers the initial records of a watch once each, even if the connection fails in the middle.
+ * The server then restarts the initial records: those already delivered are skipped, changed ones
+ * become updates and missing ones become deletes, all before `initial_end`.
  */
 export class InitialRecords<T> {
   readonly #sent = new Map<string, SentRecord>();
-  /** What has come again since the last restart. */
+  /** Ids received since the last restart. */
   #again: Set<string> | undefined;
   #isOpen = true;
 
-  /** True until `initial_end` has come. */
+  /** True until `initial_end` is received. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** The server begins anew. */
+  /** The server restarts the initial records. */
   restart(): void {
     if (this.#isOpen) this.#again = new Set();
   }
 
-  /** What the reader is told of a message. */
+  /** Returns the messages to deliver for a message from the server. */
   pass(message: WatchMessage<WatchChange<T>>): WatchMessage<WatchChange<T>>[] {
     if (!this.#isOpen) return [message];
     if (message.kind === 'initial') {

@@ -19,7 +19,7 @@ export interface TestServer extends RunningDatabase {
   readonly socketUrl: string;
 }
 
-/** Servers, proxies and connections that are gone after each test. */
+/** Servers, proxies and connections that are closed after each test. */
 export function useServers() {
   const closing: (() => unknown)[] = [];
   const directories: string[] = [];

@@ -8,7 +8,7 @@ import {
 import { dateOf } from './records.js';
 import type { CallOptions, Session } from './session.js';
 
-/** What a node says of itself; see the contract for each. */
+/** Status of a node; the contract describes each field. */
 export interface DatabaseStatus {
   role: string;
   state: string;
@@ -27,11 +27,11 @@ export interface DatabaseStatus {
   leaderSeq: number;
   /** In commits. */
   lag: number;
-  /** Absent where it is not known. */
+  /** Absent if unknown. */
   lagMs?: number;
   followers: FollowerStatus[];
   savedTails: SavedTail[];
-  /** Only when asked for. */
+  /** Only on request. */
   collections: CollectionStatus[];
 }
 

@@ -60,10 +60,10 @@ export interface CollectionOptions {
 export interface OpenOptions {
   collections?: Readonly<Record<string, CollectionOptions>>;
   /**
-   * `strict` (default): a write resolves when it is on disk. `relaxed`: it resolves when it is
-   * applied, and a crash may take the last moments with it, but never half a commit.
+   * `strict` (default; alias `full`): a write resolves when it is on disk. `relaxed`: it resolves
+   * when it is applied; a crash may lose the last commits, but never part of a commit.
    */
-  durability?: 'strict' | 'relaxed';
+  durability?: 'strict' | 'full' | 'relaxed';
   /** How much of the change log to keep: 24 h and 1 GiB unless told. */
   logRetention?: Partial<LogRetention>;
   /** Tells of the opened file whether it takes no commits of its own: see `Core.sealed`. */
@@ -143,7 +143,7 @@ export class Database {
         clock,
         random: options.random ?? systemRandom,
         log: options.log ?? silentLog,
-        durability: options.durability ?? 'strict',
+        durability: options.durability === 'relaxed' ? 'relaxed' : 'strict',
       });
       core.sealed = options.seal?.(core);
       const retention = { ...defaultRetention, ...options.logRetention };

@@ -25,11 +25,9 @@ const schema = z.strictObject({
     description: 'Unix socket for the owner only (default: db.sock in the data directory)',
   }),
   data: path().default('./data').meta({ description: 'Directory of the database' }),
-  keys_file: path()
-    .optional()
-    .meta({
-      description: 'YAML file of API keys (default: one key, in db.key of the data directory)',
-    }),
+  keys_file: path().optional().meta({
+    description: 'YAML file of API keys (default: one key, in db.key of the data directory)',
+  }),
   auth: z
     .enum(['keys', 'none'])
     .default('keys')
@@ -55,9 +53,9 @@ const schema = z.strictObject({
     .default(0)
     .meta({ description: 'Followers that must have a write on disk before it is acknowledged' }),
   durability: z
-    .enum(['full', 'relaxed'])
+    .enum(['full', 'strict', 'relaxed'])
     .default('full')
-    .meta({ description: 'full: acknowledge writes when they are on disk; relaxed: before' }),
+    .meta({ description: 'full (alias strict): acknowledge writes once on disk; relaxed: before' }),
   max_inflight: z
     .int()
     .min(1)

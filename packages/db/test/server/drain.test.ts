@@ -5,7 +5,7 @@ import { RestClient } from './support/rest.js';
 import { startServer } from './support/server.js';
 import { WatchReader } from './support/watching.js';
 
-test('a server that stops tells everyone, finishes what is under way and lets go', async () => {
+test('drain: notifies callers, finishes calls in flight and closes', async () => {
   const server = await startServer();
   const grpc = new GrpcClient(server.grpc);
   const rest = new RestClient(server.http);
@@ -67,7 +67,7 @@ test('a server that stops tells everyone, finishes what is under way and lets go
   await again.dispose();
 });
 
-test('what does not end in time is cut, with a reason', async () => {
+test('drain: calls beyond the deadline are aborted with a reason', async () => {
   const server = await startServer({ 'drain-timeout-ms': '150' });
   const grpc = new GrpcClient(server.grpc);
   const rest = new RestClient(server.http);
@@ -86,7 +86,7 @@ test('what does not end in time is cut, with a reason', async () => {
   grpc.close();
 });
 
-test('a server with idle connections stops at once', async () => {
+test('drain: idle connections do not delay the stop', async () => {
   const server = await startServer();
   const grpc = new GrpcClient(server.grpc);
   await grpc.call('BeginTx');
@@ -97,7 +97,7 @@ test('a server with idle connections stops at once', async () => {
   grpc.close();
 });
 
-test('a second server on the same directory is told who has it', async () => {
+test('start: a second server on the same directory is refused with the owner', async () => {
   const server = await startServer();
   await expect(startServer({}, server.data)).rejects.toThrow(
     new RegExp(`in use by process ${process.pid}`),
@@ -106,7 +106,7 @@ test('a second server on the same directory is told who has it', async () => {
   await server.dispose();
 });
 
-test('a port that is taken is told in one line, and nothing is left open', async () => {
+test('start: a port in use is a one-line error, and nothing stays open', async () => {
   const server = await startServer();
   const started = startServer({ http: server.http.replace('http://', '') });
   await expect(started).rejects.toThrow(/already in use.*--http/);

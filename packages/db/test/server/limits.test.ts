@@ -21,7 +21,7 @@ afterAll(async () => {
   await server?.dispose();
 });
 
-/** Two calls that wait for a commit, which `release` makes. */
+/** Two calls that wait for a commit, which `release` writes. */
 async function occupy(): Promise<() => Promise<void>> {
   const { core, writes } = server.database;
   const request = { collection: 'c', min_seq: core.durable.seq + 1 };
@@ -39,7 +39,7 @@ async function inFlight(): Promise<number> {
   return Number(/millrace_db_calls_in_flight (\d+)/.exec(text)?.[1]);
 }
 
-test('more calls than allowed are shed, with a time to try again', async () => {
+test('limits: calls above max_inflight are shed with a retry delay', async () => {
   const release = await occupy();
   const shed = await rest.refusal('POST', '/v1/c/records', { data: {} });
   expect(shed).toMatchObject({ status: 429, code: 8, reason: 'OVERLOADED' });
@@ -60,7 +60,7 @@ test('more calls than allowed are shed, with a time to try again', async () => {
   expect(text).toContain('millrace_db_shed_calls_total{cause="inflight"} 2');
 });
 
-test('health, readiness and administration get through', async () => {
+test('limits: health, readiness and admin calls are never shed', async () => {
   const release = await occupy();
   expect(await grpc.health()).toEqual({ status: 'SERVING' });
   expect((await rest.send('GET', '/readyz')).status).toBe(200);
@@ -70,7 +70,7 @@ test('health, readiness and administration get through', async () => {
   await release();
 });
 
-test('there is a limit to open watches, and a closed one makes room', async () => {
+test('limits: max_watches counts open watches only', async () => {
   const first = new WatchReader(grpc.stream('Watch', { collection: 'c' }));
   const second = await rest.open('GET', '/v1/c/records:watch');
   await first.isOpen;
@@ -83,7 +83,7 @@ test('there is a limit to open watches, and a closed one makes room', async () =
   const overRest = await rest.refusal('GET', '/v1/c/records:watch');
   expect(overRest).toMatchObject({ status: 429, reason: 'WATCH_LIMIT' });
   expect(overRest.headers.get('retry-after')).toBe('1');
-  // Calls have a limit of their own.
+  // Calls have a separate limit.
   await rest.ok('POST', '/v1/c/records', { data: {} });
   first.close();
   second.close();
@@ -93,7 +93,7 @@ test('there is a limit to open watches, and a closed one makes room', async () =
   third.close();
 });
 
-/** Keeps the event loop busy for `ms` in each of its turns, so that every call waits that long. */
+/** Blocks the event loop for `ms` in each turn, so that every call waits that long. */
 function blockEveryTurn(ms: number): () => void {
   let isOn = true;
   const block = () => {
@@ -105,7 +105,7 @@ function blockEveryTurn(ms: number): () => void {
   return () => (isOn = false);
 }
 
-test('a server whose calls wait too long sheds some, and recovers', async () => {
+test('limits: a queue delay above the target sheds load and recovers', async () => {
   const busy = await startServer({
     'shed-target-ms': '1',
     'shed-interval-ms': '500',

@@ -63,7 +63,7 @@ test('owner key: REST and gRPC need it, and the socket does not', async () => {
   }
 });
 
-test('owner key: auth none asks for no key and says so in the status', async () => {
+test('owner key: auth none needs no key and the status reports it', async () => {
   const server = await start({ auth: 'none' });
   const open = new RestClient(server.http);
   expect((await open.send('GET', '/v1/admin/replication')).body).toMatchObject({ auth: 'none' });

@@ -1,13 +1,53 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type ClientHttp2Stream } from 'node:http2';
+import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { GrpcClient } from './support/grpc.js';
 import { keysYaml } from './support/keys.js';
 import { toStruct } from './support/proto.js';
+import { RestClient } from './support/rest.js';
 import { startServer } from './support/server.js';
+
+/** Sends the bytes and returns what the server sends until `isEnough` or the end. */
+async function exchange(url: string, bytes: string, isEnough: (text: string) => boolean) {
+  const { port, hostname } = new URL(url);
+  const socket = connectSocket(Number(port), hostname);
+  socket.on('error', () => undefined);
+  socket.write(bytes);
+  let text = '';
+  for await (const part of socket) {
+    text += String(part);
+    if (isEnough(text)) break;
+  }
+  socket.destroy();
+  return text;
+}
+
+const hasStatus = (text: string) => /^HTTP\/1\.1 [2-5]\d\d /.test(text);
+
+test('REST: a caller without a key is refused before its body is received', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'mr-keys-'));
+  const file = join(directory, 'keys.yaml');
+  writeFileSync(file, keysYaml([{ id: 'a', secret: 's', scopes: [['*', 'admin']] }]));
+  const server = await startServer({ 'keys-file': file });
+  const head = 'POST /v1/c/records HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n';
+  expect(await exchange(server.http, `${head}\r\n{"data":`, hasStatus)).toContain(' 401 ');
+  await server.dispose();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+test('REST: a body above the memory limit of a connection is OVERLOADED', async () => {
+  const server = await startServer({ 'max-peer-memory-bytes': '1MiB' });
+  const body = JSON.stringify({ data: { text: 'x'.repeat(600_000) } });
+  const head = `POST /v1/c/records HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}`;
+  const text = await exchange(server.http, `${head}\r\n\r\n${body}`, hasStatus);
+  expect(text).toMatch(/^HTTP\/1\.1 (429|503) /);
+  expect((await new RestClient(server.http).send('GET', '/healthz')).status).toBe(200);
+  await server.dispose();
+});
 
 test('gRPC: a caller without a key is refused before its request is received', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'mr-keys-'));
@@ -51,7 +91,7 @@ test('gRPC: a burst of 5,000 inserts from one client loses none', async () => {
   await server.dispose();
 });
 
-test('gRPC: large reads that one client asks for at once wait, and all are answered', async () => {
+test('gRPC: large concurrent reads of one client wait, and all complete', async () => {
   // A connection may hold 4 MiB; the responses are 20 MB.
   const server = await startServer({ 'max-peer-memory-bytes': '16MiB' });
   const client = new GrpcClient(server.grpc);

@@ -6,7 +6,7 @@ import { decode, definition, type Message } from './support/proto.js';
 
 const both = useServer();
 
-/** Asks reflection one thing, as grpcurl does. */
+/** Sends one reflection request, like grpcurl does. */
 async function reflect(version: string, request: Message): Promise<Message> {
   const client = new Client(both.server.grpc, credentials.createInsecure());
   const service = definition[`grpc.reflection.${version}.ServerReflection`] as unknown as Record<
@@ -56,14 +56,14 @@ test.each(['v1', 'v1alpha'])('reflection %s describes the whole service', async 
   ).map((bytes) => decode('google.protobuf.FileDescriptorProto', bytes));
   const names = files.map(({ name }) => name);
   expect(names).toContain('millrace/db/v1/db.proto');
-  // Every import comes with it, so that a client needs no second question.
+  // All imports are included, so that a client needs no second request.
   for (const { dependency } of files)
     expect(names).toEqual(expect.arrayContaining(dependency as string[]));
   const [service] = files[0]!['service'] as { method: { name: string }[] }[];
   expect(service!.method.map(({ name }) => name)).toEqual(Api.methods.map(({ name }) => name));
 });
 
-test('members, files and extensions are found', async () => {
+test('reflection: finds members, files and extensions', async () => {
   for (const symbol of [
     'millrace.db.v1.Database.Insert',
     'millrace.db.v1.Record.data',
@@ -88,7 +88,7 @@ test('members, files and extensions are found', async () => {
   ).toBeGreaterThan(0);
 });
 
-test('what is not there is NOT_FOUND', async () => {
+test('reflection: unknown names are NOT_FOUND', async () => {
   for (const request of [
     { file_containing_symbol: 'millrace.db.v1.Nothing' },
     { file_containing_symbol: 'millrace.db.v1.Record.nothing' },
@@ -102,7 +102,7 @@ test('what is not there is NOT_FOUND', async () => {
   }
 });
 
-test('health is served by name and as a list', async () => {
+test('health: Check and List by service name', async () => {
   const { grpc } = both;
   expect(await grpc.health('millrace.db.v1.Database')).toEqual({ status: 'SERVING' });
   await expect(grpc.health('nothing')).rejects.toMatchObject({ code: status.NOT_FOUND });

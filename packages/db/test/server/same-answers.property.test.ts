@@ -8,7 +8,7 @@ import { restFailure } from './support/rest.js';
 
 const both = useServer();
 
-/** One call, in terms of neither face. */
+/** One call, independent of the API. */
 interface Operation {
   rpc: string;
   fields: Message;
@@ -111,7 +111,7 @@ const operation = fc.oneof(
     .map((fields) => ({ rpc: 'Aggregate', fields })),
 );
 
-/** What both faces must agree on: everything but the collection, the commit and the time. */
+/** What gRPC and REST must agree on: everything except collection, commit and time. */
 function comparable(answer: unknown, collection: string): unknown {
   return JSON.parse(
     JSON.stringify(answer, (name, value: unknown) => {
@@ -214,7 +214,7 @@ function withoutCursor(answer: unknown): unknown {
   return { ...answer, next_cursor: answer.next_cursor === '' ? '' : 'more' };
 }
 
-test('REST and gRPC give the same answer to the same calls', async () => {
+test('REST and gRPC return the same results', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 12 }), async (operations) => {
       const name = freshName();

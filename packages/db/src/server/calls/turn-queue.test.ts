@@ -4,7 +4,7 @@ import { TurnQueue } from './turn-queue.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('what comes in one turn is done together at its end, in order', async () => {
+test('turn queue: runs the items of one turn together, in order', async () => {
   const done: string[] = [];
   const queue = new TurnQueue<string>((item) => done.push(item));
   queue.push('a');
@@ -17,7 +17,7 @@ test('what comes in one turn is done together at its end, in order', async () =>
   expect(done).toEqual(['a', 'b', 'c']);
 });
 
-test('what comes while others are done waits for the next turn', async () => {
+test('turn queue: items pushed during a run wait for the next turn', async () => {
   const done: number[] = [];
   const queue = new TurnQueue<number>((item) => {
     done.push(item);
@@ -32,7 +32,7 @@ test('what comes while others are done waits for the next turn', async () => {
   expect(done).toEqual([1, 2, 3]);
 });
 
-test('work that takes long lets others have their turn in between', async () => {
+test('turn queue: long work yields to the event loop', async () => {
   let now = 0;
   const clock = { ...systemClock, monotonic: () => now };
   const done: number[] = [];

@@ -89,7 +89,7 @@ const find = fc.record(
   { requiredKeys: [] },
 );
 
-test('requests of plain fields are read as the library reads them', () => {
+test('decoder: decodes simple fields like the library', () => {
   let count = 0;
   fc.assert(
     fc.property(insert, find, (one, other) => {
@@ -103,7 +103,7 @@ test('requests of plain fields are read as the library reads them', () => {
   expect(count).toBeGreaterThan(100);
 });
 
-test('the calls that are made most are read here', () => {
+test('decoder: handles the most frequent calls', () => {
   const dataJson = Buffer.from('{"a":1}');
   const write = create(InsertRequestSchema, { collection: 'c', dataJson, encoding: 2 });
   expect(readsAlike(InsertRequestSchema, toBinary(InsertRequestSchema, write))).toBe(true);
@@ -117,7 +117,7 @@ test('the calls that are made most are read here', () => {
   expect(readsAlike(FindRequestSchema, toBinary(FindRequestSchema, query))).toBe(true);
 });
 
-test('whatever the bytes are, what is read here is what the library reads', () => {
+test('decoder: any bytes decode like in the library', () => {
   // Few field numbers and lengths, so that many inputs are almost valid.
   const piece = fc.oneof(
     fc.nat({ max: 255 }),

@@ -59,7 +59,7 @@ function expectSame(
   expect(frame.subarray(5).equals(message)).toBe(true);
 }
 
-test('piled records are the message that the library writes of them', () => {
+test('record batch: encodes records like the library', () => {
   const ms = fc.oneof(fc.integer({ min: 0, max: 2 ** 43 }), fc.constantFrom(0, 1, 999, 1_000));
   const record = fc.record({
     data: fc.dictionary(fc.constantFrom('a', 'b', 'ü"'), fc.jsonValue(), { noNullPrototype: true }),
@@ -87,7 +87,7 @@ test('piled records are the message that the library writes of them', () => {
   );
 });
 
-test('lengths that take more or less room than usual are right, and so is what follows', () => {
+test('record batch: lengths of one, two and more bytes are correct', () => {
   const edges = [0, 20, 60, 119, 120, 127, 128, 16_300, 16_375, 16_383, 16_384, 2 ** 21, 3_000_000];
   const pile = new RecordBatchWriter();
   for (const length of edges) {
@@ -98,7 +98,7 @@ test('lengths that take more or less room than usual are right, and so is what f
   }
 });
 
-test('a pile that is taken does not change when the next one grows', () => {
+test('record batch: a taken batch does not change', () => {
   const pile = new RecordBatchWriter();
   const image = imageOf({ text: 'y'.repeat(2_000) });
   for (let i = 0; i < 100; i++) pile.add(image, undefined, image.seq);
@@ -109,7 +109,7 @@ test('a pile that is taken does not change when the next one grows', () => {
   expect(before.equals(copy)).toBe(true);
 });
 
-test('little of it does not hold much memory', () => {
+test('record batch: a small batch does not retain a large buffer', () => {
   const pile = new RecordBatchWriter();
   pile.add(imageOf({ a: 1 }), undefined, 9);
   expect(framed(pile, '').buffer.byteLength).toBeLessThan(16 * 1024);

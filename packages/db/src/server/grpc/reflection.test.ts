@@ -16,7 +16,7 @@ function framed(message: Uint8Array): Buffer {
   return Buffer.concat([head, message]);
 }
 
-test('a caller that asks without end and reads nothing is not answered without end', async () => {
+test('reflection: responses wait for a caller that does not read', async () => {
   const reflection = new Reflection(['millrace.db.v1.Database'], systemClock).method(reflectionV1);
   const calls: ServerCall[] = [];
   const method: Method = {

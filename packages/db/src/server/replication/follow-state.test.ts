@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '../../engine/manual-clock.test-support.js';
 import { FollowState } from './follow-state.js';
 
-test('the lag is what is missing, since when it is', () => {
+test('follow state: lag in commits and milliseconds', () => {
   const clock = new ManualClock();
   let seq = 10;
   const state = new FollowState(clock, memoryLog(), () => seq);
@@ -23,7 +23,7 @@ test('the lag is what is missing, since when it is', () => {
   expect([state.lag, state.lagMs]).toEqual([0, 0]);
 });
 
-test('before the leader has spoken, what it said the last time counts', () => {
+test('follow state: uses the saved leader position before the first contact', () => {
   let seq = 10;
   const state = new FollowState(new ManualClock(), memoryLog(), () => seq, 14);
   expect([state.lag, state.lagMs, state.leaderSeq]).toEqual([4, undefined, 14]);
@@ -34,7 +34,7 @@ test('before the leader has spoken, what it said the last time counts', () => {
   expect(state.lag).toBe(0);
 });
 
-test('of a silent leader it is known how long it has been silent', () => {
+test('follow state: lag grows while the leader is silent', () => {
   const clock = new ManualClock();
   const state = new FollowState(clock, memoryLog(), () => 3);
   state.enter('streaming');
@@ -44,7 +44,7 @@ test('of a silent leader it is known how long it has been silent', () => {
   expect([state.lag, state.lagMs]).toEqual([0, 7_000]);
 });
 
-test('each change is one line, and so is each new reason', () => {
+test('follow state: logs each change and each new problem once', () => {
   const log = memoryLog();
   const state = new FollowState(new ManualClock(), log, () => 1);
   state.enter('bootstrapping', { leader: 'x' });

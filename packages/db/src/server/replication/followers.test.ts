@@ -10,7 +10,7 @@ const peer = (nodeId: string, seq: number) =>
   create(PeerSchema, { nodeId, ackedSeq: BigInt(seq), address: `grpc://${nodeId}` });
 const contextOf = (deadline?: number) => ({ deadline }) as CallContext;
 
-test('a write is confirmed by as many followers as it needs, not by one twice', async () => {
+test('followers: a write needs acks of distinct followers', async () => {
   const followers = new Followers(new ManualClock(), silentLog, 2);
   let isConfirmed = false;
   const confirmed = followers.confirmed(5, contextOf())?.then(() => (isConfirmed = true));
@@ -27,7 +27,7 @@ test('a write is confirmed by as many followers as it needs, not by one twice', 
   await expect(next).rejects.toMatchObject({ code: 'NOT_ENOUGH_ACKS' });
 });
 
-test('a follower that goes back no longer counts for what it had', () => {
+test('followers: a follower that rolls back no longer counts', () => {
   const followers = new Followers(new ManualClock(), silentLog, 1);
   followers.onAck(peer('a', 9));
   expect(followers.confirmed(9, contextOf())).toBeUndefined();
@@ -37,7 +37,7 @@ test('a follower that goes back no longer counts for what it had', () => {
   followers.rejectWaiters();
 });
 
-test('the wait ends before the deadline of the call, or after five seconds', async () => {
+test('followers: the wait ends before the deadline, or after five seconds', async () => {
   const clock = new ManualClock();
   const followers = new Followers(clock, silentLog, 1);
   const outcomes: string[] = [];
@@ -58,7 +58,7 @@ test('the wait ends before the deadline of the call, or after five seconds', asy
   expect(clock.timers).toBe(0);
 });
 
-test('a follower is connected for as long as one of its streams is', () => {
+test('followers: connected while one of its streams is open', () => {
   const log = memoryLog();
   const followers = new Followers(new ManualClock(), log, 0);
   const [first, second] = [new AbortController(), new AbortController()];
@@ -73,7 +73,7 @@ test('a follower is connected for as long as one of its streams is', () => {
   expect(log.lines.filter(({ message }) => message === 'follower disconnected')).toHaveLength(1);
 });
 
-test('there is an end to the followers that are remembered, but not to those that stream', () => {
+test('followers: limits remembered followers, but not connected ones', () => {
   const followers = new Followers(new ManualClock(), silentLog, 0);
   followers.onStream(peer('keeps', 1), new AbortController().signal);
   for (let n = 0; n < 1_000; n++) followers.onAck(peer(`n${n}`, 1));

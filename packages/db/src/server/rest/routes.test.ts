@@ -13,7 +13,7 @@ for (const route of dbRoutes) {
 const values: Record<string, string> = { collection: 'people', id: '01J', key: 'k', tx_id: 't' };
 
 test.each(dbRoutes.map((route) => [route.method, route.path, route] as const))(
-  '%s %s finds its own binding',
+  'routes: %s %s matches its binding',
   (method, path, route) => {
     const sent = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
     const found = table.find(sent)!;
@@ -29,7 +29,7 @@ test.each([
   ['/v1/people/keys/x%3Aupsert', 'x:upsert'],
   ['/v1/people/keys/%E2%82%AC', '€'],
   ['/v1/people/keys/a+b', 'a+b'],
-])('%s has the key %s', (path, key) => {
+])('routes: %s has the key %s', (path, key) => {
   expect(table.find(path)?.params['key']).toBe(key);
 });
 
@@ -45,17 +45,17 @@ test.each([
   '/v1/people/records:find/',
   '/v1/people/%72ecords',
   '/v2/people/records',
-])('%s is no path of ours', (path) => {
+])('routes: %s is not found', (path) => {
   expect(table.find(path)).toBeUndefined();
 });
 
-test('a collection may bear the name of another path', () => {
+test('routes: a collection may have the name of a path segment', () => {
   expect(table.find('/v1/tx/records')?.params).toEqual({ collection: 'tx' });
   expect(table.find('/v1/admin/records:find')?.params).toEqual({ collection: 'admin' });
   expect(table.find('/v1/records/records')?.params).toEqual({ collection: 'records' });
 });
 
-test('what is not UTF-8 is refused, not guessed', () => {
+test('routes: invalid UTF-8 is refused', () => {
   expect(() => table.find('/v1/people/keys/%ff')).toThrow(Refusal);
   expect(() => table.find('/v1/people/keys/%zz')).toThrow('key is not UTF-8');
 });

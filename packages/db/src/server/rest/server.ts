@@ -38,10 +38,15 @@ export class RestServer implements Steps<RestEndpoint> {
   /** The port, known once the server listens. */
   port = 0;
   readonly #dispatcher: Dispatcher<RestEndpoint>;
-  readonly #requests = new TurnQueue<Exchange>((exchange) => this.#dispatcher.handle(exchange));
+  readonly #requests: TurnQueue<Exchange>;
 
   constructor(private readonly parts: RestParts) {
-    this.#dispatcher = restDispatcher(this, parts.pages.all);
+    const { calls, clock, pages } = parts;
+    this.#dispatcher = restDispatcher(this, pages.all);
+    this.#requests = new TurnQueue((exchange) => this.#dispatcher.handle(exchange), {
+      clock,
+      onDelay: (delayMs) => calls.queued(delayMs),
+    });
   }
 
   /** Handles one request. Never throws. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { computeOnce } from './compute-once.js';
 
-test('a thing is made into another once for all who ask for it in the same way', () => {
+test('computeOnce: computes a value once per variant', () => {
   let count = 0;
   const make = ({ text }: { text: string }) => `${text} ${++count}`;
   const [a, b] = [{ text: 'a' }, { text: 'b' }];
@@ -12,7 +12,7 @@ test('a thing is made into another once for all who ask for it in the same way',
   ]);
 });
 
-test('what is made of it in other ways stands beside it', () => {
+test('computeOnce: caches several variants', () => {
   let count = 0;
   const join = (items: readonly string[], between: string) => `${++count}:${items.join(between)}`;
   const items = ['x', 'y'];
@@ -22,14 +22,14 @@ test('what is made of it in other ways stands beside it', () => {
   expect(items).toEqual(['x', 'y']);
 });
 
-test('a copy of the thing is a thing of its own', () => {
+test('computeOnce: a copy of the object has no cached value', () => {
   const make = ({ text }: { text: string }) => text.toUpperCase();
   const thing = { text: 'a' };
   expect(computeOnce(thing, make)).toBe('A');
   expect(computeOnce({ ...thing, text: 'b' }, make)).toBe('B');
 });
 
-test('what could not be made is tried again', () => {
+test('computeOnce: a failed computation is retried', () => {
   let isBroken = true;
   const make = () => {
     if (isBroken) throw new Error('broken');

@@ -19,7 +19,7 @@ async function largeCollection() {
   return database;
 }
 
-test('a signal stops a scan in its middle, and the snapshot is given back', async () => {
+test('stoppable query: a signal stops a scan and releases its snapshot', async () => {
   const { core } = await largeCollection();
   const query = checkFind({ filter: { field: 'text', op: 'regex', value: 'x$' } });
   const reason = new Error('enough');
@@ -38,7 +38,7 @@ test('a signal stops a scan in its middle, and the snapshot is given back', asyn
   expect(core.snapshots.size).toBe(0);
 });
 
-test('without a signal both come to their end', async () => {
+test('stoppable query: completes without a signal', async () => {
   const { core } = await largeCollection();
   const { signal } = new AbortController();
   const place = { collection: 'c', transaction: undefined, signal };
