@@ -31,7 +31,7 @@ async function openForTransfer(url: string) {
   return store;
 }
 
-/** A data directory with a store that much has happened to. */
+/** A data directory with a used store. */
 async function livedIn(fill: (store: TaskStore) => Promise<void>): Promise<string> {
   const data = newDirectory();
   const store = await openEmbeddedStore(join(data, 'queue'), world);
@@ -147,7 +147,7 @@ test('what is there already is not written over', async () => {
   );
   const none = newDirectory();
   await expect(store.transfer({ direction: 'in', dataDirectory: none })).rejects.toThrow(
-    /holds no queue/,
+    /has no queue store/,
   );
   expect(existsSync(join(none, 'queue'))).toBe(false);
 });
@@ -162,7 +162,7 @@ test('a source that changed meanwhile is found out', async () => {
     dataDirectory: out,
     progress: async () => void (await postgres.sql(url, `UPDATE millrace.live SET attempt = 7`)),
   });
-  await expect(moved).rejects.toThrow(/differ: the source was changed/);
+  await expect(moved).rejects.toThrow(/the source changed during the transfer/);
   expect(existsSync(join(out, 'queue'))).toBe(false);
 });
 

@@ -137,7 +137,7 @@ export class PostgresEnd implements Target {
   }
 }
 
-/** What a transfer into this database left, finished or not. */
+/** The mark of a transfer into this database, finished or not. */
 export async function markOf(connections: Connections): Promise<Mark | undefined> {
   const [row] = await connections.query<{
     source: string;
