@@ -4,3 +4,4 @@ export { type Queue, type QueueConfig, type QueueCounts } from './core/queue.js'
 export { auditFault, auditHash, type WireAuditRecord } from './core/audit.js';
 export { StorageUnavailable, type TaskStore } from './storage/task-store.js';
 export { openStore } from './storage/open-store.js';
+export { transferTasks } from './storage/transfer-tasks.js';

@@ -24,7 +24,7 @@ import {
   type MovedQueue,
   type MovedTask,
   type Target,
-} from './moved.js';
+} from '../../transfer/moved.js';
 
 type MovedColumns = FoundColumns & WholeColumns & { started: boolean };
 

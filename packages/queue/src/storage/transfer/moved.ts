@@ -1,9 +1,9 @@
-import type { AuditRecord } from '../../../core/audit.js';
-import { canonicalJson } from '../../../core/canonical-json.js';
-import type { Queue } from '../../../core/queue.js';
-import type { Attempt, Tombstone } from '../../../core/task.js';
-import type { Starts } from '../../../core/start-window.js';
-import type { TaskRow } from '../../task-row.js';
+import type { AuditRecord } from '../../core/audit.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Queue } from '../../core/queue.js';
+import type { Attempt, Tombstone } from '../../core/task.js';
+import type { Starts } from '../../core/start-window.js';
+import type { TaskRow } from '../task-row.js';
 
 /** A queue with its claim state, as transferred. */
 export interface MovedQueue {

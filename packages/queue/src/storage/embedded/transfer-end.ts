@@ -1,18 +1,18 @@
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { open, type Database, type RowReader } from '@millrace/db';
 import { UsageError } from '@millrace/kit/errors';
-import type { AuditRecord } from '../../../core/audit.js';
+import type { AuditRecord } from '../../core/audit.js';
 import {
   embeddedPartIn,
   embeddedStoreIn,
   openEmbeddedStore,
   type EmbeddedStoreOptions,
-} from '../../embedded/index.js';
-import { auditKey, idKey, idOf, kinds, nameKey, queueKey, timeKey } from '../../embedded/keys.js';
-import { encodeJson, readCounters, toQueue } from '../../embedded/queue-rows.js';
-import { queues as readQueues } from '../../embedded/reading.js';
-import { RecentTasks } from '../../embedded/recent-tasks.js';
-import { Step } from '../../embedded/step.js';
+} from './index.js';
+import { auditKey, idKey, idOf, kinds, nameKey, queueKey, timeKey } from './keys.js';
+import { encodeJson, readCounters, toQueue } from './queue-rows.js';
+import { queues as readQueues } from './reading.js';
+import { RecentTasks } from './recent-tasks.js';
+import { Step } from './step.js';
 import {
   decodeTask,
   encodeFixed,
@@ -20,8 +20,8 @@ import {
   isTombstone,
   maxInlineBytes,
   type StoredTask,
-} from '../../embedded/task-codec.js';
-import { showWhole } from '../../embedded/whole-tasks.js';
+} from './task-codec.js';
+import { showWhole } from './whole-tasks.js';
 import {
   isMovedTask,
   movedRow,
@@ -31,7 +31,7 @@ import {
   type MovedTask,
   type Source,
   type Target,
-} from './moved.js';
+} from '../transfer/moved.js';
 
 const markKey = nameKey(kinds.meta, 'transfer');
 const noBytes = Buffer.alloc(0);
