@@ -10,16 +10,15 @@ import { parseSync, Visitor } from 'rolldown/utils';
 
 /**
  * Folders of a package from the lowest layer up: a folder imports from its own and lower layers.
- * Folders under `apart` never import one another, except in the files of a `bridge`.
+ * Folders under `apart` never import one another.
  */
 const layers = {
   'packages/queue/src': {
     order: [['core'], ['storage'], ['operations', 'delivery'], ['server']],
   },
   'packages/queue/src/storage': {
+    order: [['transfer'], ['embedded', 'memory', 'postgres']],
     apart: ['embedded', 'memory', 'postgres'],
-    // Copies tasks from one store to the other, so it knows both.
-    bridge: 'packages/queue/src/storage/postgres/transfer/',
   },
   'packages/daemon/src': {
     order: [
@@ -142,8 +141,8 @@ function foldersWithFiles() {
   return folders;
 }
 
-/** Imports between the folders directly below `folder`, each with one example, without a bridge. */
-function importsInside(folder, bridge = '-') {
+/** Imports between the folders directly below `folder`, each with one example. */
+function importsInside(folder) {
   const childOf = (file) => {
     const rest = file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/') : [];
     return rest.length > 1 ? rest[0] : undefined;
@@ -152,7 +151,7 @@ function importsInside(folder, bridge = '-') {
   const examples = new Map();
   for (const [file, targets] of imports) {
     const from = childOf(file);
-    if (from === undefined || file.startsWith(bridge)) continue;
+    if (from === undefined) continue;
     if (!between.has(from)) between.set(from, new Set());
     for (const target of targets) {
       const to = childOf(target);
@@ -164,8 +163,8 @@ function importsInside(folder, bridge = '-') {
   return { imports: between, examples };
 }
 
-function layerErrors(folder, { order = [], apart = [], bridge }) {
-  const { imports: between, examples } = importsInside(folder, bridge);
+function layerErrors(folder, { order = [], apart = [] }) {
+  const { imports: between, examples } = importsInside(folder);
   const layerOf = new Map(order.flatMap((names, layer) => names.map((name) => [name, layer])));
   const errors = [];
   for (const [from, targets] of between) {

@@ -64,7 +64,7 @@ const phrases = [
   [/\bgo on with\b/i, 'continue or resume'],
   [/\bfares?\b/i, 'status'],
   [/\bamid\b/i, 'during'],
-  [/\bwrecks?\b/i, 'corrupt or damaged'],
+  [/(?<!millrace\.)\bwrecks?\b/i, 'corrupt or damaged'],
   [/\bstrays?\b/i, 'orphan, unexpected or unknown'],
   [/\bdearer\b/i, 'more expensive or slower'],
   [/\blest\b/i, 'so that ... not'],

@@ -14,7 +14,7 @@ type Failure =
   | { status: number; headers?: Record<string, string> }
   | { errorType: 'CONNECTION_REFUSED' | 'CONNECTION_RESET' | 'DNS_FAILURE' | 'TARGET_BLOCKED' };
 
-/** The people outside: they answer late, wrongly, twice or never. */
+/** Simulated handlers: they respond late, wrongly, twice or never. */
 export class Handlers implements Outbound {
   /** Tasks whose work was done to the end, at least once. */
   readonly done = new Set<string>();
@@ -27,7 +27,7 @@ export class Handlers implements Outbound {
   constructor(
     private readonly world: Simulation,
     private readonly manners: ReadonlyMap<string, Manners>,
-    /** A server that is up, if any: who reports must find one. */
+    /** A running server, if any, to report to. */
     private readonly anyServer: () => Delivery | undefined,
   ) {
     for (const [queue, temper] of manners) this.#work.set(queue, unreliable(world, temper));
@@ -97,7 +97,7 @@ export class Handlers implements Outbound {
     return response(200);
   }
 
-  /** Long work: it may be extended, fail, be reported twice, or never be heard of again. */
+  /** Asynchronous work: it may be extended, fail, be reported twice, or never be reported. */
   #reportLater(queue: string, id: string, token: string): void {
     const { world } = this;
     const isForgotten = !this.#isHealed && world.chance(0.1);
@@ -113,7 +113,7 @@ export class Handlers implements Outbound {
         if (!fails) this.done.add(id);
         for (let i = 0; i < repeats; i++) await this.#report(queue, id, token, fails, defer);
       };
-      // A server that cannot be reached is no fault of its own: the lease runs out.
+      // If no server can be reached, the lease expires.
       report().catch((error: unknown) => world.note('report failed', { queue, id, error }));
     });
   }

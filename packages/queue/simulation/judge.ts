@@ -15,7 +15,7 @@ export interface Evidence {
   delivery: Delivery;
 }
 
-/** What must hold at the end, whatever happened. Throws at the first thing that does not. */
+/** Checks the invariants at the end of a run. Throws at the first violation. */
 export async function judge(evidence: Evidence): Promise<void> {
   const counts = new Map<string, { pending: number; inFlight: number; dead: number }>();
   for (const queue of manners.keys()) counts.set(queue, { pending: 0, inFlight: 0, dead: 0 });
@@ -47,7 +47,7 @@ export async function judge(evidence: Evidence): Promise<void> {
   await checkAudit(evidence.disk);
 }
 
-/** Ended, or waiting for a reason that can be told. */
+/** Finished, or waiting for a known reason. */
 async function checkEnd(task: WholeTask, { disk, delivery }: Evidence): Promise<void> {
   if (task.status === 'IN_FLIGHT') throw new Error(`${task.id} is still in flight`);
   if (task.status !== 'PENDING') return;

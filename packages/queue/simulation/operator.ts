@@ -6,7 +6,7 @@ import type { Servers } from './servers.js';
 
 const queues = [...manners.keys()];
 
-/** Everybody who submits tasks and meddles with queues while they run. */
+/** Simulated clients and operators: submit tasks and change queues while they run. */
 export class Operator {
   readonly paused = new Set<string>();
   readonly #ids: string[] = [];
@@ -72,7 +72,7 @@ export class Operator {
   #newTask(now: number): NewTask {
     const { world } = this;
     const queue = this.#pick(queues);
-    // A client that did not hear the answer sends the same id again.
+    // A client without a response sends the same id again.
     const isRepeat = this.#ids.length > 0 && world.chance(0.05);
     const id = isRepeat ? this.#pick(this.#ids) : world.random.ulid(now);
     this.#ids.push(id);
@@ -89,7 +89,7 @@ export class Operator {
     };
   }
 
-  /** Not always: the store's own hint, or the next look, must do as well. */
+  /** Not always: the store's own hint, or the next scan, must be enough. */
   #notify(queue: string): void {
     for (const server of this.servers.all()) {
       if (this.world.chance(0.5)) server.queueChanged(queue);

@@ -29,8 +29,8 @@ export interface Known {
 }
 
 /**
- * Stands between the servers and the disk, and fails the run at once when one of them does what it
- * must not do. It keeps its own account of every task.
+ * Sits between the servers and the store, and fails the run at once when a server violates an
+ * invariant. It has its own model of every task.
  */
 export class Witness {
   readonly tasks = new Map<string, Known>();
@@ -120,7 +120,7 @@ export class Witness {
     this.#configs.set(queue, [...recent, { config, until: Infinity }]);
   }
 
-  /** A claim goes by the config of now, or by one that was replaced while the claim was made. */
+  /** A claim uses the current config, or one that was replaced during the claim. */
   #checkPolicy(request: ClaimRequest): void {
     const since = this.world.timeline.elapsedMs - 100;
     const isOf = ({ callback, lease, limits, ordering }: QueueConfig) =>
@@ -198,7 +198,7 @@ export class Witness {
     if (result.kind !== 'settled') {
       this.#demand(
         task?.status !== 'IN_FLIGHT' || task.token !== token,
-        'the holder of a lease was told that it is lost',
+        'the holder of a lease got lease_lost',
         id,
       );
       this.lostLeases++;

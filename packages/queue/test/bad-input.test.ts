@@ -126,7 +126,7 @@ describe('routes and methods', () => {
   ];
   refusesAll({}, cases);
 
-  test('a refused method is told which ones are taken', async () => {
+  test('a refused method gets the allowed methods', async () => {
     const answer = await server.as('root', { path: '/v1/queues/mail/tasks' });
     expect(answer.headers.allow).toBe('POST');
     const config = await server.as('root', { method: 'POST', path: put.path });

@@ -213,7 +213,7 @@ test('the time-out covers everything up to the last byte', async () => {
   expect(task.attempts[0]!.durationMs).toBeGreaterThanOrEqual(300);
 });
 
-test('what cannot be reached is told apart', async () => {
+test('unreachable targets have distinct error types', async () => {
   const place = await newPlace((_, response) => void response.destroy());
   const reset = await place.run({}, { url: place.url }, 'DEAD');
   expect(reset.lastError).toMatchObject({ errorType: 'CONNECTION_RESET' });

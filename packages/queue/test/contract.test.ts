@@ -18,12 +18,12 @@ await makeQueue(server, 'other.queue');
 await makeQueue(server, 'mail.slow', { limits: { submit_per_second: 0.001 } });
 const foreignId = await submitOne(server, 'other.queue');
 
-/** Every code that was really answered, as `operation CODE`. */
+/** Every code that was returned, as `operation CODE`. */
 const seen = new Set<string>();
 const document = openApiDocument('queue');
 const ids = Object.keys(queueOperations) as QueueOperationId[];
 
-/** A store of which every method fails alike. */
+/** A store whose methods all fail with one error. */
 function failing(error: Error): TaskStore {
   const real = new MemoryStore();
   return new Proxy(real, {

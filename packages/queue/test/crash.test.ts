@@ -10,9 +10,9 @@ import { tokens } from './support/server.js';
 const rounds = 10;
 const submitters = 8;
 
-/** What came to pass with one task, in the order it did. */
+/** Events of one task, in order. */
 interface Story {
-  /** The lives of the server in which it was handed to the handler, one entry for each time. */
+  /** Server runs that delivered it, one entry per delivery. */
   deliveredIn: number[];
   /** The server said that it is done. */
   isDone: boolean;
@@ -46,7 +46,7 @@ test(`a server killed ${rounds} times under load keeps every task that it accept
     const work = Array.from({ length: submitters }, async () => {
       while (isUp) for (const id of await submitBatch(http!)) accepted.add(id);
     });
-    // After so many answers, not after so long: a kill that met no work would prove nothing.
+    // After a number of responses, not after a time: a kill without work would prove nothing.
     const enough = accepted.size + systemRandom.integer(110, 600);
     await expect.poll(() => accepted.size, soon).toBeGreaterThanOrEqual(enough);
     await systemClock.sleep(systemRandom.integer(0, 20));

@@ -171,7 +171,7 @@ test('long work is settled by its handler, and the token of another attempt is r
   expect(server.differences).toEqual([]);
 });
 
-test('a probe tells what the callback answers, and leaves nothing behind', async () => {
+test('a probe returns the response of the callback, and stores nothing', async () => {
   let status = 204;
   const handler = await startHandler(() => ({ status }));
   const server = await startReal(newDirectory());

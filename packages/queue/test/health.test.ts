@@ -42,7 +42,7 @@ test('readiness follows the store, with what it found kept for a second', async 
   expect(away.headers['retry-after']).toBe('5');
   expect(away.headers['content-type']).toBe('application/problem+json');
   expect(away.body).toMatchObject({ code: 'STORAGE_UNAVAILABLE', status: 503 });
-  // Whoever asks has no token, and is not told where the database lives.
+  // The endpoint needs no token, so it must not reveal the database address.
   expect(away.text).not.toContain('10.9.8.7');
   expect(server.log.lines.find(({ level }) => level === 'error')?.fields['reason']).toContain(
     '10.9.8.7',
@@ -113,7 +113,7 @@ test('a request that is under way when the server stops gets its answer', async 
   await stopped;
 });
 
-test('the metrics have a listener of their own, and tell of a store that is away', async () => {
+test('metrics have their own listener, and show an unavailable store', async () => {
   class AwayStore extends MemoryStore {
     override listQueues(): Promise<never> {
       return Promise.reject(new StorageUnavailable('away'));

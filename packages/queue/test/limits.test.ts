@@ -56,7 +56,7 @@ describe('submit_per_second', () => {
     });
   });
 
-  test('hands out a task that is there already, and tells a conflict from a limit', async () => {
+  test('returns an existing task, and distinguishes a conflict from a limit', async () => {
     const server = await startTestServer();
     stillClock(server);
     await makeQueue(server, 'mail', { limits: { submit_per_second: 1 } });
@@ -87,7 +87,7 @@ describe('submit_per_second', () => {
     expect(body['pending']).toBe(3);
   });
 
-  test('is read anew with every submit', async () => {
+  test('is read again with every submit', async () => {
     const server = await startTestServer();
     stillClock(server);
     await makeQueue(server, 'mail', { limits: { submit_per_second: 1 } });

@@ -36,7 +36,7 @@ test(`a store killed ${rounds} times has all that it acknowledged, whole`, async
   expect(acts).toBeGreaterThan(100 * rounds);
 }, 180_000);
 
-/** What the user of a task was told of it. */
+/** State of a task as its user knows it. */
 interface SeenTask {
   /** How it stood by the last word that was not overtaken. */
   status: string;
@@ -95,15 +95,15 @@ async function statusOf(store: TaskStore, id: string): Promise<string> {
   return found ? found.status : 'not there';
 }
 
-/** How a task may stand if this was the last that its user heard of it. */
+/** Statuses that a task may have after the last acknowledged result. */
 function statusesAfter({ status, begun }: SeenTask): string[] {
   const underWay = [...begun].map((verdict) => ends[verdict]!);
   const may = [status, ...underWay];
-  // A claim that nobody was told of.
+  // A claim whose result was lost.
   return may.includes('PENDING') ? [...may, 'IN_FLIGHT'] : may;
 }
 
-/** Runs the work in a process of its own, kills it after so many acts, and returns what it said. */
+/** Runs the work in a process, kills it after a number of operations, and returns its output. */
 async function workAndKill(afterActs: number): Promise<string[]> {
   const module = fileURLToPath(new URL('./task-store/killed-store.ts', import.meta.url));
   const script = await scriptFrom(`

@@ -210,7 +210,7 @@ test('a payload may be as large as the queue allows, to the byte', async () => {
   expect((await submit({ handler_ref: 'a', payload: more }, 'mail.large')).status).toBe(413);
 });
 
-test('stats tell how long the oldest task has been waiting', async () => {
+test('stats report the age of the oldest pending task', async () => {
   await makeQueue(server, 'mail.stats');
   const path = '/v1/queues/mail.stats/stats';
   const idle = { pending: 0, in_flight: 0, dlq_depth: 0, oldest_pending_age_ms: 0 };

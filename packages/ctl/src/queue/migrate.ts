@@ -4,7 +4,6 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { humanCount, humanDuration } from '@millrace/kit/units';
-import type { TaskStore } from '@millrace/queue';
 import { Progress } from '../db/progress.js';
 import type { Tools } from '../tools.js';
 
@@ -27,26 +26,16 @@ interface Tally {
   resumed: boolean;
 }
 
-/** What only a PostgreSQL store can do. */
-interface Transferring {
-  transfer(
-    ask: Omit<Plan, 'url'> & {
-      signal: AbortSignal;
-      progress: (step: 'move' | 'compare', done: number, total: number) => void;
-    },
-  ): Promise<Tally>;
-}
-
 export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> {
   const { url, direction, dataDirectory } = planOf(flags);
   const { terminal, lifecycle } = tools;
-  const { openStore, StorageUnavailable } = await import('@millrace/queue');
+  const { openStore, StorageUnavailable, transferTasks } = await import('@millrace/queue');
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const store = await openStore(url, { ...world, dataDirectory, forTransfer: true });
   const progress = new Progress(terminal, 'moving');
   try {
-    if (!canTransfer(store)) throw new Error('The store cannot move its tasks');
-    const tally = await store.transfer({
+    const tally = await transferTasks(store, {
+      ...world,
       direction,
       dataDirectory,
       signal: lifecycle.interrupted,
@@ -84,10 +73,6 @@ function isPostgres(flag: string, value: string): boolean {
   if (/^postgres(?:ql)?:\/\//.test(value)) return true;
   // Not shown: it may be a mistyped URL with a password.
   throw new UsageError(`${flag} must be embedded, or a URL such as postgres://user@host/db.`);
-}
-
-function canTransfer(store: TaskStore): store is TaskStore & Transferring {
-  return 'transfer' in store;
 }
 
 function wordsOf({ queues, tasks, audit_records: records, resumed }: Tally): string {

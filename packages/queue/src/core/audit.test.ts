@@ -23,7 +23,7 @@ function chain(length: number): WireAuditRecord[] {
 const faults = (records: readonly WireAuditRecord[]) =>
   records.map((record, i) => auditFault(records[i - 1], record));
 
-test('a chain that nobody touched has no fault', () => {
+test('audit chain: an unchanged chain is valid', () => {
   expect(faults(chain(4))).toEqual([undefined, undefined, undefined, undefined]);
 });
 
@@ -48,7 +48,7 @@ test('a record left out, put in or turned around is found', () => {
   expect(faults(records.slice(1))[0]).toContain('Record 2 stands where 1 should be');
 });
 
-test('a record whose hash was made anew is found by the next one', () => {
+test('audit chain: a record with a recomputed hash is detected by the next record', () => {
   const records = chain(3);
   const forged = chainAct(
     { seq: 1, hash: records[0]!.hash },

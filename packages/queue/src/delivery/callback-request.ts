@@ -20,7 +20,7 @@ export type CallbackTask = Pick<
 >;
 
 export interface CallbackParams {
-  /** Null on a probe, which is no task. */
+  /** Null for a probe. */
   leaseToken: string | null;
   trace: Trace;
   config: QueueConfig;
@@ -74,7 +74,7 @@ function sign(headers: Record<string, string>, task: CallbackTask, params: Callb
   headers['webhook-signature'] = signatureOf(signed, params.credentials.signingKeys);
 }
 
-// W3C trace context: a state without the parent that it belongs to params nothing.
+// W3C trace context: tracestate means nothing without its traceparent.
 function dropTraceState(headers: Record<string, string>): void {
   for (const name of Object.keys(headers)) {
     if (name.length === 10 && name.toLowerCase() === 'tracestate') delete headers[name];

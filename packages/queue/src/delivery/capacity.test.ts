@@ -55,7 +55,7 @@ test('a place whose settlement failed is used as soon as another try has succeed
   await scene.submit();
   await world.runFor(20);
   expect(outbound.requests).toHaveLength(1);
-  // Well before everything is looked at anew.
+  // Well before the next full scan.
   await world.runFor(500);
   expect(outbound.requests).toHaveLength(2);
 });

@@ -71,7 +71,7 @@ test('another callback URL begins with a clean slate, any other change does not'
   const { world, putQueue, submit, outbound, delivery } = await newScene();
   const parts = { limits: { max_in_flight: 1 }, retry: quickly };
   await putQueue(parts);
-  outbound.handler = ({ url }) => answer(url.endsWith('/mended') ? 200 : 503);
+  outbound.handler = ({ url }) => answer(url.endsWith('/fixed') ? 200 : 503);
   for (let i = 0; i < 20; i++) await submit();
   await world.runFor(5_000);
   expect(outbound.requests).toHaveLength(10);
@@ -79,7 +79,7 @@ test('another callback URL begins with a clean slate, any other change does not'
   delivery.queueChanged('mail');
   await world.runFor(1_000);
   expect(outbound.requests).toHaveLength(10);
-  await putQueue({ ...parts, callback: { url: 'https://handlers.example.org/mended' } });
+  await putQueue({ ...parts, callback: { url: 'https://handlers.example.org/fixed' } });
   delivery.queueChanged('mail');
   await world.runFor(100);
   expect(outbound.requests).toHaveLength(30);

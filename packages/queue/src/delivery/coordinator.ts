@@ -40,7 +40,7 @@ export interface CoordinatorOptions {
   maxRunning: number;
 }
 
-/** What the coordinator asks of the maintenance loop. */
+/** Calls from the coordinator to the maintenance loop. */
 export interface Planner {
   /** Look up when each queue is next due. */
   plan(): void;
@@ -196,7 +196,7 @@ export class Coordinator {
 
   async #claim(state: QueueState): Promise<void> {
     this.#claims++;
-    // Reserves capacity for the claim, so that queues wait for their turn and not for luck.
+    // Reserves capacity for the claim, so that queues get it in turn.
     this.#running++;
     state.isClaiming = true;
     state.mayHaveWork = false;

@@ -5,7 +5,7 @@ import { answer, newScene, type Scene } from './delivery.test-support.js';
 const queueOf = (request: { headers?: Readonly<Record<string, string>> }) =>
   request.headers!['X-Queue-Name']!;
 
-/** Handlers that take so long; tells how many run at the same time. */
+/** Slow handlers; reports how many run at the same time. */
 function slowHandler({ world, outbound }: Scene, durationMs: number) {
   const seen = { running: 0, most: 0 };
   outbound.handler = async () => {
@@ -162,7 +162,7 @@ test('a retry needs no hint either where nothing is ordered', async () => {
   expect(outbound.requests).toHaveLength(2);
 });
 
-test('a store that fails is asked again, and nothing is lost', async () => {
+test('a failing store is retried, and nothing is lost', async () => {
   const scene = await newScene();
   await scene.putQueue();
   const { store, world } = scene;
@@ -267,7 +267,7 @@ test('what ends in one turn of the event loop is settled in one call', async () 
 test.each([
   { what: 'small', bytes: 4_096, second: 500 },
   { what: 'large', bytes: 4_097, second: 200 },
-])('a store that is best asked for many at a time is, when tasks are $what', async (tasks) => {
+])("the store's preferred batch size is used when tasks are $what", async (tasks) => {
   const scene = await newScene();
   Object.assign(scene.store, { capabilities: { batchSizes: { claim: 500, deletion: 200 } } });
   await scene.putQueue({ limits: { max_in_flight: 2_000 } });

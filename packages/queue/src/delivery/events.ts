@@ -15,8 +15,8 @@ export type DeliveryEvent =
   /** A task expired before it was claimed. */
   | { kind: 'task_expired'; queue: string }
   /**
-   * The store was asked when each queue is next due. `isFullScan`: state that this server keeps
-   * may be outdated, so every queue with due tasks is claimed from.
+   * The due times of all queues were read. `isFullScan`: cached state may be outdated, so every
+   * queue with due tasks is claimed from.
    */
   | { kind: 'planned'; dueByQueue: ReadonlyMap<string, number>; isFullScan: boolean }
   /** A claim failed; the store is left alone for a while. */

@@ -6,7 +6,7 @@ import { StorageUnavailable } from '../storage/task-store.js';
 type Callback = Partial<QueueConfig['callback']>;
 type Retry = Partial<QueueConfig['retry']>;
 
-/** A task whose handler has said that it goes on by itself. */
+/** A task whose handler continues asynchronously. */
 async function handedOver(callback: Callback = {}, retry: Retry = {}) {
   const scene = await newScene();
   await scene.putQueue({ callback: { async_timeout_ms: 60_000, ...callback }, retry });
@@ -179,7 +179,7 @@ test('a report after the lease ran out and the task waits for its retry is lost'
   expect(await delivery.complete(id, token)).toBe('lease_lost');
 });
 
-test('a token that is not the task’s settles nothing, and an unknown task is told apart', async () => {
+test('a wrong token settles nothing, and an unknown task is reported as such', async () => {
   const { delivery, task, id, world } = await handedOver();
   expect(await delivery.complete(id, 'made up')).toBe('lease_lost');
   expect(await delivery.fail(id, 'made up', {})).toBe('lease_lost');

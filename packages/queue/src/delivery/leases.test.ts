@@ -129,7 +129,7 @@ test('an answer that comes after the lease settles nothing', async () => {
   expect(text).toContain('millrace_queue_deliveries_in_flight{queue="mail"} 0');
 });
 
-/** A store that takes so long to tell of a claim. */
+/** A store whose claims take this long to return. */
 async function withSlowClaims(delayMs: number) {
   const scene = await newScene();
   await scene.putQueue({ callback: { timeout_ms: 5_000 }, lease: { grace_ms: 1_000 } });

@@ -21,12 +21,12 @@ export interface MaintenanceOptions {
  * everything is checked, so that an expired lease is found well within five seconds.
  */
 const fullScanMs = 2_000;
-/** Between two looks at due times, however many claims ask for one. */
+/** Minimum interval between two reads of due times. */
 const pauseMs = 20;
 
 type Job = 'plan' | 'expire' | 'full_scan';
 
-/** Finds what falls due by itself: tasks, leases, expiries and the end of retention. */
+/** Handles everything that falls due with time: tasks, leases, expiries and retention. */
 export class Maintenance implements Planner {
   readonly #expiryAlarm: Alarm;
   readonly #scanAlarm: Alarm;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { answer, newScene } from './delivery.test-support.js';
 
-/** A look at what falls due comes at most this much later than it was asked for. */
+/** Due times are read at most this much later than requested. */
 const maxDelayMs = 20;
 
 test.each(['none', 'group'] as const)(

@@ -68,7 +68,7 @@ test('a claim that was under way when the stop began is handed back too', async 
   ]);
 });
 
-test('long work that its handler goes on with is left alone', async () => {
+test('asynchronous tasks of handlers are left alone', async () => {
   const { world, putQueue, submit, task, outbound, delivery } = await newScene();
   await putQueue();
   outbound.handler = () => answer(202, { 'x-queue-async': 'true' });
@@ -94,7 +94,7 @@ test('a store that is away does not keep a server from stopping', async () => {
   expect(world.timeline.elapsedMs - startedAt).toBe(6_000);
   expect(await task(id)).toMatchObject({ status: 'IN_FLIGHT' });
   expect(world.log.lines.at(-1)).toMatchObject({ level: 'error', fields: { running: 1 } });
-  // The store may be closed now: nobody asks it any more.
+  // The store may be closed now: nothing calls it any more.
   const callsByThen = calls;
   await world.runFor(30_000);
   expect(calls).toBe(callsByThen);

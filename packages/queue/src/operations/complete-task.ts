@@ -3,7 +3,7 @@ import type { Envelope } from './envelope.js';
 import type { Principal } from './principal.js';
 import { settleTask, type SettleRequest } from './settle-task.js';
 
-/** Ends long work as succeeded. */
+/** Completes an asynchronous task. */
 export function completeTask(
   context: QueueContext,
   caller: Principal,

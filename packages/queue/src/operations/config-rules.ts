@@ -35,7 +35,7 @@ function statusFaults({ retry }: QueueConfig): FieldError[] {
   );
 }
 
-// What the connection or the server itself sets: a second one would be ignored or contradict it.
+// Headers that the connection or the server sets: a second value would be ignored or conflict.
 const ownHeaders =
   /^(?:connection|proxy-.*|keep-alive|te|trailer|transfer-encoding|upgrade|expect|host|content-.*|webhook-.*|x-queue-.*|traceparent)$/i;
 
@@ -75,7 +75,7 @@ function signingFaults(
   });
 }
 
-/** The same for one that is not there at all: which there are is not told to a queue's admin. */
+/** The same message as for a missing secret: a queue's admin must not learn which secrets exist. */
 function notOpen(queue: string): string {
   return `names no secret of the server's secrets file that is open to ${queue}`;
 }

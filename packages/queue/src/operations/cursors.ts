@@ -1,12 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '@millrace/kit/clock';
 
-/** What a cursor is good for; one made for anything else is stale. */
+/** The list that a cursor belongs to; for any other list it is stale. */
 export interface CursorScope {
   list: 'dlq' | 'audit';
-  /** Everything that the page was asked with, but for its length. */
+  /** All parameters of the request except the page size. */
   filter: Readonly<Record<string, string | number | undefined>>;
-  /** Tells a queue from one of the same name made after it was deleted. */
+  /** Distinguishes a queue from a later one with the same name. */
   incarnation?: string | undefined;
 }
 
@@ -16,8 +16,7 @@ const macBytes = 16;
 const maxCursorLength = 1_024;
 
 /**
- * Places in a list that a client hands back. They are signed, so that what comes back is what
- * was given out, and bound to the list they were made for.
+ * Pagination cursors. They are signed, so that clients cannot change them, and bound to one list.
  */
 export class Cursors {
   readonly #key: Uint8Array;
@@ -34,13 +33,13 @@ export class Cursors {
     return `${body}.${this.#mac(body, scope).toString('base64url')}`;
   }
 
-  /** The place, or undefined for a cursor that is old, foreign or not one at all. */
+  /** The position; undefined for a cursor that is expired, foreign or malformed. */
   open(scope: CursorScope, cursor: string): readonly unknown[] | undefined {
     if (cursor.length > maxCursorLength) return undefined;
     const end = cursor.lastIndexOf('.');
     if (end === -1 || !cursor.startsWith(`${version}.`)) return undefined;
     const body = cursor.slice(0, end);
-    // The decoder is lenient, so the text is compared and not the bytes it stands for.
+    // The base64 decoder is lenient, so the text is compared and not the decoded bytes.
     const given = Buffer.from(cursor.slice(end + 1));
     const right = Buffer.from(this.#mac(body, scope).toString('base64url'));
     if (given.length !== right.length || !timingSafeEqual(given, right)) return undefined;

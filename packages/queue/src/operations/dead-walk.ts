@@ -9,21 +9,21 @@ type Result = QueueSchema<'SelectorResult'>;
 export interface DeadWalk {
   queue: string;
   selector: Selector;
-  /** When the call came: what dies later is not touched. */
+  /** Start of the call: tasks that die later are not touched. */
   startedAt: number;
   isDryRun: boolean;
-  /** Acts on some of the tasks; `before` were acted on already. Returns how many there were. */
+  /** Processes a chunk of tasks; `before` were processed already. Returns how many it changed. */
   act: (ids: readonly string[], before: number) => Promise<number>;
 }
 
 const chunkSize = 1_000;
 const maxRunMs = 25_000;
-// Tasks are read whole, with payloads that are not needed here: so much at a time.
+// Pages include payloads, which are not needed here, so their size is limited.
 const pageBytes = 8 * 2 ** 20;
 
 /**
- * Acts on the selected tasks, the oldest death first, by id and in chunks, each of which is one
- * commit. Stops when the time is up, and says then that there are more.
+ * Processes the selected tasks, oldest death first, in chunks of one commit each. Stops at the
+ * time limit and then reports that there are more.
  */
 export async function walkDead(context: QueueContext, walk: DeadWalk): Promise<Result> {
   const { clock, store } = context;
@@ -64,7 +64,7 @@ interface Chunk {
   isLast: boolean;
 }
 
-/** At least one chunk, be it empty: a call that finds nothing is an act too, and is recorded. */
+/** At least one chunk, even an empty one: a call that finds nothing is audited too. */
 async function* idChunks(
   { store }: QueueContext,
   { queue, selector, startedAt }: DeadWalk,

@@ -3,7 +3,7 @@ import type { Envelope } from './envelope.js';
 import type { Principal } from './principal.js';
 import { settleTask, type SettleRequest } from './settle-task.js';
 
-/** Keeps the lease of long work. */
+/** Extends the lease of an asynchronous task. */
 export function extendTask(
   context: QueueContext,
   caller: Principal,

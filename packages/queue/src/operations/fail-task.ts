@@ -3,7 +3,9 @@ import type { Envelope } from './envelope.js';
 import type { Principal } from './principal.js';
 import { settleTask, type SettleRequest } from './settle-task.js';
 
-/** Ends an attempt of long work as failed: it is retried by the queue's policy, or dead. */
+/**
+ * Fails an attempt of an asynchronous task: it is retried by the queue's policy or dead-lettered.
+ */
 export function failTask(
   context: QueueContext,
   caller: Principal,

@@ -13,7 +13,7 @@ export async function requireQueue({ store }: QueueContext, name: string): Promi
 export function queueNotFound(name: string): Error {
   return fail(
     'QUEUE_NOT_FOUND',
-    `There is no queue ${name}; an admin makes it by PUT of a config.`,
+    `There is no queue ${name}; an admin can create it with PUT .../config.`,
   );
 }
 

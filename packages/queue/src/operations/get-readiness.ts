@@ -4,7 +4,7 @@ import { fail } from './refusal.js';
 
 const retryAfterMs = 5_000;
 
-/** Can the server take work? Not while it drains, nor while its storage does not answer. */
+/** Readiness: fails while the server drains or its storage does not respond. */
 export async function getReadiness({
   readiness,
 }: QueueContext): Promise<QueueSchema<'ReadinessResult'>> {

@@ -36,7 +36,7 @@ export async function listAudit(
     queue,
     allowed: (name) => caller.grants.allows(name, 'admin'),
     beforeSeq,
-    // One more than asked for tells whether there is another page.
+    // One extra record shows whether there is another page.
     limit: limit + 1,
   });
   const page = records.slice(0, limit);

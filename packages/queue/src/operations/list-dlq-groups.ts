@@ -5,7 +5,7 @@ import { requireQueue } from './find.js';
 
 const maxGroups = 1_000;
 
-/** What is in the DLQ, by kind of failure. */
+/** Dead tasks of a queue, grouped by kind of failure. */
 export async function listDlqGroups(
   context: QueueContext,
   { queue }: { queue: string },

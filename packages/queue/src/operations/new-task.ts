@@ -21,7 +21,7 @@ const maxHeaderBytes = 16_384;
 const defaultPriority = 4;
 const defaultContentType = 'application/octet-stream';
 
-/** What a submit asks for, or the refusal, thrown, of a task that breaks a rule. */
+/** Validates a submit request. Throws the refusal if the task breaks a rule. */
 export function newTask(
   check: BodyCheck<Submitted>,
   body: unknown,
@@ -65,7 +65,7 @@ const noBytes = new Uint8Array(0);
 
 function readPayload(text: string, faults: FieldError[]): Uint8Array {
   if (text === '') return noBytes;
-  // Node's decoder takes nearly anything, so it must not be the check.
+  // Node's base64 decoder accepts invalid input, so it cannot be the check.
   if (isBase64(text)) return Buffer.from(text, 'base64');
   faults.push({
     pointer: '/payload',

@@ -20,7 +20,7 @@ type ReadOnly = Pick<Input, 'name' | 'paused' | 'version' | 'created_at' | 'upda
 
 const maxTries = 8;
 
-/** Makes a queue or replaces its whole config. Policy is read when a task is claimed. */
+/** Creates a queue or replaces its whole config. Policies apply from the next claim on. */
 export async function putQueueConfig(
   context: QueueContext,
   caller: Principal,
@@ -31,8 +31,8 @@ export async function putQueueConfig(
   const precondition = readPrecondition(ifMatch);
   for (let tries = 0; tries < maxTries; tries++) {
     const current = await store.getQueue(name);
-    // Before the comparison with the read-only fields: a config that was read, edited and sent
-    // back with its ETag carries the old version too, and is to be told that it came too late.
+    // Before the read-only fields are compared: a config that was read, edited and sent
+    // back with an outdated ETag has the old version too, and must fail as a version conflict.
     requirePrecondition(precondition, current);
     const now = clock.now();
     const dependsOnCurrent = precondition !== 'none' || Object.keys(readOnly).length > 0;
@@ -67,7 +67,7 @@ function readConfig(
     ...rest
   } = checks.config.read(body);
   const config = rest as QueueConfig;
-  // Defaults inside a choice of forms are left to us.
+  // The schema does not fill in defaults inside `oneOf`.
   if (config.callback.signing) config.callback.signing.scheme ??= 'standard_webhooks';
   const faults = configFaults(config, name, findSecret);
   if (faults.length > 0) throw failBody('INVALID_CONFIG', faults);
@@ -82,7 +82,7 @@ function readConfig(
   return { config, readOnly: Object.fromEntries(given) };
 }
 
-/** The read-only fields of a queue that is not there yet: it has a name and is not paused. */
+/** The read-only fields of a queue that does not exist yet. */
 function newQueueFields(name: string): Pick<WireConfig, 'name' | 'paused'> {
   return { name, paused: false };
 }

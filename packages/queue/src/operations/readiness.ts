@@ -12,7 +12,7 @@ export interface ReadinessOptions {
 const cacheMs = 1_000;
 const probeTimeoutMs = 5_000;
 
-/** Ready: not draining, and the storage answered a moment ago. */
+/** Readiness: not draining, and the storage responded within the last second. */
 export class Readiness {
   readonly #options: ReadinessOptions;
   #finding: Promise<string | undefined> | undefined;
@@ -24,14 +24,14 @@ export class Readiness {
     this.#options = options;
   }
 
-  /** From now on nothing new should be sent here. */
+  /** Starts draining: load balancers should send no more requests. */
   beginDrain(): void {
     this.#isDraining = true;
   }
 
-  /** What is wrong, in a sentence; undefined when the server is ready. */
+  /** Why the server is not ready, as a sentence; undefined if it is. */
   async check(): Promise<string | undefined> {
-    if (this.#isDraining) return 'The server is shutting down; ask another one.';
+    if (this.#isDraining) return 'The server is shutting down; use another one.';
     const now = this.#options.clock.monotonic();
     if (!this.#finding || now - this.#checkedAt >= cacheMs) {
       this.#checkedAt = now;
@@ -56,10 +56,10 @@ export class Readiness {
     timeUp.abort();
     if (problem !== this.#lastProblem) {
       this.#lastProblem = problem;
-      if (problem === undefined) log.info({}, 'storage answers again');
-      else log.error({ reason: problem }, 'storage does not answer');
+      if (problem === undefined) log.info({}, 'storage responds again');
+      else log.error({ reason: problem }, 'storage does not respond');
     }
-    // What a database says of itself is for the log; whoever asks here has no token.
-    return problem === undefined ? undefined : 'The task store does not answer.';
+    // Error messages of the database go to the log only: this endpoint needs no token.
+    return problem === undefined ? undefined : 'The task store does not respond.';
   }
 }

@@ -7,7 +7,7 @@ import { readSelector } from './selector.js';
 
 const defaultRate = 500;
 
-/** Gives dead tasks another run, their starts spread over time. */
+/** Requeues dead tasks, with their starts spread over time. */
 export async function redriveDlq(
   context: QueueContext,
   caller: Principal,

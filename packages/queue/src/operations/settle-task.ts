@@ -11,7 +11,7 @@ export interface SettleRequest {
   body: unknown;
 }
 
-/** Finds the task that a handler reports on, lets `settle` do it, and shows the outcome. */
+/** Finds the task of a handler's report, settles it, and returns it. */
 export async function settleTask(
   context: QueueContext,
   caller: Principal,

@@ -14,8 +14,8 @@ type ItemResult = QueueSchema<'BatchItemResult'>;
 export const maxItems = 1_000;
 
 /**
- * Accepts many tasks in one commit. Each item is judged alone, as a single submit would judge it,
- * so that a bad one never blocks the others.
+ * Accepts many tasks in one commit. Each item is validated like a single submit, so that an
+ * invalid one does not block the others.
  */
 export async function submitBatch(
   context: QueueContext,
@@ -83,7 +83,7 @@ function readItems(body: unknown): unknown[] {
   return body;
 }
 
-/** The refusal of a single submit, as one entry of the answer. */
+/** The refusal of one item, as its entry in the response. */
 function rejected(index: number, error: unknown): ItemResult {
   if (!(error instanceof Refusal)) throw error;
   const code = error.code as QueueCode;

@@ -22,11 +22,11 @@ export interface QueueAppOptions {
   accessLog: AccessLog;
   peerMemory?: PeerMemory;
   maxConnections?: number;
-  /** Hears of every answer that the contract does not describe. For tests. */
+  /** Called for every response that the contract does not describe. For tests. */
   onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
-/** The HTTP face of the queue: the contract's operations, who may call them, and how many. */
+/** The HTTP API: the operations of the contract with authentication and load shedding. */
 export function queueApp(options: QueueAppOptions): BoundApp {
   const { context, schemas, tokens, load, metrics, accessLog, onUndocumentedResponse } = options;
   const { peerMemory, maxConnections } = options;
@@ -41,7 +41,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     peerMemory,
     maxConnections,
     handlers: queueHandlers(context),
-    // A store that is away is no bug.
+    // An unavailable store is not a bug.
     translateError: (error) =>
       error instanceof StorageUnavailable ? storageUnavailable(error) : undefined,
     load,
@@ -54,7 +54,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     authenticate: ({ headers }) => authenticate(headers.authorization, tokens.current, clock),
     authorize: (caller, operation, params) => {
       authorize(caller, operation, params);
-      // Here, since a body that is not going to be served need not be read.
+      // Checked here, so that the body of a shed request is not read.
       load.admit(urgencies[operation.id] ?? 'upkeep');
     },
     ...(onUndocumentedResponse && { onUndocumentedResponse }),
@@ -71,6 +71,6 @@ const urgencies: Readonly<Partial<Record<string, Urgency>>> = {
 const retryAfterMs = 5_000;
 
 function storageUnavailable(cause: StorageUnavailable): Error {
-  const detail = 'The task store does not answer; a submit may be sent again with the same id.';
+  const detail = 'The task store does not respond; retry, a submit with the same id.';
   return fail('STORAGE_UNAVAILABLE', detail, { retryAfterMs, cause });
 }

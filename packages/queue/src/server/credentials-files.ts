@@ -9,7 +9,7 @@ import { noSecrets, parseSecrets, type SecretSet } from './secrets.js';
 
 const newTokenHint = '`ctl queue token new` makes a token and prints the entry for this file';
 
-/** The tokens of the file that the settings name, followed as it changes. */
+/** The tokens of `tokens_file`, reloaded when it changes. */
 export function openTokens(
   { tokens_file: file }: QueueSettings,
   { clock, log }: World,
@@ -30,7 +30,7 @@ export function openTokens(
   return tokens;
 }
 
-/** The secrets, `onChange` being called whenever there are new ones. */
+/** The secrets of `secrets_file`; calls `onChange` after a reload. */
 export function openSecrets(
   { secrets_file: file }: QueueSettings,
   { clock, log }: World,
@@ -44,7 +44,7 @@ export function openSecrets(
     name: 'secrets',
     parse: (text, name) => {
       const secrets = parseSecrets(text, name);
-      // They are in place only when this has returned.
+      // The new secrets are in place only after this returns.
       if (isOpen) clock.after(0, onChange);
       isOpen = true;
       return secrets;

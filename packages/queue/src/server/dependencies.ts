@@ -15,7 +15,7 @@ export const serverDependencies = {
   createDelivery,
 } satisfies ServerDependencies;
 
-/** A machine may start its servers in any order: one that comes before its database waits. */
+/** Waits for the database, because it may start after this server. */
 async function retryUntilOpen(
   { clock, log }: World,
   open: () => Promise<TaskStore>,

@@ -26,13 +26,13 @@ import { submitTask } from '../operations/submit-task.js';
 import { testCallback } from '../operations/test-callback.js';
 import type { QueueContext } from '../operations/context.js';
 
-/** The operations that are served; the document also describes the callback, which is sent. */
+/** The operations that are served; the document also describes the outgoing callback. */
 export type Served = Pick<QueueOperations, QueueOperationId>;
 export type QueueHandlers = Handlers<Served, Principal>;
 
 /**
- * Ties each operation to HTTP. Bodies are checked by the operations themselves, since whether the
- * queue or the task is there comes first.
+ * Binds each operation to HTTP. Operations validate bodies themselves, because they check first
+ * that the queue or the task exists.
  */
 export function queueHandlers(context: QueueContext): QueueHandlers {
   return {

@@ -5,15 +5,15 @@ import type { World } from '@millrace/kit/world';
 import { persistentText } from './persistent-text.js';
 
 export interface ServerIdentity {
-  /** Names this server in leases and attempts. */
+  /** Identifies this server in leases and attempts. */
   nodeId: string;
-  /** Signs cursors: they must outlive a restart, and nobody else may make them. */
+  /** Signs cursors, so that they stay valid after a restart and cannot be forged. */
   cursorKey: Uint8Array;
 }
 
 const keyLength = 32;
 
-/** What the server keeps for itself beside the store, in a folder of its own. */
+/** Files of the server itself, in its own directory beside the store. */
 export function identityFiles(data: string, { clock, random }: World): ServerIdentity {
   const directory = dataDirectory(join(data, 'queue-server'));
   const nodeId = persistentText({

@@ -20,16 +20,16 @@ export interface ListenerAddress {
   readonly url: string;
 }
 
-/** The open doors of the server. */
+/** The open listeners of the server. */
 export interface Listeners {
   readonly addresses: readonly ListenerAddress[];
-  /** Rejects when a door falls shut by itself. */
+  /** Rejects when a listener fails. */
   readonly failed: Promise<void>;
 }
 
 /**
- * The metrics are served apart, so that the API can be shown to others and they not. On loopback
- * they are for programs of this machine, not for pages of other sites.
+ * Metrics have their own listener, so that the API can be exposed without them. On loopback,
+ * requests of web pages of other sites are refused.
  */
 export function metricsApp(
   metrics: Metrics,
@@ -65,7 +65,7 @@ export async function openListeners(
 ): Promise<Listeners> {
   let reject: (reason: unknown) => void = () => undefined;
   const failed = new Promise<void>((_, rejectFailed) => (reject = rejectFailed));
-  // Someone may never look at it.
+  // Prevents an unhandled rejection if nothing awaits it.
   failed.catch(() => undefined);
   const open = async (app: HttpApp, address: Address, flag: string) => {
     const { url, close } = await listen(app, addressText(address), { flag });

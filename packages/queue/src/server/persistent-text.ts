@@ -3,18 +3,18 @@ import { systemCode, UsageError } from '@millrace/kit/errors';
 
 export interface PersistentTextOptions {
   file: string;
-  /** What the file holds, for messages: "the id of this server". */
+  /** Description of the content for messages: "the id of this server". */
   what: string;
   isGood: (text: string) => boolean;
   make: () => string;
 }
 
-/** A text that is made once and then stays the same, also over restarts. */
+/** Reads a text from a file; creates it on the first start. */
 export function persistentText({ file, what, isGood, make }: PersistentTextOptions): string {
   const known = readIfThere(file)?.trim();
   if (known !== undefined) {
     if (isGood(known)) return known;
-    throw new UsageError(`${file} does not hold ${what}; remove it to have a new one made`);
+    throw new UsageError(`${file} does not hold ${what}; delete it to create a new one.`);
   }
   const text = make();
   const fresh = `${file}.new`;

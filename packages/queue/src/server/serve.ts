@@ -23,8 +23,8 @@ export function serveQueue(
 }
 
 /**
- * Runs the queue server as a process of its own: settings, listening lines, signals. Resolves
- * with the exit code. A mistake of the person who started it is thrown as a UsageError.
+ * Runs the queue server process: settings, listening lines, signals. Resolves with the exit code.
+ * Throws a UsageError for wrong settings.
  */
 export async function runQueue(options: RunOptions): Promise<number> {
   const { values: settings, warnings } = loadConfig(queueConfig, options);

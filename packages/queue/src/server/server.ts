@@ -21,29 +21,31 @@ import { measuredQueues } from './measure.js';
 import { identityFiles } from './identity-files.js';
 import { Readiness } from '../operations/readiness.js';
 
-/** To one origin. */
+/** Per origin. */
 const maxConnections = 10_000;
 
 export interface RunningQueue {
   readonly listeners: readonly ListenerAddress[];
-  /** Settles when the server ends without having been asked to; rejects with the reason. */
+  /** Rejects with the reason when the server fails. */
   readonly ended: Promise<void>;
-  /** Hands running tasks back, lets requests under way finish, closes the store. Safe to repeat. */
+  /**
+   * Graceful shutdown: hands running tasks back, finishes requests, closes the store. Idempotent.
+   */
   stop(): Promise<void>;
 }
 
-/** What delivers the tasks while the server runs. */
+/** Delivery as the server uses it. */
 export type RunningDelivery = DeliveryControl & Pick<Delivery, 'start' | 'stop'>;
 
-/** What the server stands on; tests put other things in their place. */
+/** Dependencies of the server; tests replace them. */
 export interface ServerDependencies {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
-  /** Hears of every answer that the contract does not describe. */
+  /** Called for every response that the contract does not describe. */
   onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
-/** Opens the store and serves it: the one place where everything is put together. */
+/** Opens the store and serves it. The composition root. */
 export async function startServer(
   settings: QueueSettings,
   world: World,
@@ -75,7 +77,7 @@ export async function startServer(
   }
 }
 
-/** Everything behind the doors. */
+/** Everything behind the listeners. */
 type Services = Awaited<ReturnType<typeof openServices>>;
 
 async function openServices(
@@ -93,14 +95,14 @@ async function openServices(
   const store = await dependencies.openStore(settings, world);
   undo.add(() => store.close());
   const secrets = openSecrets(settings, world, metrics, () => {
-    // A queue that was held for want of a secret may go on.
+    // A queue that was held for a missing secret may resume.
     void store.listQueues().then(
       (queues) => queues.forEach(({ name }) => delivery.queueChanged(name)),
-      (error: unknown) => world.log.warn({ err: error }, 'the queues did not hear of new secrets'),
+      (error: unknown) => world.log.warn({ err: error }, 'failed to apply new secrets to queues'),
     );
   });
   undo.add(() => secrets.close());
-  // A queue says itself how many callbacks run at once; none should wait in line for a connection.
+  // `max_in_flight` of the queue limits callbacks; none should wait for a connection.
   const limits = { connectionsPerPool: maxConnections };
   const outbound = createOutbound({ guard: callbackGuard(allowlist), clock: world.clock, limits });
   undo.add(() => outbound.close());
@@ -174,12 +176,12 @@ interface ShutDown {
   undo: UndoList;
 }
 
-/** What comes after the deadline: time for callers to hear how their requests ended. */
+/** Minimum time for open requests to receive their responses. */
 const minDrainMs = 1_000;
 
 /**
- * Ends the serving gently. The API stays open while running callbacks finish: handlers of long
- * work settle what they have, and whoever asks for readiness is told and not cut off.
+ * Graceful shutdown. The API stays open while callbacks finish, so that handlers can settle their
+ * tasks and the readiness check can report draining.
  */
 async function shutDown(parts: ShutDown): Promise<void> {
   const { readiness, delivery, apps, drainMs, world, undo } = parts;

@@ -30,7 +30,7 @@ interface Delivery {
   arrivedAt: number;
 }
 
-/** Answers well nine times of ten, and keeps count. */
+/** Succeeds nine times of ten, and counts. */
 async function startWitness() {
   const deliveries: Delivery[] = [];
   const succeeded = new Set<string>();
@@ -60,7 +60,7 @@ async function startWitness() {
   return { url: `http://127.0.0.1:${port}/run`, deliveries, succeeded, open };
 }
 
-/** Sends batches to whichever server takes them, until every task was answered for. */
+/** Sends batches to any server that accepts them, until every task was acknowledged. */
 async function submitAll(servers: readonly ChaosServer[]): Promise<string[]> {
   const ids: string[] = [];
   const size = 50;
@@ -91,7 +91,7 @@ async function submitAll(servers: readonly ChaosServer[]): Promise<string[]> {
   return ids;
 }
 
-/** What goes wrong, each when so much of the work is done. */
+/** Faults, each at a share of the work. */
 async function wreak(
   servers: readonly ChaosServer[],
   postgres: PostgresServer,
@@ -213,7 +213,7 @@ function checkHistories(ended: readonly Ended[], startedAt: number): void {
     }
     expect(last!.outcome, id).toBe('SUCCEEDED');
   }
-  // Servers that were killed at nothing would prove nothing.
+  // Kills without work would prove nothing.
   expect(expiries).toBeGreaterThan(0);
 }
 

@@ -1,6 +1,6 @@
 import type { PostgresServer } from './postgres-server.js';
 
-/** What must not be there, each as a statement that finds it. */
+/** Invalid states, each with a statement that finds it. */
 const faults: Record<string, string> = {
   'a task that is neither live nor ended nor buried': `SELECT t.id FROM millrace.tasks t
     WHERE (t.purged_at IS NULL)
@@ -44,7 +44,7 @@ const faults: Record<string, string> = {
     WHERE (b.pending, b.in_flight, b.dead) <> (l.pending, l.in_flight, e.dead)`,
 };
 
-/** Works out from the rows alone what is wrong with them. */
+/** Finds inconsistent rows. */
 export async function tableProblems(postgres: PostgresServer, url: string): Promise<string[]> {
   const problems: string[] = [];
   for (const [fault, text] of Object.entries(faults)) {

@@ -225,7 +225,7 @@ test('where the upkeep of a table is refused, the server works all the same', as
   expect(await claimAll(store)).toHaveLength(1);
 });
 
-test('who may not change the tables is told so, and they stay as they were', async () => {
+test('a role without the privilege to change the tables gets an error, and they stay unchanged', async () => {
   await postgres.sql(url, firstTables);
   await expect(open(await asGuest(''))).rejects.toThrow(/must be owner/);
   expect(await version()).toEqual([{ version: 1 }]);

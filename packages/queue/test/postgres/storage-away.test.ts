@@ -105,7 +105,7 @@ test('a database that falls silent is noticed, and after that nobody waits for i
   await expect.poll(() => handler.received.length, soon).toBeGreaterThan(1);
 });
 
-/** Passes bytes on, or takes them and says nothing, as a network does that lost its way. */
+/** A proxy that forwards bytes, or swallows them like a broken network. */
 async function silentWire(to: number) {
   let isSilent = false;
   const sockets = new Set<Socket>();

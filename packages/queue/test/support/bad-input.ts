@@ -42,7 +42,7 @@ export async function startRefusing() {
     });
   };
 
-  /** To be called last: what was refused must not have done anything. */
+  /** Call it last: refused requests must not have changed anything. */
   const leavesNoTrace = (pending = 0): void => {
     test('nothing that was refused has left a trace', async () => {
       const stats = await server.as('root', { path: '/v1/queues/mail/stats' });

@@ -17,7 +17,7 @@ import { MemoryStore } from '../../src/storage/memory/index.js';
 import { idleDelivery } from './idle-delivery.js';
 import { tokensYaml } from './server.js';
 
-/** The HTTP face alone, without a socket. */
+/** The HTTP app without a socket. */
 export function boundApp() {
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const schemas = new DocumentSchemas(openApiDocument('queue'));

@@ -70,7 +70,7 @@ ${more}`,
   return home;
 }
 
-/** Asks as the owner of everything. */
+/** Sends requests as root. */
 export const caller = (url: string) => {
   const send = httpClient(url);
   const as = (request: TestRequest) => send({ ...request, token: tokens.root });

@@ -90,7 +90,7 @@ export interface TestOptions {
   store?: TaskStore;
   directory?: string;
   createDelivery?: ServerDependencies['createDelivery'];
-  /** When it all ends: with the test unless told. */
+  /** When the server stops; by default with the test. */
   onEnd?: OnEnd;
 }
 

@@ -6,7 +6,7 @@ const document = openApiDocument('queue');
 const schemas = new DocumentSchemas(document);
 export const operations = new Map(operationsOf(document).map((each) => [each.id, each]));
 
-/** What a client sees that the contract does not describe: nothing, if all is well. */
+/** Differences between a response and the contract. */
 export function wireDifferences(operationId: string, answer: TestResponse): string[] {
   const operation = operations.get(operationId)!;
   const response = operation.responses.find(({ status }) => status === answer.status);

@@ -6,7 +6,7 @@ import type { WholeTask } from '../../src/core/task.js';
 import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
 import { noon, settlementOf, someConfig } from './fixture.js';
 
-/** One thing done to both stores; numbers choose among what is there. */
+/** One operation on both stores; numbers select existing items. */
 export type Operation = readonly [kind: (typeof kinds)[number], ...numbers: number[]];
 
 const kinds = [
@@ -38,10 +38,7 @@ export const operations = fc.array(
 const queues = ['mail', 'post'];
 const groups = [null, 'a', null, 'a', 'ab'];
 
-/**
- * Does the same to two stores and sees that they answer the same and end up the same. Neither knows
- * of the other, so what one of them gets wrong comes out.
- */
+/** Runs the same operations on two stores and checks that results and final state are equal. */
 export class ModelRun {
   readonly #random = seededRandom(7);
   readonly #ids: string[] = [];
@@ -66,7 +63,7 @@ export class ModelRun {
     await this.#compareTasks();
   }
 
-  /** Calls both, and wants one answer. */
+  /** Calls both, and expects equal results. */
   async #both<Answer>(call: (store: TaskStore) => Promise<Answer>): Promise<Answer> {
     const expected = await call(this.model);
     expect(plain(await call(this.store))).toEqual(plain(expected));
@@ -218,7 +215,7 @@ export class ModelRun {
     return Array.from({ length: count }, (_, i) => this.#ids[(from + 3 * i) % this.#ids.length]!);
   }
 
-  /** What can be asked of a store as a whole. */
+  /** All reads of a store. */
   async #compare(): Promise<void> {
     for (const queue of queues) {
       await this.#both((store) => store.counts(queue));

@@ -23,7 +23,7 @@ function isAdmitted(load: Load, urgency: 'new_work' | 'upkeep' = 'new_work'): bo
   }
 }
 
-/** A second in which many come and each turn lasts so long. Answers the share taken in. */
+/** One second of load with event loop turns of this length. Returns the admitted share. */
 function second({ load, time }: ReturnType<typeof newLoad>, turnMs: number, perSecond = 10_000) {
   let taken = 0;
   for (let n = 0; n < perSecond; n++) {
@@ -48,12 +48,12 @@ test('a delay that stays is shed more and more, and what is shed comes back', ()
   for (let n = 0; n < 8; n++) second(parts, 1);
   expect(parts.load.share).toBe(1);
   expect(parts.log.lines.map(({ message }) => message)).toEqual([
-    'requests wait too long: shedding load',
-    'no longer shedding load',
+    'shedding load: requests wait too long',
+    'load shedding ended',
   ]);
 });
 
-test('what looks after the work that is there gets through', () => {
+test('requests that settle tasks are not shed', () => {
   const parts = newLoad();
   for (let n = 0; n < 4; n++) second(parts, 50);
   for (let n = 0; n < 100; n++) expect(isAdmitted(parts.load, 'upkeep')).toBe(true);
@@ -73,7 +73,7 @@ test('whoever comes after a quiet time is taken in', () => {
   expect(parts.load.share).toBe(1);
 });
 
-test('so many may be under way, and a few more of those that must get through', () => {
+test('concurrent requests are limited, with a reserve for requests that must get through', () => {
   const { load } = newLoad({ maxInflight: 2, targetMs: 0 });
   const causes: string[] = [];
   load.onShed = (cause) => causes.push(cause);

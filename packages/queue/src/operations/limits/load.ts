@@ -6,33 +6,33 @@ import { rateLimited } from '../refusal.js';
 export interface LoadOptions {
   clock: Clock;
   log: Log;
-  /** Requests under way at once. */
+  /** Maximum concurrent requests. */
   maxInflight: number;
   /** 0: no shedding by delay. */
   targetMs: number;
 }
 
-/** Whether a request may be put off: work that is new, in difference to care for what is there. */
+/** Whether a request can be shed: submits can, requests that settle or manage tasks cannot. */
 export type Urgency = 'new_work' | 'upkeep';
 
 export type ShedCause = 'delay' | 'inflight' | 'bytes';
 
 const intervalMs = 500;
 const leastShare = 0.05;
-// Whoever looks after an overloaded server, or ends work that runs, must get through.
+// Operators of an overloaded server and handlers that settle tasks must get through.
 const reserve = 64;
-// Bodies are held in memory several times over while they are parsed.
+// A body takes several times its size in memory while it is parsed.
 const maxBodyBytes = 256 * 2 ** 20;
 const retryAfterMs = 1_000;
 
 /**
- * Sheds load: beyond so many requests under way, and while turns of the event loop that take
- * requests in stay long. As CoDel does for packets, only the shortest turn of an interval counts,
- * since a burst passes by itself; while that is too long, each interval halves the share of new
- * work that is taken in, and afterwards the share grows again, more slowly.
+ * Load shedding by the number of concurrent requests and by event loop delay. As in CoDel, only
+ * the shortest event loop turn of an interval counts, so that a short burst is not shed. While it
+ * is above the target, each interval halves the admitted share of new work; afterwards the share
+ * grows back more slowly.
  */
 export class Load {
-  /** Told why a request was shed. */
+  /** Called with the reason when a request is shed. */
   onShed: (cause: ShedCause) => void = () => undefined;
   readonly #options: LoadOptions;
   #inflight = 0;
@@ -56,7 +56,7 @@ export class Load {
     return this.#share;
   }
 
-  /** May this request, which has entered, be served? Throws the refusal. */
+  /** Admits a request that has entered, or throws the refusal. */
   admit(urgency: Urgency): void {
     const { maxInflight, targetMs, clock } = this.#options;
     const most = urgency === 'new_work' ? maxInflight : maxInflight + reserve;
@@ -74,25 +74,25 @@ export class Load {
     }
   }
 
-  /** A request has come, with a body of so many bytes. */
+  /** Registers a request with the size of its body. */
   enter(bodyBytes: number): void {
     this.#inflight++;
     this.#bodyBytes += bodyBytes;
   }
 
-  /** It is answered, or its caller has left. */
+  /** The request was answered, or its client disconnected. */
   leave(bodyBytes: number): void {
     this.#inflight--;
     this.#bodyBytes -= bodyBytes;
   }
 
-  /** A turn of the event loop that took in requests lasted this long. */
+  /** Records the length of an event loop turn that received requests. */
   observe(turnMs: number, now: number): void {
     this.#minTurnMs = Math.min(this.#minTurnMs, turnMs);
     const elapsedMs = now - this.#intervalStart;
     if (elapsedMs < intervalMs) return;
     const { targetMs, maxInflight } = this.#options;
-    // As many wait as come in while one waits (Little's law). So few are never the trouble.
+    // Number of waiting requests by Little's law. Few waiting requests never cause shedding.
     const waiting = Math.max(this.#inflight, (this.#requests / elapsedMs) * this.#minTurnMs);
     const isTooMuch = this.#minTurnMs > targetMs && waiting > maxInflight / 8;
     this.#setShare(isTooMuch ? this.#share / 2 : this.#share + 0.1);
@@ -100,7 +100,7 @@ export class Load {
   }
 
   #takesOneMore(now: number): boolean {
-    // Nobody came for a while, so nobody waits.
+    // No request arrived for a while, so none waits.
     if (now - this.#intervalStart > 4 * intervalMs) {
       this.#setShare(1);
       this.#begin(now);
@@ -118,15 +118,15 @@ export class Load {
     this.#requests = 0;
   }
 
-  /** Says so once when it begins and once when it is over: a line per request is more load. */
+  /** Logs the start and the end of shedding, not each request, which would add load. */
   #setShare(share: number): void {
     const wasShedding = this.#share < 1;
     this.#share = Math.min(1, Math.max(leastShare, share));
     const isShedding = this.#share < 1;
     if (isShedding === wasShedding) return;
     const { log, targetMs } = this.#options;
-    if (isShedding) log.warn({ target_ms: targetMs }, 'requests wait too long: shedding load');
-    else log.info({}, 'no longer shedding load');
+    if (isShedding) log.warn({ target_ms: targetMs }, 'shedding load: requests wait too long');
+    else log.info({}, 'load shedding ended');
   }
 
   #probe(): void {

@@ -12,16 +12,16 @@ export interface SubmitRequest {
 }
 
 export interface SubmitAllowance {
-  /** The first so many may be stored. */
+  /** How many of the tasks may be stored. */
   granted: number;
-  /** What the others are answered with. */
+  /** Refusal for the rest. */
   refusal: Refusal | undefined;
 }
 
-// Beyond this many, buckets that are full again are forgotten.
+// Above this count, full buckets are dropped.
 const maxBuckets = 10_000;
 
-/** How many tasks may be submitted: per queue, and per principal and queue. */
+/** Submit rate limits: per queue, and per principal and queue. */
 export class SubmitLimits {
   readonly #clock: Clock;
   readonly #principalPerSecond: number;
@@ -38,7 +38,7 @@ export class SubmitLimits {
     }
     const now = this.#clock.monotonic();
     const whole = this.#bucket(queue, queuePerSecond, now);
-    // No queue name has a space in it.
+    // Queue names have no space.
     const own = this.#bucket(`${queue} ${principal}`, this.#principalPerSecond, now);
     const byQueue = whole?.peek(wanted, now) ?? wanted;
     const byPrincipal = own?.peek(wanted, now) ?? wanted;

@@ -1,8 +1,8 @@
-// Times have fractions, so half a second later may be a hair less: the token is there all the same.
+// Allows for rounding errors of fractional times.
 const tolerance = 1e-6;
 
 /**
- * Lets `perSecond` through on average and at most a second's worth at once. Time arrives as
+ * Token bucket: `perSecond` on average, with bursts of at most one second's worth. Times are
  * monotonic milliseconds.
  */
 export class TokenBucket {
@@ -21,7 +21,7 @@ export class TokenBucket {
     return this.#perSecond;
   }
 
-  /** A changed rate keeps what is left, as far as it fits. */
+  /** A changed rate keeps the remaining tokens, up to the new capacity. */
   setRate(perSecond: number, now: number): void {
     if (perSecond === this.#perSecond) return;
     this.#fill(now);
@@ -30,7 +30,7 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#tokens, this.#capacity);
   }
 
-  /** How many of `wanted` may go. */
+  /** How many of `wanted` tokens are available. */
   peek(wanted: number, now: number): number {
     this.#fill(now);
     return Math.min(wanted, Math.floor(this.#tokens + tolerance));
@@ -40,13 +40,13 @@ export class TokenBucket {
     this.#tokens -= count;
   }
 
-  /** How long until one more may go. */
+  /** Time until one more token is available. */
   waitMs(now: number): number {
     this.#fill(now);
     return this.#tokens + tolerance >= 1 ? 0 : ((1 - this.#tokens) / this.#perSecond) * 1000;
   }
 
-  /** True when it is as good as new, and may be forgotten. */
+  /** True if the bucket is full and can be dropped. */
   isFull(now: number): boolean {
     this.#fill(now);
     return this.#tokens >= this.#capacity;

@@ -30,13 +30,13 @@ export function decodeAttempt(bytes: Buffer): Attempt {
   return attemptOf(JSON.parse(bytes.toString()) as StoredAttempt);
 }
 
-/** Whether an attempt is small enough to be kept with its task. */
+/** Whether an attempt is small enough to be stored in the row of its task. */
 export function isSmall(attempt: Attempt): boolean {
   const texts = [attempt.message, attempt.responseSnippet, attempt.url];
   return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0) <= maxInlineBytes;
 }
 
-/** The numbers of the attempts that have rows of their own: the first one and the last. */
+/** Numbers of the attempts with rows of their own: the first one and the last ones. */
 export function attemptsApart(task: {
   attemptsApart: number;
   lastAttempt: Attempt | null;

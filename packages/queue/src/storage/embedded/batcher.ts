@@ -21,8 +21,8 @@ export interface BatcherOptions<Item, Result> {
 }
 
 /**
- * Calls that arrive before the writer gets to the first of them share one step: a step reads and
- * writes the counters of its queues, which is most of the work for a call with one task.
+ * Group commit: calls that arrive before the writer runs the first of them share one step. A step
+ * reads and writes the counters of its queues, which is most of the cost of a call with one task.
  */
 export class Batcher<Item, Result> {
   #open: Batch<Item, Result> | undefined;
@@ -43,7 +43,7 @@ export class Batcher<Item, Result> {
       return (await batch.outcome)[index]!;
     } catch (error) {
       if (batch.calls.length === 1 || error instanceof StorageUnavailable) throw error;
-      // One call of the batch is faulty, and the others must not fail with it.
+      // One call of the batch failed: run each alone, so that the others succeed.
       const results = this.options.transact((step) => this.#run(step, items));
       for (const queue of queues) this.options.notify?.(queue);
       return results;

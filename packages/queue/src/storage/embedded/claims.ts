@@ -9,7 +9,7 @@ import type { StoredTask } from './task-codec.js';
 /** Scheduled tasks made ready by one claim, the earliest first; the next claim continues. */
 const maxMadeReady = 4_096;
 
-/** Undefined: the rows of the queue must be brought into another order first. */
+/** Undefined: the rows of the queue must be converted to the other ordering first. */
 export function claimDue(step: Step, request: ClaimRequest): WholeTask[] | undefined {
   const queue = step.queue(request.queue);
   if (!queue || queue.stored.paused) return [];

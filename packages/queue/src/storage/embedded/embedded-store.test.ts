@@ -83,7 +83,7 @@ async function commitsOf(run: () => Promise<unknown>): Promise<number> {
   return database.core.stats.batches - before;
 }
 
-/** One step of the store, cut out of the call that it belongs to. */
+/** Runs one step of the store directly. */
 const act = <Result>(run: (step: Step) => Result) =>
   database.transact(({ rows }) => {
     const step = new Step(rows, new RecentTasks());
@@ -150,13 +150,13 @@ describe('commits', () => {
 });
 
 describe('when a commit fails', () => {
-  test('the caller hears that the store is unavailable, and nothing has happened', async () => {
+  test('the caller gets StorageUnavailable, and nothing has changed', async () => {
     await insert(3);
     failNextCommit();
     await expect(insert(5)).rejects.toThrow(StorageUnavailable);
     expect(await store.counts('mail')).toMatchObject({ pending: 3 });
     failNextCommit();
-    await expect(claim()).rejects.toThrow(/does not answer: .*EIO/);
+    await expect(claim()).rejects.toThrow(/does not respond: .*EIO/);
     expect(await store.counts('mail')).toMatchObject({ pending: 3, inFlight: 0 });
     expect(await claim()).toHaveLength(3);
   });
@@ -179,7 +179,7 @@ describe('when a commit fails', () => {
     const lost = store.settle(tasks.map((task) => settlementOf(task, { kind: 'succeeded' })));
     lost.catch(() => undefined);
     await soon();
-    // These run while the settlement is on its way, and again when it has failed.
+    // These run while the settlement is being written, and again after it failed.
     const repeated = store.settle([settlementOf(tasks[0]!, { kind: 'retry', dueAt: noon + 900 })]);
     const claimed = claim({ limit: 1 });
     await expect(lost).rejects.toThrow(StorageUnavailable);
@@ -264,7 +264,7 @@ describe('calls at the same time', () => {
     expect(await store.counts('mail')).toMatchObject({ pending: 5 });
   });
 
-  test('all hear of it when the disk fails', async () => {
+  test('all calls fail when the disk fails', async () => {
     failNextCommit();
     const outcomes = await Promise.allSettled([insert(1), insert(1), insert(1)]);
     for (const outcome of outcomes) {
@@ -283,7 +283,7 @@ describe('opening', () => {
     const refusal = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(UsageError);
     expect(String(refusal)).toContain('queue format 2');
-    // The refused one has let go of the directory.
+    // The refused open released the directory.
     const again = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
     expect(String(again)).toContain('queue format 2');
   });

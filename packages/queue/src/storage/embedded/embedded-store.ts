@@ -327,7 +327,9 @@ export class EmbeddedStore implements TaskStore {
 }
 
 function unavailable(error: unknown): StorageUnavailable {
-  return new StorageUnavailable(`The store does not answer: ${messageOf(error)}`, { cause: error });
+  return new StorageUnavailable(`The store does not respond: ${messageOf(error)}`, {
+    cause: error,
+  });
 }
 
 /** A refusal of the engine means unavailable; everything else is a bug and is thrown as it is. */

@@ -41,7 +41,7 @@ export function setPaused(step: Step, change: QueueAct & { paused: boolean }): b
   return true;
 }
 
-/** Returns the number of the queue that is gone; its tasks are to follow. */
+/** Returns the number of the deleted queue, whose tasks are still to be deleted. */
 export function deleteQueue(step: Step, change: QueueAct): number | 'not_empty' | 'not_found' {
   const queue = step.queue(change.queue);
   if (!queue) return 'not_found';

@@ -40,7 +40,7 @@ function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {
   if (!bytes) return undefined;
   const found = decodeTask(id, bytes);
   if (isTombstone(found)) return found;
-  // Its queue may have been deleted, and it is about to follow.
+  // Its queue may have been deleted; the task will be.
   const deletion = rows.get(queueKey(kinds.deletedQueue, found.queueNumber));
   return deletion ? toTombstone(found.row, Number(deletion.toString())) : found;
 }
@@ -104,7 +104,7 @@ export function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | un
 
 const auditSlice = 500;
 
-/** A page of the audit log, newest first, a slice at a time. */
+/** Reads a page of the audit log, newest first, in slices. */
 export class AuditReader {
   readonly records: AuditRecord[] = [];
   #before: number;

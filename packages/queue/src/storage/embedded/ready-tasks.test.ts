@@ -5,7 +5,7 @@ import { lowerMark, pickReady, type ReadyOrder } from './ready-tasks.js';
 
 const queue = 7;
 
-/** Ready tasks named `group:number`, that count how much of them is looked at. */
+/** Ready tasks named `group:number`; counts the rows that are read. */
 class CountedRows implements RowReader {
   steps = 0;
   #keys: Buffer[];
@@ -90,11 +90,11 @@ describe('picking ready tasks', () => {
     expect(rows.steps).toBeLessThan(12_000);
   });
 
-  test('does not look at lanes that have nothing', () => {
+  test('skips priorities without ready tasks', () => {
     const rows = new CountedRows([{ name: ':1', priority: 2 }]);
     const order = { ...anyOrder(), lanes: 0b1000000100 };
     expect(pick(rows, 3, order)).toEqual([':1']);
-    // The ninth was found empty; of the second nobody knows until it is looked at again.
+    // Priority 9 was found empty; the state of priority 2 is unknown until it is read.
     expect(order.lanes).toBe(0b100);
     rows.remove([readyKey(queue, 2, groupBytes(null), 0, ':1'.padEnd(26, '.'))]);
     expect(pick(rows, 3, order)).toEqual([]);
@@ -106,7 +106,7 @@ describe('picking ready tasks', () => {
     const order = anyOrder();
     pick(rows, 3, order);
     expect(order.floors[4]).toEqual([0, ':1002'.padEnd(26, '.')]);
-    // What lies below is gone, so it is not looked at again, even if it is still to be seen.
+    // Rows below the mark are claimed and are not read again.
     expect(pick(rows, 2, order)).toEqual([':1003', ':1004']);
   });
 
@@ -119,7 +119,7 @@ describe('picking ready tasks', () => {
     expect(order.floors).toEqual({});
   });
 
-  test('a floor gives way to what becomes ready below it', () => {
+  test('a low-water mark is dropped when a task becomes ready below it', () => {
     const floors = { 4: [100, 'M'] as const };
     lowerMark(floors, 4, 100, 'N');
     lowerMark(floors, 3, 0, 'A');

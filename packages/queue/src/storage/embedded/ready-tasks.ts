@@ -1,24 +1,23 @@
 import type { RowReader } from '@millrace/db';
 import { after, groupBytes, idOf, readyGroup, readyKey, readyStart, timeOf } from './keys.js';
 
-/** So many tasks of one group are walked over before the next group is looked up. */
+/** Tasks of one group to scan before seeking to the next group. */
 const maxGroupSteps = 4;
-/** So many more are read of one group at a time, at most. */
+/** Maximum tasks of one group that are read at a time. */
 const maxRefill = 512;
-/** So many tasks may be passed over in one go; the rest waits for the next. */
+/** Maximum tasks that one claim may skip; the next claim continues. */
 const maxSkipped = 10_000;
 
 /** The group key whose turn was last, by priority. */
 export type Turns = Record<number, string | null>;
 
 /**
- * By priority, the last task without a group that was picked, if all before it are gone too. What
- * was claimed a moment ago is still in the file, and walking over it each time would cost more than
- * the claim.
+ * Low-water mark by priority: every ready task without a group up to it was claimed. Recently
+ * claimed rows are still in the file, and scanning them would cost more than the claim.
  */
 export type LowWaterMarks = Record<number, readonly [due: number, id: string]>;
 
-/** A task without a group becomes ready: the floor must not be above it. */
+/** Drops the low-water mark if a task without a group becomes ready below it. */
 export function lowerMark(floors: LowWaterMarks, priority: number, due: number, id: string): void {
   const mark = floors[priority];
   if (!mark) return;
@@ -26,19 +25,19 @@ export function lowerMark(floors: LowWaterMarks, priority: number, due: number, 
   if (time < mark[0] || (time === mark[0] && id <= mark[1])) delete floors[priority];
 }
 
-/** What is kept of a queue's ready tasks beside their rows. */
+/** Claim order of a queue. The field names are those of the stored counters. */
 export interface ReadyOrder {
   turns: Turns;
   floors: LowWaterMarks;
-  /** A bit for each priority that may have ready tasks. */
+  /** Bit mask of the priorities that may have ready tasks. */
   lanes: number;
 }
 
 /**
- * Picks up to `limit` ready tasks of a queue: higher priority first, within a priority the group
- * keys in turn from where the last turn ended, within a group by due time and id. It leaps from
- * group to group, so it costs by what it picks, not by what is ready. Moves `order` on. Tasks that
- * `accept` does not want are passed over.
+ * Picks up to `limit` ready tasks of a queue: higher priority first, then group keys round-robin
+ * from the last turn, within a group by due time and id. It seeks from group to group, so the cost
+ * depends on the tasks picked, not on the tasks ready. Updates `order`. Skips tasks that `accept`
+ * rejects.
  */
 export function pickReady(
   rows: RowReader,
@@ -84,12 +83,12 @@ class Picks {
   }
 }
 
-/** The ready tasks of one priority. */
+/** Scans the ready tasks of one priority. */
 class PriorityScan {
   readonly #start: Buffer;
   readonly #end: Buffer;
   #groups: GroupCursor[] = [];
-  /** It was walked from end to end, and there was nothing. */
+  /** The scan found no ready task. */
   isEmpty = true;
 
   constructor(
@@ -136,7 +135,7 @@ class PriorityScan {
     while (from && !this.picks.isOver) from = this.#walk(from, end);
   }
 
-  /** Walks over groups with few tasks. Returns where to leap to, out of a group with many. */
+  /** Scans small groups. Returns the key to seek to after a large one. */
   #walk(from: Buffer, end: Buffer): Buffer | undefined {
     let group: GroupCursor | undefined;
     for (const { key } of this.rows.range({ start: from, end })) {
@@ -165,7 +164,7 @@ class PriorityScan {
   }
 }
 
-/** How far the picking has come in one group. */
+/** Position in one group. */
 class GroupCursor {
   /** The first key after the group. */
   readonly end: Buffer;
@@ -198,7 +197,7 @@ class GroupCursor {
     this.seen++;
   }
 
-  /** Picks the next task. False: the group has none left, or enough was looked at. */
+  /** Picks the next task. False: the group is exhausted, or the skip limit is reached. */
   pick(): boolean {
     for (;;) {
       if (this.pickBuffered()) return true;
@@ -207,7 +206,7 @@ class GroupCursor {
     }
   }
 
-  /** As `pick`, of what is at hand. */
+  /** Like `pick`, from the buffer only. */
   pickBuffered(): boolean {
     while (this.#at < this.#buffer.length) {
       if (!this.picks.offer(this.#buffer[this.#at++]!)) continue;

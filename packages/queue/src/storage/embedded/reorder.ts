@@ -39,7 +39,7 @@ function lineUp(step: Step, queue: StepQueue, from: string): string | null {
   for (const { key } of rows) {
     const group = readyGroup(key);
     if (!isGrouped(group)) continue;
-    // It was lined up after the change began and is the head of its group.
+    // It was added after the change began and is the head of its group.
     if (step.group(queue, group).head?.id === idOf(key)) continue;
     step.rows.remove(key);
     step.ready(queue, readyPriority(key), group, timeOf(key), idOf(key));

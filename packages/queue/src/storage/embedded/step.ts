@@ -121,7 +121,7 @@ export class Step {
     this.rows.put(timeKey(kinds.tombstone, now, id), noBytes);
   }
 
-  /** Adds to the history. A small last attempt is kept in the task's own row. */
+  /** Adds to the history. A small last attempt is stored in the row of the task. */
   addAttempt(task: StoredTask, attempt: Attempt): void {
     const putApart = (each: Attempt) => {
       this.rows.put(attemptKey(task.row.id, task.attemptsApart++), encodeAttempt(each));

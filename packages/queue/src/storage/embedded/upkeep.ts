@@ -23,8 +23,7 @@ export function endedLeases(rows: RowReader, request: { now: number; limit: numb
   return endedLeaseIds(rows, request.now, request.limit).map((id) => {
     const bytes = rows.get(idKey(kinds.task, id));
     const task = bytes && decodeTask(id, bytes);
-    if (!task || isTombstone(task))
-      throw new Error(`A lease is of a task that is not there: ${id}`);
+    if (!task || isTombstone(task)) throw new Error(`A lease belongs to a missing task: ${id}`);
     return showWhole(rows, task);
   });
 }
@@ -80,7 +79,10 @@ function deleteDone(step: Step, queue: StepQueue, request: DeleteFinishedRequest
   );
 }
 
-/** Hands out ids of tasks that SUCCEEDED before the key `end`, and strikes them off. */
+/**
+ * Passes ids of tasks that SUCCEEDED before the key `end` to the callback, and removes them from
+ * the index.
+ */
 function takeDone(
   step: Step,
   queue: number,
@@ -109,7 +111,7 @@ function takeDone(
   return taken;
 }
 
-/** Tasks of a deleted queue follow it, some at a time. True: all are gone. */
+/** Deletes some tasks of a deleted queue. True: none is left. */
 export function deleteTasksOf(step: Step, queue: number, limit: number): boolean {
   const deletionKey = queueKey(kinds.deletedQueue, queue);
   const deletedAt = step.rows.get(deletionKey);
@@ -136,7 +138,7 @@ export function deleteTombstones(step: Step, { now, limit }: { now: number; limi
   return keys.length;
 }
 
-/** The time of the first row of a kind by time. */
+/** Time of the first row of a kind that is sorted by time. */
 export function firstTime(rows: RowReader, kind: Kind): number | undefined {
   for (const { key } of rows.range({
     start: Buffer.of(kind),
@@ -150,6 +152,6 @@ export function firstTime(rows: RowReader, kind: Kind): number | undefined {
 
 function existing(step: Step, id: string): StoredTask {
   const task = step.task(id);
-  if (!task) throw new Error(`A row is of a task that is not there: ${id}`);
+  if (!task) throw new Error(`A row belongs to a missing task: ${id}`);
   return task;
 }

@@ -4,9 +4,8 @@ import type { TaskRow } from '../task-row.js';
 export type Turns = Map<number, string | null>;
 
 /**
- * Picks tasks in the order in which they are to be claimed: higher priority first, within a
- * priority the group keys in turn, each group's by due time and id. Tasks without a key are a group
- * like any other. A turn goes on where the one before it ended.
+ * Sorts tasks in claim order: higher priority first, then group keys round-robin from the last
+ * turn, within a group by due time and id. Tasks without a key are one more group.
  */
 export function pickInTurn(candidates: readonly TaskRow[], turns: Turns, limit: number): TaskRow[] {
   const picked: TaskRow[] = [];
@@ -25,8 +24,8 @@ export function pickInTurn(candidates: readonly TaskRow[], turns: Turns, limit: 
 }
 
 /**
- * The tasks that stand first in their FIFO groups, and those without a group. One that was started
- * goes before all that were not; while one is in flight, the group has none.
+ * The heads of FIFO groups, and the tasks without a group. A started task comes before all others;
+ * while a task is in flight, its group has no head.
  */
 export function headsOfGroups(rows: readonly TaskRow[]): Set<TaskRow> {
   const heads = new Set<TaskRow>();

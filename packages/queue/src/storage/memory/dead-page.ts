@@ -3,7 +3,7 @@ import { deadFacts, matchesDeadFilter, pageBytes } from '../dead-letters.js';
 import type { DeadTaskQuery, DeadPage } from '../task-store.js';
 import { compareText } from './claim-order.js';
 
-/** The page that is asked for of these dead tasks. */
+/** The requested page of these dead tasks. */
 export function deadPage(dead: readonly WholeTask[], query: DeadTaskQuery): DeadPage {
   const sign = query.order === 'oldest_first' ? 1 : -1;
   const order = (a: Place, b: Place) => sign * (a.deadAt! - b.deadAt! || compareText(a.id, b.id));

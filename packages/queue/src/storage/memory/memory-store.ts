@@ -48,8 +48,8 @@ interface MemoryQueue extends Queue {
 }
 
 /**
- * The port at its plainest: everything in maps, every question a walk over all of it. It is the
- * model that other stores are held against, and the disk of simulated servers.
+ * The simplest task store: maps and full scans. It is the reference model for other stores, and
+ * the storage of simulated servers.
  */
 export class MemoryStore implements TaskStore {
   readonly capabilities: StoreCapabilities = {};
@@ -298,7 +298,7 @@ export class MemoryStore implements TaskStore {
 
   async probe(): Promise<void> {}
 
-  /** What is stored stays: the next server goes on with it. */
+  /** Keeps the data: the next server continues with it. */
   async close(): Promise<void> {
     this.#listeners.clear();
   }

@@ -17,8 +17,8 @@ export interface AuditColumns {
 }
 
 /**
- * Adds to the audit chain as the last step of a transaction: all servers share the chain, and wait for
- * whoever has locked its head.
+ * Appends to the audit chain. The last step of a transaction: the head of the chain is locked for
+ * all servers until the commit.
  */
 export async function recordAct(transaction: Transaction, act: AuditAct): Promise<void> {
   const [head] = await transaction.query<{ seq: number; hash: string | null }>(lockAuditHead);

@@ -60,7 +60,7 @@ test('one that is wrong does not take the others with it', async () => {
   ]);
 });
 
-test('a database that is away is not asked again for each', async () => {
+test('an unavailable database is not called again for each item', async () => {
   const fail = () => {
     throw new StorageUnavailable('away');
   };

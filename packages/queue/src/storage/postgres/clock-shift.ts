@@ -33,7 +33,7 @@ export class ClockShift {
     if (isRight ? this.#shiftMs === 0 : Math.abs(shiftMs - this.#shiftMs) < toleranceMs) return;
     this.#shiftMs = isRight ? 0 : shiftMs;
     const fields = { ahead_ms: -shiftMs };
-    if (isRight) this.log.info(fields, 'the clock of this machine is that of PostgreSQL again');
-    else this.log.warn(fields, 'the clock of this machine is not that of PostgreSQL: set it right');
+    if (isRight) this.log.info(fields, 'clock of this machine agrees with PostgreSQL again');
+    else this.log.warn(fields, 'clock of this machine differs from PostgreSQL: set it right');
   }
 }

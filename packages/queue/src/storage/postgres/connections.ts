@@ -175,7 +175,7 @@ export class Connections {
   async #reconnect(cause: unknown): Promise<PoolClient> {
     const { clock } = this.options;
     if (this.#isReconnecting || clock.monotonic() < this.#reconnectAt) {
-      const message = `PostgreSQL did not answer a moment ago: ${messageOf(cause)}`;
+      const message = `PostgreSQL did not respond a moment ago: ${messageOf(cause)}`;
       throw new StorageUnavailable(message, { cause });
     }
     this.#isReconnecting = true;

@@ -26,7 +26,7 @@ class Scene {
     return entry;
   }
 
-  /** Many entries, each told to the counters, in so many milliseconds. */
+  /** Adds entries to the counters over this many milliseconds. */
   async work(count: number, ms: number): Promise<void> {
     for (let i = 0; i < count; i++) {
       this.add(1);

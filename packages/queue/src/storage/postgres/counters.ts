@@ -1,7 +1,7 @@
 import type { Log } from '@millrace/kit/log';
 import type { Connections } from './connections.js';
 import { foldCounters } from './statements/counts.sql.js';
-import { lockGates } from './statements/room.sql.js';
+import { lockForInsert } from './statements/room.sql.js';
 
 interface QueueCounters {
   /** Entries that this server added since its last fold. */
@@ -23,14 +23,12 @@ const wholeIntervalMs = 30_000;
 const restFactor = 100;
 
 /**
- * The counts of a queue are the sum of its entries in `ledger`. Every commit adds an entry instead of
- * updating a row, so commits do not wait for each other. This folds the entries into one before they
- * are many.
- *
- * Folded entries stay in the index until vacuum, so counting starts behind them. An entry that
- * commits during a fold is before the entry of the fold. So counting starts at a fold only after a
- * later one picked up such entries. A fold holds the gate of the queue: no claim is left out, and
- * `max_in_flight` stays exact.
+ * The counts of a queue are the sum of its counter entries (table `ledger`). Every commit adds an
+ * entry instead of updating a row, so commits do not wait for each other. This folds the entries
+ * into one before they are many. Folded entries stay in the index until vacuum, so counting starts
+ * after them. An entry that commits during a fold precedes the entry of the fold, so counting
+ * starts at a fold only after a later fold has included such entries. A fold holds the claim lock
+ * of the queue, so `max_in_flight` stays exact.
  */
 export class Counters {
   readonly #queues = new Map<string, QueueCounters>();
@@ -96,7 +94,7 @@ export class Counters {
     if (isWhole) counters.wholeAt = startedAt + wholeIntervalMs;
     const from = isWhole ? 0 : counters.first;
     const [row] = await this.connections.transact(async (transaction) => {
-      const locked = transaction.query(lockGates, [[queue]]);
+      const locked = transaction.query(lockForInsert, [[queue]]);
       const folded = transaction.queryLast<{ entry: number }>(foldCounters, [queue, from]);
       const [, rows] = await Promise.all([locked, folded]);
       return rows;

@@ -19,8 +19,8 @@ import type {
   Verdict,
 } from '../task-store.js';
 import type { ClockShift } from './clock-shift.js';
-import type { PostgresStore, TransferOptions } from './postgres-store.js';
-import type { TransferTally } from './transfer/transfer.js';
+import type { PostgresStore } from './postgres-store.js';
+import type { Source, Target } from '../transfer/moved.js';
 
 /**
  * Converts between the clock of this machine and that of the database: `now` and due times on the way
@@ -167,8 +167,8 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.close();
   }
 
-  transfer(request: TransferOptions): Promise<TransferTally> {
-    return this.store.transfer(request);
+  transferEnd(): Source & Target {
+    return this.store.transferEnd();
   }
 
   #atNow<Request extends { now: number }>(request: Request): Request {

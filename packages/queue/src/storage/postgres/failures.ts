@@ -25,6 +25,6 @@ export function isAway(error: unknown): boolean {
 
 export function unavailable(error: unknown): StorageUnavailable {
   if (error instanceof StorageUnavailable) return error;
-  const message = `PostgreSQL does not answer: ${messageOf(error)}`;
+  const message = `PostgreSQL does not respond: ${messageOf(error)}`;
   return new StorageUnavailable(message, { cause: error });
 }

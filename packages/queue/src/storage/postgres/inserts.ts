@@ -8,7 +8,7 @@ import type { Counters } from './counters.js';
 import { toTask, toTombstone, wholeMs, type FoundColumns } from './task-columns.js';
 import { findTasks } from './statements/find-tasks.sql.js';
 import { insertTasks } from './statements/insert-tasks.sql.js';
-import { lockGates, pendingOf } from './statements/room.sql.js';
+import { lockForInsert, pendingOf } from './statements/room.sql.js';
 
 export interface Insert {
   task: NewTask;
@@ -26,7 +26,7 @@ export async function insertAll(
   if (parts.length === 1 && !isLimited) return insertPart(connections, inserts);
   return connections.transact(async (transaction) => {
     const results: InsertResult[] = [];
-    if (isLimited) await transaction.query(lockGates, [limitedQueues(inserts)]);
+    if (isLimited) await transaction.query(lockForInsert, [limitedQueues(inserts)]);
     for (const part of parts) {
       if (isLimited) results.push(...(await insertLimited(transaction, counters, part)));
       else results.push(...(await insertPart(transaction, part)));
@@ -79,7 +79,7 @@ function takenBy(row: FoundColumns): InsertResult {
   return { kind: 'existing', task: toTask(row) };
 }
 
-/** With the gates of the queues locked, so that `max_pending` is exact. */
+/** Holds the claim locks of the queues, so that `max_pending` is exact. */
 async function insertLimited(
   db: Queryable,
   counters: Counters,

@@ -43,7 +43,7 @@ const writeVersion = 'UPDATE millrace.schema_version SET version = $1 WHERE one'
 const isThere = `SELECT count(*) AS tables FROM information_schema.tables
   WHERE table_schema = 'millrace' AND table_name = 'schema_version'`;
 
-// Not of information_schema, which shows a role the schemas that it owns and no other.
+// information_schema only shows schemas that the role owns.
 const isSchemaThere = `SELECT count(*) AS schemas FROM pg_catalog.pg_namespace
   WHERE nspname = 'millrace'`;
 
@@ -110,7 +110,7 @@ async function hasSchema(connections: Connections): Promise<boolean> {
 function refuseNewer(version: number): void {
   if (version <= schemaVersion) return;
   throw new UsageError(
-    `storage: the tables in PostgreSQL have version ${version}; this Millrace knows versions up ` +
+    `storage: the tables in PostgreSQL have version ${version}; this Millrace supports versions up ` +
       `to ${schemaVersion}. Use a newer Millrace.`,
   );
 }

@@ -102,8 +102,8 @@ async function refusePart(connections: Connections): Promise<void> {
   const mark = await markOf(connections);
   if (!mark || mark.finished) return;
   throw new UsageError(
-    'storage: tasks were being moved into this database, and not all of them are there. ' +
-      'Run `ctl queue migrate` again as before: it goes on where it was.',
+    'storage: an unfinished transfer of tasks is in this database. ' +
+      'Run `ctl queue migrate` again to resume it.',
   );
 }
 

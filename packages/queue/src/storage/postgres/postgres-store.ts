@@ -41,9 +41,8 @@ import { Retention } from './retention.js';
 import * as columns from './task-columns.js';
 import { settleAll } from './settlements.js';
 import type { SkippingStatement, Statement } from './statement.js';
-import { openEmbeddedSource, openEmbeddedTarget } from './transfer/embedded-end.js';
+import type { Source, Target } from '../transfer/moved.js';
 import { PostgresEnd } from './transfer/postgres-end.js';
-import { transfer, type TransferTally, type TransferWatch } from './transfer/transfer.js';
 import { counts } from './statements/counts.sql.js';
 import { expireTasks } from './statements/expire-tasks.sql.js';
 import { extendLease } from './statements/extend-lease.sql.js';
@@ -65,12 +64,6 @@ export interface PostgresStoreParts {
   clock: Clock;
   random: Random;
   log: Log;
-}
-
-export interface TransferOptions extends TransferWatch {
-  /** `in`: from the directory into the database. */
-  direction: 'in' | 'out';
-  dataDirectory: string;
 }
 
 /** Tasks of different callers that may share a commit. */
@@ -316,25 +309,10 @@ export class PostgresStore implements TaskStore {
     return this.#closed;
   }
 
-  /** Moves everything between this database and the embedded store of a data directory. */
-  async transfer({ direction, dataDirectory, ...watch }: TransferOptions): Promise<TransferTally> {
-    const { clock, random, log } = this.parts;
-    const here = new PostgresEnd(this.#connections, clock.now() + this.parts.shift.ms);
-    const world = { clock, random, log };
-    if (direction === 'in') {
-      const source = await openEmbeddedSource(dataDirectory, world);
-      try {
-        return await transfer(source, here, 'embedded', watch);
-      } finally {
-        await source.close();
-      }
-    }
-    const target = await openEmbeddedTarget(dataDirectory, world);
-    try {
-      return await transfer(here, target, 'postgres', watch);
-    } finally {
-      await target.close();
-    }
+  /** This database as the source or the target of a transfer. */
+  transferEnd(): Source & Target {
+    const { clock, shift } = this.parts;
+    return new PostgresEnd(this.#connections, clock.now() + shift.ms);
   }
 
   async #close(): Promise<void> {

@@ -53,7 +53,7 @@ export function putQueue(
         now,
       ]);
       if (created) {
-        await transaction.query(statements.createGate, [created.no]);
+        await transaction.query(statements.createClaimLock, [created.no]);
         await transaction.query(createMarks, [created.no]);
       }
       // Another server created it a moment ago.

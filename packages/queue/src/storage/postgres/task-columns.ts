@@ -60,7 +60,7 @@ export function toTask(row: TaskColumns): Task {
     id: row.id,
     queue: row.queue,
     handlerRef: row.handler_ref,
-    // In flight without a group: only the lease tells.
+    // In flight without a group: only the lease shows it.
     status: row.lease_token === null ? statusNames[row.status]! : 'IN_FLIGHT',
     payloadContentType: row.content_type,
     headers: row.headers === '{}' ? {} : (JSON.parse(row.headers) as Record<string, string>),

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { expect, test } from 'vitest';
 import { ClaimThrottle } from './claim-throttle.js';
 
-/** A clock that stands still, and notes how long somebody slept. */
+/** A stopped clock that records sleeps. */
 function setUp() {
   const slept: number[] = [];
   const sleep = (delayMs: number) => Promise.resolve(void slept.push(delayMs));
@@ -22,7 +22,7 @@ test.each([
   ['the queue has no more', 3, 2, request(3)],
   ['many places are free', 3, 3, request(17)],
   ['it is a large one', 3, 3, { queue: 'mail', limit: 50, maxInFlight: 10_000 }],
-  ['another queue is asked', 3, 3, { ...request(3), queue: 'post' }],
+  ['it is for another queue', 3, 3, { ...request(3), queue: 'post' }],
 ])('nobody waits when %s', async (_why, limit, count, next) => {
   const { throttle, slept } = setUp();
   throttle.claimed(request(limit), count);

@@ -11,18 +11,19 @@ import {
 } from '../statements/low-water-marks.sql.js';
 
 const maxPromoted = 4_096;
-/** FIFO groups that one claim looks at. The next claim continues behind them. */
+/** Maximum FIFO groups that one claim reads. The next claim continues after them. */
 const maxFifoGroups = 2_000;
 /** Sorts after every group key: no group had a turn yet. */
 const noTurn = '\u{10FFFF}';
 
 /**
- * First of the three statements of a claim, which are sent together. Whoever holds the gate is the
- * only one who claims from the queue, on all servers. The two statements after it start when the
- * lock is held, so they see everything that earlier claims committed.
+ * First of the three statements of a claim, which are sent together. It takes the claim lock of
+ * the queue (its row in `gates`): one claim of a queue runs at a time, over all servers. The next
+ * two statements start when the lock is held, so they see everything that earlier claims
+ * committed.
  */
-export const lockGate = statement(
-  'lock_gate',
+export const lockForClaim = statement(
+  'lock_for_claim',
   `SELECT g.queue_no FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no
   WHERE q.name = $1 FOR UPDATE OF g`,
 );
@@ -59,15 +60,15 @@ const rateWindowMs = '1000 * ceil($8::double precision) / nullif($8, 0)';
 /** How many tasks may be claimed: by the limit, by `max_in_flight` and by the rate. */
 const room = `recent AS MATERIALIZED (
     SELECT (s->>0)::bigint AS at, (s->>1)::bigint AS count
-    FROM gate CROSS JOIN LATERAL jsonb_array_elements(gate.starts) AS s
+    FROM claim_lock CROSS JOIN LATERAL jsonb_array_elements(claim_lock.starts) AS s
     WHERE (s->>0)::bigint > $4::bigint - ${rateWindowMs} AND (s->>0)::bigint <= $4 + ${rateWindowMs}
   ), room AS MATERIALIZED (
     SELECT greatest(0, least($2::bigint,
       $3::bigint - (SELECT coalesce(sum(b.in_flight), 0) FROM millrace.ledger b
-        WHERE b.queue_no = gate.no AND b.entry >= $10),
+        WHERE b.queue_no = claim_lock.no AND b.entry >= $10),
       CASE WHEN $8 > 0 THEN ceil($8) - (SELECT coalesce(sum(count), 0) FROM recent) END
     ))::bigint AS size
-    FROM gate
+    FROM claim_lock
   )`;
 
 /**
@@ -77,7 +78,7 @@ const room = `recent AS MATERIALIZED (
  */
 const groupsInTurn = `groups(no, priority, turn, sweep, group_key, visited) AS (
     SELECT p.no, p.priority, p.turn, f.sweep, f.group_key, 1
-    FROM lanes p CROSS JOIN LATERAL (
+    FROM priorities p CROSS JOIN LATERAL (
       (SELECT 0 AS sweep, l.group_key FROM millrace.live l
         WHERE ${readyIn('p')} AND l.group_key > p.turn
         ORDER BY l.group_key LIMIT 1)
@@ -109,11 +110,11 @@ const groupsInTurn = `groups(no, priority, turn, sweep, group_key, visited) AS (
  * otherwise the first of those that wait for a retry, or else the first of all.
  */
 const fifoHeads = `fifo_groups(no, group_key, visited) AS (
-    SELECT gate.no, f.group_key, 1
-    FROM gate CROSS JOIN LATERAL (
+    SELECT claim_lock.no, f.group_key, 1
+    FROM claim_lock CROSS JOIN LATERAL (
       SELECT l.group_key FROM millrace.live l
-      WHERE l.queue_no = gate.no AND l.stage < 2 AND l.group_key <> ''
-        AND l.group_key > gate.fifo_position
+      WHERE l.queue_no = claim_lock.no AND l.stage < 2 AND l.group_key <> ''
+        AND l.group_key > claim_lock.fifo_position
       ORDER BY l.group_key LIMIT 1
     ) f
     WHERE $9
@@ -151,8 +152,8 @@ const firstOf = (group: string, where: string) => `
 
 const candidates = `candidates AS (
     SELECT p.priority, r.round, 1 AS sweep, '' AS group_key, r.id, r.due_at
-    FROM lanes p CROSS JOIN LATERAL (
-      ${firstOf('p', `l.group_key = '' AND l.due_at >= p.floor`)}
+    FROM priorities p CROSS JOIN LATERAL (
+      ${firstOf('p', `l.group_key = '' AND l.due_at >= p.mark`)}
     ) r
     UNION ALL
     SELECT g.priority, r.round, g.sweep, g.group_key, r.id, r.due_at
@@ -164,7 +165,7 @@ const candidates = `candidates AS (
       l.due_at
     FROM heads h
     JOIN LATERAL (SELECT * FROM millrace.live WHERE id = h.id OFFSET 0) l ON true
-    JOIN lanes p ON p.priority = l.priority
+    JOIN priorities p ON p.priority = l.priority
     WHERE l.stage = 0 AND ${mayRun}
   )`;
 
@@ -196,9 +197,9 @@ const claimed = `claimed AS (
   )`;
 
 /** The last turn of each priority, the starts of the rate window, the position in FIFO groups. */
-const lockRowUpdated = `next_gate AS MATERIALIZED (
-    SELECT gate.no,
-      gate.last_groups || coalesce((SELECT jsonb_object_agg(t.priority::text, t.group_key) FROM (
+const lockRowUpdated = `next_lock AS MATERIALIZED (
+    SELECT claim_lock.no,
+      claim_lock.last_groups || coalesce((SELECT jsonb_object_agg(t.priority::text, t.group_key) FROM (
         SELECT DISTINCT ON (priority) priority, group_key FROM claimed
         ORDER BY priority, position DESC) t), '{}') AS last_groups,
       CASE WHEN $8 > 0 AND EXISTS (SELECT 1 FROM claimed) THEN (
@@ -207,51 +208,53 @@ const lockRowUpdated = `next_gate AS MATERIALIZED (
             SELECT at, count FROM recent
             UNION ALL SELECT moment.at, (SELECT count(*) FROM claimed)
           ) AS starts GROUP BY 1) s
-      ) ELSE gate.starts END AS starts,
+      ) ELSE claim_lock.starts END AS starts,
       CASE (SELECT count(*) FROM fifo_groups) WHEN ${maxFifoGroups}
         THEN (SELECT max(group_key) FROM fifo_groups) ELSE '' END AS fifo_position
-    FROM gate CROSS JOIN (SELECT (ceil($4 / 20.0) * 20)::bigint AS at) AS moment
-  ), gate_written AS (
+    FROM claim_lock CROSS JOIN (SELECT (ceil($4 / 20.0) * 20)::bigint AS at) AS moment
+  ), lock_written AS (
     UPDATE millrace.gates g SET last_groups = n.last_groups::text, starts = n.starts::text,
       fifo_position = n.fifo_position
-    FROM next_gate n
+    FROM next_lock n
     WHERE g.queue_no = n.no AND (g.last_groups::jsonb, g.starts::jsonb, g.fifo_position)
       IS DISTINCT FROM (n.last_groups, n.starts, n.fifo_position)
   )`;
 
-/** Everything ready below the last claimed task of a lane was claimed too, unless filtered out. */
-const marksRaised = `floors_raised AS (
+/**
+ * Everything ready below the last claimed task of a priority was claimed too, unless a handler
+ * filter is set.
+ */
+const marksRaised = `marks_raised AS (
     UPDATE millrace.floors f SET due_at = c.due_at - ${markSlackMs}
     FROM (SELECT priority, max(was_due_at) AS due_at FROM claimed WHERE group_key = ''
-      GROUP BY priority) c JOIN lanes p ON p.priority = c.priority
+      GROUP BY priority) c JOIN priorities p ON p.priority = c.priority
     WHERE $11::text[] IS NULL AND f.queue_no = p.no AND f.priority = p.priority
-      AND f.due_at = p.floor AND f.due_at + ${markStepMs} < c.due_at - ${markSlackMs}
+      AND f.due_at = p.mark AND f.due_at + ${markStepMs} < c.due_at - ${markSlackMs}
   )`;
 
 /**
- * Third: claims tasks. Higher priorities first, then the groups in turn, then due time and id.
- *
- * $1 queue, $2 limit, $3 max in flight, $4 now, $5 end of the leases, $6 node, $7 tokens,
- * $8 starts per second (0: no limit), $9 FIFO groups, $10 first entry of the ledger,
- * $11 handlers (null: any).
+ * Third: claims tasks. Higher priorities first, then groups round-robin, then due time and id. $1
+ * queue, $2 limit, $3 max in flight, $4 now, $5 end of the leases, $6 node, $7 tokens, $8 starts
+ * per second (0: no limit), $9 FIFO groups, $10 first counter entry to add up, $11 handlers (null:
+ * any).
  */
 export const claim = listingStatement(
   'claim',
-  `WITH RECURSIVE gate AS MATERIALIZED (
+  `WITH RECURSIVE claim_lock AS MATERIALIZED (
     SELECT q.no, g.last_groups::jsonb AS last_groups, g.starts::jsonb AS starts, g.fifo_position
     FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no
     WHERE q.name = $1 AND NOT q.paused FOR UPDATE OF g
-  ), ${room}, lanes AS MATERIALIZED (
-    SELECT gate.no, f.priority, f.due_at AS floor,
-      coalesce(gate.last_groups->>(f.priority::text), '${noTurn}') AS turn
-    FROM gate JOIN millrace.floors f ON f.queue_no = gate.no
+  ), ${room}, priorities AS MATERIALIZED (
+    SELECT claim_lock.no, f.priority, f.due_at AS mark,
+      coalesce(claim_lock.last_groups->>(f.priority::text), '${noTurn}') AS turn
+    FROM claim_lock JOIN millrace.floors f ON f.queue_no = claim_lock.no
     WHERE f.priority >= 0 AND (SELECT size FROM room) > 0
   ), ${groupsInTurn}, ${fifoHeads}, ${candidates}, picked AS MATERIALIZED (
     SELECT id, due_at FROM candidates
     ORDER BY priority DESC, round, sweep, group_key LIMIT (SELECT size FROM room)
   ), ${claimed}, counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
-    SELECT (SELECT no FROM gate), -count(*), count(*), 0 FROM claimed HAVING count(*) > 0
+    SELECT (SELECT no FROM claim_lock), -count(*), count(*), 0 FROM claimed HAVING count(*) > 0
   ), lease_noted AS (
     INSERT INTO millrace.claims (lease_expires_at, ids)
     SELECT $5, array_agg(id) FROM claimed HAVING count(*) > 0
@@ -259,7 +262,7 @@ export const claim = listingStatement(
   SELECT id, position::integer, priority, nullif(group_key, ''), expires_at, past FROM claimed`,
 );
 
-/** What never changes of the claimed tasks. Read after the commit, when others can claim again. */
+/** Immutable columns of the claimed tasks, read after the commit, when the claim lock is free. */
 export const readClaimed = listingStatement(
   'read_claimed',
   `SELECT id, handler_ref, content_type, nullif(headers, '{}'), created_at, submitted_by, payload

@@ -13,7 +13,7 @@ export type ClaimedRow = [
   past: string | null,
 ];
 
-/** What never changes of a task. */
+/** Immutable columns of a task. */
 export type FixedRow = [
   id: string,
   handlerRef: string,

@@ -5,7 +5,7 @@ import { textArray } from '../arrays.js';
 import type { Connections } from '../connections.js';
 import type { Counters } from '../counters.js';
 import type { FilteredClaimRequest } from './claim-request.js';
-import { claim, lockGate, promote, readClaimed } from './claim.sql.js';
+import { claim, lockForClaim, promote, readClaimed } from './claim.sql.js';
 import { ClaimThrottle } from './claim-throttle.js';
 import { toClaimedTask, type ClaimedRow, type FixedRow } from './claimed-row.js';
 import { LowWaterMarkSweeper } from './low-water-mark-sweeper.js';
@@ -21,8 +21,8 @@ export interface ClaimsOptions {
 }
 
 /**
- * Claims due tasks. One claim of a queue runs at a time over all servers: it holds the gate of the
- * queue. See docs/explanation/queue-on-postgres.md.
+ * Claims due tasks. One claim of a queue runs at a time over all servers: it holds the claim lock
+ * of the queue. See docs/explanation/queue-on-postgres.md.
  */
 export class Claims {
   readonly share: ServerShare;
@@ -73,9 +73,9 @@ export class Claims {
       handlers ? textArray(handlers) : null,
     ];
     const rows = await connections.transact(async (transaction) => {
-      // Sent together: nobody waits at the gate for this server to read an answer.
+      // Sent together: the claim lock is not held for a round trip of this server.
       const sent = [
-        transaction.query(lockGate, [queue]),
+        transaction.query(lockForClaim, [queue]),
         transaction.query(promote, [queue, now]),
         transaction.queryLast<ClaimedRow>(claim, values),
       ] as const;

@@ -24,14 +24,14 @@ function setUp() {
   return { state, sweepAfter };
 }
 
-test('floor sweeper: sweeps at most once a second', async () => {
+test('low-water mark sweeper: sweeps at most once a second', async () => {
   const { sweepAfter } = setUp();
   expect(await sweepAfter(0)).toBe(1);
   expect(await sweepAfter(999)).toBe(1);
   expect(await sweepAfter(1)).toBe(2);
 });
 
-test('floor sweeper: rests twenty times as long as a slow sweep, and warns once', async () => {
+test('low-water mark sweeper: rests twenty times as long as a slow sweep, and warns once', async () => {
   const { state, sweepAfter } = setUp();
   state.tookMs = 2_000;
   expect(await sweepAfter(0)).toBe(1);
@@ -45,7 +45,7 @@ test('floor sweeper: rests twenty times as long as a slow sweep, and warns once'
   expect(state.warnings).toBe(2);
 });
 
-test('floor sweeper: a sweep that fails is tried again', async () => {
+test('low-water mark sweeper: retries a failed sweep', async () => {
   const { state, sweepAfter } = setUp();
   state.fails = true;
   expect(await sweepAfter(0)).toBe(1);

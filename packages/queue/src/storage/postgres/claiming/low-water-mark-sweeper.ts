@@ -14,12 +14,12 @@ const restFactor = 20;
 const maxSweepMs = 30_000;
 const slowMs = 1_000;
 const slowMessage =
-  'dead rows slow down claims: a long transaction may hold them, see backend_xmin in ' +
+  'dead rows slow down claims; a long transaction may hold them, see backend_xmin in ' +
   'pg_stat_activity and pg_replication_slots';
 
 /**
- * Lowers floors to tasks that became ready below them unnoticed, because their commit took long.
- * It runs beside the claims, which do not wait for it.
+ * Lowers low-water marks to tasks that became ready below them because their commit took long.
+ * Runs beside the claims, which do not wait for it.
  */
 export class LowWaterMarkSweeper {
   readonly #queues = new Map<string, QueueSweep>();
@@ -56,7 +56,7 @@ export class LowWaterMarkSweeper {
     try {
       await this.connections.queryWithin(maxSweepMs, sweepMarks, [queue]);
     } catch (error) {
-      this.log.debug({ err: error, queue }, 'floor sweep failed');
+      this.log.debug({ err: error, queue }, 'low-water mark sweep failed');
     }
     const tookMs = this.monotonic() - startedAt;
     const isSlow = tookMs > slowMs;

@@ -1,4 +1,4 @@
-/** What never changes of a task, from `tasks AS t`. */
+/** Immutable columns of a task, from `tasks AS t`. */
 export const fixedColumns = `t.id, t.queue, t.handler_ref, t.content_type, t.headers, t.priority,
   t.group_key, t.created_at, t.submitted_by`;
 

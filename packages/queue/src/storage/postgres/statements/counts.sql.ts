@@ -2,23 +2,23 @@ import { createdMark, lowWaterMarkOf, markStepMs } from './low-water-marks.sql.j
 import { statement } from '../statement.js';
 
 /**
- * Counts of queue $1 by the ledger from entry $2 on, and its oldest pending task. The search for
- * that begins at a floor, which it raises.
+ * Counts of queue $1 from counter entry $2 on, and its oldest pending task. The search for that
+ * task starts at a low-water mark, which it raises.
  */
 export const counts = statement(
   'counts',
   `WITH queue AS MATERIALIZED (
-    SELECT q.no, ${lowWaterMarkOf('q.no', createdMark)} AS floor FROM millrace.queues q WHERE q.name = $1
+    SELECT q.no, ${lowWaterMarkOf('q.no', createdMark)} AS mark FROM millrace.queues q WHERE q.name = $1
   ), oldest AS MATERIALIZED (
     SELECT l.created_at FROM queue q CROSS JOIN LATERAL (
       SELECT l.created_at FROM millrace.live l
       WHERE l.queue_no = q.no AND l.stage < 2 AND l.created_at >= 0
-        AND l.created_at >= q.floor AND l.lease_token IS NULL
+        AND l.created_at >= q.mark AND l.lease_token IS NULL
       ORDER BY l.created_at LIMIT 1
     ) l
   ), raised AS (
     UPDATE millrace.floors f SET due_at = o.created_at - ${markStepMs} FROM queue q, oldest o
-    WHERE f.queue_no = q.no AND f.priority = ${createdMark} AND f.due_at = q.floor
+    WHERE f.queue_no = q.no AND f.priority = ${createdMark} AND f.due_at = q.mark
       AND f.due_at + 2 * ${markStepMs} < o.created_at
   )
   SELECT coalesce(sum(b.pending), 0)::bigint AS pending,
@@ -31,7 +31,7 @@ export const counts = statement(
 
 /** Replaces the entries of a queue from $2 on by one, and returns which. New entries stay. */
 export const foldCounters = statement(
-  'fold_ledger',
+  'fold_counters',
   `WITH gone AS (
     DELETE FROM millrace.ledger
     WHERE queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND entry >= $2

@@ -16,7 +16,7 @@ export const sweepClaims = statement(
       SELECT * FROM millrace.claims WHERE lease_expires_at >= $3 AND lease_expires_at <= $1
       ORDER BY lease_expires_at, no LIMIT $2
     ) c
-  ), forgotten AS (
+  ), deleted AS (
     DELETE FROM millrace.claims c USING seen s
     WHERE NOT s.is_held AND ${byId('c.lease_expires_at', 's.lease_expires_at')}
       AND ${byId('c.no', 's.no')}

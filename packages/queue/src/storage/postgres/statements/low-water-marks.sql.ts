@@ -1,12 +1,12 @@
 import { statement } from '../statement.js';
 
-/** Values of `priority` in `floors` that stand for no priority. */
+/** Low-water marks are rows of the table `floors`: one for each priority, and these two. */
 export const scheduledMark = -1;
 export const createdMark = -2;
 
 /** Commits that take less than this are found without a sweep. */
 export const markSlackMs = 250;
-/** A floor is written again only when it moves by this much: each write is a dead row. */
+/** A mark is written only when it moves by this much: each write leaves a dead row. */
 export const markStepMs = 500;
 const scheduledSlackMs = 5_000;
 
@@ -14,8 +14,8 @@ const scheduledSlackMs = 5_000;
 export const isReady = 'l.stage = 0 AND l.lease_expires_at IS NULL';
 
 /**
- * Lowers floors to the tasks in `rows` (queue_no, stage, priority, group_key, due_at, created_at)
- * that became pending below them. Most do not, and then nothing is written.
+ * Lowers low-water marks to the tasks in `rows` (queue_no, stage, priority, group_key, due_at,
+ * created_at) that became pending below them. Usually there are none, and nothing is written.
  */
 export const lowerMarks = (rows: string) => `lowered AS (
     UPDATE millrace.floors f SET due_at = m.due_at
@@ -29,7 +29,7 @@ export const lowerMarks = (rows: string) => `lowered AS (
     WHERE f.queue_no = m.queue_no AND f.priority = m.priority AND f.due_at > m.due_at
   )`;
 
-/** The floor of one lane of a queue, inside a statement. */
+/** One low-water mark of a queue, as a subquery. */
 export const lowWaterMarkOf = (
   queueNo: string,
   mark: number,
@@ -37,12 +37,12 @@ export const lowWaterMarkOf = (
       WHERE f.queue_no = ${queueNo} AND f.priority = ${mark})`;
 
 export const createMarks = statement(
-  'create_floors',
+  'create_marks',
   `INSERT INTO millrace.floors (queue_no, priority, due_at)
-  SELECT $1, lane, 0 FROM generate_series(${createdMark}, 9) AS lane`,
+  SELECT $1, kind, 0 FROM generate_series(${createdMark}, 9) AS kind`,
 );
 
-/** Raises the floor of scheduled tasks after all that were due by $2 were promoted. */
+/** Raises the low-water mark of scheduled tasks after all that were due by $2 were promoted. */
 export const raiseScheduledMark = (queueNo: string, condition: string) => `raised AS (
     UPDATE millrace.floors f SET due_at = $2 - ${scheduledSlackMs}
     WHERE f.queue_no = ${queueNo} AND f.priority = ${scheduledMark}
@@ -50,29 +50,29 @@ export const raiseScheduledMark = (queueNo: string, condition: string) => `raise
   )`;
 
 /**
- * Finds the first pending task below each floor of queue $1 and lowers the floor to it. This reads
- * everything that is below the floors, dead or not.
+ * Finds the first pending task below each low-water mark of queue $1 and lowers the mark to it.
+ * Reads everything below the marks, including dead rows.
  */
 export const sweepMarks = statement(
-  'sweep_floors',
-  `WITH lanes AS MATERIALIZED (
+  'sweep_marks',
+  `WITH marks AS MATERIALIZED (
     SELECT f.queue_no, f.priority, f.due_at FROM millrace.floors f
     WHERE f.queue_no = (SELECT no FROM millrace.queues WHERE name = $1)
   ), found AS MATERIALIZED (
-    SELECT p.queue_no, p.priority, r.due_at FROM lanes p CROSS JOIN LATERAL (
+    SELECT p.queue_no, p.priority, r.due_at FROM marks p CROSS JOIN LATERAL (
       SELECT l.due_at FROM millrace.live l
       WHERE l.queue_no = p.queue_no AND ${isReady} AND l.priority = p.priority
         AND l.group_key = '' AND l.due_at < p.due_at
       ORDER BY l.due_at LIMIT 1
     ) r WHERE p.priority >= 0
     UNION ALL
-    SELECT p.queue_no, p.priority, r.due_at FROM lanes p CROSS JOIN LATERAL (
+    SELECT p.queue_no, p.priority, r.due_at FROM marks p CROSS JOIN LATERAL (
       SELECT l.due_at FROM millrace.live l
       WHERE l.queue_no = p.queue_no AND l.stage = 1 AND l.due_at < p.due_at
       ORDER BY l.due_at LIMIT 1
     ) r WHERE p.priority = ${scheduledMark}
     UNION ALL
-    SELECT p.queue_no, p.priority, r.created_at FROM lanes p CROSS JOIN LATERAL (
+    SELECT p.queue_no, p.priority, r.created_at FROM marks p CROSS JOIN LATERAL (
       SELECT l.created_at FROM millrace.live l
       WHERE l.queue_no = p.queue_no AND l.stage < 2 AND l.created_at >= 0
         AND l.lease_token IS NULL AND l.created_at < p.due_at

@@ -26,8 +26,8 @@ export const createQueue = statement(
   RETURNING ${columns}`,
 );
 
-export const createGate = statement(
-  'create_gate',
+export const createClaimLock = statement(
+  'create_claim_lock',
   `INSERT INTO millrace.gates (queue_no, last_groups, starts) VALUES ($1, '{}', '[]')`,
 );
 
@@ -51,15 +51,15 @@ export const queueIsEmpty = statement(
 
 export const deleteQueue = statement(
   'delete_queue',
-  `WITH gate AS (DELETE FROM millrace.gates WHERE queue_no = $1),
-    ledger AS (DELETE FROM millrace.ledger WHERE queue_no = $1),
-    floors AS (DELETE FROM millrace.floors WHERE queue_no = $1),
+  `WITH claim_lock AS (DELETE FROM millrace.gates WHERE queue_no = $1),
+    counters AS (DELETE FROM millrace.ledger WHERE queue_no = $1),
+    marks AS (DELETE FROM millrace.floors WHERE queue_no = $1),
     claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1)
   DELETE FROM millrace.queues WHERE no = $1`,
 );
 
 /** Keeps the queue from being deleted before the commit. */
 export const keepQueue = statement(
-  'hold_queue',
+  'keep_queue',
   'SELECT no FROM millrace.queues WHERE name = $1 FOR KEY SHARE',
 );

@@ -4,7 +4,7 @@ import { byId } from './columns.js';
 const numberOf = (name: string) => `(SELECT no FROM millrace.queues WHERE name = ${name})`;
 
 /** Leaves tombstones for the rows of `gone`. */
-const tombstonesLeft = (now: string) => `buried AS (
+const tombstonesLeft = (now: string) => `tombstones AS (
     UPDATE millrace.tasks t SET purged_at = ${now}, purged_status = g.outcome, payload = '',
       headers = '{}' FROM gone g WHERE ${byId('t.id', 'g.id')}
   )`;

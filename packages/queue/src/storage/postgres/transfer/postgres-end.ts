@@ -24,7 +24,7 @@ import {
   type MovedQueue,
   type MovedTask,
   type Target,
-} from './moved.js';
+} from '../../transfer/moved.js';
 
 type MovedColumns = FoundColumns & WholeColumns & { started: boolean };
 
@@ -137,7 +137,7 @@ export class PostgresEnd implements Target {
   }
 }
 
-/** What a transfer into this database left, finished or not. */
+/** The mark of a transfer into this database, finished or not. */
 export async function markOf(connections: Connections): Promise<Mark | undefined> {
   const [row] = await connections.query<{
     source: string;

@@ -62,11 +62,11 @@ export const putQueue = statement(
   `WITH queue AS (
     INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, changed_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING no
-  ), gate AS (
+  ), claim_lock AS (
     INSERT INTO millrace.gates (queue_no, last_groups, starts) SELECT no, $8, $9 FROM queue
   )
   INSERT INTO millrace.floors (queue_no, priority, due_at)
-  SELECT no, lane, 0 FROM queue CROSS JOIN generate_series(${createdMark}, 9) AS lane`,
+  SELECT no, kind, 0 FROM queue CROSS JOIN generate_series(${createdMark}, 9) AS kind`,
 );
 
 const fields = `(id text, queue text, handler_ref text, priority smallint, group_key text,

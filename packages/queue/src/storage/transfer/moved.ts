@@ -1,19 +1,19 @@
-import type { AuditRecord } from '../../../core/audit.js';
-import { canonicalJson } from '../../../core/canonical-json.js';
-import type { Queue } from '../../../core/queue.js';
-import type { Attempt, Tombstone } from '../../../core/task.js';
-import type { Starts } from '../../../core/start-window.js';
-import type { TaskRow } from '../../task-row.js';
+import type { AuditRecord } from '../../core/audit.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Queue } from '../../core/queue.js';
+import type { Attempt, Tombstone } from '../../core/task.js';
+import type { Starts } from '../../core/start-window.js';
+import type { TaskRow } from '../task-row.js';
 
-/** A queue as it goes from one store to another. */
+/** A queue with its claim state, as transferred. */
 export interface MovedQueue {
   queue: Queue;
-  /** By priority, the group whose turn was last. */
+  /** The last group served, by priority. */
   turns: Readonly<Record<number, string | null>>;
   starts: Starts;
 }
 
-/** Everything there is of a task. */
+/** A task with all stored state. */
 export interface MovedTask {
   row: TaskRow;
   payload: Uint8Array;
@@ -22,7 +22,7 @@ export interface MovedTask {
 
 export type Moved = MovedTask | Tombstone;
 
-/** How far a target has come. */
+/** Progress of a transfer, stored in the target. */
 export interface Mark {
   source: string;
   lastId: string;
@@ -30,26 +30,26 @@ export interface Mark {
   finished: boolean;
 }
 
-/** What is read from, in the order of ids and numbers. */
+/** The source of a transfer, read in order of ids and sequence numbers. */
 export interface Source {
   queues(): Promise<MovedQueue[]>;
-  /** The next after an id; fewer than `limit`: the last. */
+  /** The next tasks after an id; fewer than `limit`: the end. */
   tasks(afterId: string, limit: number): Promise<Moved[]>;
   audit(afterSeq: number, limit: number): Promise<AuditRecord[]>;
-  /** About how many tasks there are, for the display. */
+  /** Approximate number of tasks, for progress output. */
   size(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** What is written to. Each call is one commit, with its mark. */
+/** The target of a transfer. Each call is one commit, with its mark. */
 export interface Target extends Source {
   mark(): Promise<Mark | undefined>;
-  /** There is nothing in it, not even a queue. */
+  /** True if it has no data, not even a queue. */
   isEmpty(): Promise<boolean>;
   putQueues(queues: readonly MovedQueue[], mark: Mark): Promise<void>;
   putTasks(tasks: readonly Moved[], mark: Mark): Promise<void>;
   putAudit(records: readonly AuditRecord[], mark: Mark): Promise<void>;
-  /** Everything is there and was compared: from now on it is a store like any other. */
+  /** Everything was copied and compared: the target becomes a usable store. */
   finish(mark: Mark): Promise<void>;
 }
 
@@ -61,16 +61,16 @@ export function idOfMoved(moved: Moved): string {
   return isMovedTask(moved) ? moved.row.id : moved.id;
 }
 
-/** The same text for the same task, whichever store it was read from. */
+/** Canonical text of a task, the same for every store. */
 export function textOf(moved: Moved): string {
   if (!isMovedTask(moved)) return canonicalJson(moved);
   const payload = Buffer.from(moved.payload).toString('base64');
   const text = canonicalJson(JSON.parse(JSON.stringify({ ...moved, payload })));
-  // PostgreSQL keeps no zero in a text.
+  // PostgreSQL text cannot contain U+0000.
   return text.replaceAll('\\u0000', '\uFFFD');
 }
 
-/** Whether it was started says nothing of one that is over, and is not kept everywhere. */
+/** `started` has no meaning for finished tasks, and not every store keeps it. */
 export function movedRow(row: TaskRow): TaskRow {
   const isOver = row.status === 'SUCCEEDED' || row.status === 'DEAD';
   return isOver && row.started ? { ...row, started: false } : row;

@@ -1,5 +1,5 @@
 import { UsageError } from '@millrace/kit/errors';
-import { canonicalJson } from '../../../core/canonical-json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
 import {
   idOfMoved,
   isMovedTask,
@@ -14,25 +14,24 @@ export interface TransferTally {
   queues: number;
   tasks: number;
   audit_records: number;
-  /** Tasks that an earlier run had moved. */
+  /** An earlier run had moved some of the tasks. */
   resumed: boolean;
 }
 
 export interface TransferWatch {
-  /** So many of about `total` tasks are moved or compared; the work goes on when it is told. */
+  /** Called with the number of tasks moved or compared so far; the transfer waits for it. */
   progress?:
     ((step: 'move' | 'compare', done: number, total: number) => void | Promise<void>) | undefined;
   signal?: AbortSignal | undefined;
 }
 
 const perStep = 200;
-/** So much of payloads goes in one commit. */
+/** Maximum payload bytes per commit. */
 const maxBatchBytes = 16 * 2 ** 20;
 
 /**
- * Moves everything from one store to another that is empty, and compares the two to the last byte.
- * Broken off, it goes on where it was. Nobody may work on either of them meanwhile; a source that
- * changed all the same is found by the comparison.
+ * Copies everything from one store to an empty one, and compares both. If interrupted, it resumes.
+ * Neither store may be in use; the comparison detects a source that changed meanwhile.
  */
 export async function transfer(
   source: Source,
@@ -58,11 +57,11 @@ export async function transfer(
 async function refuseOther(target: Target, mark: Mark | undefined, name: string): Promise<void> {
   if (mark && mark.source !== name) {
     throw new UsageError(
-      `The target holds a part of another store (${mark.source}): go on with that one, or empty it.`,
+      `The target has an unfinished transfer of another store (${mark.source}). Resume that one, or empty the target.`,
     );
   }
   if (!mark && !(await target.isEmpty())) {
-    throw new UsageError('The target is not empty: name one that is.');
+    throw new UsageError('The target is not empty. Choose an empty one.');
   }
 }
 
@@ -151,11 +150,11 @@ async function compareAudit(source: Source, target: Target): Promise<number> {
 
 class Difference extends UsageError {}
 
-/** To empty it, as after a broken move, would be to lose what happened there since. */
+/** Emptying it, as after an interrupted transfer, would lose what happened there since. */
 function livedOn(): UsageError {
   return new UsageError(
-    'The target is not empty: tasks were moved into it before, and it has changed since. ' +
-      'Name one that is empty.',
+    'The target is not empty: an earlier transfer finished, and it has changed since. ' +
+      'Choose an empty one.',
   );
 }
 
@@ -166,7 +165,7 @@ function plain(value: unknown): unknown {
 function checkSame(what: string, one: string | undefined, other: string | undefined): void {
   if (one === other) return;
   throw new Difference(
-    `The ${what} of the source and of the target differ: the source was changed meanwhile. ` +
-      'Stop every server on it, empty the target and begin anew.',
+    `The ${what} differs between source and target: the source changed during the transfer. ` +
+      'Stop every server on it, empty the target and start again.',
   );
 }

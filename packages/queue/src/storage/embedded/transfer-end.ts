@@ -1,18 +1,18 @@
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { open, type Database, type RowReader } from '@millrace/db';
 import { UsageError } from '@millrace/kit/errors';
-import type { AuditRecord } from '../../../core/audit.js';
+import type { AuditRecord } from '../../core/audit.js';
 import {
   embeddedPartIn,
   embeddedStoreIn,
   openEmbeddedStore,
   type EmbeddedStoreOptions,
-} from '../../embedded/index.js';
-import { auditKey, idKey, idOf, kinds, nameKey, queueKey, timeKey } from '../../embedded/keys.js';
-import { encodeJson, readCounters, toQueue } from '../../embedded/queue-rows.js';
-import { queues as readQueues } from '../../embedded/reading.js';
-import { RecentTasks } from '../../embedded/recent-tasks.js';
-import { Step } from '../../embedded/step.js';
+} from './index.js';
+import { auditKey, idKey, idOf, kinds, nameKey, queueKey, timeKey } from './keys.js';
+import { encodeJson, readCounters, toQueue } from './queue-rows.js';
+import { queues as readQueues } from './reading.js';
+import { RecentTasks } from './recent-tasks.js';
+import { Step } from './step.js';
 import {
   decodeTask,
   encodeFixed,
@@ -20,8 +20,8 @@ import {
   isTombstone,
   maxInlineBytes,
   type StoredTask,
-} from '../../embedded/task-codec.js';
-import { showWhole } from '../../embedded/whole-tasks.js';
+} from './task-codec.js';
+import { showWhole } from './whole-tasks.js';
 import {
   isMovedTask,
   movedRow,
@@ -31,31 +31,33 @@ import {
   type MovedTask,
   type Source,
   type Target,
-} from './moved.js';
+} from '../transfer/moved.js';
 
 const markKey = nameKey(kinds.meta, 'transfer');
 const noBytes = Buffer.alloc(0);
 
-/** The embedded store of a data directory, which no server may have open. */
+/** Opens the embedded store of a data directory as a source. No server may have it open. */
 export async function openEmbeddedSource(
   dataDirectory: string,
   options: EmbeddedStoreOptions,
 ): Promise<Source> {
   const directory = embeddedStoreIn(dataDirectory);
   if (!existsSync(directory)) {
-    throw new UsageError(`${dataDirectory} holds no queue: name the --data of its server.`);
+    throw new UsageError(
+      `${dataDirectory} has no queue store. Set --data to the data directory of its server.`,
+    );
   }
   return openEnd(directory, directory, options);
 }
 
-/** It lies beside its place until it is whole, so that no server takes a part for a store. */
+/** Opens a target in a temporary directory, renamed at the end, so that no server opens a part. */
 export async function openEmbeddedTarget(
   dataDirectory: string,
   options: EmbeddedStoreOptions,
 ): Promise<Target> {
   const directory = embeddedStoreIn(dataDirectory);
   if (existsSync(directory)) {
-    throw new UsageError(`${directory} is there already: name another --data, or move it away.`);
+    throw new UsageError(`${directory} exists already. Choose another --data, or move it away.`);
   }
   mkdirSync(dataDirectory, { recursive: true });
   return openEnd(embeddedPartIn(dataDirectory), directory, options);
@@ -66,7 +68,7 @@ async function openEnd(
   place: string,
   options: EmbeddedStoreOptions,
 ): Promise<EmbeddedEnd> {
-  // Checks the format, or makes it, and clears what a killed server left.
+  // Checks or writes the format, and finishes interrupted deletions.
   await (await openEmbeddedStore(directory, options)).close();
   return new EmbeddedEnd(await open(directory, options), directory, place, options.clock.now());
 }
@@ -186,7 +188,7 @@ class EmbeddedEnd implements Target {
 }
 
 function toMoved(rows: RowReader, id: string, bytes: Buffer): Moved {
-  // What is read may lie in memory of the database.
+  // Copied: the bytes may be in memory of the database.
   const task = decodeTask(id, Buffer.from(bytes));
   if (isTombstone(task)) return task;
   const { payload, attempts } = showWhole(rows, task);
