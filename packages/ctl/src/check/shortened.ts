@@ -89,7 +89,7 @@ async function runLogged(
     log: log.path,
     lines: short.lines,
     raw_bytes: short.rawBytes,
-    kept_bytes: short.keptBytes,
+    kept_bytes: short.shownBytes,
     raw_tokens: record?.rawTokens ?? null,
     kept_tokens: record?.keptTokens ?? null,
     basis: record?.basis ?? null,
@@ -104,7 +104,7 @@ interface ShortForm {
   readonly bytes: Buffer;
   readonly lines: number;
   readonly rawBytes: number;
-  readonly keptBytes: number;
+  readonly shownBytes: number;
 }
 
 function bytesOut(stream: object): { write(bytes: Uint8Array): unknown } {
@@ -130,15 +130,15 @@ async function shortForm(
   const bytes = Buffer.from(text + note);
   const isShort = rawBytes <= shortOutput.bytes && lines <= shortOutput.lines;
   if (!isShort && left > 0 && bytes.length < rawBytes) {
-    return { path, bytes, lines, rawBytes, keptBytes: bytes.length };
+    return { path, bytes, lines, rawBytes, shownBytes: bytes.length };
   }
   const whole = await readFile(path);
-  return { path, bytes: whole, lines, rawBytes: whole.length, keptBytes: whole.length };
+  return { path, bytes: whole, lines, rawBytes: whole.length, shownBytes: whole.length };
 }
 
 async function recordOf(
   feature: ShortenedRun['feature'],
-  { path, bytes, rawBytes, keptBytes }: ShortForm,
+  { path, bytes, rawBytes, shownBytes }: ShortForm,
   { dataDir, savingsSamples }: Settings,
   tools: Tools,
 ) {
@@ -155,7 +155,7 @@ async function recordOf(
       agentId: tools.terminal.env['MILLRACE_AGENT_ID'] || null,
       repo: repositoryOf(process.cwd()),
       rawBytes,
-      keptBytes,
+      keptBytes: shownBytes,
       texts: async () => ({ raw: await readFile(path, 'utf8'), kept: bytes.toString('utf8') }),
     });
   } catch (error) {

@@ -30,7 +30,7 @@ interface Tally {
 /** What only a PostgreSQL store can do. */
 interface Transferring {
   transfer(
-    ask: Omit<Plan, 'url'> & {
+    options: Omit<Plan, 'url'> & {
       signal: AbortSignal;
       progress: (step: 'move' | 'compare', done: number, total: number) => void;
     },
