@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Mistake } from './command.js';
-import { fileTrouble } from './file-trouble.js';
+import { fileErrorText } from './file-error.js';
 import type { Terminal } from './terminal.js';
 
 interface Failure {
@@ -41,7 +41,7 @@ async function classify(error: unknown): Promise<Failure> {
   // ENOENT, ECONNREFUSED and the like come from the system; ERR_... is a mistake in our use of
   // Node.
   if (/^E[A-Z0-9]+$/.test(code)) {
-    return { code, message: fileTrouble(error) ?? messageOf(error), exitCode: 1 };
+    return { code, message: fileErrorText(error) ?? messageOf(error), exitCode: 1 };
   }
   return {
     code: 'INTERNAL',

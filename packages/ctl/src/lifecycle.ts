@@ -60,10 +60,10 @@ export function takeOverProcess(self: ProcessLike): Lifecycle {
       const alive = setInterval(() => undefined, LONGEST_TIMER_MS);
       let stopNow = (): void => undefined;
       const stopped = new Promise<void>((resolve) => (stopNow = resolve));
-      let asked = false;
+      let isStopping = false;
       const stop = (): void => {
-        if (asked) interrupt();
-        asked = true;
+        if (isStopping) interrupt();
+        isStopping = true;
         stopNow();
       };
       self.on('SIGINT', stop);

@@ -103,7 +103,7 @@ test('a misspelt subcommand is pointed out, with --help and under help too', asy
     expect([code, out], args.join(' ')).toEqual([2, '']);
     expect(err).toBe(
       "ctl: unknown command 'gring'. Did you mean grind?\n" +
-        "Run 'ctl mill --help' to see how it is used.\n",
+        "Run 'ctl mill --help' for usage.\n",
     );
   }
 });

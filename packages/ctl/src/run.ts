@@ -30,8 +30,8 @@ export async function run(
     else if (terminal.json) await groups.fillAll();
 
     // `ctl` without arguments shows the help and succeeds.
-    const asked = args.every((arg) => arg === '--json') ? [...args, '--help'] : args;
-    await root.parseAsync(asked, { from: 'user' });
+    const argv = args.every((arg) => arg === '--json') ? [...args, '--help'] : args;
+    await root.parseAsync(argv, { from: 'user' });
     return exitCode;
   } catch (error) {
     // Thrown by commander after it has shown the help or the version.

@@ -104,8 +104,8 @@ async function drained(stream: Stream): Promise<void> {
 }
 
 function columnsOf(stream: Stream, env: Environment): number {
-  const asked = Number(env['COLUMNS']);
-  if (Number.isInteger(asked) && asked > 0) return asked;
+  const configured = Number(env['COLUMNS']);
+  if (Number.isInteger(configured) && configured > 0) return configured;
   // A terminal of unknown size reports 0.
   return stream.isTTY === true ? stream.columns || 80 : Infinity;
 }

@@ -2,7 +2,7 @@ import { Argument } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../tools.js';
-import { whichAgent } from './look-commands.js';
+import { whichAgent } from './view-commands.js';
 
 export function addSend(agent: CtlCommand, tools: Tools): void {
   withDaemon(

@@ -4,9 +4,9 @@ import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { confirmed } from '../queue/confirming.js';
 import type { Tools } from '../tools.js';
 import { printable } from '../render/text.js';
-import { findSession } from './finding.js';
+import { findSession } from './find-session.js';
 import { promptOf } from './prompt.js';
-import { hasEnded } from './session-words.js';
+import { hasEnded } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 
@@ -46,12 +46,12 @@ export async function removeAgent(
   tools: Tools,
 ): Promise<void> {
   const { api, session } = await found(words, flags, tools);
-  if (!hasEnded(session) && flags.yes !== true) await askFirst(session, tools);
+  if (!hasEnded(session) && flags.yes !== true) await confirm(session, tools);
   const gone = await api.call('deleteSession', { path: { id: session.id } });
   show(tools, gone, `Removed ${nameOf(session)}${worktreeText(gone)}.\n`);
 }
 
-async function askFirst(session: Session, { terminal }: Tools): Promise<void> {
+async function confirm(session: Session, { terminal }: Tools): Promise<void> {
   const state = `${nameOf(session)} is ${session.status}`;
   if (!terminal.in.isScreen) {
     throw new UsageError(`${state}. Not a terminal, so there is nobody to confirm. Add --yes.`);
@@ -62,12 +62,12 @@ async function askFirst(session: Session, { terminal }: Tools): Promise<void> {
 
 function worktreeText({
   worktree,
-  worktree_kept: isKept,
+  worktree_kept: isRetained,
   reason,
 }: DaemonSchema<'SessionDeletion'>) {
   if (worktree === null) return '';
   const place = printable(worktree);
-  if (!isKept) return `and its worktree ${place}`;
+  if (!isRetained) return `and its worktree ${place}`;
   return `; its worktree ${place} is kept${reason === null ? '' : `: ${printable(reason)}`}`;
 }
 

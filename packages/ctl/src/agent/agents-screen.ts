@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanAge } from '@millrace/kit/units';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { tellingIds } from './choosing.js';
-import { contextCell, contextText, sinceText, statusCell } from './session-words.js';
+import { contextCell, contextText, sinceText, statusCell } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 

@@ -29,8 +29,8 @@ export function chosen<Each extends Named>(
   const [first, ...others] = found;
   if (first && others.length === 0) return first;
   if (first) {
-    const shown = found.slice(0, mostShown).map(({ id, name }) => `${id} (${harmless(name)})`);
-    const more = found.length > mostShown ? `, and ${found.length - mostShown} more` : '';
+    const shown = found.slice(0, maxShown).map(({ id, name }) => `${id} (${harmless(name)})`);
+    const more = found.length > maxShown ? `, and ${found.length - maxShown} more` : '';
     throw new Refusal(
       'AMBIGUOUS',
       `"${words}" matches ${found.length}: ${shown.join(', ')}${more}. Use the id, or a ` +
@@ -48,8 +48,8 @@ function startingWith<Each extends Named>(all: readonly Each[], words: string): 
   return start === '' ? [] : all.filter(({ id }) => id.toUpperCase().startsWith(start));
 }
 
-const mostShown = 5;
-const shortestId = 8;
+const maxShown = 5;
+const minIdLength = 8;
 
 /** The shortest unambiguous id prefixes for a terminal; whole ids for a pipe. */
 export function tellingIds(
@@ -62,7 +62,7 @@ export function tellingIds(
     sorted.map((id, at) => {
       const neighbours = [sorted[at - 1] ?? '', sorted[at + 1] ?? ''];
       const shared = neighbours.map((other) => sharedLength(id, other));
-      return [id, id.slice(0, Math.max(shortestId, ...shared.map((length) => length + 1)))];
+      return [id, id.slice(0, Math.max(minIdLength, ...shared.map((length) => length + 1)))];
     }),
   );
 }

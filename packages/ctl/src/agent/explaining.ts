@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanAge, humanDuration } from '@millrace/kit/units';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { contextText, sinceText, statusCell } from './session-words.js';
+import { contextText, sinceText, statusCell } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 

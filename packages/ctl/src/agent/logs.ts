@@ -6,8 +6,8 @@ import { rest } from '../queue/waiting.js';
 import type { Tools } from '../tools.js';
 import { printableLines } from '../render/text.js';
 import type { Terminal } from '../terminal.js';
-import { findSession } from './finding.js';
-import { hasEnded } from './session-words.js';
+import { findSession } from './find-session.js';
+import { hasEnded } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 type Output = DaemonSchema<'SessionOutput'>;
@@ -17,15 +17,15 @@ export interface LogsFlags extends DaemonFlags {
   lines?: string;
 }
 
-const usualLines = 100;
-const mostLines = 5_000;
+const defaultLines = 100;
+const maxLines = 5_000;
 const pollMs = 400;
 
 /** Prints the end of an agent's output; with --follow, new output too. */
 export async function showLogs(words: string, flags: LogsFlags, tools: Tools): Promise<void> {
-  const limit = wholeNumber(flags.lines, '--lines') ?? usualLines;
-  if (limit < 1 || limit > mostLines) {
-    throw new UsageError(`--lines must be 1 to ${mostLines}, not ${limit}.`);
+  const limit = wholeNumber(flags.lines, '--lines') ?? defaultLines;
+  if (limit < 1 || limit > maxLines) {
+    throw new UsageError(`--lines must be 1 to ${maxLines}, not ${limit}.`);
   }
   const api = await daemonApi(flags, tools);
   const session = await findSession(api, words);
@@ -48,7 +48,7 @@ async function follow(api: DaemonApi, session: Session, from: number, tools: Too
     const isOver = await endedOrGone(api, session);
     if (isOver === 'gone') return;
     for (let isMore = true; isMore;) {
-      const piece = await readOutput(api, session, { limit: mostLines, after: next });
+      const piece = await readOutput(api, session, { limit: maxLines, after: next });
       writePiece(piece, tools.terminal);
       await tools.terminal.out.drained();
       isMore = piece.lines.length > 0 && piece.next > next;

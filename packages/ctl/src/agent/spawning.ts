@@ -8,7 +8,7 @@ import { dollars } from '../render/figures.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
 import type { Outlet, Terminal } from '../terminal.js';
-import { findSession } from './finding.js';
+import { findSession } from './find-session.js';
 import { promptOf } from './prompt.js';
 
 type SpawnRequest = DaemonSchema<'SpawnRequest'>;
@@ -74,12 +74,12 @@ export async function spawnAgent(
     ...spawnRequest(prompt, flags),
     ...(parent === undefined ? {} : { parent_id: parent.id }),
   };
-  const session = await spawnOrAsk(api, request, tools.terminal);
+  const session = await spawnWithBudget(api, request, tools.terminal);
   const { out, json } = tools.terminal;
   out.write(json ? `${JSON.stringify(session, null, 2)}\n` : startedText(session, out));
 }
 
-async function spawnOrAsk(
+async function spawnWithBudget(
   api: DaemonApi,
   request: SpawnRequest,
   terminal: Terminal,
@@ -89,13 +89,13 @@ async function spawnOrAsk(
     return await send(request);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'BUDGET_CONFIRMATION_REQUIRED') throw error;
-    await askAboutBudget(error, terminal);
+    await confirmBudget(error, terminal);
     return send({ ...request, force: true });
   }
 }
 
 /** Returns if the user confirms. */
-async function askAboutBudget(refusal: Refusal, terminal: Terminal): Promise<void> {
+async function confirmBudget(refusal: Refusal, terminal: Terminal): Promise<void> {
   const verdict = refusal.extra.members?.['verdict'] as DaemonSchema<'BudgetVerdict'>;
   const figures =
     `${dollars(verdict.daily_usd)} today${capText(verdict.cap_daily)}, ` +

@@ -31,7 +31,7 @@ export async function submitWork(
   const { at, delay, priority, group, id, expiresAt } = flags;
   const wait = waitOf(flags);
   const payload = JSON.stringify(spawnRequest(prompt, flags));
-  if (Buffer.byteLength(payload) > longestPayload) {
+  if (Buffer.byteLength(payload) > maxPayload) {
     throw new UsageError(
       'The prompt is too long for a task. Put it into a file and name that file in the ' +
         'prompt.',
@@ -70,4 +70,4 @@ function withWhoMakesIt(error: unknown): unknown {
 }
 
 /** Largest payload that the queue accepts, whatever its config says. */
-const longestPayload = 8 * 1_048_576;
+const maxPayload = 8 * 1_048_576;

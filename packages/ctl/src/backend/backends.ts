@@ -22,8 +22,8 @@ export async function rescanBackends(flags: DaemonFlags, tools: Tools): Promise<
 }
 
 /** Loads the table renderer while the daemon answers. */
-async function showRegistry(asked: Promise<Registry>, tools: Tools): Promise<Registry> {
-  const [registry, { registryScreen }] = await Promise.all([asked, import('./registry-screen.js')]);
+async function showRegistry(request: Promise<Registry>, tools: Tools): Promise<Registry> {
+  const [registry, { registryScreen }] = await Promise.all([request, import('./registry-screen.js')]);
   show(tools, registry, registryScreen(registry, tools.terminal.out));
   return registry;
 }
@@ -78,10 +78,10 @@ async function update(
 async function helpWithName<Result>(
   api: DaemonApi,
   id: string,
-  asked: Promise<Result>,
+  request: Promise<Result>,
 ): Promise<Result> {
   try {
-    return await asked;
+    return await request;
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'BACKEND_NOT_FOUND') throw error;
     const { backends } = await api.call('listBackends');

@@ -8,9 +8,9 @@ export interface Digest {
   readonly left: number;
 }
 
-const longestLine = 400;
-const mostFailureLines = 120;
-const mostSummaryLines = 15;
+const maxLine = 400;
+const maxFailureLines = 120;
+const maxSummaryLines = 15;
 const linesAfterFailure = 10;
 /** If no line looks like a failure, the cause is most likely at the end. */
 const lastLines = { usual: 3, unexplained: 25 };
@@ -45,9 +45,9 @@ export class Digester {
       this.#after = 0;
     } else {
       push(this.#last, line, lastLines.unexplained);
-      if (worth.isSummary) push(this.#summaries, line, mostSummaryLines);
+      if (worth.isSummary) push(this.#summaries, line, maxSummaryLines);
       this.#addFailure(line, worth.isFailure);
-      if (this.#others.length < this.#rules.othersKept && line.text !== '') this.#others.push(line);
+      if (this.#others.length < this.#rules.maxOthers && line.text !== '') this.#others.push(line);
     }
     this.#previous = worth.isNoise ? undefined : line;
   }
@@ -55,16 +55,16 @@ export class Digester {
   finish(isGood: boolean): Digest {
     const isExplained = isGood || this.#failures.length > 0;
     const last = this.#last.slice(-(isExplained ? lastLines.usual : lastLines.unexplained));
-    const kept = new Map<number, string>();
+    const shown = new Map<number, string>();
     for (const { index, text } of [
       ...this.#failures,
       ...this.#others,
       ...this.#summaries,
       ...last,
     ]) {
-      kept.set(index, text);
+      shown.set(index, text);
     }
-    return { lines: this.#lines, text: this.#written(kept), left: this.#lines - kept.size };
+    return { lines: this.#lines, text: this.#written(shown), left: this.#lines - shown.size };
   }
 
   #addFailure(line: Line, isFailure: boolean): void {
@@ -80,15 +80,15 @@ export class Digester {
   }
 
   #keepFailure(line: Line): void {
-    if (this.#failures.length < mostFailureLines) this.#failures.push(line);
+    if (this.#failures.length < maxFailureLines) this.#failures.push(line);
   }
 
-  #written(kept: ReadonlyMap<number, string>): string {
+  #written(shown: ReadonlyMap<number, string>): string {
     let text = '';
     let next = 0;
-    for (const index of [...kept.keys()].toSorted((a, b) => a - b)) {
+    for (const index of [...shown.keys()].toSorted((a, b) => a - b)) {
       if (index > next) text += gap(index - next);
-      text += `${kept.get(index)}\n`;
+      text += `${shown.get(index)}\n`;
       next = index + 1;
     }
     if (next < this.#lines) text += gap(this.#lines - next);
@@ -109,6 +109,6 @@ function gap(count: number): string {
 function shownOf(raw: string): string {
   const text = raw.replace(/\r+$/, '');
   const last = text.slice(text.lastIndexOf('\r') + 1);
-  if (last.length <= longestLine) return last;
-  return `${last.slice(0, longestLine)}... (${last.length - longestLine} more characters)`;
+  if (last.length <= maxLine) return last;
+  return `${last.slice(0, maxLine)}... (${last.length - maxLine} more characters)`;
 }

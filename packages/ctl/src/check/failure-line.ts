@@ -2,7 +2,7 @@ import { humanDuration } from '@millrace/kit/units';
 import { cut, printable } from '../render/text.js';
 import type { Ending } from './program.js';
 
-const longestCommand = 120;
+const maxCommand = 120;
 
 /** One line about a failed command whose output does not explain the failure. */
 export function failureLine(
@@ -10,7 +10,7 @@ export function failureLine(
   { exitCode, signal }: Ending,
   { elapsedMs, isSilent }: { elapsedMs: number; isSilent: boolean },
 ): string {
-  const what = cut(printable(command.join(' ')), longestCommand);
+  const what = cut(printable(command.join(' ')), maxCommand);
   const how =
     signal === null
       ? `failed with exit code ${exitCode}`

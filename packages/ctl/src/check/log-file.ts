@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { formatTimestamp } from '@millrace/kit/units';
 
 /** Number of logs to keep; older ones are removed. */
-const mostLogs = 100;
+const maxLogs = 100;
 
 export interface LogFile {
   readonly path: string;
@@ -49,6 +49,6 @@ function removeOld(folder: string): void {
   const old = names
     .toSorted()
     .toReversed()
-    .slice(mostLogs - 1);
+    .slice(maxLogs - 1);
   for (const name of old) rmSync(join(folder, name), { force: true });
 }

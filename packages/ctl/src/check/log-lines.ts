@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 
 /** A longer line is split, to bound memory. */
-const longestLine = 65_536;
+const maxLine = 65_536;
 
 /** Reads every line of a file of any size. */
 export async function* linesOf(file: string): AsyncGenerator<string> {
@@ -12,9 +12,9 @@ export async function* linesOf(file: string): AsyncGenerator<string> {
     const lines = (rest + decoder.write(chunk)).split('\n');
     rest = lines.pop()!;
     yield* lines;
-    while (rest.length > longestLine) {
-      yield rest.slice(0, longestLine);
-      rest = rest.slice(longestLine);
+    while (rest.length > maxLine) {
+      yield rest.slice(0, maxLine);
+      rest = rest.slice(maxLine);
     }
   }
   rest += decoder.end();

@@ -11,7 +11,7 @@ export interface Worth {
 export interface Rules {
   worthOf(line: string): Worth;
   /** Number of other lines to keep. */
-  readonly othersKept: number;
+  readonly maxOthers: number;
 }
 
 const passed = [
@@ -43,7 +43,7 @@ const summary = [
 
 /** Rules for builds, tests and linters. */
 export const checkRules: Rules = {
-  othersKept: 0,
+  maxOthers: 0,
   worthOf(line) {
     const isSummary = summary.some((pattern) => pattern.test(line));
     if (!isSummary && passed.some((pattern) => pattern.test(line))) return noise;

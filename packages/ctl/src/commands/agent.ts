@@ -6,7 +6,7 @@ import {
   addSend,
   addStop,
 } from '../agent/act-commands.js';
-import { addExplain, addList, addLogs, addShow } from '../agent/look-commands.js';
+import { addExplain, addList, addLogs, addShow } from '../agent/view-commands.js';
 import { addSpawn, addSubmit } from '../agent/start-commands.js';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../tools.js';

@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../tools.js';
-import type { StatusFlags } from '../status/looking.js';
+import type { StatusFlags } from '../status/read-overview.js';
 
 export function build(status: CtlCommand, tools: Tools): void {
   status

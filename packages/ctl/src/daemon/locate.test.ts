@@ -49,11 +49,11 @@ test('a data directory that is named is looked into, whatever the variables say'
 test('on a named directory without a daemon there is none, and no other is asked', async () => {
   write(`${data}/daemon.url`, running);
   const env = { HOME: home, MILLRACE_URL: running };
-  const asked = locate({ data: join(home, 'empty') }, env);
-  await expect(asked).rejects.toThrow(Refusal);
-  await expect(asked).rejects.toThrow(`no daemon runs on the data in ${join(home, 'empty')}. `);
-  const told = await locate({ data: join(home, 'empty'), url: 'http://127.0.0.1:1' }, env);
-  expect(told.url).toBe('http://127.0.0.1:1');
+  const requests = locate({ data: join(home, 'empty') }, env);
+  await expect(requests).rejects.toThrow(Refusal);
+  await expect(requests).rejects.toThrow(`no daemon is running on the data in ${join(home, 'empty')}. `);
+  const received = await locate({ data: join(home, 'empty'), url: 'http://127.0.0.1:1' }, env);
+  expect(received.url).toBe('http://127.0.0.1:1');
 });
 
 test('MILLRACE_TOKEN comes before the token file', async () => {

@@ -26,7 +26,7 @@ interface LocalSettings {
   readonly token: string | undefined;
 }
 
-const usualUrl = 'http://127.0.0.1:8765';
+const defaultUrl = 'http://127.0.0.1:8765';
 
 /**
  * Finds the daemon: `--url`, else MILLRACE_URL, else the address file in the data directory, else
@@ -41,11 +41,11 @@ export async function locate(flags: DaemonFlags, env: Environment): Promise<Daem
   if (said === undefined && flags.data !== undefined) throw noneOn(dataDir);
   const token = env['MILLRACE_TOKEN'] || (isLocal(named) ? tokenIn(dataDir, env) : undefined);
   if (said !== undefined && token !== undefined) return place(said, token);
-  if (!isLocal(named)) return place(said ?? usualUrl, token);
+  if (!isLocal(named)) return place(said ?? defaultUrl, token);
   // Only a config file could say more, and reading it is slow.
   const settings = flags.data === undefined ? await localSettings(env) : undefined;
   return place(
-    said ?? (settings && lineOf(addressFile(settings.dataDir))) ?? settings?.listenUrl ?? usualUrl,
+    said ?? (settings && lineOf(addressFile(settings.dataDir))) ?? settings?.listenUrl ?? defaultUrl,
     token ?? settings?.token ?? (settings && tokenIn(settings.dataDir, env)),
   );
 }
@@ -77,7 +77,7 @@ function isLocal(url: string | undefined): boolean {
 function checkedUrl(text: string, source: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new UsageError(`${source} must be a URL such as ${usualUrl}, not "${text}".`);
+    throw new UsageError(`${source} must be a URL such as ${defaultUrl}, not "${text}".`);
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
@@ -90,5 +90,5 @@ async function localSettings(env: Environment): Promise<LocalSettings | undefine
   // A daemon that listens on all interfaces listens on loopback too.
   const near = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host;
   const listenUrl = `http://${isIP(near) === 6 ? `[${near}]` : near}:${port}`;
-  return { dataDir, listenUrl: port === 0 ? usualUrl : listenUrl, token: values.token };
+  return { dataDir, listenUrl: port === 0 ? defaultUrl : listenUrl, token: values.token };
 }

@@ -24,7 +24,7 @@ interface Status {
  * error.
  */
 export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void> {
-  const status = await look(flags, tools);
+  const status = await read(flags, tools);
   if (!status.running) tools.exitWith(1);
   const { out, json } = tools.terminal;
   if (json) {
@@ -35,7 +35,7 @@ export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void
   out.write(renderTable(columns, rowsOf(status), out));
 }
 
-async function look(flags: DaemonFlags, tools: Tools): Promise<Status> {
+async function read(flags: DaemonFlags, tools: Tools): Promise<Status> {
   let url: string | null = null;
   let version: string | null = null;
   const rest = { access: null, auth: null, backends: null, default_backend: null };

@@ -1,4 +1,4 @@
-import type { BackupAsk } from './backing-up.js';
+import type { BackupOptions } from './backing-up.js';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../tools.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
@@ -37,12 +37,12 @@ export function addBackup(db: CtlCommand, tools: Tools): void {
     .example('ctl db backup --out dump.ndjson --format ndjson', 'one line of JSON per record');
   withConnection(command, tools).action(async (flags: BackupFlags) => {
     const { backupTo } = await import('./backing-up.js');
-    const ask = await backupAsk(flags);
-    await withDatabase(tools, flags, (database) => backupTo(database, ask, tools));
+    const options = await backupOptions(flags);
+    await withDatabase(tools, flags, (database) => backupTo(database, options, tools));
   });
 }
 
-async function backupAsk(flags: BackupFlags): Promise<BackupAsk> {
+async function backupOptions(flags: BackupFlags): Promise<BackupOptions> {
   const [{ listOf, wholeNumber }, { UsageError }] = await Promise.all([
     import('./arguments.js'),
     import('@millrace/kit/errors'),
@@ -130,8 +130,8 @@ export function addCompact(db: CtlCommand, tools: Tools): void {
         import('./arguments.js'),
       ]);
       const trimBeforeSeq = wholeNumber(flags.trimBefore, '--trim-before');
-      const ask = { trimBeforeSeq, dryRun: flags.dryRun ?? false };
-      await withDatabase(tools, flags, (database) => compactNow(database, ask, tools));
+      const options = { trimBeforeSeq, dryRun: flags.dryRun ?? false };
+      await withDatabase(tools, flags, (database) => compactNow(database, options, tools));
     },
   );
 }
@@ -155,8 +155,8 @@ export function addPromote(db: CtlCommand, tools: Tools): void {
         import('./administration.js'),
         import('./arguments.js'),
       ]);
-      const ask = { force: flags.force ?? false, maxLag: wholeNumber(flags.maxLag, '--max-lag') };
-      await withDatabase(tools, flags, (database) => promoteNow(database, ask, tools));
+      const options = { force: flags.force ?? false, maxLag: wholeNumber(flags.maxLag, '--max-lag') };
+      await withDatabase(tools, flags, (database) => promoteNow(database, options, tools));
     },
   );
 }

@@ -11,10 +11,10 @@ type Shows = Pick<Tools, 'terminal'>;
 
 export async function compactNow(
   database: RemoteDatabase,
-  ask: { trimBeforeSeq: number | undefined; dryRun: boolean },
+  options: { trimBeforeSeq: number | undefined; dryRun: boolean },
   { terminal }: Shows,
 ): Promise<void> {
-  const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await database.compact(ask);
+  const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await database.compact(options);
   const { out, json } = terminal;
   if (json) {
     const shown = {
@@ -26,20 +26,20 @@ export async function compactNow(
     out.write(`${JSON.stringify(shown, null, 2)}\n`);
     return;
   }
-  const verb = ask.dryRun ? 'Would compact' : 'Compacted';
+  const verb = options.dryRun ? 'Would compact' : 'Compacted';
   out.write(
     `${verb} ${humanBytes(bytesBefore)} to ` +
-      `${ask.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} in ` +
+      `${options.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} in ` +
       `${humanDuration(elapsedMs)}; the log starts at commit ${oldestSeq}.\n`,
   );
 }
 
 export async function promoteNow(
   database: RemoteDatabase,
-  ask: { force: boolean; maxLag: number | undefined },
+  options: { force: boolean; maxLag: number | undefined },
   { terminal }: Shows,
 ): Promise<void> {
-  const { role, epoch, seq, lag } = await database.promote(ask);
+  const { role, epoch, seq, lag } = await database.promote(options);
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify({ role, epoch, seq, lag }, null, 2)}\n`);
   else {

@@ -6,9 +6,9 @@ import type { RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../tools.js';
 import { Progress } from './progress.js';
 import { counted } from './reads.js';
-import { writeWhole } from './whole-file.js';
+import { writeWhole } from './atomic-file.js';
 
-export interface BackupAsk {
+export interface BackupOptions {
   file: string;
   format: 'snapshot' | 'ndjson';
   collections: readonly string[];
@@ -24,13 +24,13 @@ interface Made {
 
 export async function backupTo(
   database: RemoteDatabase,
-  ask: BackupAsk,
+  options: BackupOptions,
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
   const { checkBackup, fileBytes } = await import('@millrace/db');
-  const { file, format, collections, sinceFile } = ask;
+  const { file, format, collections, sinceFile } = options;
   const base = sinceFile === undefined ? undefined : await checkBackup(sinceFile);
-  const sinceSeq = base?.header.seq ?? ask.sinceSeq;
+  const sinceSeq = base?.header.seq ?? options.sinceSeq;
   const progress = new Progress(terminal, 'Backed up');
   const made: Made = {};
   const parts = database.backup({

@@ -9,7 +9,7 @@ import { linesOf } from './lines.js';
 import { Progress } from './progress.js';
 import { counted } from './reads.js';
 
-export interface ImportAsk extends LineOptions {
+export interface ImportOptions extends LineOptions {
   collection: string;
   file: string | undefined;
   merge: boolean;
@@ -22,14 +22,14 @@ type Records = RemoteCollection<Record<string, unknown>>;
 
 export async function importRecords(
   database: RemoteDatabase,
-  ask: ImportAsk,
+  options: ImportOptions,
   { terminal, exitWith }: Pick<Tools, 'terminal' | 'exitWith'>,
 ): Promise<void> {
-  const fromStdin = ask.file === undefined || ask.file === '-';
-  const input = fromStdin ? terminal.in.stream : createReadStream(ask.file!);
-  const place = fromStdin ? 'stdin' : ask.file!;
+  const fromStdin = options.file === undefined || options.file === '-';
+  const input = fromStdin ? terminal.in.stream : createReadStream(options.file!);
+  const place = fromStdin ? 'stdin' : options.file!;
   const progress = new Progress(terminal, 'Imported');
-  const run = new ImportRun(database.collection(ask.collection), ask, place, progress);
+  const run = new ImportRun(database.collection(options.collection), options, place, progress);
   try {
     await run.take(input);
   } finally {
@@ -63,7 +63,7 @@ class ImportRun {
 
   constructor(
     private readonly records: Records,
-    private readonly ask: ImportAsk,
+    private readonly options: ImportOptions,
     private readonly place: string,
     private readonly progress: Progress,
   ) {}
@@ -72,9 +72,9 @@ class ImportRun {
     let line = 0;
     try {
       for await (const text of linesOf(input)) {
-        if (++line < this.ask.startLine || text.trim() === '') continue;
+        if (++line < this.options.startLine || text.trim() === '') continue;
         this.#bytes += Buffer.byteLength(text) + 1;
-        while (this.#underWay.size >= this.ask.batch) await Promise.race(this.#underWay.values());
+        while (this.#underWay.size >= this.options.batch) await Promise.race(this.#underWay.values());
         if (this.#failure) break;
         this.#start(line, text);
       }
@@ -95,7 +95,7 @@ class ImportRun {
   }
 
   async #line(line: number, text: string): Promise<void> {
-    const parsed = parseLine(text, `${this.place}:${line}`, this.ask);
+    const parsed = parseLine(text, `${this.place}:${line}`, this.options);
     const { key } = parsed;
     if (key === undefined) return this.#write(parsed);
     // Writes of one key stay in order, because the last one wins.
@@ -125,7 +125,7 @@ class ImportRun {
   }
 
   async #upsert(key: string, data: Record<string, unknown>, ttlMs: number | undefined) {
-    const { created } = this.ask.merge
+    const { created } = this.options.merge
       ? await this.records.upsertMerge(key, data, { ttlMs })
       : await this.records.upsert(key, data, { ttlMs });
     return created;
@@ -138,14 +138,14 @@ class ImportRun {
     } catch (error) {
       const isThere = error instanceof Refusal && error.code === 'DUPLICATE_ID';
       if (!isThere || id === undefined) throw error;
-      if (this.ask.merge) await this.records.merge(id, data, { ttlMs });
+      if (this.options.merge) await this.records.merge(id, data, { ttlMs });
       else await this.records.update(id, data, { ttlMs });
       return false;
     }
   }
 
   #fail(line: number, error: unknown): void {
-    if (this.ask.keepGoing && isAboutLine(error)) {
+    if (this.options.keepGoing && isAboutLine(error)) {
       this.failures.push({ line, message: withoutPlace(error, `${this.place}:${line}`) });
       this.failures.sort((a, b) => a.line - b.line);
     } else if (!this.#failure || line < this.#failure.line) this.#failure = { line, error };

@@ -42,8 +42,8 @@ export function addGet(db: CtlCommand, tools: Tools): void {
         import('./reads.js'),
         import('./arguments.js'),
       ]);
-      const ask = { collection, name, fields: listOf(flags.fields) };
-      await withDatabase(tools, flags, (database) => getRecord(database, ask, tools));
+      const options = { collection, name, fields: listOf(flags.fields) };
+      await withDatabase(tools, flags, (database) => getRecord(database, options, tools));
     },
   );
 }
@@ -173,7 +173,7 @@ export function addWatch(db: CtlCommand, tools: Tools): void {
         import('./watching.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         database: flags.database ?? false,
         filter: filterOf(conditions, flags.filter),
@@ -184,7 +184,7 @@ export function addWatch(db: CtlCommand, tools: Tools): void {
         startSeq: wholeNumber(flags.startSeq, '--start-seq'),
         max: wholeNumber(flags.max, '--max'),
       };
-      await withDatabase(tools, flags, (database) => watchRecords(database, ask, tools));
+      await withDatabase(tools, flags, (database) => watchRecords(database, options, tools));
     },
   );
 }

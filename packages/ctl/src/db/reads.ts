@@ -27,16 +27,16 @@ export async function recordNamed(
 
 export async function getRecord(
   database: RemoteDatabase,
-  ask: { collection: string; name: string; fields: readonly string[] },
+  options: { collection: string; name: string; fields: readonly string[] },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
-  const record = await recordNamed(database, ask.collection, ask.name, ask.fields);
+  const record = await recordNamed(database, options.collection, options.name, options.fields);
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify({ record: recordJson(record) }, null, 2)}\n`);
   else out.write(recordSheet(record, out));
 }
 
-export interface FindAsk extends Pick<FindQuery, 'filter' | 'orderBy' | 'fields' | 'cursor'> {
+export interface FindParams extends Pick<FindQuery, 'filter' | 'orderBy' | 'fields' | 'cursor'> {
   collection: string;
   limit: number | undefined;
   all: boolean;
@@ -46,20 +46,20 @@ export interface FindAsk extends Pick<FindQuery, 'filter' | 'orderBy' | 'fields'
 
 export async function findRecords(
   database: RemoteDatabase,
-  ask: FindAsk,
+  options: FindParams,
   tools: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { out, json } = tools.terminal;
-  const { filter, orderBy, fields, cursor, explain } = ask;
-  const records = database.collection(ask.collection);
-  if (ask.count) {
+  const { filter, orderBy, fields, cursor, explain } = options;
+  const records = database.collection(options.collection);
+  if (options.count) {
     const count = await records.count(filter);
     out.write(json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
     return;
   }
   const query = { filter, orderBy, fields, cursor, explain };
-  if (ask.all) return streamAll(records.stream({ ...query, limit: ask.limit }), tools);
-  const page = await records.find({ ...query, limit: ask.limit });
+  if (options.all) return streamAll(records.stream({ ...query, limit: options.limit }), tools);
+  const page = await records.find({ ...query, limit: options.limit });
   if (json) {
     const shown = {
       records: page.records.map(recordJson),
@@ -106,21 +106,21 @@ async function streamAll(
 
 export async function aggregateRecords(
   database: RemoteDatabase,
-  ask: Omit<AggregateQuery, 'aggregates'> & {
+  options: Omit<AggregateQuery, 'aggregates'> & {
     collection: string;
     aggregates: readonly { name: string; op: string; field?: string }[];
   },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { out, json } = terminal;
-  const { collection, ...query } = ask;
+  const { collection, ...query } = options;
   const result = await database.collection(collection).aggregate(query as AggregateQuery);
   if (json) {
-    out.write(`${JSON.stringify(aggregateJson(result, ask.explain ?? false), null, 2)}\n`);
+    out.write(`${JSON.stringify(aggregateJson(result, options.explain ?? false), null, 2)}\n`);
     return;
   }
-  const groupBy = ask.groupBy ?? [];
-  const names = ask.aggregates.map(({ name }) => name);
+  const groupBy = options.groupBy ?? [];
+  const names = options.aggregates.map(({ name }) => name);
   const titles = [...groupBy, ...(names.includes('count') ? [] : ['count']), ...names];
   const rows = result.groups.map(({ key, count, values }) =>
     titles.map((title) => {
@@ -136,7 +136,7 @@ export async function aggregateRecords(
     ),
   );
   if (groupBy.length > 0) out.write(`${counted(rows.length, 'group')}\n`);
-  if (ask.explain) out.write(planText(result.plan));
+  if (options.explain) out.write(planText(result.plan));
 }
 
 export function counted(count: number, noun: string): string {

@@ -39,7 +39,7 @@ export function addImport(db: CtlCommand, tools: Tools): void {
         import('./importing.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         file,
         keyField: flags.keyField,
@@ -49,7 +49,7 @@ export function addImport(db: CtlCommand, tools: Tools): void {
         startLine: wholeNumber(flags.startLine, '--start-line') || 1,
         keepGoing: flags.keepGoing ?? false,
       };
-      await withDatabase(tools, flags, (database) => importRecords(database, ask, tools));
+      await withDatabase(tools, flags, (database) => importRecords(database, options, tools));
     },
   );
 }
@@ -84,14 +84,14 @@ export function addExport(db: CtlCommand, tools: Tools): void {
         import('./exporting.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         filter: filterOf(conditions, flags.filter),
         fields: listOf(flags.fields),
         documents: flags.documents ?? false,
         file: flags.out,
       };
-      await withDatabase(tools, flags, (database) => exportRecords(database, ask, tools));
+      await withDatabase(tools, flags, (database) => exportRecords(database, options, tools));
     },
   );
 }

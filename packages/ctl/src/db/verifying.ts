@@ -47,11 +47,11 @@ function reportJson(report: VerifyReport) {
 }
 
 function reportText(report: VerifyReport, { terminal: { out } }: Shows): string {
-  const looked =
+  const checked =
     `${counted(report.records, 'record')}, ${report.indexEntries} index entries and ` +
     `${counted(report.logEntries, 'commit')} of the log at commit ${report.seq}`;
   const took = humanDuration(report.elapsedMs);
-  if (report.ok) return `No problems found: checked ${looked} in ${took}.\n`;
+  if (report.ok) return `No problems found: checked ${checked} in ${took}.\n`;
   const columns = [
     { title: 'WHAT' },
     { title: 'WHERE' },
@@ -66,6 +66,6 @@ function reportText(report: VerifyReport, { terminal: { out } }: Shows): string 
   return (
     renderTable(columns, rows, out) +
     (hidden > 0 ? `and ${hidden} more\n` : '') +
-    `${counted(report.problemCount, 'problem')} in ${looked}. Restore from a backup.\n`
+    `${counted(report.problemCount, 'problem')} in ${checked}. Restore from a backup.\n`
   );
 }

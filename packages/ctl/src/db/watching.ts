@@ -6,7 +6,7 @@ import type { Outlet } from '../terminal.js';
 import { cut, printable, widthOf } from '../render/text.js';
 import { watchJson } from './shapes.js';
 
-export interface WatchAsk {
+export interface WatchOptions {
   collection: string | undefined;
   /** The whole database. */
   database: boolean;
@@ -21,30 +21,30 @@ export interface WatchAsk {
 
 export async function watchRecords(
   database: RemoteDatabase,
-  ask: WatchAsk,
+  options: WatchOptions,
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
-  if ((ask.collection === undefined) === !ask.database) {
+  if ((options.collection === undefined) === !options.database) {
     throw new UsageError('Name a collection to watch, or --database for all of them.');
   }
   const { out, err, json } = terminal;
-  const { collection, database: _, max = Infinity, ...rest } = ask;
-  const options = {
+  const { collection, database: _, max = Infinity, ...rest } = options;
+  const watchOptions = {
     ...rest,
     signal: lifecycle.interrupted,
     onCut: (reason: Error) => err.write(`ctl: ${reason.message} Resuming when it is back.\n`),
   };
   const messages: AsyncIterable<WatchMessage> =
     collection === undefined
-      ? database.watch(options)
-      : database.collection<JsonObject>(collection).watch(options);
-  let told = 0;
+      ? database.watch(watchOptions)
+      : database.collection<JsonObject>(collection).watch(watchOptions);
+  let shown = 0;
   for await (const message of messages) {
     if (json) out.write(`${JSON.stringify(watchJson(message))}\n`);
     else out.write(linesOf(message, out));
     await out.drained();
-    told += message.changes.length;
-    if (told >= max) return;
+    shown += message.changes.length;
+    if (shown >= max) return;
   }
 }
 

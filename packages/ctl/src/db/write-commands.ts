@@ -40,7 +40,7 @@ export function addInsert(db: CtlCommand, tools: Tools): void {
         import('./writes.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         data: await documentOf(data, tools.terminal),
         key: flags.recordKey,
@@ -48,7 +48,7 @@ export function addInsert(db: CtlCommand, tools: Tools): void {
         ttlMs: durationOf(flags.ttl, '--ttl'),
         requestId: flags.requestId,
       };
-      await withDatabase(tools, flags, (database) => insertRecord(database, ask, tools));
+      await withDatabase(tools, flags, (database) => insertRecord(database, options, tools));
     },
   );
 }
@@ -83,7 +83,7 @@ export function addPut(db: CtlCommand, tools: Tools): void {
         import('./writes.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         key,
         data: await documentOf(data, tools.terminal),
@@ -92,7 +92,7 @@ export function addPut(db: CtlCommand, tools: Tools): void {
         ttlMs: durationOf(flags.ttl, '--ttl'),
         requestId: flags.requestId,
       };
-      await withDatabase(tools, flags, (database) => putRecord(database, ask, tools));
+      await withDatabase(tools, flags, (database) => putRecord(database, options, tools));
     },
   );
 }

@@ -6,7 +6,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { readOutput } from '../agent/logs.js';
-import { readSessions } from '../agent/finding.js';
+import { readSessions } from '../agent/find-session.js';
 import { agentsQueue } from '../agent/submitting.js';
 import { daemonApi } from '../daemon/api.js';
 import { queueApi } from '../queue/api.js';
@@ -15,8 +15,8 @@ import { renderTable } from '../render/table.js';
 import { bringUp, type BroughtUp } from '../up/bring-up.js';
 import { runParts } from '../up/supervisor.js';
 import { observeTask, type Observed } from './observing.js';
-import { onStage, setStage, type Stage } from './stage.js';
-import { Story } from './story.js';
+import { sandboxTools, createSandbox, type Sandbox } from './sandbox.js';
+import { DemoReporter } from './reporter.js';
 
 export interface DemoFlags {
   keep?: boolean;
@@ -33,9 +33,9 @@ const addresses = {
 
 /** Runs an end-to-end demo in a temporary directory that is removed afterwards. */
 export async function runDemo({ keep = false }: DemoFlags, tools: Tools): Promise<void> {
-  const story = new Story(tools.terminal);
-  const stage = setStage(fakeAgentProgram, tools.terminal.env);
-  const staged = onStage(tools, stage);
+  const story = new DemoReporter(tools.terminal);
+  const stage = createSandbox(fakeAgentProgram, tools.terminal.env);
+  const staged = sandboxTools(tools, stage);
   tools.lifecycle.interrupted.addEventListener('abort', () => stage.remove());
   try {
     await tools.lifecycle.serve(async (stopped) => {
@@ -44,11 +44,11 @@ export async function runDemo({ keep = false }: DemoFlags, tools: Tools): Promis
       let hasEnded = Promise.resolve();
       try {
         if (!up.hasStarted) throw stoppedEarly();
-        tellAddresses(up, story);
+        reportAddresses(up, story);
         await play(up, stage, { story, stopped }, staged);
         if (keep) hasEnded = keepOpen(stage, up, stopped, story);
       } finally {
-        await runParts(up.kept, hasEnded);
+        await runParts(up.supervised, hasEnded);
       }
     });
   } finally {
@@ -62,8 +62,8 @@ function stoppedEarly(): Refusal {
   return new Refusal('CANCELLED', 'The demo was interrupted.');
 }
 
-function tellAddresses(up: BroughtUp, story: Story): void {
-  for (const { part } of up.kept) {
+function reportAddresses(up: BroughtUp, story: DemoReporter): void {
+  for (const { part } of up.supervised) {
     story.saw(`${part.title.padEnd(8)}  ${up.url(part.name)}`, {
       component: part.name,
       url: up.url(part.name),
@@ -72,13 +72,13 @@ function tellAddresses(up: BroughtUp, story: Story): void {
 }
 
 interface Telling {
-  readonly story: Story;
+  readonly story: DemoReporter;
   readonly stopped: Promise<void>;
 }
 
 async function play(
   up: BroughtUp,
-  stage: Stage,
+  stage: Sandbox,
   { story, stopped }: Telling,
   staged: Tools,
 ): Promise<void> {
@@ -95,7 +95,7 @@ async function play(
   };
   story.step('Queue work for an agent', submitLine(greet));
   await demand(observed, await submit(observed, stage, greet), 'SUCCEEDED');
-  await tellOutput(observed);
+  await reportOutput(observed);
 
   const fragile = { name: 'fragile', prompt: 'crash 3 unless fixed.txt and say It is fixed.' };
   story.step('Queue work that fails', submitLine(fragile));
@@ -107,10 +107,10 @@ async function play(
   });
 
   story.step('Fix the cause and try again', `touch fixed.txt; ctl queue redrive agents ${id}`);
-  writeFileSync(join(stage.workdir, 'mended.txt'), '');
+  writeFileSync(join(stage.workdir, 'fixed.txt'), '');
   await queue.call('redriveDlq', { queue: agentsQueue, body: { ids: [id] } });
   await demand(observed, id, 'SUCCEEDED');
-  await tellOutput(observed);
+  await reportOutput(observed);
   await sumUp(observed, staged);
 }
 
@@ -138,7 +138,7 @@ async function demand(observed: Observed, id: string, end: 'SUCCEEDED' | 'DEAD')
   throw new Refusal('DEMO_FAILED', `the task should be ${end} and is ${status}.`);
 }
 
-async function submit({ queue }: Observed, stage: Stage, work: Work): Promise<string> {
+async function submit({ queue }: Observed, stage: Sandbox, work: Work): Promise<string> {
   const { backend, workdir } = stage;
   const request: DaemonSchema<'SpawnRequest'> = { ...work, backend, cwd: workdir };
   const id = systemRandom.ulid(systemClock.now());
@@ -149,7 +149,7 @@ async function submit({ queue }: Observed, stage: Stage, work: Work): Promise<st
 }
 
 /** The output of the newest agent. */
-async function tellOutput({ daemon, story }: Observed): Promise<void> {
+async function reportOutput({ daemon, story }: Observed): Promise<void> {
   const [newest] = await readSessions(daemon);
   if (!newest) return;
   const { lines } = await readOutput(daemon, newest, { limit: 3 });
@@ -183,10 +183,10 @@ async function sumUp({ queue, daemon, story }: Observed, { terminal }: Tools): P
 
 /** Resolves on Ctrl-C. */
 function keepOpen(
-  stage: Stage,
+  stage: Sandbox,
   up: BroughtUp,
   stopped: Promise<void>,
-  story: Story,
+  story: DemoReporter,
 ): Promise<void> {
   story.step('Explore', `export MILLRACE_DATA_DIR=${stage.dataDir}; ctl status`);
   story.saw(`\`ctl open\` opens the dashboard at ${up.url('daemon')}. Ctrl-C stops everything.`, {

@@ -2,12 +2,12 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
-import { readSessions } from '../agent/finding.js';
+import { readSessions } from '../agent/find-session.js';
 import type { DaemonApi } from '../daemon/api.js';
 import type { QueueApi } from '../queue/api.js';
-import { lastErrorText } from '../queue/task-words.js';
+import { lastErrorText } from '../queue/task-text.js';
 import { rest } from '../queue/waiting.js';
-import type { Story } from './story.js';
+import type { DemoReporter } from './reporter.js';
 
 type Task = QueueSchema<'Task'>;
 type Session = DaemonSchema<'Session'>;
@@ -18,7 +18,7 @@ const patienceMs = 60_000;
 export interface Observed {
   readonly queue: QueueApi;
   readonly daemon: DaemonApi;
-  readonly story: Story;
+  readonly story: DemoReporter;
   readonly signal: AbortSignal;
 }
 

@@ -3,7 +3,7 @@ import { messageOf } from '@millrace/kit/errors';
 /** One check of `ctl doctor`. */
 export interface Check {
   readonly name: string;
-  readonly look: () => Promise<Finding>;
+  readonly run: () => Promise<Finding>;
 }
 
 export interface Finding {
@@ -21,9 +21,9 @@ export interface Report extends Finding {
 /** Runs all checks at once. A check that throws is reported as failed. */
 export function examine(checks: readonly Check[]): Promise<Report[]> {
   return Promise.all(
-    checks.map(async ({ name, look }) => {
+    checks.map(async ({ name, run }) => {
       try {
-        return { name, ...(await look()) };
+        return { name, ...(await run()) };
       } catch (error) {
         const finding = `check failed: ${messageOf(error)}`;
         return { name, status: 'fail' as const, finding, advice: 'Report this as a bug in ctl.' };

@@ -22,7 +22,7 @@ const ownFiles = [
 export function credentialsCheck(dataDir: string, env: Environment): Check {
   return {
     name: 'credentials',
-    async look() {
+    async run() {
       try {
         const own = ownFiles.map((name) => join(dataDir, name));
         const exposed = [...own, ...(await configuredFiles(dataDir, env))].filter(

@@ -8,7 +8,7 @@ import type { Check, Finding } from './check.js';
 export function dataCheck(path: string): Check {
   return {
     name: 'data directory',
-    async look() {
+    async run() {
       try {
         return (await existing(path)) ?? (await creatable(path));
       } catch (error) {

@@ -53,15 +53,15 @@ async function holdsOneOf(pid: string, sockets: ReadonlySet<string>): Promise<bo
 }
 
 async function fromLsof(port: number, signal: AbortSignal): Promise<Holder | null> {
-  const asked = promisify(execFile)('lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fpc'], {
+  const lsof = promisify(execFile)('lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fpc'], {
     signal,
     timeout: 5_000,
   });
-  const { stdout } = await orElse(asked, { stdout: '', stderr: '' });
+  const { stdout } = await orElse(lsof, { stdout: '', stderr: '' });
   const [, pid, name] = /^p(\d+)\nc(.*)$/m.exec(stdout) ?? [];
   if (pid === undefined || name === undefined) return null;
-  const told = promisify(execFile)('ps', ['-o', 'args=', '-p', pid], { signal, timeout: 5_000 });
-  const { stdout: command } = await orElse(told, { stdout: '', stderr: '' });
+  const ps = promisify(execFile)('ps', ['-o', 'args=', '-p', pid], { signal, timeout: 5_000 });
+  const { stdout: command } = await orElse(ps, { stdout: '', stderr: '' });
   return { pid: Number(pid), name, command: command.trim() };
 }
 

@@ -8,7 +8,7 @@ export function portChecks(parts: readonly Part[], interrupted: AbortSignal): Ch
   return parts.flatMap((part) =>
     part.addresses.map(({ port, listener }) => ({
       name: `port ${port}`,
-      async look() {
+      async run() {
         const use = `${part.title}, ${listener}`;
         const refused = await tryToListen(port);
         if (refused === null) return { status: 'ok', finding: `free (${use})` };

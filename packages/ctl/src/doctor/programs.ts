@@ -11,7 +11,7 @@ const OLDEST_NPM = '10.0.0';
 export function nodeCheck(running: string = process.versions.node): Check {
   return {
     name: 'node',
-    async look() {
+    async run() {
       const oldest = oldestNode();
       if (isAtLeast(running, oldest)) return { status: 'ok', finding: running };
       return {
@@ -25,27 +25,27 @@ export function nodeCheck(running: string = process.versions.node): Check {
 
 /** Other programs that Millrace calls, and what is missing without each. */
 export function programChecks(env: NodeJS.ProcessEnv, interrupted: AbortSignal): Check[] {
-  const ask = (program: string, flag: string): Promise<Answer> =>
-    askVersion(program, flag, env, interrupted);
+  const versionOf = (program: string, flag: string): Promise<Answer> =>
+    readVersion(program, flag, env, interrupted);
   return [
     {
       name: 'npm',
-      look: async () =>
-        judge(await ask('npm', '--version'), 'npm installs and builds Millrace', OLDEST_NPM),
+      run: async () =>
+        judge(await versionOf('npm', '--version'), 'npm installs and builds Millrace', OLDEST_NPM),
     },
     {
       name: 'git',
-      look: async () => judge(await ask('git', '--version'), 'agents need it for their worktrees'),
+      run: async () => judge(await versionOf('git', '--version'), 'agents need it for their worktrees'),
     },
     {
       name: 'tmux',
-      look: async () =>
-        judge(await ask('tmux', '-V'), 'without it agents run headless only, without a terminal'),
+      run: async () =>
+        judge(await versionOf('tmux', '-V'), 'without it agents run headless only, without a terminal'),
     },
     {
       name: 'gh',
-      look: async () =>
-        judge(await ask('gh', '--version'), 'without it the CI status of branches is unknown'),
+      run: async () =>
+        judge(await versionOf('gh', '--version'), 'without it the CI status of branches is unknown'),
     },
   ];
 }
@@ -55,7 +55,7 @@ type Answer =
   | { kind: 'absent'; program: string }
   | { kind: 'broken'; program: string; reason: string };
 
-async function askVersion(
+async function readVersion(
   program: string,
   flag: string,
   env: NodeJS.ProcessEnv,

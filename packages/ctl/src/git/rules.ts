@@ -21,7 +21,7 @@ const telling = [
 
 /** Rules for the output of commit, push and pull, and of hooks, which run builds and tests. */
 export const gitRules: Rules = {
-  othersKept: 20,
+  maxOthers: 20,
   worthOf(line) {
     const worth = checkRules.worthOf(line);
     // A file in a diffstat may be called errors.ts.

@@ -3,7 +3,7 @@ import type { Fetch } from '@millrace/client';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 
 /** One request to a Millrace server. */
-export interface Asked {
+export interface HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly token?: string | undefined;
@@ -22,16 +22,16 @@ export interface Answered {
   readonly text: string;
 }
 
-const usualPatienceMs = 30_000;
-const longestAnswerBytes = 64 * 1_048_576;
+const defaultPatienceMs = 30_000;
+const maxAnswerBytes = 64 * 1_048_576;
 
 /** Sends one request and reads the whole response, whatever its status. */
-export async function exchange(asked: Asked): Promise<Answered> {
-  const { method, url, signal, patienceMs = usualPatienceMs } = asked;
+export async function exchange(params: HttpRequest): Promise<Answered> {
+  const { method, url, signal, patienceMs = defaultPatienceMs } = params;
   const { request } = url.startsWith('https:')
     ? await import('node:https')
     : await import('node:http');
-  const options = { method, headers: headersOf(asked), signal, timeout: patienceMs };
+  const options = { method, headers: headersOf(params), signal, timeout: patienceMs };
   return new Promise((done, fail) => {
     const outgoing = request(url, options, (incoming) => {
       const { statusCode: status = 0, headers } = incoming;
@@ -41,14 +41,14 @@ export async function exchange(asked: Asked): Promise<Answered> {
       outgoing.destroy(new Error(`no response within ${patienceMs / 1000} seconds`));
     });
     outgoing.on('error', fail);
-    outgoing.end(asked.body);
+    outgoing.end(params.body);
   });
 }
 
 /**
  * `fetch` for the typed clients: it starts faster than Node's own and reports why a request failed.
  */
-export function fetchOver({ signal, patienceMs }: Pick<Asked, 'signal' | 'patienceMs'>): Fetch {
+export function fetchOver({ signal, patienceMs }: Pick<HttpRequest, 'signal' | 'patienceMs'>): Fetch {
   return async (url, { method, headers, body }) => {
     const answered = await exchange({ method, url, headers, body, signal, patienceMs });
     return {
@@ -63,7 +63,7 @@ function oneOf(header: string | string[] | undefined): string | null {
   return (Array.isArray(header) ? header[0] : header) ?? null;
 }
 
-function headersOf({ token, headers, body }: Asked) {
+function headersOf({ token, headers, body }: HttpRequest) {
   return {
     accept: 'application/json',
     connection: 'close',
@@ -80,7 +80,7 @@ async function readAll(incoming: IncomingMessage): Promise<string> {
   let length = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > longestAnswerBytes) throw new Error('the response is too large');
+    if (length > maxAnswerBytes) throw new Error('the response is too large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

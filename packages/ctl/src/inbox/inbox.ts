@@ -14,12 +14,12 @@ export interface InboxFlags extends DaemonFlags {
   limit?: string;
 }
 
-const mostNotes = 1_000;
+const maxNotes = 1_000;
 
 export async function showInbox(flags: InboxFlags, tools: Tools): Promise<void> {
   const limit = wholeNumber(flags.limit, '--limit');
-  if (limit !== undefined && (limit < 1 || limit > mostNotes)) {
-    throw new UsageError(`--limit must be 1 to ${mostNotes}, not ${limit}.`);
+  if (limit !== undefined && (limit < 1 || limit > maxNotes)) {
+    throw new UsageError(`--limit must be 1 to ${maxNotes}, not ${limit}.`);
   }
   const api = await daemonApi(flags, tools);
   const isUnread = flags.unread ?? false;
@@ -39,7 +39,7 @@ export async function readNotesAway(
   const isAll = flags.all ?? false;
   if (isAll === ids.length > 0) throw new UsageError('Name the notifications by id, or use --all.');
   const api = await daemonApi(flags, tools);
-  const known = await readNotes(api, { isUnread: isAll, limit: mostNotes });
+  const known = await readNotes(api, { isUnread: isAll, limit: maxNotes });
   const wanted = isAll ? known : ids.map((id) => theNote(known, id));
   const read: Note[] = [];
   for (const { id } of wanted) {

@@ -12,7 +12,7 @@ const narrowCells = 30;
 const wideCells = 80;
 const wideColumns = 130;
 /** Maximum number of agents shown, by usage. */
-const mostAgents = 10;
+const maxAgents = 10;
 
 /** Width of a chart for a terminal width. */
 export function chartCells(columns: number): number {
@@ -89,7 +89,7 @@ function agentCourses(slots: readonly Slot[], names: ReadonlyMap<string, string>
   }));
   const total = ({ values }: Course) =>
     values.reduce((sum: number, value) => sum + (value ?? 0), 0);
-  return courses.toSorted((one, other) => total(other) - total(one)).slice(0, mostAgents);
+  return courses.toSorted((one, other) => total(other) - total(one)).slice(0, maxAgents);
 }
 
 function table(title: string, courses: readonly Course[], sheet: Sheet): string {

@@ -21,9 +21,9 @@ export async function showResources(flags: ResourcesFlags, tools: Tools): Promis
   const api = await daemonApi(flags, tools);
   const { terminal, lifecycle } = tools;
   const { out, json } = terminal;
-  const look = () => (flags.history ? history(api, flags.since, tools) : now(api, tools));
+  const iteration = () => (flags.history ? history(api, flags.since, tools) : now(api, tools));
   if (!flags.watch) {
-    const { document, screen } = await look();
+    const { document, screen } = await iteration();
     out.write(json ? `${JSON.stringify(document, null, 2)}\n` : screen);
     return;
   }
@@ -31,7 +31,7 @@ export async function showResources(flags: ResourcesFlags, tools: Tools): Promis
   for (let isFirst = true; ; isFirst = false) {
     const startedAt = systemClock.monotonic();
     try {
-      const { document, screen } = await look();
+      const { document, screen } = await iteration();
       if (json) out.write(`${JSON.stringify(document)}\n`);
       else frame.draw(fitting(screen, frame.rows));
     } catch (error) {

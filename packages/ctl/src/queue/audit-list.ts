@@ -17,22 +17,22 @@ export interface AuditListFlags {
   limit?: string;
 }
 
-const usualLimit = 50;
-const mostPerPage = 500;
+const defaultLimit = 50;
+const maxPerPage = 500;
 
 export async function listAudit(
   api: QueueApi,
   flags: AuditListFlags,
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
-  const limit = wholeNumber(flags.limit, '--limit') ?? usualLimit;
+  const limit = wholeNumber(flags.limit, '--limit') ?? defaultLimit;
   const query = {
     queue: flags.queue,
     from: momentAgo(flags.from, '--from'),
     to: momentAgo(flags.to, '--to'),
   };
   const records: AuditRecord[] = [];
-  for await (const record of auditRecords(api, query, Math.min(mostPerPage, limit))) {
+  for await (const record of auditRecords(api, query, Math.min(maxPerPage, limit))) {
     if (records.length === limit) break;
     records.push(record);
   }
@@ -48,7 +48,7 @@ export async function listAudit(
 export async function* auditRecords(
   api: QueueApi,
   query: Readonly<Record<string, string | undefined>> = {},
-  perPage = mostPerPage,
+  perPage = maxPerPage,
 ): AsyncGenerator<AuditRecord> {
   let cursor: string | undefined;
   do {

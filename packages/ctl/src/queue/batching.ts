@@ -26,10 +26,10 @@ interface LineResult {
   error?: QueueSchema<'BatchItemError'> | { code: string; status: number; title: string };
 }
 
-const mostItems = 1_000;
+const maxItems = 1_000;
 // The server accepts 16 MiB, including commas and brackets.
-const mostBytes = 15 * 2 ** 20;
-const mostRounds = 30;
+const maxBytes = 15 * 2 ** 20;
+const maxRounds = 30;
 const roundRestMs = 1_000;
 
 /** Submits every line of a file, in the largest batches that the server accepts. */
@@ -58,7 +58,7 @@ export async function submitFile(
       results.push(item);
       continue;
     }
-    if (batch.length === mostItems || bytes + item.bytes > mostBytes) await flush();
+    if (batch.length === maxItems || bytes + item.bytes > maxBytes) await flush();
     batch.push(item);
     bytes += item.bytes + 1;
   }
@@ -100,7 +100,7 @@ async function submitItems(
     const { body: answers } = await patiently(work, signal);
     left.forEach((item, at) => results.set(item, resultOf(item, answers[at]!)));
     left = left.filter((item) => results.get(item)!.status === 429);
-    if (left.length === 0 || round === mostRounds) break;
+    if (left.length === 0 || round === maxRounds) break;
     await rest(roundRestMs, signal);
   }
   return items.map((item) => results.get(item)!);
@@ -112,7 +112,7 @@ function resultOf({ line, task }: Item, answer: ItemResult): LineResult {
   return { line, id, status: answer.status, error: answer.error };
 }
 
-const mostShown = 20;
+const maxShown = 20;
 
 function report(results: LineResult[], queue: string, { terminal, exitWith }: Tools): void {
   results.sort((a, b) => a.line - b.line);
@@ -132,10 +132,10 @@ function report(results: LineResult[], queue: string, { terminal, exitWith }: To
     { title: 'CODE' },
     { title: 'REASON', overflow: 'wrap' as const },
   ];
-  const rows = refused.slice(0, mostShown).map(({ line, error }) => {
+  const rows = refused.slice(0, maxShown).map(({ line, error }) => {
     const { code, title, detail = title } = error as QueueSchema<'BatchItemError'>;
     return [line, { text: code, tone: 'bad' as const }, detail];
   });
-  const more = refused.length - mostShown;
+  const more = refused.length - maxShown;
   out.write(`\n${renderTable(columns, rows, out)}${more > 0 ? `and ${more} more\n` : ''}`);
 }

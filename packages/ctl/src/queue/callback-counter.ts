@@ -1,6 +1,6 @@
 import { Refusal } from '@millrace/kit/errors';
 import { exchange, isAbort, reasonOf } from '../http/exchange.js';
-import { checkedUrl, usualMetricsUrl, usualUrl } from './locate.js';
+import { checkedUrl, defaultMetricsUrl, defaultUrl } from './locate.js';
 
 /** Number of callbacks by queue; undefined if the metrics are not available. */
 export type CallbackCounter = () => Promise<ReadonlyMap<string, number> | undefined>;
@@ -16,14 +16,14 @@ export function callbackCounter(
   metricsUrl: string | undefined,
   signal: AbortSignal,
 ): CallbackCounter {
-  const given = metricsUrl && checkedUrl(metricsUrl, '--metrics-url', usualMetricsUrl);
-  const place = given ?? (url === usualUrl ? usualMetricsUrl : undefined);
+  const given = metricsUrl && checkedUrl(metricsUrl, '--metrics-url', defaultMetricsUrl);
+  const place = given ?? (url === defaultUrl ? defaultMetricsUrl : undefined);
   if (place === undefined) return () => Promise.resolve(undefined);
   const address = place.endsWith('/metrics') ? place : `${place}/metrics`;
   return async () => {
     try {
-      const asked = { method: 'GET', url: address, signal, patienceMs };
-      const { status, text } = await exchange({ ...asked, headers: { accept: 'text/plain' } });
+      const request = { method: 'GET', url: address, signal, patienceMs };
+      const { status, text } = await exchange({ ...request, headers: { accept: 'text/plain' } });
       if (status === 200) return countsIn(text);
       throw new Error(`status ${status}`);
     } catch (error) {

@@ -21,8 +21,8 @@ export interface DeadListFlags {
   cursor?: string;
 }
 
-const usualLimit = 50;
-const mostPerPage = 500;
+const defaultLimit = 50;
+const maxPerPage = 500;
 
 export async function listDead(
   api: QueueApi,
@@ -30,7 +30,7 @@ export async function listDead(
   flags: DeadListFlags,
   { terminal }: Shows,
 ): Promise<void> {
-  const limit = wholeNumber(flags.limit, '--limit') ?? usualLimit;
+  const limit = wholeNumber(flags.limit, '--limit') ?? defaultLimit;
   const query = {
     error_type: flags.errorType,
     handler_ref: flags.handlerRef,
@@ -39,7 +39,7 @@ export async function listDead(
   };
   const page: Page = { tasks: [], next_cursor: flags.cursor ?? '' };
   do {
-    const wanted = Math.min(mostPerPage, limit - page.tasks.length);
+    const wanted = Math.min(maxPerPage, limit - page.tasks.length);
     if (wanted <= 0) break;
     const cursor = page.next_cursor === '' ? undefined : page.next_cursor;
     const call = { queue, query: { ...query, limit: String(wanted), cursor } };

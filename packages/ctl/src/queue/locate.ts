@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf, Refusal, systemCode, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
-import { fileTrouble } from '../file-trouble.js';
+import { fileErrorText } from '../file-error.js';
 import { isLocalUrl } from '../local-url.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,8 +20,8 @@ export interface QueuePlace {
 }
 
 /** Default addresses of the queue server and its metrics. */
-export const usualUrl = 'http://127.0.0.1:8081';
-export const usualMetricsUrl = 'http://127.0.0.1:9464';
+export const defaultUrl = 'http://127.0.0.1:8081';
+export const defaultMetricsUrl = 'http://127.0.0.1:9464';
 
 /**
  * Finds the server: `--url`, else MILLRACE_QUEUE_URL, else the address of a running `ctl up`, else
@@ -31,7 +31,7 @@ export const usualMetricsUrl = 'http://127.0.0.1:9464';
 export function locateQueue(flags: QueueFlags, env: Environment): QueuePlace {
   const url =
     flags.url === undefined
-      ? checkedUrl(env['MILLRACE_QUEUE_URL'] || runningUrl(env) || usualUrl, '$MILLRACE_QUEUE_URL')
+      ? checkedUrl(env['MILLRACE_QUEUE_URL'] || runningUrl(env) || defaultUrl, '$MILLRACE_QUEUE_URL')
       : checkedUrl(flags.url, '--url');
   if (flags.tokenFile !== undefined) return { url, token: tokenIn(flags.tokenFile) };
   const given = env['MILLRACE_QUEUE_TOKEN'];
@@ -39,7 +39,7 @@ export function locateQueue(flags: QueueFlags, env: Environment): QueuePlace {
   return { url, token: isLocalUrl(url) ? ownersToken(env) : undefined };
 }
 
-export function checkedUrl(text: string, source: string, example = usualUrl): string {
+export function checkedUrl(text: string, source: string, example = defaultUrl): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     throw new UsageError(`${source} must be a URL such as ${example}, not "${text}".`);
@@ -52,7 +52,7 @@ function tokenIn(file: string): string {
     return checkedToken(readFileSync(file, 'utf8').trim(), file);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const why = fileTrouble(error) ?? `${messageOf(error)}.`;
+    const why = fileErrorText(error) ?? `${messageOf(error)}.`;
     throw new Refusal(systemCode(error) || 'UNREADABLE', `--token-file ${why}`, { cause: error });
   }
 }

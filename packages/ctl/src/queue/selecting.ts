@@ -9,7 +9,7 @@ import { selectionOf, type Filter, type SelectFlags } from './selection.js';
 
 type Act = 'redrive' | 'purge';
 
-interface DeadAsk {
+interface SelectionRequest {
   act: Act;
   queue: string;
   ids: readonly string[];
@@ -22,11 +22,11 @@ const words = {
 } as const;
 
 /** Redrives or purges dead tasks: ids at once, a filter after confirmation. */
-export async function actOnDead(api: QueueApi, ask: DeadAsk, tools: Tools): Promise<void> {
-  const { act, queue, flags } = ask;
+export async function actOnDead(api: QueueApi, options: SelectionRequest, tools: Tools): Promise<void> {
+  const { act, queue, flags } = options;
   const { terminal } = tools;
   const rate = wholeNumber(flags.rate, '--rate');
-  const selection = await selectionOf(ask.ids, flags, terminal);
+  const selection = await selectionOf(options.ids, flags, terminal);
   const { err } = terminal;
   const calls = new SelectorCalls(api, act, queue, rate, (count) => {
     if (err.isScreen) err.write(`${words[act].done} ${tasks(count)} so far ...\n`);
@@ -41,7 +41,7 @@ export async function actOnDead(api: QueueApi, ask: DeadAsk, tools: Tools): Prom
   let count: number;
   if ('ids' in selection) count = await calls.sendIds(selection.ids);
   else if (flags.yes === true) count = await calls.sendFilter(selection.filter);
-  else count = await askAndSend(calls, selection.filter, ask, tools);
+  else count = await confirmAndSend(calls, selection.filter, options, tools);
   const { out, json } = terminal;
   out.write(
     json
@@ -50,10 +50,10 @@ export async function actOnDead(api: QueueApi, ask: DeadAsk, tools: Tools): Prom
   );
 }
 
-async function askAndSend(
+async function confirmAndSend(
   calls: SelectorCalls,
   filter: Filter,
-  { act, queue }: DeadAsk,
+  { act, queue }: SelectionRequest,
   { terminal }: Tools,
 ): Promise<number> {
   if (!terminal.in.isScreen) {
@@ -73,7 +73,7 @@ async function askAndSend(
   return calls.sendFilter({ ...filter, to: filter.to ?? found.until });
 }
 
-const mostIds = 1_000;
+const maxIds = 1_000;
 
 interface Sent {
   count: number;
@@ -112,8 +112,8 @@ class SelectorCalls {
 
   async sendIds(ids: readonly string[]): Promise<number> {
     let count = 0;
-    for (let at = 0; at < ids.length; at += mostIds) {
-      count += (await this.send({ ids: ids.slice(at, at + mostIds) })).count;
+    for (let at = 0; at < ids.length; at += maxIds) {
+      count += (await this.send({ ids: ids.slice(at, at + maxIds) })).count;
     }
     return count;
   }

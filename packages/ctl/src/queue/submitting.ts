@@ -6,13 +6,13 @@ import type { Tools } from '../tools.js';
 import { printable } from '../render/text.js';
 import type { QueueApi } from './api.js';
 import type { Submission } from './submission.js';
-import { lastErrorText, waitingText } from './task-words.js';
+import { lastErrorText, waitingText } from './task-text.js';
 import { patiently, rest } from './waiting.js';
 
 type Task = QueueSchema<'Task'>;
 type SubmitResult = QueueSchema<'SubmitResult'>;
 
-interface SubmitAsk {
+interface SubmitOptions {
   queue: string;
   task: Submission;
   /** How long to wait for the end of the task; undefined: do not wait. */
@@ -21,7 +21,7 @@ interface SubmitAsk {
 
 export async function submitTask(
   api: QueueApi,
-  { queue, task, wait }: SubmitAsk,
+  { queue, task, wait }: SubmitOptions,
   tools: Tools,
 ): Promise<void> {
   const { out, json } = tools.terminal;
@@ -63,7 +63,7 @@ function storedText(body: SubmitResult, isReplay: boolean): string {
 }
 
 const firstPollMs = 50;
-const longestPollMs = 2_000;
+const maxPollMs = 2_000;
 
 async function waitForEnd(
   api: QueueApi,
@@ -72,7 +72,7 @@ async function waitForEnd(
   signal: AbortSignal,
 ): Promise<Task> {
   const endsAt = systemClock.monotonic() + patienceMs;
-  for (let pollMs = firstPollMs; ; pollMs = Math.min(longestPollMs, pollMs * 1.5)) {
+  for (let pollMs = firstPollMs; ; pollMs = Math.min(maxPollMs, pollMs * 1.5)) {
     const { body: task } = await patiently(() => api.call('getTask', { id }), signal);
     if (task.status === 'SUCCEEDED' || task.status === 'DEAD') return task;
     const leftMs = endsAt - systemClock.monotonic();

@@ -8,7 +8,7 @@ import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printableLines } from '../render/text.js';
 import type { QueueApi } from './api.js';
-import { attemptErrorText, lastErrorText, waitingText } from './task-words.js';
+import { attemptErrorText, lastErrorText, waitingText } from './task-text.js';
 
 type Task = QueueSchema<'Task'>;
 type Attempt = QueueSchema<'Attempt'>;
@@ -87,15 +87,15 @@ function attemptsText(task: Task): string {
   );
 }
 
-const longestPreview = 200;
+const maxPreview = 200;
 
 function payloadText(task: Task): string {
   const bytes = payloadOf(task);
   if (bytes.length === 0) return 'none';
   const head = `${humanBytes(bytes.length)} of ${task.payload_content_type}`;
-  const text = textOf(bytes.subarray(0, longestPreview));
+  const text = textOf(bytes.subarray(0, maxPreview));
   if (text === undefined) return head;
-  return `${head}: ${text}${bytes.length > longestPreview ? '…' : ''}`;
+  return `${head}: ${text}${bytes.length > maxPreview ? '…' : ''}`;
 }
 
 /** Undefined for binary data. The last character may be cut in half. */

@@ -4,7 +4,7 @@ import { ageText, stateCell } from './queues.js';
 import { sparkline } from './sparkline.js';
 
 /** One sample of one queue. */
-export interface Look {
+export interface Sample {
   readonly name: string;
   readonly pending: number;
   readonly inFlight: number;
@@ -16,7 +16,7 @@ export interface Look {
   readonly callbacks: number | undefined;
 }
 
-export interface Watched extends Look {
+export interface Watched extends Sample {
   /** Per second; undefined for the first sample. */
   readonly rate: number | undefined;
   /** Rates of callbacks, or sizes of the backlog, newest last. */
@@ -27,10 +27,10 @@ const narrowBars = 8;
 const wideBars = 40;
 const wideColumns = 120;
 /** Maximum number of samples remembered. */
-export const longestCourse = wideBars;
+export const maxSamples = wideBars;
 
 /** The table of queues, with at most `mostRows` rows. */
-export function watchScreen(watched: readonly Watched[], sheet: Sheet, mostRows: number): string {
+export function watchScreen(watched: readonly Watched[], sheet: Sheet, maxRows: number): string {
   if (watched.length === 0)
     return 'No queues yet. Create one with `ctl queue config set NAME FILE`.\n';
   const isMeasured = watched.some(({ callbacks }) => callbacks !== undefined);
@@ -46,7 +46,7 @@ export function watchScreen(watched: readonly Watched[], sheet: Sheet, mostRows:
     isMeasured ? 'CALLS' : 'BACKLOG',
   ];
   const rows = watched
-    .slice(0, mostRows)
+    .slice(0, maxRows)
     .map((queue): Cell[] => [
       queue.name,
       queue.paused === undefined ? '' : stateCell(queue.paused),

@@ -1,7 +1,7 @@
 import type { Outlet } from '../terminal.js';
 import { safeForScreen, widthOf } from './text.js';
 
-const usualRows = 24;
+const defaultRows = 24;
 
 /** Redraws in place on a terminal; elsewhere prints one frame after the other. */
 export class Frame {
@@ -12,7 +12,7 @@ export class Frame {
   /** Number of table rows that fit, without the heading. */
   get rows(): number {
     if (!this.out.isScreen) return Infinity;
-    const { rows = usualRows } = this.out.stream as { rows?: number };
+    const { rows = defaultRows } = this.out.stream as { rows?: number };
     return Math.max(1, rows - 3);
   }
 

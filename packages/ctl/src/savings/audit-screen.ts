@@ -7,7 +7,7 @@ import { localTime } from './savings-screen.js';
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 type Sample = DaemonSchema<'SavingsSample'>;
 
-const mostShown = 10;
+const maxShown = 10;
 const linesShown = 8;
 
 /** The newest samples, to judge whether the omitted text mattered. */
@@ -19,15 +19,15 @@ export function auditScreen({ samples = [] }: SavingsReport, sheet: Sheet): stri
     );
   }
   return samples
-    .slice(0, mostShown)
+    .slice(0, maxShown)
     .map((sample) => pair(sample, sheet))
     .join('\n');
 }
 
 function pair(sample: Sample, sheet: Sheet): string {
-  const { ts, feature, repo, raw_tokens: raw, kept_tokens: kept } = sample;
-  const share = raw === 0 ? 0 : (100 * (raw - kept)) / raw;
-  const figures = `${exact(raw)} tokens raw, ${exact(kept)} kept, ${percent(share)} saved`;
+  const { ts, feature, repo, raw_tokens: raw, kept_tokens: shortened } = sample;
+  const share = raw === 0 ? 0 : (100 * (raw - shortened)) / raw;
+  const figures = `${exact(raw)} tokens raw, ${exact(shortened)} kept, ${percent(share)} saved`;
   const place = repo === null ? '' : `  ${printable(repo)}`;
   const heading = cut(`${localTime(ts)}  ${feature}  ${figures}${place}`, sheet.columns);
   return (

@@ -10,12 +10,12 @@ const usdPerMillion = 5;
 
 /** Tokens without savings beside tokens with savings. */
 export function benchmarkScreen(report: SavingsReport, sheet: Sheet): string {
-  const { raw_tokens: raw, kept_tokens: kept, saved_tokens: saved } = report.axes.context;
+  const { raw_tokens: raw, kept_tokens: used, saved_tokens: saved } = report.axes.context;
   const { saved_dollars: savedUsd, reduction_pct: reduction } = report.axes.context;
-  const tokens = alignedRight(['TOKENS', ...[raw, kept, saved].map(exact)]);
-  const priced = [raw, kept].map((count) => dollars((count * usdPerMillion) / 1e6));
+  const tokens = alignedRight(['TOKENS', ...[raw, used, saved].map(exact)]);
+  const priced = [raw, used].map((count) => dollars((count * usdPerMillion) / 1e6));
   const costs = alignedRight(['DOLLARS', ...priced, dollars(savedUsd)]);
-  const share = raw === 0 ? 0 : kept / raw;
+  const share = raw === 0 ? 0 : used / raw;
   const rows: Cell[][] = [
     ['without', tokens[1]!, costs[1]!, { text: bar(raw === 0 ? 0 : 1), tone: 'warn' }],
     ['with', tokens[2]!, costs[2]!, { text: bar(share), tone: 'ok' }],

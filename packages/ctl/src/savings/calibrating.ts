@@ -4,7 +4,7 @@ import { humanBytes, humanCount } from '@millrace/kit/units';
 import { exchange, isAbort, jsonOf } from '../http/exchange.js';
 import type { Tools } from '../tools.js';
 
-const usualBase = 'https://api.anthropic.com';
+const defaultBase = 'https://api.anthropic.com';
 /** The model family that savings are priced by. */
 const model = 'claude-opus-4-5';
 const patienceMs = 15_000;
@@ -25,7 +25,7 @@ export async function calibrateHere(
   const { loadDaemonSettings } = await import('../daemon/local-settings.js');
   const { calibrate } = await import('@millrace/daemon/config');
   const { dataDir } = loadDaemonSettings(data === undefined ? {} : { data }, env);
-  const base = (env['ANTHROPIC_BASE_URL'] || usualBase).replace(/\/+$/, '');
+  const base = (env['ANTHROPIC_BASE_URL'] || defaultBase).replace(/\/+$/, '');
   const counter = { url: `${base}/v1/messages/count_tokens`, key };
   const result = await calibrate({
     dataDir,

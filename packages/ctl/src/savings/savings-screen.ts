@@ -9,7 +9,7 @@ type SavingsReport = DaemonSchema<'SavingsReport'>;
 
 /** Minimum width for a bar beside the figures. */
 const wideColumns = 100;
-const longestTrend = 60;
+const maxTrend = 60;
 
 /** The savings report: the two kinds, savings by feature, and the trend. */
 export function savingsScreen(report: SavingsReport, sheet: Sheet): string {
@@ -37,11 +37,11 @@ function axes({ axes: { context, offload }, events }: SavingsReport, sheet: Shee
   const contextEvents = events - offload.events;
   const rows: Cell[][] = [];
   if (contextEvents > 0) {
-    const { raw_tokens: raw, kept_tokens: kept, saved_tokens: saved } = context;
+    const { raw_tokens: raw, kept_tokens: used, saved_tokens: saved } = context;
     const share = percent(context.reduction_pct);
     rows.push([
       { text: 'context', tone: 'strong' },
-      `${humanCount(saved)} of ${humanCount(raw)} tokens saved, ${humanCount(kept)} kept`,
+      `${humanCount(saved)} of ${humanCount(raw)} tokens saved, ${humanCount(used)} kept`,
       { text: share, tone: saved > 0 ? 'ok' : 'warn' },
       dollars(context.saved_dollars),
     ]);
@@ -84,7 +84,7 @@ function features({ features: rows }: SavingsReport, sheet: Sheet): string {
 
 function trend({ buckets = [], bucket_granularity: width }: SavingsReport, sheet: Sheet): string {
   if (buckets.length < 2) return '';
-  const room = Math.min(longestTrend, Math.max(10, sheet.columns - 45));
+  const room = Math.min(maxTrend, Math.max(10, sheet.columns - 45));
   const shown = buckets.slice(-room);
   const line = sparkline(
     shown.map(({ saved_tokens: saved }) => saved),

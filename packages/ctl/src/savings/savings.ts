@@ -18,7 +18,7 @@ export interface SavingsFlags extends DaemonFlags {
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
-const usualCalibrateMax = 50;
+const defaultCalibrateMax = 50;
 
 export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<void> {
   const most = calibrateMaxOf(flags);
@@ -55,7 +55,7 @@ function queryOf({ since, audit }: SavingsFlags) {
 }
 
 function calibrateMaxOf({ calibrateMax: text }: SavingsFlags): number {
-  if (text === undefined) return usualCalibrateMax;
+  if (text === undefined) return defaultCalibrateMax;
   if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
   throw new UsageError(`--calibrate-max must be a number from 1 to 9999, not "${text}".`);
 }

@@ -65,13 +65,13 @@ const screen = (overview: Overview, columns: number) =>
 test('all three at a glance, at 80 columns', () => {
   expect(screen(running, 80)).toBe(
     `
-PART      STATE  ADDRESS                     VERSION  WHAT IT HAS
+SERVER    STATE  ADDRESS                     VERSION  DETAILS
 database  up     unix:/home/ada/.local/sha…  0.1.0    3 collections with 12.4k
                                                       records, commit 981, 1
                                                       follower
 queue     up     http://127.0.0.1:8081       -        2 queues, 120 pending, 4
                                                       in flight, 1 dead, oldest
-                                                      waits 1m 5s, 1 paused
+                                                      pending 1m 5s, 1 paused
 daemon    up     http://127.0.0.1:8765       0.1.0    3 agents: 2 working, 1
                                                       waiting_for_input
 `.slice(1),
@@ -81,10 +81,10 @@ daemon    up     http://127.0.0.1:8765       0.1.0    3 agents: 2 working, 1
 test('the same at 140 columns', () => {
   expect(screen(running, 140)).toBe(
     `
-PART      STATE  ADDRESS                                          VERSION  WHAT IT HAS
+SERVER    STATE  ADDRESS                                          VERSION  DETAILS
 database  up     unix:/home/ada/.local/share/millrace/db/db.sock  0.1.0    3 collections with 12.4k records, commit 981, 1 follower
-queue     up     http://127.0.0.1:8081                            -        2 queues, 120 pending, 4 in flight, 1 dead, oldest waits 1m 5s, 1
-                                                                           paused
+queue     up     http://127.0.0.1:8081                            -        2 queues, 120 pending, 4 in flight, 1 dead, oldest pending 1m 5s,
+                                                                           1 paused
 daemon    up     http://127.0.0.1:8765                            0.1.0    3 agents: 2 working, 1 waiting_for_input
 `.slice(1),
   );
@@ -93,7 +93,7 @@ daemon    up     http://127.0.0.1:8765                            0.1.0    3 age
 test('when nothing runs it says why, and how to start everything', () => {
   expect(screen(nothing, 80)).toBe(
     `
-PART      STATE  ADDRESS                VERSION  WHAT IT HAS
+SERVER    STATE  ADDRESS                VERSION  DETAILS
 database  down   -                      -
 queue     down   -                      -
 daemon    down   http://127.0.0.1:8765  -

@@ -6,7 +6,7 @@ import type { Overview, PartState } from './overview.js';
 /** A row for each server, then the reasons for problems. */
 export function statusScreen(overview: Overview, sheet: Sheet): string {
   const { db, queue, daemon } = overview;
-  const parts: [title: string, state: PartState, tells: string][] = [
+  const parts: [title: string, state: PartState, details: string][] = [
     ['database', db, databaseText(db)],
     ['queue', queue, queueText(queue)],
     ['daemon', daemon, daemonText(daemon)],
@@ -18,12 +18,12 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
     { title: 'VERSION' },
     { title: 'DETAILS', overflow: 'wrap' as const },
   ];
-  const rows = parts.map(([title, state, tells]): Cell[] => [
+  const rows = parts.map(([title, state, details]): Cell[] => [
     title,
     state.up ? { text: 'up', tone: 'ok' } : { text: 'down', tone: 'bad' },
     state.address ?? '-',
     state.version ?? '-',
-    tells,
+    details,
   ]);
   const width = Math.min(sheet.columns, 100);
   const reasons = parts
@@ -42,19 +42,19 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
 
 function databaseText({ up, seq, collections, records, followers, role }: Overview['db']): string {
   if (!up || seq === null) return '';
-  const told = [
+  const facts = [
     `${counted(collections ?? 0, 'collection')} with ${counted(records ?? 0, 'record')}`,
     `commit ${seq}`,
     ...(role === 'leader' ? [] : [role ?? '']),
     counted(followers ?? 0, 'follower'),
   ];
-  return told.join(', ');
+  return facts.join(', ');
 }
 
 function queueText({ queues, totals }: Overview['queue']): string {
   if (queues === null || totals === null) return '';
   const { pending, in_flight: running, dlq_depth: dead, oldest_pending_age_ms: oldest } = totals;
-  const told = [
+  const facts = [
     counted(queues, 'queue'),
     `${humanCount(pending)} pending`,
     `${humanCount(running)} in flight`,
@@ -62,14 +62,14 @@ function queueText({ queues, totals }: Overview['queue']): string {
     ...(oldest > 0 ? [`oldest pending ${humanDuration(oldest)}`] : []),
     ...(totals.paused > 0 ? [`${totals.paused} paused`] : []),
   ];
-  return told.join(', ');
+  return facts.join(', ');
 }
 
 function daemonText({ agents }: Overview['daemon']): string {
   if (agents === null) return '';
-  const told = Object.entries(agents).map(([status, count]) => `${count} ${status}`);
+  const facts = Object.entries(agents).map(([status, count]) => `${count} ${status}`);
   const all = Object.values(agents).reduce<number>((sum, count) => sum + (count ?? 0), 0);
-  return told.length === 0 ? 'no agents' : `${counted(all, 'agent')}: ${told.join(', ')}`;
+  return facts.length === 0 ? 'no agents' : `${counted(all, 'agent')}: ${facts.join(', ')}`;
 }
 
 function counted(count: number, what: string): string {

@@ -20,22 +20,22 @@ export interface AgentsCallback {
 export async function setUpAgentsQueue(
   api: QueueApi,
   callback: AgentsCallback,
-): Promise<'made' | 'mended' | 'unchanged' | 'foreign'> {
+): Promise<'created' | 'updated' | 'unchanged' | 'foreign'> {
   const before = await readConfig(api);
   if (!before) {
     await api.call('putQueueConfig', { queue: agentsQueue, body: freshConfig(callback) });
-    return 'made';
+    return 'created';
   }
   if (!isOurs(before)) return 'foreign';
   const wanted = { ...before.callback, ...ownFields(callback) };
   if (JSON.stringify(wanted) === JSON.stringify(before.callback)) return 'unchanged';
-  const { name: _n, paused: _p, version, created_at: _c, updated_at: _u, ...kept } = before;
+  const { name: _n, paused: _p, version, created_at: _c, updated_at: _u, ...unchanged } = before;
   await api.call('putQueueConfig', {
     queue: agentsQueue,
-    body: { ...kept, callback: wanted },
+    body: { ...unchanged, callback: wanted },
     headers: { 'if-match': `"${version}"` },
   });
-  return 'mended';
+  return 'updated';
 }
 
 async function readConfig(api: QueueApi): Promise<Config | undefined> {

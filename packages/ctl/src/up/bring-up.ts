@@ -7,18 +7,18 @@ import { setUpAgentsQueue } from './agents-queue.js';
 import { eventsFor } from './banner.js';
 import { exitText, startCtl } from './child.js';
 import { withPort } from './free-port.js';
-import { introduce, type Introductions } from './introductions.js';
-import { KeptPart, type PartEvent } from './kept-part.js';
+import { ensureCredentials, type Credentials } from './credentials.js';
+import { SupervisedPart, type PartEvent } from './supervised-part.js';
 import { logWriter } from './log-lines.js';
 import { queueAddressFile, writePrivate } from './own-files.js';
-import { inWordsOfUp, parts, type Part } from './parts.js';
+import { withUpFlags, parts, type Part } from './parts.js';
 import { Plan } from './plan.js';
 import { loadSettings, type Settings, type UpOptions } from './settings.js';
 import { startParts } from './supervisor.js';
 
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 
-export interface UpAsk {
+export interface BringUpOptions {
   readonly dataDir: string;
   readonly addresses: UpOptions;
   readonly stopped: Promise<void>;
@@ -26,7 +26,7 @@ export interface UpAsk {
 
 /** The running servers. */
 export interface BroughtUp {
-  readonly kept: readonly KeptPart[];
+  readonly supervised: readonly SupervisedPart[];
   /** False if it was stopped before all of them were running. */
   readonly hasStarted: boolean;
   /** Token of the daemon; undefined if it requires none. */
@@ -40,81 +40,81 @@ export interface BroughtUp {
  * others.
  */
 export async function bringUp(
-  { dataDir, addresses, stopped }: UpAsk,
+  { dataDir, addresses, stopped }: BringUpOptions,
   here: Here,
 ): Promise<BroughtUp> {
   const { env } = here.terminal;
   const settings = loadSettings(dataDir, addresses, env);
-  const introductions = await introduce(dataDir, settings, env);
+  const credentials = await ensureCredentials(dataDir, settings, env);
   const daemonAddress = await withPort(settings.daemon.values.listen);
-  const plan = new Plan({ dataDir, env, addresses, settings, introductions, daemonAddress });
-  const kept = keepParts(plan, here);
+  const plan = new Plan({ dataDir, env, addresses, settings, credentials, daemonAddress });
+  const supervised = keepParts(plan, here);
   // The second Ctrl-C: leave no process behind.
-  here.lifecycle.interrupted.addEventListener('abort', () => kept.forEach((part) => part.kill()));
-  const url = (name: Part['name']) => httpOf(kept, name);
-  const hasStarted = await startParts(stagesOf(kept), stopped);
+  here.lifecycle.interrupted.addEventListener('abort', () => supervised.forEach((part) => part.kill()));
+  const url = (name: Part['name']) => httpOf(supervised, name);
+  const hasStarted = await startParts(stagesOf(supervised), stopped);
   const { daemonToken } = settings;
-  if (!hasStarted) return { kept, hasStarted, daemonToken, url };
+  if (!hasStarted) return { supervised, hasStarted, daemonToken, url };
   try {
     // With our process id, which shows when the file is stale.
     writePrivate(queueAddressFile(dataDir), `${url('queue')}\n${process.pid}\n`);
-    await connect({ plan, settings, introductions, queueUrl: url('queue') }, here);
+    await connect({ plan, settings, credentials, queueUrl: url('queue') }, here);
   } catch (error) {
-    kept.forEach((part) => part.kill());
+    supervised.forEach((part) => part.kill());
     throw error;
   }
-  return { kept, hasStarted, daemonToken, url };
+  return { supervised, hasStarted, daemonToken, url };
 }
 
-function keepParts(plan: Plan, { terminal }: Here): KeptPart[] {
+function keepParts(plan: Plan, { terminal }: Here): SupervisedPart[] {
   const onLog = logWriter(terminal);
   const onEvent = eventWriter(terminal);
-  const kept: KeptPart[] = parts.map(
+  const supervised: SupervisedPart[] = parts.map(
     (part) =>
-      new KeptPart(part, {
+      new SupervisedPart(part, {
         clock: systemClock,
         launch: () =>
           startCtl(
-            plan.commandFor(part.name, (name) => listenersOf(kept, name)),
+            plan.commandFor(part.name, (name) => listenersOf(supervised, name)),
             {
               listeners: part.listeners,
               onLog: (line) => onLog(part, line),
-              reword: (line) => inWordsOfUp(part, line),
+              reword: (line) => withUpFlags(part, line),
             },
           ),
         onEvent,
       }),
   );
-  return kept;
+  return supervised;
 }
 
 /** The daemon gets the addresses of the others. */
-function stagesOf(kept: readonly KeptPart[]): KeptPart[][] {
-  const isDaemon = ({ part }: KeptPart) => part.name === 'daemon';
-  return [kept.filter((part) => !isDaemon(part)), kept.filter(isDaemon)];
+function stagesOf(supervised: readonly SupervisedPart[]): SupervisedPart[][] {
+  const isDaemon = ({ part }: SupervisedPart) => part.name === 'daemon';
+  return [supervised.filter((part) => !isDaemon(part)), supervised.filter(isDaemon)];
 }
 
-function listenersOf(kept: readonly KeptPart[], name: Part['name']) {
-  return kept.find(({ part }) => part.name === name)?.listeners ?? [];
+function listenersOf(supervised: readonly SupervisedPart[], name: Part['name']) {
+  return supervised.find(({ part }) => part.name === name)?.listeners ?? [];
 }
 
-function httpOf(kept: readonly KeptPart[], name: Part['name']): string {
-  return listenersOf(kept, name).find(({ listener }) => listener === 'http')?.url ?? '';
+function httpOf(supervised: readonly SupervisedPart[], name: Part['name']): string {
+  return listenersOf(supervised, name).find(({ listener }) => listener === 'http')?.url ?? '';
 }
 
 interface Connection {
   readonly plan: Plan;
   readonly settings: Settings;
-  readonly introductions: Introductions;
+  readonly credentials: Credentials;
   readonly queueUrl: string;
 }
 
 /** Connects the queue to the daemon. Failures are reported; the servers are useful without it. */
 async function connect(
-  { plan, settings, introductions, queueUrl }: Connection,
+  { plan, settings, credentials, queueUrl }: Connection,
   { terminal, lifecycle }: Here,
 ): Promise<void> {
-  const { ownerToken, signingSecret, isLetIn, notices } = introductions;
+  const { ownerToken, signingSecret, isLetIn, notices } = credentials;
   const { err } = terminal;
   const notice = (text: string) => err.write(`${err.paint('warn', 'Notice:')} ${text}\n`);
   notices.forEach(notice);
@@ -143,8 +143,8 @@ function eventWriter({ err, out, json }: Tools['terminal']): (event: PartEvent) 
     const { exit, againMs } = event;
     if (json) {
       const { code, signal } = exit;
-      const told = { event: 'died', component: part.name, code, signal, again_ms: againMs };
-      out.write(`${JSON.stringify(told)}\n`);
+      const event = { event: 'died', component: part.name, code, signal, again_ms: againMs };
+      out.write(`${JSON.stringify(event)}\n`);
       return;
     }
     const when = `restarting in ${humanDuration(againMs)}`;

@@ -48,12 +48,12 @@ export async function makeToken(
   dataDir: string,
   { file, principal }: { file: string; principal: string },
 ): Promise<string> {
-  const kept = lineOf(file);
+  const existing = lineOf(file);
   const { id, token } =
-    kept === undefined ? newToken(systemRandom) : { id: idOf(kept), token: kept };
+    existing === undefined ? newToken(systemRandom) : { id: idOf(existing), token: existing };
   // Write the token first: a token without its hash is added below, but a hash without its token is
   // useless.
-  if (kept === undefined) writePrivate(file, `${token}\n`);
+  if (existing === undefined) writePrivate(file, `${token}\n`);
   const sha256 = hashSecret(token);
   const known =
     lineOf(tokensFile(dataDir)) === undefined ? [] : await readTokens(tokensFile(dataDir));

@@ -55,7 +55,7 @@ function address(listener: string, port: number, scheme = 'http'): Address {
 }
 
 /** Rewrites the advice of a server for users of `ctl up`. */
-export function inWordsOfUp({ flags = {} }: Part, line: string): string {
+export function withUpFlags({ flags = {} }: Part, line: string): string {
   if (!line.startsWith('ctl: ')) return line;
   return line.replaceAll(/--[a-z][a-z-]*/g, (flag) => flags[flag] ?? flag);
 }

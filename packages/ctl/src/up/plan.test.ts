@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllowlist } from '@millrace/kit/outbound';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Introductions } from './introductions.js';
+import type { Credentials } from './credentials.js';
 import { parts } from './parts.js';
 import { Plan, type Places } from './plan.js';
 import { loadSettings, type UpOptions } from './settings.js';
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(data, { recursive: true, force: true }));
 
-const introductions: Introductions = {
+const credentials: Credentials = {
   ownerToken: 'mr_owner',
   daemonToken: 'mr_daemon',
   signingSecret: 'whsec_AAAA',
@@ -35,7 +35,7 @@ function planOf({ env = {}, addresses = {}, host = '127.0.0.1' }: PlanOptions = 
     env: environment,
     addresses,
     settings: loadSettings(data, addresses, environment),
-    introductions,
+    credentials,
     daemonAddress: { host, port: 4000 },
   });
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { addressText, type Address } from '@millrace/kit/config';
 import { lineOf } from '../daemon/places.js';
 import type { Command } from './child.js';
-import type { Introductions } from './introductions.js';
+import type { Credentials } from './credentials.js';
 import { databaseKeyFile, secretsFile, tokensFile } from './own-files.js';
 import { addressOfUrl, type Listener, type Part } from './parts.js';
 import type { Settings, UpOptions } from './settings.js';
@@ -17,7 +17,7 @@ export interface PlanParts {
   readonly env: Command['env'];
   readonly addresses: UpOptions;
   readonly settings: Settings;
-  readonly introductions: Introductions;
+  readonly credentials: Credentials;
   /** Address of the daemon, with its port chosen. */
   readonly daemonAddress: Address;
 }
@@ -82,8 +82,8 @@ export class Plan {
   }
 
   #daemon(places: Places): Command {
-    const { dataDir, addresses, settings, introductions, daemonAddress } = this.given;
-    const { daemonToken: queueToken, signingSecret } = introductions;
+    const { dataDir, addresses, settings, credentials, daemonAddress } = this.given;
+    const { daemonToken: queueToken, signingSecret } = credentials;
     const dbKey = lineOf(databaseKeyFile(dataDir)) ?? lineOf(join(dataDir, 'db', 'db.key'));
     const isOurs = (key: string) => settings.daemon.sourceOf(key).kind === 'default';
     return {

@@ -24,13 +24,13 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
     const up = await bringUp({ dataDir, addresses, stopped }, tools).catch((error: unknown) => {
       throw besideAnother(dataDir, error);
     });
-    const { kept } = up;
+    const { supervised } = up;
     try {
       if (up.hasStarted) {
-        if (json) out.write(`${kept.map(eventsFor).join('')}{"event":"ready"}\n`);
-        else out.write(bannerFor({ running: kept, dataDir, ...(await access(up, tools)) }, out));
+        if (json) out.write(`${supervised.map(eventsFor).join('')}{"event":"ready"}\n`);
+        else out.write(bannerFor({ running: supervised, dataDir, ...(await access(up, tools)) }, out));
       }
-      await runParts(kept, stopped);
+      await runParts(supervised, stopped);
     } finally {
       rmSync(queueAddressFile(dataDir), { force: true });
     }

@@ -1,5 +1,5 @@
 import { messageOf, Refusal } from '@millrace/kit/errors';
-import type { KeptPart } from './kept-part.js';
+import type { SupervisedPart } from './supervised-part.js';
 
 /**
  * Stops senders of work before receivers: a task that the queue delivers while the daemon is
@@ -13,7 +13,7 @@ const stopOrder = ['queue', 'daemon', 'db'];
  * throws the reason.
  */
 export async function startParts(
-  stages: readonly (readonly KeptPart[])[],
+  stages: readonly (readonly SupervisedPart[])[],
   stopped: Promise<void>,
 ): Promise<boolean> {
   const isStopped = stopped.then(() => true);
@@ -34,15 +34,15 @@ export async function startParts(
  * Waits until `stopped` resolves or a server is given up, then stops all servers. Throws if a
  * server was given up or did not stop.
  */
-export async function runParts(kept: readonly KeptPart[], stopped: Promise<void>): Promise<void> {
-  const ending = await Promise.race([stopped, ...kept.map(({ givenUp }) => givenUp)]);
-  const troubles = [...(ending ? [ending] : []), ...(await stopParts(kept))];
+export async function runParts(supervised: readonly SupervisedPart[], stopped: Promise<void>): Promise<void> {
+  const ending = await Promise.race([stopped, ...supervised.map(({ givenUp }) => givenUp)]);
+  const troubles = [...(ending ? [ending] : []), ...(await stopParts(supervised))];
   if (troubles.length > 0) throw failed(troubles);
 }
 
 /** Continues with the next if one fails to stop; returns the errors. */
-async function stopParts(kept: readonly KeptPart[]): Promise<Error[]> {
-  const inOrder = kept.toSorted(
+async function stopParts(supervised: readonly SupervisedPart[]): Promise<Error[]> {
+  const inOrder = supervised.toSorted(
     (a, b) => stopOrder.indexOf(a.part.name) - stopOrder.indexOf(b.part.name),
   );
   const troubles: Error[] = [];

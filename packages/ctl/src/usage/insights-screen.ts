@@ -7,14 +7,14 @@ type Insights = DaemonSchema<'Insights'>;
 type DurationStats = DaemonSchema<'DurationStats'>;
 
 /** Maximum number of rows per table. */
-const mostRows = 5;
+const maxRows = 5;
 
 /** A short table for each kind of insight. */
 export function insightsScreen(insights: Insights, sheet: Sheet): string {
   if (insights.sessions === 0) return 'No sessions yet.\n';
   const { overall, by_backend: backends, by_repo: repos } = insights.durations;
   return [
-    durations([overall, ...backends, ...repos.slice(0, mostRows)], sheet),
+    durations([overall, ...backends, ...repos.slice(0, maxRows)], sheet),
     hours(insights.busiest_hours, sheet),
     failures(insights.error_rates, sheet),
     files(insights.co_edited_files, sheet),
@@ -54,7 +54,7 @@ function hours(busy: Insights['busiest_hours'], sheet: Sheet): string {
 }
 
 function failures(rates: Insights['error_rates'], sheet: Sheet): string {
-  const shown = rates.filter(({ by, errors }) => by === 'all' || errors > 0).slice(0, mostRows + 1);
+  const shown = rates.filter(({ by, errors }) => by === 'all' || errors > 0).slice(0, maxRows + 1);
   return table(
     ['GROUP', 'SESSIONS', 'ERRORS', 'RATE'],
     shown.map(({ by, key, sessions, errors, rate }) => [
@@ -71,7 +71,7 @@ function files(pairs: Insights['co_edited_files'], sheet: Sheet): string {
   return table(
     ['FILE', 'EDITED WITH', 'SESSIONS', 'SHARE'],
     pairs
-      .slice(0, mostRows)
+      .slice(0, maxRows)
       .map((pair) => [...pair.files, pair.sessions, `${Math.round(pair.share * 100)}%`]),
     sheet,
   );
@@ -81,7 +81,7 @@ function parallels(candidates: Insights['parallel_candidates'], sheet: Sheet): s
   return table(
     ['JOB', 'PARALLEL WITH', 'SAVING'],
     candidates
-      .slice(0, mostRows)
+      .slice(0, maxRows)
       .map((each) => [each.second_name, each.first_name, humanDuration(each.saved_ms)]),
     sheet,
   );

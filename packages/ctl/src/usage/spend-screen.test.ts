@@ -18,7 +18,7 @@ This week    $12.50
 All time     $12.50  2.1M in, 420k out
 Cache         $1.75  3M read, 40k written; not above
 
-30 days to 2026-01-15  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁█▃  at most $10.00 a day
+30 days to 2026-01-15  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁█▃  max $10.00 a day
 
 BACKEND  USD     TOKENS
 claude   $12.50  500k in  400k out

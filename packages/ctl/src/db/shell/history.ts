@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 import type { Terminal } from '../../terminal.js';
 
-const mostLines = 1000;
+const maxLines = 1000;
 
 /** Lines typed in earlier shells, newest first, as readline expects. */
 export async function readHistory(file: string): Promise<string[]> {
@@ -26,7 +26,7 @@ export async function saveHistory(
   { err }: Terminal,
 ): Promise<void> {
   const text = lines
-    .slice(0, mostLines)
+    .slice(0, maxLines)
     .toReversed()
     .map((line) => `${line}\n`)
     .join('');

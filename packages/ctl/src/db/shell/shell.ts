@@ -159,8 +159,8 @@ class Shell {
   async #parse(args: readonly string[], tools: DatabaseTools): Promise<void> {
     const commands = this.#commands(tools);
     const isHelp = args[0] === 'help';
-    const asked = isHelp ? [...args.slice(1), '--help'] : args;
-    await commands.parseAsync(asked, { from: 'user' });
+    const argv = isHelp ? [...args.slice(1), '--help'] : args;
+    await commands.parseAsync(argv, { from: 'user' });
   }
 
   #commands(tools: DatabaseTools): CtlCommand {

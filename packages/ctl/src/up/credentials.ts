@@ -13,7 +13,7 @@ import {
 import type { Environment, Settings } from './settings.js';
 
 /** Credentials that the servers use with each other. */
-export interface Introductions {
+export interface Credentials {
   /** Token to set up the queue with; undefined if the owner manages the tokens. */
   readonly ownerToken: string | undefined;
   /** Token with which the daemon completes tasks. */
@@ -30,11 +30,11 @@ export interface Introductions {
  * Creates missing credentials. Files named in the settings of the queue belong to its owner: they
  * are read and never written.
  */
-export async function introduce(
+export async function ensureCredentials(
   dataDir: string,
   settings: Settings,
   env: Environment,
-): Promise<Introductions> {
+): Promise<Credentials> {
   const tokens = await tokensOf(dataDir, settings, env);
   const secrets = secretsOf(dataDir, settings);
   const notices = [...tokens.notices, ...secrets.notices];

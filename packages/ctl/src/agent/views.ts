@@ -4,7 +4,7 @@ import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../tools.js';
 import { agentSheet, agentsScreen } from './agents-screen.js';
 import { explain, explanationSheet } from './explaining.js';
-import { findSession, readSessions } from './finding.js';
+import { findSession, readSessions } from './find-session.js';
 
 type Session = DaemonSchema<'Session'>;
 

@@ -6,7 +6,7 @@ import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 
 /** A temporary home with settings, a fake agent and a working directory for the demo. */
-export interface Stage {
+export interface Sandbox {
   readonly folder: string;
   readonly dataDir: string;
   readonly workdir: string;
@@ -19,7 +19,7 @@ export interface Stage {
 const backend = 'demo';
 
 /** Nothing of the user is read or written, whatever the environment says. */
-export function setStage(agentProgram: string, env: Tools['terminal']['env']): Stage {
+export function createSandbox(agentProgram: string, env: Tools['terminal']['env']): Sandbox {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-demo-'));
   const [home, dataDir, workdir] = [
     join(folder, 'home'),
@@ -55,7 +55,7 @@ export function setStage(agentProgram: string, env: Tools['terminal']['env']): S
 }
 
 /** Tools for commands in the demo, whose output is not printed. */
-export function onStage(tools: Tools, { env, dataDir }: Stage): Tools {
+export function sandboxTools(tools: Tools, { env, dataDir }: Sandbox): Tools {
   const { terminal } = tools;
   const quiet: Outlet = { ...terminal.err, write: () => undefined };
   return {

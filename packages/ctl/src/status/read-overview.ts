@@ -4,7 +4,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { daemonApi } from '../daemon/api.js';
 import { authOf } from '../daemon/auth.js';
-import { readSessions } from '../agent/finding.js';
+import { readSessions } from '../agent/find-session.js';
 import { dataDirectory } from '../data-directory.js';
 import { withDatabase } from '../db/connection.js';
 import { queueApi } from '../queue/api.js';
@@ -18,16 +18,16 @@ export interface StatusFlags {
 const patienceMs = 5_000;
 
 /** Reads all three servers at once. A stopped server is a result, not an error. */
-export async function lookAround(flags: StatusFlags, tools: Tools): Promise<Overview> {
+export async function readOverview(flags: StatusFlags, tools: Tools): Promise<Overview> {
   const [db, queue, daemon] = await Promise.all([
-    lookAtDatabase(flags, tools),
-    lookAtQueue(flags, tools),
-    lookAtDaemon(flags, tools),
+    readDatabase(flags, tools),
+    readQueue(flags, tools),
+    readDaemon(flags, tools),
   ]);
   return { ok: db.up && queue.up && daemon.up, db, queue, daemon };
 }
 
-async function lookAtDatabase({ data }: StatusFlags, tools: Tools): Promise<Overview['db']> {
+async function readDatabase({ data }: StatusFlags, tools: Tools): Promise<Overview['db']> {
   const nothing = { role: null, collections: null, records: null, seq: null, followers: null };
   const place = data === undefined ? {} : { data: join(dataDirectory(data, {}), 'db') };
   const flags = { ...place, timeout: `${patienceMs}ms` };
@@ -58,7 +58,7 @@ async function lookAtDatabase({ data }: StatusFlags, tools: Tools): Promise<Over
   }
 }
 
-async function lookAtQueue(flags: StatusFlags, tools: Tools): Promise<Overview['queue']> {
+async function readQueue(flags: StatusFlags, tools: Tools): Promise<Overview['queue']> {
   const { terminal } = tools;
   const none = noQueueOn(flags);
   if (none) return { ...none, queues: null, totals: null };
@@ -88,7 +88,7 @@ async function lookAtQueue(flags: StatusFlags, tools: Tools): Promise<Overview['
   }
 }
 
-async function lookAtDaemon(flags: StatusFlags, tools: Tools): Promise<Overview['daemon']> {
+async function readDaemon(flags: StatusFlags, tools: Tools): Promise<Overview['daemon']> {
   let address: string | null = null;
   try {
     return await inTime(tools, async (lifecycle) => {
@@ -142,13 +142,13 @@ function down(address: string | null, error: unknown): PartState {
 /** Short timeout: a server that does not answer soon counts as down. */
 async function inTime<Result>(
   { lifecycle }: Tools,
-  look: (lifecycle: Tools['lifecycle']) => Promise<Result>,
+  read: (lifecycle: Tools['lifecycle']) => Promise<Result>,
 ): Promise<Result> {
   const late = new AbortController();
   const timer = systemClock.after(patienceMs, () => late.abort());
   const interrupted = AbortSignal.any([lifecycle.interrupted, late.signal]);
   try {
-    return await look({ ...lifecycle, interrupted });
+    return await read({ ...lifecycle, interrupted });
   } finally {
     timer.cancel();
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { hashSecret, parseTokens } from '@millrace/kit/tokens';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { introduce } from './introductions.js';
+import { ensureCredentials } from './credentials.js';
 import { loadSettings } from './settings.js';
 
 let data = '';
@@ -15,7 +15,7 @@ afterEach(() => rmSync(data, { recursive: true, force: true }));
 
 const env = () => ({ HOME: data });
 const introduceAll = (more: Record<string, string> = {}) =>
-  introduce(data, loadSettings(data, {}, { ...env(), ...more }), { ...env(), ...more });
+  ensureCredentials(data, loadSettings(data, {}, { ...env(), ...more }), { ...env(), ...more });
 const read = (name: string) => readFileSync(join(data, name), 'utf8');
 const roles = ['submitter', 'operator', 'admin'] as const;
 

@@ -17,16 +17,16 @@ export type PartEvent =
   | { readonly kind: 'back'; readonly part: Part; readonly listeners: readonly Listener[] };
 
 /** Maximum number of early exits in a row. */
-export const mostQuickDeaths = 5;
+export const maxQuickExits = 5;
 /** An exit after this time is not an early exit. */
 export const steadyMs = 20_000;
 const firstPauseMs = 250;
-const longestPauseMs = 10_000;
+const maxPauseMs = 10_000;
 /** Longer than the drain timeout of the servers, which is 30 seconds. */
 export const drainMs = 60_000;
 
 /** A server that is restarted when it exits, until it is stopped or exits too often. */
-export class KeptPart {
+export class SupervisedPart {
   /** Settles when restarting is given up; never when it is stopped. */
   readonly givenUp: Promise<Error>;
   listeners: readonly Listener[] = [];
@@ -103,12 +103,12 @@ export class KeptPart {
       const exit = await child.ended;
       if (this.#isStopping) return;
       quickDeaths = clock.monotonic() - startedAt >= steadyMs ? 1 : quickDeaths + 1;
-      if (quickDeaths >= mostQuickDeaths) {
+      if (quickDeaths >= maxQuickExits) {
         const when = `${quickDeaths} times in a row within ${humanDuration(steadyMs)} of its start`;
         this.#giveUp(new Error(`the ${this.part.title} exited ${when}: ${exitText(exit)}`));
         return;
       }
-      const againMs = Math.min(longestPauseMs, firstPauseMs * 4 ** (quickDeaths - 1));
+      const againMs = Math.min(maxPauseMs, firstPauseMs * 4 ** (quickDeaths - 1));
       onEvent({ kind: 'died', part: this.part, exit, againMs });
       if (!(await this.#pause(againMs))) return;
       startedAt = clock.monotonic();

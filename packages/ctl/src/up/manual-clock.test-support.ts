@@ -1,7 +1,7 @@
 import { sleepOn, type Clock } from '@millrace/kit/clock';
 
 /** A clock that a test advances. */
-export class HandClock implements Clock {
+export class ManualClock implements Clock {
   #now = 0;
   #timers: { at: number; run: () => void }[] = [];
 

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../tools.js';
-import type { ListFlags } from './looking.js';
+import type { ListFlags } from './views.js';
 import type { LogsFlags } from './logs.js';
 
 const statuses = [
@@ -33,7 +33,7 @@ export function addList(agent: CtlCommand, tools: Tools): void {
       .example('ctl agent ls --status waiting_for_input', 'agents that need you')
       .example('ctl agent list --json', 'for scripts'),
   ).action(async (flags: ListFlags) => {
-    const { listAgents } = await import('./looking.js');
+    const { listAgents } = await import('./views.js');
     await listAgents(flags, tools);
   });
 }
@@ -49,7 +49,7 @@ export function addShow(agent: CtlCommand, tools: Tools): void {
       .example('ctl agent show 01K9ZQ --json', 'as the REST API has it')
       .exitCode(1, 'no such agent, or failure'),
   ).action(async (words: string, flags: DaemonFlags) => {
-    const { showAgent } = await import('./looking.js');
+    const { showAgent } = await import('./views.js');
     await showAgent(words, flags, tools);
   });
 }
@@ -68,7 +68,7 @@ export function addExplain(agent: CtlCommand, tools: Tools): void {
       .example('ctl agent explain retry-upload', 'why is it not working?')
       .exitCode(1, 'no such agent, or failure'),
   ).action(async (words: string, flags: DaemonFlags) => {
-    const { explainAgent } = await import('./looking.js');
+    const { explainAgent } = await import('./views.js');
     await explainAgent(words, flags, tools);
   });
 }

@@ -21,14 +21,14 @@ export function waitingText({ status, waiting_for: reason }: Task): string {
 export function lastErrorText({ last_error: error, attempts }: Task): string {
   if (!error) return '';
   const attempt = attempts.findLast(({ ended_at: end }) => end === error.at);
-  return errorText(error, answerWords(attempt?.response_snippet ?? null));
+  return errorText(error, responseMessage(attempt?.response_snippet ?? null));
 }
 
 /** Why an attempt failed. */
 export function attemptErrorText(attempt: QueueSchema<'Attempt'>): string {
   const { error_type: type, http_status, message, response_snippet: snippet } = attempt;
   if (type === null) return String(http_status ?? '');
-  return errorText({ error_type: type, http_status, message: message ?? '' }, answerWords(snippet));
+  return errorText({ error_type: type, http_status, message: message ?? '' }, responseMessage(snippet));
 }
 
 function errorText(
@@ -39,14 +39,14 @@ function errorText(
   return [code, message, message.includes(words) ? '' : words].filter(Boolean).join(': ');
 }
 
-const longestWords = 300;
+const maxWords = 300;
 
 /** The message in a handler's response: that of a problem, or a line of plain text. */
-export function answerWords(snippet: string | null): string {
+export function responseMessage(snippet: string | null): string {
   const text = snippet?.trim() ?? '';
   if (text === '' || text.startsWith('<')) return '';
   const words = /^[{[]/.test(text) ? wordsInJson(text) : text.split('\n')[0]!;
-  return words.slice(0, longestWords);
+  return words.slice(0, maxWords);
 }
 
 /** The response may be truncated and therefore not JSON. */

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { expect, test } from 'vitest';
-import { answerWords, attemptErrorText, lastErrorText } from './task-words.js';
+import { responseMessage, attemptErrorText, lastErrorText } from './task-text.js';
 
 const detail = 'No coding agent is on this machine: run `ctl backend rescan`.';
 
@@ -15,7 +15,7 @@ test.each([
   ['<!doctype html><title>502</title>', ''],
   ['x'.repeat(500), 'x'.repeat(300)],
 ])('of the answer %j the words are %j', (snippet, words) => {
-  expect(answerWords(snippet)).toBe(words);
+  expect(responseMessage(snippet)).toBe(words);
 });
 
 const attempt = {
@@ -27,13 +27,13 @@ const attempt = {
 } as QueueSchema<'Attempt'>;
 
 test('a failure is told with what the handler said of it', () => {
-  const told = `HTTP_4XX 409: The callback answered with HTTP 409: ${detail}`;
-  expect(attemptErrorText(attempt)).toBe(told);
+  const text = `HTTP_4XX 409: The callback answered with HTTP 409: ${detail}`;
+  expect(attemptErrorText(attempt)).toBe(text);
   const { error_type, http_status, message, ended_at: at } = attempt;
   const last_error = { error_type, http_status, message, at };
   const task = (more: object) => ({ last_error, attempts: [attempt], ...more }) as never;
-  expect(lastErrorText(task({}))).toBe(told);
-  expect(lastErrorText(task({ attempts: [] }))).toBe(told.slice(0, -detail.length - 2));
+  expect(lastErrorText(task({}))).toBe(text);
+  expect(lastErrorText(task({ attempts: [] }))).toBe(text.slice(0, -detail.length - 2));
   expect(lastErrorText(task({ last_error: null }))).toBe('');
 });
 

@@ -6,7 +6,7 @@ import type { Terminal } from '../terminal.js';
 const indent = '   ';
 
 /** Prints the events of the demo as steps for people or as lines of JSON. */
-export class Story {
+export class DemoReporter {
   readonly #startedAt = systemClock.monotonic();
   #steps = 0;
 

@@ -11,7 +11,7 @@ const fileTroubles: Readonly<Record<string, string>> = {
 };
 
 /** Describes a file error, or undefined for other errors. */
-export function fileTrouble(error: unknown): string | undefined {
+export function fileErrorText(error: unknown): string | undefined {
   const { path } = error as { path?: unknown };
   const trouble = fileTroubles[systemCode(error)];
   return typeof path === 'string' && trouble ? `${path}: ${trouble}.` : undefined;

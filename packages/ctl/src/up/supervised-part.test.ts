@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { FakePart } from './fake-part.test-support.js';
-import { drainMs, mostQuickDeaths, steadyMs } from './kept-part.js';
+import { drainMs, maxQuickExits, steadyMs } from './supervised-part.js';
 
 /** Kills the process and lets the pause before the next start pass. */
 async function dieOnce(fake: FakePart): Promise<void> {
@@ -13,7 +13,7 @@ async function dieOnce(fake: FakePart): Promise<void> {
 
 test('a part that dies is started again, where it was, and both are told', async () => {
   const fake = new FakePart('queue');
-  await fake.kept.start();
+  await fake.supervised.start();
   await dieOnce(fake);
   await vi.waitFor(() => expect(fake.events).toHaveLength(2));
   expect(fake.events).toMatchObject([
@@ -25,21 +25,21 @@ test('a part that dies is started again, where it was, and both are told', async
 
 test('the pauses grow, and after so many quick deaths it is given up with its last words', async () => {
   const fake = new FakePart('queue');
-  await fake.kept.start();
-  for (let death = 1; death < mostQuickDeaths; death++) await dieOnce(fake);
+  await fake.supervised.start();
+  for (let death = 1; death < maxQuickExits; death++) await dieOnce(fake);
   fake.last.die('disk full', 3);
-  await expect(fake.kept.givenUp).resolves.toMatchObject({
-    message: 'the queue died 5 times in a row within 20s of its start: disk full (exit code 3)',
+  await expect(fake.supervised.givenUp).resolves.toMatchObject({
+    message: 'the queue exited 5 times in a row within 20s of its start: disk full (exit code 3)',
   });
   const pauses = fake.events.flatMap((event) => (event.kind === 'died' ? [event.againMs] : []));
   expect(pauses).toEqual([250, 1_000, 4_000, 10_000]);
-  expect(fake.children).toHaveLength(mostQuickDeaths);
+  expect(fake.children).toHaveLength(maxQuickExits);
 });
 
 test('whoever lived long enough begins anew', async () => {
   const fake = new FakePart('queue');
-  await fake.kept.start();
-  for (let death = 1; death < 3 * mostQuickDeaths; death++) {
+  await fake.supervised.start();
+  for (let death = 1; death < 3 * maxQuickExits; death++) {
     fake.clock.advance(steadyMs);
     await dieOnce(fake);
   }
@@ -50,7 +50,7 @@ test('whoever lived long enough begins anew', async () => {
 test('one that cannot start at all is not tried again', async () => {
   const fake = new FakePart('daemon');
   fake.announces = false;
-  const started = fake.kept.start();
+  const started = fake.supervised.start();
   fake.last.die('127.0.0.1:8765 is already in use', 2);
   await expect(started).rejects.toMatchObject({
     code: 'PART_FAILED',
@@ -61,8 +61,8 @@ test('one that cannot start at all is not tried again', async () => {
 
 test('a stop drains it, and nothing is started again', async () => {
   const fake = new FakePart('db');
-  await fake.kept.start();
-  await expect(fake.kept.stop()).resolves.toBeUndefined();
+  await fake.supervised.start();
+  await expect(fake.supervised.stop()).resolves.toBeUndefined();
   expect(fake.last.signals).toEqual(['SIGTERM']);
   expect(fake.children).toHaveLength(1);
   expect(fake.clock.isAwaited).toBe(false);
@@ -70,10 +70,10 @@ test('a stop drains it, and nothing is started again', async () => {
 
 test('a stop during the pause after a death starts nothing', async () => {
   const fake = new FakePart('db');
-  await fake.kept.start();
+  await fake.supervised.start();
   fake.last.die('disk full');
   await vi.waitFor(() => expect(fake.clock.isAwaited).toBe(true));
-  await expect(fake.kept.stop()).resolves.toBeUndefined();
+  await expect(fake.supervised.stop()).resolves.toBeUndefined();
   expect(fake.last.signals).toEqual([]);
   expect(fake.children).toHaveLength(1);
 });
@@ -81,8 +81,8 @@ test('a stop during the pause after a death starts nothing', async () => {
 test('what does not drain in time is killed, and that is told', async () => {
   const fake = new FakePart('queue');
   fake.drains = false;
-  await fake.kept.start();
-  const stopping = fake.kept.stop();
+  await fake.supervised.start();
+  const stopping = fake.supervised.stop();
   await vi.waitFor(() => expect(fake.clock.isAwaited).toBe(true));
   fake.clock.advance(drainMs);
   await expect(stopping).resolves.toMatchObject({
@@ -91,5 +91,5 @@ test('what does not drain in time is killed, and that is told', async () => {
 });
 
 test('a part that was never started has nothing to stop', async () => {
-  await expect(new FakePart('db').kept.stop()).resolves.toBeUndefined();
+  await expect(new FakePart('db').supervised.stop()).resolves.toBeUndefined();
 });
