@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { appearances, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
 
+const token = 'full-token-of-the-queues-test';
 const readOnlyToken = 'reading-token-of-the-queues-test';
 let rig: Rig;
 
@@ -141,7 +142,7 @@ describe('queues', () => {
     ));
 
   test('read-only token: cannot pause a queue', async () => {
-    const guarded = await Rig.start({ 'read-only-token': readOnlyToken });
+    const guarded = await Rig.start({ token, 'read-only-token': readOnlyToken });
     await guarded.stores.makeQueue('mail.send');
     await guarded.on(
       '/queues/mail.send',

@@ -80,7 +80,7 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
     },
     {
       id: 'died',
-      header: 'Dead',
+      header: 'Dead at',
       width: '6rem',
       cell: ({ dead_at }) => <Time at={dead_at} />,
     },

@@ -54,7 +54,7 @@ export function TaskView({ task }: { task: Task }) {
         )}
         {task.dead_at && (
           <>
-            <dt>Dead</dt>
+            <dt>Dead at</dt>
             <dd>
               <Time at={task.dead_at} />
               {task.dead_reason && `, ${reasons[task.dead_reason]}`}
