@@ -169,6 +169,7 @@ function List({ dead, isFiltered, selected, onSelect, onOpen }: ListProps) {
         rows={rows}
         rowKey={({ id }) => id}
         rowHeight={52}
+        narrowRowHeight={84}
         onNearEnd={fetchMore}
       />
       <p className="muted" role="status">

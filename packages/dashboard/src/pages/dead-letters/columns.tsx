@@ -35,11 +35,7 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
           <button type="button" className="row-link dead-open" onClick={() => onOpen(row.id)}>
             {row.handler_ref}
           </button>
-          {isNarrow && (
-            <div className="ellipsis">
-              {failureOf(row)} <span className="muted">{row.message}</span>
-            </div>
-          )}
+          {isNarrow && <Failure row={row} />}
         </>
       ),
     },
@@ -48,12 +44,7 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
       header: 'Error',
       width: 'minmax(0, 3fr)',
       wideOnly: true,
-      cell: (row) => (
-        <div title={row.message}>
-          <div className="ellipsis">{failureOf(row)}</div>
-          <div className="ellipsis muted">{row.message}</div>
-        </div>
-      ),
+      cell: (row) => <Failure row={row} />,
     },
     {
       id: 'attempts',
@@ -87,6 +78,13 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
   ];
 }
 
-function failureOf({ errorType, httpStatus }: DeadRow): string {
-  return httpStatus === null ? errorType : `${errorType} ${httpStatus}`;
+function Failure({ row: { errorType, httpStatus, message } }: { row: DeadRow }) {
+  return (
+    <div title={message}>
+      <div className="ellipsis">
+        {httpStatus === null ? errorType : `${errorType} ${httpStatus}`}
+      </div>
+      <div className="ellipsis muted">{message}</div>
+    </div>
+  );
 }

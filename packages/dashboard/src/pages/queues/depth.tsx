@@ -19,7 +19,7 @@ export function Depth({ samples }: { samples: readonly Sample[] }) {
     ...samples.flatMap(({ pending, inFlight, dead }) => [pending, inFlight, dead]),
   );
   return (
-    <Panel title="Depth">
+    <Panel title="Depth" actions={<span className="muted">recorded while the tab is open</span>}>
       <div className="panel-body">
         <Chart
           label="Tasks in the queue, last 15 minutes"
