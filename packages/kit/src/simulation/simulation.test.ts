@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { simulate, SimulationFailure } from './index.js';
 
 describe('virtual time', () => {
-  test('stands still while code runs and leaps from timer to timer', async () => {
+  test('does not advance while code runs and jumps from timer to timer', async () => {
     const world = simulate(1, { startAt: 1_000_000 });
     const seen: number[] = [];
     world.clock.after(5000, () => seen.push(world.clock.monotonic()));
@@ -160,7 +160,7 @@ describe('what goes wrong fails the run', () => {
     await expect(world.runFor(1)).rejects.toThrow('more than 100000 timers ran at one instant');
   });
 
-  test('code that never comes to rest', async () => {
+  test('code that never becomes idle', async () => {
     const world = simulate(1);
     const controller = new AbortController();
     world.node('a').start(async () => {
@@ -190,7 +190,7 @@ describe('real work', () => {
     expect(seen).toEqual(['written at 0', 'timer', 'again at 5']);
   });
 
-  test('is answered in the order it was asked for, however long each takes', async () => {
+  test('returns results in call order, however long each takes', async () => {
     const world = simulate(1);
     const seen: number[] = [];
     const delays = [30, 1, 15, 5];
