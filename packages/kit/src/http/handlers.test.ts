@@ -100,7 +100,7 @@ describe('at start-up', () => {
       served((_path, post) => (post['requestBody'] = { content: { 'text/csv': {} } })),
     ).toThrow('submitTask takes text/csv, which has no body parser');
     expect(served((path) => (path['parameters'] = [{ $ref: 'other.yaml#/x' }]))).toThrow(
-      'leaves the document',
+      'points outside the document',
     );
   });
 });

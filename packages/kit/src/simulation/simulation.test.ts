@@ -98,9 +98,9 @@ describe('running until something holds', () => {
     expect(world.clock.monotonic()).toBe(70);
   });
 
-  test('fails when nothing is left to happen, and when it takes too long', async () => {
+  test('fails when no timer is left to happen, and when it takes too long', async () => {
     await expect(simulate(7).runUntil(() => false)).rejects.toThrow(
-      /^seed 7 failed after 0s .*nothing is left that could happen/,
+      /^seed 7 failed after 0s .*no timer is left that could happen/,
     );
     const world = simulate(8);
     world.disturb([1000, 1000], () => {});
@@ -118,7 +118,7 @@ describe('running until something holds', () => {
     };
     expect(await world.complete(later(5))).toBe(5);
     await expect(world.complete(later(-5))).rejects.toThrow('negative');
-    await expect(world.complete(new Promise(() => {}))).rejects.toThrow('nothing is left');
+    await expect(world.complete(new Promise(() => {}))).rejects.toThrow('no timer is left');
   });
 });
 
@@ -169,7 +169,7 @@ describe('what goes wrong fails the run', () => {
         await nextTurn();
       }
     });
-    await expect(world.runFor(1)).rejects.toThrow('the code is not at rest after 100000 turns');
+    await expect(world.runFor(1)).rejects.toThrow('the code is still active after 100000 turns');
     controller.abort();
   });
 });
