@@ -98,14 +98,14 @@ describe('running until something holds', () => {
     expect(world.clock.monotonic()).toBe(70);
   });
 
-  test('fails when no timer is left to happen, and when it takes too long', async () => {
+  test('fails when no timer is left, and when it takes too long', async () => {
     await expect(simulate(7).runUntil(() => false)).rejects.toThrow(
-      /^seed 7 failed after 0s .*no timer is left that could happen/,
+      /^seed 7 failed after 0s .*no timer is left to run/,
     );
     const world = simulate(8);
     world.disturb([1000, 1000], () => {});
     await expect(world.runUntil(() => false, 5500)).rejects.toThrow(
-      /^seed 8 failed after 5s500ms .*did not happen within 5500 ms/,
+      /^seed 8 failed after 5s500ms .*did not hold within 5500 ms/,
     );
   });
 
