@@ -39,7 +39,7 @@ test('a file at the path or above it is reported', () => {
 });
 
 // Everything is writable for root, so root becomes somebody else for a moment.
-test.skipIf(!process.seteuid)('one that we may not write to, or make, is told with our uid', () => {
+test.skipIf(!process.seteuid)('a directory without permission is reported with the uid', () => {
   const path = mkdtempSync(join(root, 'locked-'));
   chmodSync(root, 0o755);
   chmodSync(path, 0o555);

@@ -166,7 +166,7 @@ describe('syntax', () => {
     ['{"a":1,}', 'Expected double-quoted property name'],
     ['nonsense', "Unexpected token 'o'"],
     ['{"handler_ref":"x"} x', 'Unexpected non-whitespace character'],
-  ])('%s is told what is wrong', async (body, reason) => {
+  ])('%s is rejected with the reason', async (body, reason) => {
     const answer = await post(body);
     expect(answer).toMatchObject({ status: 422, code: 'INVALID_TASK' });
     expect(answer.detail).toMatch(/^The body is not valid JSON: .*\.$/);
