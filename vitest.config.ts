@@ -35,6 +35,7 @@ export default defineConfig({
     // A hang must end some time; a busy machine must not fail a test.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 20_000 } },
     sequence: { sequencer: LongestFirst },
     // Loading the modules anew for each of hundreds of files costs as much as the tests.
     isolate: false,

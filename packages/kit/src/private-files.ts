@@ -35,7 +35,7 @@ export function writePrivateFile(file: string, text: string): void {
   }
 }
 
-/** Says that other users can read a file of secrets; undefined when they cannot. */
+/** A warning when other users can read a file of secrets; otherwise undefined. */
 export function readableByOthers(file: string): string | undefined {
   const mode = modeOf(file);
   if (mode === undefined || (mode & 0o044) === 0) return undefined;
@@ -47,7 +47,7 @@ export function isOpenToOthers(directory: string): boolean {
   return ((modeOf(directory) ?? 0) & 0o077) !== 0;
 }
 
-/** Takes a directory away from other users; returns what was done, or why it could not be. */
+/** Sets a directory to mode 700; returns what was done, or why it failed. */
 export function tightenDirectory(directory: string): string {
   const was = 'the data directory was open to other users';
   try {

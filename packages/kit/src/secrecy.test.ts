@@ -72,7 +72,7 @@ test('a line of JSON loses its secrets at any depth, and nothing else', () => {
   });
 });
 
-test('a scrubbed line is still JSON when a secret stands beside quotes and escapes', () => {
+test('a redacted line is valid JSON when a secret is next to quotes and escapes', () => {
   const line = JSON.stringify({ text: 'a "Bearer abcdef123456"\nhttp://u:p"@x mr_aaaaaaaa\\' });
   expect(JSON.parse(scrubJsonLine(line))).toEqual({
     text: 'a "Bearer [hidden]"\nhttp://u:p"@x mr_[hidden]\\',

@@ -54,7 +54,7 @@ export class Handlers implements Outbound {
       outcome = await this.#answer(queue, id, headers['X-Queue-Lease-Token']!, stop.signal);
     } catch {
       const errorType = stop.signal.reason as 'TIMEOUT' | 'ABORTED';
-      outcome = { ok: false, errorType, message: 'No whole response', durationMs: 0 };
+      outcome = { ok: false, errorType, message: 'No complete response', durationMs: 0 };
     }
     timer.cancel();
     underway.delete(stop);

@@ -107,7 +107,7 @@ describe('the tokens file', () => {
           .map((l) => l.message)
           .join(),
       )
-      .toContain('tokens not read again, the old ones stay');
+      .toContain('failed to reload tokens');
     expect((await stats('token-of-another', own.send)).status).toBe(200);
     const metrics = await (await fetch(`${own.metricsUrl}/metrics`)).text();
     expect(metrics).toContain('millrace_queue_tokens_file_failures_total 1');
@@ -129,7 +129,7 @@ describe('the tokens file', () => {
     process.emit('SIGHUP');
     expect((await stats('in-clear-for-development', own.send)).status).toBe(200);
     const warning = own.log.lines.find(({ level }) => level === 'warn');
-    expect(warning?.message).toContain('token new stands in clear');
+    expect(warning?.message).toContain('token new is stored in clear text');
     expect(JSON.stringify(own.log.lines)).not.toContain('in-clear-for-development');
   });
 });

@@ -178,7 +178,7 @@ test('keys file: a change is loaded, an invalid file keeps the old keys', async 
   expect((await restAs('root').refusal('POST', path)).reason).toBe('UNKNOWN_KEY');
 
   writeFileSync(keysFile, 'keys: [{id: x}]');
-  const failed = () => server.log.lines.find(({ message }) => message.includes('not read again'));
+  const failed = () => server.log.lines.find(({ message }) => message.includes('failed to reload'));
   await expect.poll(failed).toBeDefined();
   expect(failed()?.message).toContain('keys.yaml:1: keys[0].secret_sha256');
   expect((await asFresh.send('POST', path)).status).toBe(200);
@@ -215,7 +215,7 @@ test('keys file: SIGHUP reloads it', async () => {
   const before = server.log.lines.length;
   writeFileSync(keysFile, `# a comment\n${keysYaml(keys)}`);
   process.emit('SIGHUP');
-  const read = server.log.lines.slice(before).find(({ message }) => message === 'keys read again');
+  const read = server.log.lines.slice(before).find(({ message }) => message === 'keys reloaded');
   expect(read?.fields).toMatchObject({ cause: 'SIGHUP' });
 });
 

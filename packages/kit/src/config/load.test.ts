@@ -216,7 +216,7 @@ describe('entries', () => {
     expect(config.mistake('data', 'is full').message).toBe('data is full');
   });
 
-  test('a deprecated key still works and is told about', () => {
+  test('a deprecated key works and causes a warning', () => {
     const config = load('old: yes\n');
     expect(config.values.old).toBe('yes');
     expect(config.warnings).toEqual(['queue.yaml:1: old is deprecated: use listen']);
@@ -326,7 +326,7 @@ describe('mistakes in a file', () => {
     expect(mistakeIn(yaml)).toBe(expected);
   });
 
-  test('a check across settings, or of a whole group, is told in its own words', () => {
+  test('a check across settings reports its own message', () => {
     const pair = defineConfig({
       component: 'db',
       unknownKeys: 'refuse',
@@ -348,7 +348,7 @@ describe('mistakes in a file', () => {
     );
   });
 
-  test('all of them are told at once, one line each', () => {
+  test('all of them are reported at once, one line each', () => {
     const yaml = 'storage: 5\nsavings: 3\nzebra: 1\n';
     expect(mistakeIn(yaml, { flags: { listen: 'x' } }).split('\n')).toEqual([
       'queue.yaml:3: unknown key "zebra"',
@@ -411,7 +411,7 @@ describe('mistakes elsewhere', () => {
     ]);
   });
 
-  test('a file that was asked for must exist, a default one need not', () => {
+  test('a file named with --config must exist, the default one may not', () => {
     const inputs = { environment: {}, cwd: directory };
     expect(() => loadConfig(queue, { ...inputs, flags: { config: 'no.yaml' } })).toThrow(
       new UsageError('--config no.yaml: no such file'),

@@ -3,7 +3,7 @@ import { messageOf, systemCode, UsageError } from '../errors.js';
 
 const maxFileBytes = 4 * 2 ** 20;
 
-/** The text of a file, or `undefined` when there is none. Other trouble is a UsageError. */
+/** The text of a file, or `undefined` when it does not exist. Other errors are UsageErrors. */
 export function readTextFile(file: string): string | undefined {
   let bytes: Buffer;
   try {

@@ -3,13 +3,13 @@ import { UsageError } from '../errors.js';
 import { hasUserinfo, isSecretName } from '../secrecy.js';
 import { yaml } from './yaml-library.js';
 
-/** Where something stands in a file; both count from 1. */
+/** A position in a file; both count from 1. */
 export interface Position {
   line: number;
   column: number;
 }
 
-/** A YAML file as it was written: plain values, each with its place. */
+/** A parsed YAML file: plain values with their positions. */
 export type YamlNode = YamlScalar | YamlList | YamlMap;
 
 export interface YamlScalar {
@@ -42,11 +42,11 @@ export interface YamlText {
   /** The file's name as messages show it. */
   name: string;
   text: string;
-  /** Keeps excerpts of the file out of messages. */
+  /** Omits excerpts of the file from messages. */
   secret?: boolean;
 }
 
-// A few small anchors can stand for billions of values.
+// A few nested aliases can expand to billions of values.
 const maxAliasedNodes = 10_000;
 const maxDepth = 100;
 
@@ -59,7 +59,7 @@ export function readYamlTree(source: YamlText): YamlNode | undefined {
   try {
     document = yaml().parseDocument(text, { lineCounter: lines, prettyErrors: false });
   } catch (error) {
-    // The parser calls itself for every level and has no limit of its own.
+    // The parser is recursive and has no depth limit.
     if (!(error instanceof RangeError)) throw error;
     throw new UsageError(`${source.name}: not valid YAML: it is nested too deep`);
   }
@@ -84,7 +84,7 @@ class TreeReader {
     const at = this.#position(node.range[0]);
     if (depth > maxDepth) throw problemAt(this.source, at, 'it is nested too deep');
     if (this.#aliasDepth > 0 && ++this.#aliasedNodes > maxAliasedNodes) {
-      throw problemAt(this.source, at, `aliases stand for more than ${maxAliasedNodes} values`);
+      throw problemAt(this.source, at, `aliases expand to more than ${maxAliasedNodes} values`);
     }
     if (yaml().isAlias(node)) return this.#readAlias(node.source, at, depth);
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);

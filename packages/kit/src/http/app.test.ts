@@ -39,7 +39,7 @@ function problemOf(answer: string) {
   return JSON.parse(body) as Record<string, unknown>;
 }
 
-describe('bytes that are no proper request', () => {
+describe('invalid requests', () => {
   test('garbage is 400', async () => {
     const answer = await converse('what is this\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
@@ -98,7 +98,7 @@ describe('bytes that are no proper request', () => {
 });
 
 describe('request ids', () => {
-  test('a sane one is kept, another is replaced', async () => {
+  test('a valid one is used, another is replaced', async () => {
     const idOf = async (given?: string) => {
       const headers = given === undefined ? {} : { 'x-request-id': given };
       return (await fetch(`${server.url}/healthz`, { headers })).headers.get('x-request-id');
@@ -143,7 +143,7 @@ describe('the access log', () => {
     await lineOf('lost').toMatchObject({ fields: { status: 404, operation: 'none', route: '' } });
   });
 
-  test('can leave reads that went well to those who debug', async () => {
+  test('can log successful reads at debug level', async () => {
     const quiet = await startSample({ quietReads: true });
     const sendRequest = (id: string, path: string, init: RequestInit = {}) =>
       fetch(`${quiet.url}${path}`, { ...init, headers: { ...token, 'x-request-id': id } });

@@ -18,22 +18,22 @@ import { RequestLog } from './request-log.js';
 
 export interface AppOptions extends HttpServerLimits {
   world: World;
-  /** What each code of the server means over HTTP. */
+  /** Status and title of each error code. */
   codes: CodeTable;
   metrics?: Metrics;
-  /** The codes of refusals that this layer makes, where they differ from the usual names. */
+  /** Codes of the errors raised by this layer, where they differ from the defaults. */
   httpErrorCodes?: Partial<HttpErrorCodes>;
-  /** Runs on every request before the caller is known: the place for a check of Host and Origin. */
+  /** Runs on every request before authentication, for checks of Host and Origin. */
   admit?: (caller: { readonly headers: IncomingHttpHeaders; readonly ip: string }) => void;
-  /** What an error of the layers below means to a caller; undefined: what it says itself. */
+  /** Maps errors of lower layers to refusals; undefined leaves the error as it is. */
   translateError?: (error: unknown) => unknown;
-  /** Last word on the shape of a problem document. */
+  /** Changes the problem document before it is sent. */
   shapeProblem?: (problem: Problem) => object;
   /** Headers of every response that does not set them itself. Lower case. */
   defaultHeaders?: Readonly<Record<string, string>>;
   /** Operations whose requests are counted but not logged: health checks. */
   quietOperations?: readonly string[];
-  /** Logs reads that went well at the level debug: for a server that pages ask all the time. */
+  /** Logs successful reads at debug level, for servers that are polled by a dashboard. */
   quietReads?: boolean;
 }
 
@@ -42,17 +42,17 @@ export interface HttpApp {
   readonly server: HttpServer;
   /** Aborted when the server starts to drain. */
   readonly ending: AbortSignal;
-  /** The pages that were added beside the operations of a document. */
+  /** Paths of the pages added with `addPage`. */
   readonly pages: readonly string[];
-  /** Serves a page to everybody by GET. */
+  /** Serves a public page with GET. */
   addPage(path: string, page: Page): void;
-  /** From now on every response closes its connection, and open-ended streams are told to end. */
+  /** From now on every response closes its connection, and event streams end. */
   beginDrain(): void;
   /** Stops accepting connections. Resolves when the last one is closed. */
   close(): Promise<void>;
 }
 
-/** Answers by `exchange.send`. */
+/** Responds with `exchange.send`. */
 export type Page = (exchange: Exchange) => void | Promise<void>;
 
 /** Serves one method of one path of an app. */
@@ -60,12 +60,12 @@ export interface AppEndpoint extends Endpoint {
   serve(exchange: Exchange, body: Buffer | 'too large' | undefined): unknown;
 }
 
-/** What binds the operations of a document to an app. */
+/** Connects the operations of a document to an app. */
 export interface Binding {
   readonly protectedPrefixes: readonly string[];
   identify(exchange: Exchange, endpoint: AppEndpoint | undefined, isNeeded: boolean): unknown;
   authorize(exchange: Exchange, endpoint: AppEndpoint): void | Promise<void>;
-  /** Hears of every problem that was sent. */
+  /** Called after every problem response. */
   problemSent(exchange: Exchange, problem: object, code: string | undefined): void;
 }
 
@@ -157,7 +157,7 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
   notFound({ path }: Exchange): Error {
     const bare = path.slice(0, -1);
     const isMeant = path.endsWith('/') && this.dispatcher.router.find(bare) !== undefined;
-    const hint = isMeant ? ` Without the slash at the end there is: ${bare}.` : '';
+    const hint = isMeant ? ` Remove the trailing slash: ${bare}.` : '';
     return new Refusal(this.httpErrorCodes.notFound, `There is no route ${path}.${hint}`);
   }
 
@@ -178,7 +178,7 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
     }
   }
 
-  /** Answers with the problem that the error stands for. */
+  /** Sends the problem response of an error. */
   fail(exchange: Exchange, error: unknown): void {
     const { log } = this.world;
     if (exchange.response.headersSent || exchange.isClosed) {
@@ -200,12 +200,12 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
       this.send(exchange, problem.status, list, JSON.stringify(body));
       this.binding?.problemSent(exchange, body, problem.code);
     } catch (bug) {
-      log.error({ err: bug, request_id: exchange.id }, 'a problem could not be sent');
+      log.error({ err: bug, request_id: exchange.id }, 'failed to send problem response');
       exchange.response.destroy();
     }
   }
 
-  /** What the caller is told of an error; the log is told what is ours. */
+  /** Maps an error to a problem document, and logs server errors. */
   #problemFor(error: unknown, requestId: string): Pick<ProblemResponse, 'problem' | 'headers'> {
     if (error instanceof MalformedRequest) {
       return { problem: bareProblem(error.status, error.message, requestId), headers: {} };
@@ -220,8 +220,8 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
     const notes = { err: meant, request_id: requestId };
     const { httpErrorCodes } = this;
     const { problem, headers, isBug } = problemFrom(meant, requestId, { codes, httpErrorCodes });
-    if (isBug) log.error(notes, 'a request met a bug');
-    else if (problem.status >= 500) log.warn(notes, 'a request could not be served');
+    if (isBug) log.error(notes, 'internal error');
+    else if (problem.status >= 500) log.warn(notes, 'request failed');
     return { problem, headers };
   }
 
@@ -238,14 +238,14 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
     return { contentType: problemMediaType, body, headers: { 'X-Request-Id': id } };
   }
 
-  /** The id that the client gave its request, or a new one. */
+  /** The X-Request-Id of the client, or a new id. */
   #requestId({ 'x-request-id': given }: IncomingHttpHeaders): string {
     const { clock, random } = this.world;
     return typeof given === 'string' && sane.test(given) ? given : random.ulid(clock.now());
   }
 }
 
-/** An app without a document, for a listener of its own such as the one of the metrics. */
+/** An app without an OpenAPI document, for example for a metrics listener. */
 export function createApp(options: AppOptions): HttpApp {
   return new AppCore(options);
 }
@@ -254,7 +254,7 @@ function checkGlueCodes(httpErrorCodes: HttpErrorCodes, codes: CodeTable): void 
   for (const code of Object.values(httpErrorCodes) as (string | undefined)[]) {
     if (code !== undefined && !Object.hasOwn(codes, code)) {
       throw new Error(
-        `The table of codes lacks ${code}; add it or name another with httpErrorCodes`,
+        `The table of codes lacks ${code}; add it or set another one in httpErrorCodes`,
       );
     }
   }

@@ -11,7 +11,7 @@ import { OperationEndpoint } from './operation-endpoint.js';
 import type { BindOptions, RequestLoad, UntypedOptions } from './options.js';
 import { DocumentSchemas } from './schemas.js';
 
-/** An app that serves a document. */
+/** An app that serves an OpenAPI document. */
 export interface BoundApp extends HttpApp {
   readonly document: OpenApiDocument;
   readonly operations: readonly OperationDescription[];
@@ -19,9 +19,8 @@ export interface BoundApp extends HttpApp {
 }
 
 /**
- * Binds each operation of the document to the handler of its name. Throws at once where the two
- * do not fit: an operation without handler, a handler without operation, a code that the table
- * does not know.
+ * Binds each operation of the document to the handler of the same name. Throws when they do not
+ * match: an operation without a handler, a handler without an operation, or an unknown code.
  */
 export function bindOperations<Operations extends object, Principal>(
   options: BindOptions<Operations, Principal>,
@@ -45,7 +44,7 @@ export function bindOperations<Operations extends object, Principal>(
   return Object.assign(app, { document: options.document, operations, codes: options.codes });
 }
 
-/** Who calls, and may they? */
+/** Authentication and authorization of the operations. */
 class OperationBinding implements Binding {
   readonly protectedPrefixes: readonly string[];
 
@@ -91,7 +90,7 @@ class OperationBinding implements Binding {
   }
 }
 
-/** A body of unknown length counts as this much. */
+/** Size that counts for a body of unknown length. */
 const maxCountedBodyBytes = 16 * 2 ** 20;
 
 function trackLoad(exchange: Exchange, load: RequestLoad): void {

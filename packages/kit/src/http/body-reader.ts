@@ -16,7 +16,7 @@ export interface BodyReaderOptions {
 
 export interface ReadBody {
   value: unknown;
-  /** Holds the value against its schema; undefined when the content has none. */
+  /** The schema check; undefined when the content has no schema. */
   check: Check | undefined;
 }
 
@@ -25,7 +25,7 @@ interface Form {
   check: Check | undefined;
 }
 
-/** Reads the body of one operation: its size, its type, its syntax, its schema, in that order. */
+/** Checks the body of one operation: size, media type, syntax and schema, in that order. */
 export class BodyReader {
   readonly #operation: OperationDescription;
   readonly #httpErrorCodes: HttpErrorCodes;
@@ -60,7 +60,7 @@ export class BodyReader {
     if (bytes === 'too large') throw this.#tooLarge();
     if (bytes.length === 0) {
       if (!this.#required) return { value: undefined, check: undefined };
-      throw new Refusal(this.#invalidCode, `A body is needed: send ${this.#mediaTypes()}.`);
+      throw new Refusal(this.#invalidCode, `A body is required: send ${this.#mediaTypes()}.`);
     }
     if (this.#anyForm) return { value: bytes, check: undefined };
     const mediaType = mediaTypeOf(headers['content-type']);
@@ -70,7 +70,7 @@ export class BodyReader {
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       throw new Refusal(
         this.#httpErrorCodes.unsupportedMediaType,
-        `Content-Encoding ${encoding} is not accepted here: send the body as it is.`,
+        `Content-Encoding ${encoding} is not supported: send the body without encoding.`,
         { headers: { 'accept-encoding': 'identity' } },
       );
     }
@@ -81,7 +81,7 @@ export class BodyReader {
     }
   }
 
-  /** Refuses a value that does not fit. */
+  /** Throws a refusal when the value does not match its schema. */
   verify({ value, check }: ReadBody): void {
     if (check && !check.accepts(value)) throw invalidBody(this.#invalidCode, check.faults(value));
   }
@@ -93,7 +93,7 @@ export class BodyReader {
   #tooLarge(): Refusal {
     return new Refusal(
       this.#httpErrorCodes.payloadTooLarge,
-      `The body is larger than the ${this.#limitBytes} bytes that ${this.#operation.id} takes.`,
+      `The body is larger than the limit of ${this.#limitBytes} bytes of ${this.#operation.id}.`,
     );
   }
 

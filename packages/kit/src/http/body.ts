@@ -3,25 +3,25 @@ import { Refusal } from '../errors.js';
 import type { FieldError } from '../errors.js';
 import { jsonErrorReason } from './json.js';
 
-/** Turns the bytes of a body into a value; throws an Error whose message says what is wrong. */
+/** Parses the bytes of a body; throws an Error with the reason. */
 export type BodyParser = (bytes: Buffer) => unknown;
 
-/** The bytes of a body, or why there are none. */
+/** The bytes of a body, or why it was not read. */
 export type BodyOutcome = Buffer | 'too large' | 'no memory';
 
-/** True when the request announces a body, be it an empty one. */
+/** True when the request has a body, which may be empty with chunked encoding. */
 export function hasBody(request: IncomingMessage): boolean {
   const length = request.headers['content-length'];
   if (length !== undefined) return length !== '0';
   return request.headers['transfer-encoding'] !== undefined;
 }
 
-/** What a chunk costs beside its bytes, so that many small ones cannot hold uncounted memory. */
+/** Memory overhead of a chunk, counted so that many small chunks cannot bypass the limit. */
 const chunkOverheadBytes = 256;
 
 /**
- * Calls back with the body once it is complete, or with the reason why it is not read. Every chunk
- * is counted by `hold` as it arrives. Never calls back when the client leaves before.
+ * Calls `done` with the complete body, or with the reason why it was not read. Every chunk is
+ * counted with `hold`. `done` is not called when the client disconnects first.
  */
 export function readBody(
   request: IncomingMessage,
@@ -46,16 +46,16 @@ export function readBody(
   request.on('end', onEnd);
 }
 
-/** What a client that was answered early may still send before its connection is cut. */
+/** Body bytes discarded after an early response before the connection is closed. */
 const maxDiscardedBytes = 67_108_864;
 
 /**
- * Reads on when a response comes before the whole body, so that a client which sends first and
- * reads later sees the response and not a broken connection. Only so far, then it is cut.
+ * Discards the rest of the body after an early response, up to a limit, so that a client that sends
+ * its whole body before it reads sees the response instead of a connection reset.
  */
 export function discardRest(request: IncomingMessage, response: ServerResponse): void {
   let left = maxDiscardedBytes;
-  // Node would close the connection right behind the response: it is kept until the body is in.
+  // Node would close the connection after the response; it stays open until the body has arrived.
   const closesAfter = !response.shouldKeepAlive;
   response.shouldKeepAlive = true;
   request.on('data', (chunk: Buffer) => {
@@ -76,13 +76,13 @@ export function mediaTypeOf(header: string | undefined): string | undefined {
   const [type, ...parameters] = header.split(';');
   for (const parameter of parameters) {
     const [name, value = ''] = parameter.trim().toLowerCase().split('=');
-    // JSON and YAML are UTF-8 on this API; another charset would be read wrong in silence.
+    // JSON and YAML are UTF-8 in this API; another charset would be decoded wrongly.
     if (name === 'charset' && !/^"?(?:utf-?8|us-ascii)"?$/.test(value)) return undefined;
   }
   return type!.trim().toLowerCase();
 }
 
-/** What a body that does not fit its schema is answered with. */
+/** The refusal of a body that does not match its schema. */
 export function invalidBody(code: string, faults: readonly FieldError[]): Refusal {
   const [first] = faults;
   if (!first) return new Refusal(code, 'The body is not valid.', { errors: faults });
@@ -91,7 +91,7 @@ export function invalidBody(code: string, faults: readonly FieldError[]): Refusa
   return new Refusal(code, `${where} ${sentence(first.message, more)}`, { errors: faults });
 }
 
-/** Ends a message as a sentence, unless it ends as a question. */
+/** Adds a full stop, unless the message is a question. */
 export function sentence(message: string, more = ''): string {
   return message.endsWith('?') && more === '' ? message : `${message}${more}.`;
 }

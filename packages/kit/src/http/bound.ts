@@ -10,7 +10,7 @@ import type { ParameterReader } from './parameters.js';
 import type { HttpErrorCodes } from './problem.js';
 import type { DocumentSchemas } from './schemas.js';
 
-/** An operation with everything that was made ready for it at start-up. */
+/** An operation with its handler and readers, created at startup. */
 export interface BoundOperation extends Endpoint {
   operation: OperationDescription;
   handler: UntypedHandler;

@@ -3,7 +3,7 @@ import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, token } from '../../test/http/sample-server.js';
 import { CachedJson, cacheJson } from './cached-json.js';
 
-test('JSON is written once for a value that keeps coming, and anew for another', () => {
+test('JSON is serialized once for the same value, and again for another', () => {
   let written = 0;
   const counted = (name: string) => ({ name, toJSON: () => (written++, { name }) });
   const keep = cacheJson<ReturnType<typeof counted>>();
@@ -15,7 +15,7 @@ test('JSON is written once for a value that keeps coming, and anew for another',
   expect(written).toBe(3);
 });
 
-test('an answer with kept JSON is sent and checked as any other', async () => {
+test('a response with cached JSON is sent and checked like any other', async () => {
   const differences: string[] = [];
   const cached = {
     good: new CachedJson({ op: 'getTask', who: 'Zoë' }),

@@ -1,6 +1,6 @@
 /**
- * A body whose JSON is written once: for an answer that many callers are given before it changes.
- * Whoever holds it must not change the value.
+ * A body whose JSON is serialized once, for responses that many clients get before they change. Do
+ * not modify the value.
  */
 export class CachedJson<Body> {
   #text: string | undefined;
@@ -16,7 +16,7 @@ export class CachedJson<Body> {
   }
 }
 
-/** Keeps the JSON of the value that came last, for as long as that very value keeps coming. */
+/** Caches the JSON of the last value, by identity. */
 export function cacheJson<Body extends object>(): (value: Body) => CachedJson<Body> {
   let cached: CachedJson<Body> | undefined;
   return (value) => {

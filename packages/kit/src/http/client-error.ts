@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** What bytes that are no HTTP request are answered with. */
+/** The response to bytes that are not an HTTP request. */
 export interface MalformedResponse {
   contentType: string;
   body: string;
@@ -9,8 +9,8 @@ export interface MalformedResponse {
 }
 
 /**
- * Answers bytes that are no HTTP request, on the bare socket since no request object exists.
- * Returns the status, or undefined when nobody can be answered.
+ * Responds to bytes that are not an HTTP request, directly on the socket. Returns the status, or
+ * undefined when no response is possible.
  */
 export function respondToClientError(
   error: Error & { code?: string },
@@ -37,12 +37,12 @@ export function respondToClientError(
 function meaningOf(code: string | undefined): [status: number, detail: string] {
   switch (code ?? '') {
     case 'HPE_HEADER_OVERFLOW':
-      return [431, 'The headers of the request are longer than 16 KiB'];
+      return [431, 'The request headers are larger than 16 KiB.'];
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return [413, 'The chunk extensions of the request are too long'];
+      return [413, 'The chunk extensions of the request are too long.'];
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return [408, 'The request did not arrive in time'];
+      return [408, 'The request did not arrive in time.'];
     default:
-      return [400, 'The bytes received are not an HTTP request'];
+      return [400, 'The bytes received are not an HTTP request.'];
   }
 }

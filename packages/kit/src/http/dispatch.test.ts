@@ -52,7 +52,7 @@ describe('routes', () => {
     expect(posted.json).toMatchObject({ status: 405, code: 'METHOD_NOT_ALLOWED' });
   });
 
-  test('a wrong method is told which ones there are', async () => {
+  test('405 lists the allowed methods', async () => {
     const wrong = await sendRequest('/v1/admin/queues/mail', { method: 'PATCH' });
     expect(wrong.status).toBe(405);
     expect(wrong.headers.get('allow')).toBe('DELETE, GET, HEAD');
@@ -62,12 +62,12 @@ describe('routes', () => {
     expect((await sendRequest('/healthz', { method: 'PROPFIND' })).status).toBe(405);
   });
 
-  test('a slash too many is told apart from a path that is not there', async () => {
+  test('404 points out a trailing slash', async () => {
     const slash = await sendRequest('/v1/admin/queues/mail/');
     expect([slash.status, slash.json!['detail']]).toEqual([
       404,
       'There is no route /v1/admin/queues/mail/. ' +
-        'Without the slash at the end there is: /v1/admin/queues/mail.',
+        'Remove the trailing slash: /v1/admin/queues/mail.',
     ]);
     const nothing = await sendRequest('/v1/nothing/');
     expect(nothing.json!['detail']).toBe('There is no route /v1/nothing/.');
@@ -106,7 +106,7 @@ describe('the order of checks', () => {
     expect((await sendRequest('/v1x', { headers: {} })).status).toBe(404);
   });
 
-  test('public operations ask for no token, also on 405', async () => {
+  test('public operations need no token, also on 405', async () => {
     expect((await sendRequest('/healthz', { headers: {} })).json).toEqual({ who: 'anonymous' });
     expect((await sendRequest('/healthz', { headers: stranger })).status).toBe(200);
     expect((await sendRequest('/healthz', { method: 'POST', headers: {} })).status).toBe(405);
@@ -134,7 +134,7 @@ describe('the order of checks', () => {
     expect((await submit({}, 'mail')).json).toMatchObject({ code: 'INVALID_TASK' });
   });
 
-  test('the query is judged before the path parameter', async () => {
+  test('the query is checked before the path parameter', async () => {
     const both = await sendRequest('/v1/queues/NOT%20A%20NAME/dlq?limit=x');
     expect(both.json).toMatchObject({ code: 'INVALID_QUERY' });
   });
@@ -194,7 +194,7 @@ describe('the call', () => {
 });
 
 describe('what a handler throws', () => {
-  test('as a refusal is told with its code and Retry-After', async () => {
+  test('a refusal is sent with its code and Retry-After', async () => {
     const busy = await submit({ handler_ref: 'busy' });
     expect(busy.headers.get('content-type')).toBe('application/problem+json');
     expect(busy.headers.get('retry-after')).toBe('2');
@@ -208,7 +208,7 @@ describe('what a handler throws', () => {
     });
   });
 
-  test('as a bug is logged whole and told without its internals', async () => {
+  test('a bug is logged with its stack and sent without details', async () => {
     const bug = await submit({ handler_ref: 'bug' });
     expect(bug.json).toMatchObject({ status: 500, code: 'INTERNAL', detail: 'Internal error' });
     expect(JSON.stringify(bug.json)).not.toContain('secret');
@@ -217,7 +217,7 @@ describe('what a handler throws', () => {
     expect(String((line.fields['err'] as Error).stack)).toContain('secret internals');
   });
 
-  test('with a code outside the table counts as a bug', async () => {
+  test('a refusal with an unknown code counts as a bug', async () => {
     const other = await startSample({
       authenticate: () => {
         throw new Refusal('NO_SUCH_CODE', 'oops');
@@ -249,7 +249,7 @@ test('callers may be looked up asynchronously', async () => {
   await other.close();
 });
 
-test('admission is asked before anything else, on public paths too', async () => {
+test('admit runs before anything else, on public paths too', async () => {
   const other = await startSample({
     admit: ({ headers }) => {
       if (headers.origin !== undefined) throw new Refusal('FORBIDDEN', 'Foreign origin.');
@@ -262,7 +262,7 @@ test('admission is asked before anything else, on public paths too', async () =>
   await other.close();
 });
 
-test('every answer above is described by the document', () => {
+test('every response above is documented', () => {
   // Batches are not checked on purpose, and 404 for a bad name is documented.
   expect(differences).toEqual([]);
 });

@@ -4,11 +4,11 @@ import { MalformedRequest, PeerMemoryExceeded } from './exchange.js';
 import type { Exchange } from './exchange.js';
 import { PathRouter } from './router.js';
 
-/** What serves one method of one path. */
+/** Serves one method of one path. */
 export interface Endpoint {
-  /** True when no caller has to be known. */
+  /** True when no authentication is needed. */
   readonly isPublic: boolean;
-  /** False where HEAD cannot be answered as GET without its body. */
+  /** False where HEAD is not supported. */
   readonly takesHead?: boolean;
   /** Undefined: the body is not read. */
   readonly bodyLimitBytes: number | undefined;
@@ -19,31 +19,31 @@ export interface PathEntry<One extends Endpoint> {
   readonly methods: Map<string, One>;
   /** The value of `Allow`. */
   allow: string;
-  /** True when a wrong method is told so without a known caller. */
+  /** True when 405 is sent without authentication. */
   isPublic: boolean;
 }
 
-/** What a server does at each check. A step refuses by throwing. */
+/** The checks of a server. A step rejects a request by throwing. */
 export interface Steps<One extends Endpoint> {
-  /** Paths at and below these need a known caller even when nothing is there. */
+  /** Paths at and below these need authentication even when no route matches. */
   readonly protectedPrefixes: readonly string[];
-  /** Host, Origin and the like. */
+  /** Checks Host and Origin. */
   admit?(exchange: Exchange, endpoint: One | undefined): void;
-  /** Finds out who calls, from the headers alone. */
+  /** Authenticates the client from the headers. */
   identify(exchange: Exchange, endpoint: One | undefined, isNeeded: boolean): void | Promise<void>;
   authorize?(exchange: Exchange, endpoint: One): void | Promise<void>;
   /** Media type, syntax, parameters and schema, then the operation itself. */
   serve(exchange: Exchange, endpoint: One, body: Buffer | 'too large' | undefined): unknown;
   notFound(exchange: Exchange): Error;
   methodNotAllowed(exchange: Exchange, allow: string): Error;
-  /** Answers with an error. Must not throw. */
+  /** Sends an error response. Must not throw. */
   fail(exchange: Exchange, error: unknown, endpoint: One | undefined): void;
 }
 
 /**
- * Walks every request through the checks in one order: Host, route, caller, 404 and 405, rights,
- * memory, size; then what `serve` checks: media type, body, parameters, schema. The caller is known
- * before the first byte of a body is kept.
+ * Runs the checks of every request in one order: Host, route, authentication, 404 and 405,
+ * authorization, memory, size; then `serve` checks media type, body, parameters and schema. A body
+ * is buffered only after authentication.
  */
 export class Dispatcher<One extends Endpoint> {
   readonly #entries = new Map<string, PathEntry<One>>();
@@ -53,7 +53,7 @@ export class Dispatcher<One extends Endpoint> {
     readonly router = new PathRouter<PathEntry<One>>(),
   ) {}
 
-  /** `rest` names the parameter that takes all that is left of the path. */
+  /** `rest` names the parameter that matches the rest of the path. */
   add(method: string, path: string, endpoint: One, rest?: string): PathEntry<One> {
     let entry = this.#entries.get(path);
     if (!entry) {
@@ -62,7 +62,7 @@ export class Dispatcher<One extends Endpoint> {
       this.router.add(path, entry, rest);
     }
     const { methods } = entry;
-    if (methods.has(method)) throw new Error(`${method} ${path} is served already`);
+    if (methods.has(method)) throw new Error(`${method} ${path} is already registered`);
     methods.set(method, endpoint);
     if (method === 'GET' && endpoint.takesHead !== false) methods.set('HEAD', endpoint);
     entry.allow = [...methods.keys()].sort().join(', ');
@@ -75,7 +75,7 @@ export class Dispatcher<One extends Endpoint> {
     let endpoint: One | undefined;
     try {
       if (hasTwoHosts(exchange.request)) {
-        throw new MalformedRequest('The request has more than one Host header');
+        throw new MalformedRequest('The request has more than one Host header.');
       }
       const match = this.router.find(exchange.path);
       const entry = match?.leaf;
@@ -134,7 +134,7 @@ export class Dispatcher<One extends Endpoint> {
   }
 }
 
-/** Node keeps the first of several Host headers, and another server the last (RFC 9112, 3.2). */
+/** Servers disagree about which of several Host headers counts (RFC 9112, 3.2). */
 function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {

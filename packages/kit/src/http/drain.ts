@@ -1,15 +1,14 @@
 import type { Server } from 'node:http';
 import type { Clock } from '../clock.js';
-import { messageOf } from '../errors.js';
 import type { Log } from '../log.js';
 import type { HttpApp } from './app.js';
 import type { HttpServer } from './http-server.js';
 
 export interface DrainOptions {
   clock: Clock;
-  /** What is still open after this long is cut. */
+  /** Connections still open after this time are destroyed. */
   deadlineMs: number;
-  /** Cuts it sooner. */
+  /** Destroys them earlier. */
   signal?: AbortSignal;
 }
 
@@ -18,9 +17,9 @@ const lastRequestsStepMs = 10;
 const lastRequestsSteps = 20;
 
 /**
- * Stops a server gently: requests under way are finished, those that are on their way are answered
- * with the end of their connection, open-ended streams are told to end, then no new connections,
- * and idle ones closed. Returns false when something had to be cut at the deadline.
+ * Graceful shutdown: requests in flight finish, every response closes its connection, event streams
+ * end; then the server stops accepting and closes idle connections. Returns false when connections
+ * had to be destroyed at the deadline.
  */
 export async function drainHttp(app: HttpApp, options: DrainOptions): Promise<boolean> {
   const { clock, deadlineMs, signal } = options;
@@ -37,8 +36,8 @@ export async function drainHttp(app: HttpApp, options: DrainOptions): Promise<bo
 }
 
 /**
- * Stops accepting, closes connections as they turn idle, and cuts the others when `cut` is
- * aborted. Returns false when some had to be cut.
+ * Stops accepting, closes connections as they become idle, and destroys the others when `cut` is
+ * aborted. Returns false when some had to be destroyed.
  */
 export async function closeGracefully(
   server: HttpServer,
@@ -52,7 +51,7 @@ export async function closeGracefully(
     server.closeAll();
   };
   const closed = server.close();
-  // A connection that was busy when the server closed turns idle later.
+  // A connection that was busy when the server closed becomes idle later.
   let check = clock.after(0, function closeIdle() {
     server.closeIdle();
     check = clock.after(idleCheckMs, closeIdle);
@@ -69,9 +68,8 @@ export async function closeGracefully(
 }
 
 /**
- * Waits a moment before idle connections are closed: a client that asks again and again has sent
- * its next request before it can know, and would see it go unanswered. By steps, so that what has
- * arrived is read even where the process was held up.
+ * Waits briefly before idle connections are closed: a client may have sent its next request already
+ * and would see the connection close. In steps, so that the event loop reads what has arrived.
  */
 async function awaitLastRequests(
   server: Server,
@@ -90,10 +88,10 @@ function connectionsOf(server: Server): Promise<number> {
   });
 }
 
-/** One thing to do before the process ends. Steps run in order. */
+/** One step of the shutdown. Steps run in order. */
 export interface DrainStep {
   name: string;
-  /** `signal` is aborted when the time for all steps is over. */
+  /** `signal` is aborted at the deadline. */
   run: (signal: AbortSignal) => unknown;
 }
 
@@ -106,18 +104,18 @@ export interface SignalSource {
 export interface ServeOptions {
   clock: Clock;
   log: Log;
-  /** The time that all steps have together. */
+  /** Deadline for all steps together. */
   deadlineMs: number;
   steps: readonly DrainStep[];
-  /** The process; another one in tests. */
+  /** Default: the process. */
   signals?: SignalSource;
 }
 
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /**
- * Waits for SIGTERM or SIGINT, then runs the steps. Resolves with the exit code: 0 when all went
- * well, 1 when a step failed or the time ran out. A second signal ends the process at once.
+ * Waits for SIGTERM or SIGINT, then runs the steps. Resolves with the exit code: 0 on success, 1
+ * when a step failed or timed out. A second signal ends the process immediately.
  */
 export async function serveUntilSignal(options: ServeOptions): Promise<number> {
   const { log, signals = process } = options;
@@ -125,7 +123,7 @@ export async function serveUntilSignal(options: ServeOptions): Promise<number> {
   const waiting = new Promise<string>((resolve) => (firstSignal = resolve));
   const receive = (name: keyof typeof exitCodes) => () => {
     if (firstSignal === undefined) {
-      log.warn({ signal: name }, 'second signal, stopping at once');
+      log.warn({ signal: name }, 'second signal, exiting immediately');
       signals.exit(exitCodes[name]);
       return;
     }
@@ -136,7 +134,7 @@ export async function serveUntilSignal(options: ServeOptions): Promise<number> {
   const onInt = receive('SIGINT');
   signals.on('SIGTERM', onTerm);
   signals.on('SIGINT', onInt);
-  // A process that only waits for a signal has nothing else to keep it alive.
+  // Keeps the process alive while it only waits for a signal.
   const alive = setInterval(() => undefined, 2 ** 30);
   try {
     const name = await waiting;
@@ -161,9 +159,9 @@ async function runSteps({ clock, log, deadlineMs, steps }: ServeOptions): Promis
     try {
       const outcome = await Promise.race([Promise.resolve(step.run(signal)), timeUp]);
       if (outcome !== 'time is up') continue;
-      log.warn({ step: step.name, deadline_ms: deadlineMs }, 'a drain step did not end in time');
+      log.warn({ step: step.name, deadline_ms: deadlineMs }, 'drain step timed out');
     } catch (error) {
-      log.error({ step: step.name, err: error }, `a drain step failed: ${messageOf(error)}`);
+      log.error({ step: step.name, err: error }, 'drain step failed');
     }
     exitCode = 1;
   }

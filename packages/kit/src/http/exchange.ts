@@ -6,31 +6,31 @@ import type { BodyOutcome } from './body.js';
 import type { OperationDescription } from './document.js';
 import type { Peer } from './peer.js';
 
-/** Refused because the memory held for peers has reached its limit. */
+/** The memory limit for peers is reached. */
 export class PeerMemoryExceeded extends Error {
   constructor() {
-    super('The server holds too much data for its clients; try again in a moment.');
+    super('The server holds too much data for its clients. Retry later.');
   }
 }
 
-/** A request that breaks HTTP in a way that Node's parser lets pass. */
+/** An invalid request that Node's parser accepts. */
 export class MalformedRequest extends Error {
   readonly status = 400;
 }
 
-/** After which time a client that was refused for want of memory may try again. */
+/** Retry-After of requests rejected by the memory limit. */
 export const peerMemoryRetryMs = 1_000;
 
 const exchangeOf = Symbol('exchange');
 type TrackedResponse = ServerResponse & { [exchangeOf]?: Exchange };
 const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 
-/** What the allocator takes beside the bytes themselves, as measured under load. */
+/** Adds the allocator overhead, as measured under load. */
 const withOverhead = (bytes: number) => bytes + (bytes >> 3);
 
-/** Smaller responses are not counted: a connection has few of them, and they are soon gone. */
+/** Smaller responses are not counted: there are few per connection, and they are short-lived. */
 const countedBytes = 16_384;
-/** Larger responses are written piece by piece, so that slow readers can be told from stuck ones. */
+/** Larger responses are written in pieces, so that the read rate of the client can be measured. */
 const pieceBytes = 32_768;
 
 /** One request and its response. */
@@ -45,15 +45,15 @@ export class Exchange {
   /** Path parameters, decoded. */
   params: Readonly<Record<string, string>> = noQuery;
   principal: unknown;
-  /** What the server keeps about the request between its steps. */
+  /** State of the server for this request. */
   context: unknown;
-  /** The caller's name in the request log. */
+  /** Name of the principal in the request log. */
   principalName: string | undefined;
-  /** What the request asks for, as the request log and the metrics name it. */
+  /** The operation, for the request log and the metrics. */
   operation: OperationDescription | undefined;
   /** On the monotonic clock. */
   startedAt = 0;
-  /** Called once when the response is complete or the client has left. */
+  /** Called once when the response is complete or the client has disconnected. */
   onClose: ((isComplete: boolean) => void) | undefined;
   #heldBytes = 0;
   #disconnect: AbortController | undefined;
@@ -91,12 +91,12 @@ export class Exchange {
     return this.queryText === '' ? noQuery : parseQuery(this.queryText);
   }
 
-  /** True when nobody can be answered any more. */
+  /** True when no response can be sent any more. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Aborted when the client leaves before the response is complete. */
+  /** Aborted when the client disconnects before the response is complete. */
   get signal(): AbortSignal {
     if (!this.#disconnect) {
       this.#disconnect = new AbortController();
@@ -105,19 +105,19 @@ export class Exchange {
     return this.#disconnect.signal;
   }
 
-  /** Headers of the response whatever it is, as a flat list of names and values. */
+  /** Headers of every response of this exchange, as a flat list of names and values. */
   setHead(head: readonly string[]): void {
     this.#head = head;
   }
 
-  /** Calls back once the body is complete, refused, or too large; never when the client leaves. */
+  /** Calls `done` when the body is complete or rejected; never when the client disconnects. */
   readBody(limitBytes: number, done: (body: BodyOutcome) => void): void {
     const { request } = this;
     if (!hasBody(request)) return done(noBytes);
     readBody(request, limitBytes, { hold: (bytes) => this.tryHold(bytes) }, done);
   }
 
-  /** Counts memory against the connection until the exchange is over; false: there is no room. */
+  /** Counts memory against the connection until the exchange ends; false at the limit. */
   tryHold(bytes: number): boolean {
     const counted = withOverhead(bytes);
     if (!this.peer.account.tryReserve(counted)) return false;
@@ -125,7 +125,7 @@ export class Exchange {
     return true;
   }
 
-  /** What was counted by one `tryHold` is held no longer. */
+  /** Releases the memory of one `tryHold`. */
   release(bytes: number): void {
     this.#release(withOverhead(bytes));
   }
@@ -136,8 +136,8 @@ export class Exchange {
   }
 
   /**
-   * Sends the whole response. `headers` is a flat list of names and values, which Node writes as
-   * it is. Throws PeerMemoryExceeded before anything is sent.
+   * Sends a complete response. `headers` is a flat list of names and values. Throws
+   * PeerMemoryExceeded before anything is sent.
    */
   send(status: number, headers: readonly string[], body?: string | Buffer): void {
     if (this.#isClosed) return;
@@ -158,7 +158,7 @@ export class Exchange {
     this.response.flushHeaders();
   }
 
-  /** The headers of a response that begins now. */
+  /** Returns the headers of a response that starts now. */
   beginHead(headers: readonly string[]): string[] {
     const head = [...this.#head, ...headers];
     const { request, response } = this;
@@ -167,7 +167,7 @@ export class Exchange {
     return head;
   }
 
-  /** Writes a part of the response. Resolves when there is room for more. */
+  /** Writes a part of the response. Resolves when more can be written. */
   write(part: string | Uint8Array): Promise<void> | undefined {
     const length = typeof part === 'string' ? Buffer.byteLength(part) : part.byteLength;
     if (length <= pieceBytes) return this.response.write(part) ? undefined : this.#drained();
@@ -210,7 +210,7 @@ export class Exchange {
     writeOn();
   }
 
-  /** To be called once, when the response is closed. */
+  /** Call once, when the response is closed. */
   close(): void {
     const { writableFinished } = this.response;
     this.#isClosed = true;
@@ -222,7 +222,7 @@ export class Exchange {
   }
 }
 
-/** Header fields as the flat list that `Exchange.send` takes; refuses what HTTP cannot carry. */
+/** Header fields as the flat list of `Exchange.send`; throws on invalid values. */
 export function headerList(
   headers: Readonly<Record<string, string | number | boolean | undefined>>,
 ): string[] {
@@ -243,10 +243,10 @@ function onResponseClose(this: TrackedResponse): void {
 }
 
 function clientDisconnected(): Error {
-  return new Error('The client went away');
+  return new Error('The client disconnected');
 }
 
-/** A request may carry its path as a whole URL (RFC 9112, 3.2.2). */
+/** Converts a request target in absolute form to origin form (RFC 9112, 3.2.2). */
 function originForm(target: string): string {
   if (target.startsWith('/')) return target;
   const rest = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');

@@ -27,7 +27,7 @@ describe('the types', () => {
     expectTypeOf<CallOf<'submitTask'>['query']['limit']>();
   });
 
-  test('hold each answer against the documented ones', () => {
+  test('check each response against the documented ones', () => {
     expectTypeOf({ status: 204 as const }).toExtend<HandlerResponse<operations['deleteQueue']>>();
     expectTypeOf({ status: 202 as const, body: { id: 'a', queue: 'b' } }).toExtend<
       HandlerResponse<operations['submitTask']>
@@ -94,18 +94,18 @@ describe('at start-up', () => {
     );
     expect(served((_path, post) => delete post['operationId'])).toThrow('has no operationId');
     expect(served((path, _post, paths) => (paths['/v1/queues/{other}/tasks'] = path))).toThrow(
-      'operationId submitTask stands at POST',
+      'operationId submitTask is used by POST',
     );
     expect(
       served((_path, post) => (post['requestBody'] = { content: { 'text/csv': {} } })),
     ).toThrow('submitTask takes text/csv, which has no body parser');
     expect(served((path) => (path['parameters'] = [{ $ref: 'other.yaml#/x' }]))).toThrow(
-      'leaves the document',
+      'points outside the document',
     );
   });
 });
 
-describe('answers', () => {
+describe('responses', () => {
   const appWith = (handlers: Partial<AllHandlers>) =>
     sampleApp({ handlers: { ...sampleHandlers(), ...handlers } });
 
@@ -142,7 +142,7 @@ describe('answers', () => {
     expect([answer.statusCode, answer.body, started]).toEqual([200, '', false]);
   });
 
-  test('that cannot be sent are bugs, and their headers stay behind', async () => {
+  test('that cannot be serialized are bugs, and their headers are not sent', async () => {
     const circular: Record<string, unknown> = {};
     circular['self'] = circular;
     for (const answer of [
@@ -155,7 +155,7 @@ describe('answers', () => {
     }
   });
 
-  test('may be written by other code altogether', async () => {
+  test('may be written by other code', async () => {
     const app = appWith({
       getHealth: (call) => {
         call.takeOver().writeHead(200, { 'x-own': 'yes' }).end('own');
@@ -172,7 +172,7 @@ describe('answers', () => {
 });
 
 describe('the signal of a call', () => {
-  test('is aborted when the client goes away, and only then', async () => {
+  test('is aborted when the client disconnects, and only then', async () => {
     const signals: AbortSignal[] = [];
     const server = await startSample({
       handlers: {
@@ -198,7 +198,7 @@ describe('the signal of a call', () => {
     await server.close();
   });
 
-  test('a stream that breaks off is logged and its connection cut', async () => {
+  test('a failed stream is logged and its connection closed', async () => {
     async function* parts() {
       yield 'data: 1\n\n';
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -212,9 +212,7 @@ describe('the signal of a call', () => {
     });
     const response = await fetch(`${server.url}/v1/events`, { headers: token });
     await expect(response.text()).rejects.toThrow();
-    expect(server.app.lines.map(({ message }) => message)).toContain(
-      'a stream broke off: source dried up',
-    );
+    expect(server.app.lines.map(({ message }) => message)).toContain('response stream failed');
     await server.close();
   });
 });

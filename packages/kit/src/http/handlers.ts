@@ -22,45 +22,45 @@ export type Handler<Operation, Principal> = (
 
 type Outcome<Operation> = HandlerResponse<Operation> | typeof takenOver;
 
-/** A handler that takes a hand in the order of checks. */
+/** A handler with additional checks. */
 export interface StagedHandler<Operation, Principal> {
   /**
-   * Runs when the body is known to be JSON and the parameters are good, before the body is held
-   * against its schema: the place for "there is no such queue".
+   * Runs after the syntax of the body and the parameters are checked, before the schema of the
+   * body, for example to check that the queue exists.
    */
   before?: (call: Call<Operation, Principal>) => void | Promise<void>;
-  /** False hands the body over as it came, for a handler that judges its parts one by one. */
+  /** False skips the schema check, for a handler that checks the items of a body itself. */
   checkBody?: boolean;
   /** Overrides the server's `fillDefaults` for this operation. */
   fillDefaults?: boolean;
   handle: Handler<Operation, Principal>;
 }
 
-/** One request, checked and typed. */
+/** One validated request. */
 export interface Call<Operation, Principal> {
   readonly operation: OperationDescription;
   readonly params: ParametersOf<Operation, 'path'>;
   readonly query: ParametersOf<Operation, 'query'>;
-  /** The header parameters of the document, by the names they have there. */
+  /** The header parameters, by their documented names. */
   readonly headers: ParametersOf<Operation, 'header'>;
   readonly body: BodyOf<Operation>;
-  /** The caller; on a public operation the server's `anonymous`. */
+  /** The authenticated principal; `anonymous` on a public operation. */
   readonly principal: Principal;
   readonly exchange: Exchange;
-  /** Carries the request's id. */
+  /** Logs with the request id. */
   readonly log: Log;
-  /** Aborted when the client goes away before it has its answer. */
+  /** Aborted when the client disconnects before the response is complete. */
   readonly signal: AbortSignal;
-  /** Aborted when the server starts to drain: an open-ended stream ends itself then. */
+  /** Aborted when the server starts to drain; event streams must end then. */
   readonly ending: AbortSignal;
-  /** Hands the response over to code that writes it itself. Return `takenOver` then. */
+  /** Returns the raw response for code that writes it itself. Return `takenOver` then. */
   takeOver(): ServerResponse;
 }
 
-/** What a handler returns after `call.takeOver()`. */
+/** The return value of a handler after `call.takeOver()`. */
 export const takenOver = Object.freeze({ takenOver: true });
 
-/** What a handler may answer with: any documented outcome that is not an error. */
+/** Any documented response of an operation that is not an error. */
 export type HandlerResponse<Operation> = Operation extends { responses: infer Responses }
   ? { [Status in keyof Responses]: ResponseFor<Status, Responses[Status]> }[keyof Responses]
   : never;
@@ -111,7 +111,7 @@ type ParametersOf<Operation, Place extends 'path' | 'query' | 'header'> = Operat
     : NoParameters
   : NoParameters;
 
-/** An object without members that can be named. */
+/** An object without known members. */
 type NoParameters = object;
 
 type BodyOf<Operation> = Operation extends { requestBody?: infer Body }
@@ -123,7 +123,7 @@ type BodyOf<Operation> = Operation extends { requestBody?: infer Body }
 
 type ContentOf<Body> = Body extends { content: infer Contents } ? Contents[keyof Contents] : never;
 
-/** A handler as the glue sees it, without the types of its operation. */
+/** A handler without the types of its operation. */
 export interface UntypedHandler {
   before: ((call: never) => void | Promise<void>) | undefined;
   checkBody: boolean;

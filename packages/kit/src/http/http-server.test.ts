@@ -115,7 +115,7 @@ test('pipelining: responses keep the order of the requests', async () => {
   expect(said.text.indexOf('first')).toBeLessThan(said.text.indexOf('second'));
 });
 
-test('a client that leaves is logged with status 499, and its load ends once', async () => {
+test('a client that disconnects is logged with status 499, and its load ends once', async () => {
   const load = { enter: vi.fn(), leave: vi.fn() };
   const { handlers, state } = slowHandlers();
   const { socket, server } = await start({ handlers, load });
@@ -167,7 +167,7 @@ test('connections: more than the maximum are closed', async () => {
   expect(second.answers()).toEqual([]);
 });
 
-test('memory: a body is not kept before its caller is known', async () => {
+test('memory: a body is not buffered before authentication', async () => {
   const peerMemory = memoryOf(1_000_000);
   const { socket, answers } = await start({ peerMemory });
   const token = 'Authorization: Bearer bad\r\n';
@@ -222,7 +222,7 @@ test('memory: a response beyond the limit is refused before it is sent', async (
   expect(peerMemory.heldBytes).toBe(0);
 });
 
-test('read rate: a client that takes nothing of a waiting response is cut off', async () => {
+test('read rate: a client that does not read its response is disconnected', async () => {
   const timers: { ms: number; run: () => void }[] = [];
   let now = 0;
   const clock = {

@@ -13,7 +13,7 @@ export interface HttpServerLimits {
   /** Memory held for peers; pass the same object to every server of a process. */
   peerMemory?: PeerMemory | undefined;
   maxConnections?: number | undefined;
-  /** The time a client has to send its whole request. */
+  /** Timeout for receiving a complete request. */
   requestTimeoutMs?: number | undefined;
   keepAliveTimeoutMs?: number | undefined;
 }
@@ -23,7 +23,7 @@ export interface HttpServerOptions extends HttpServerLimits {
   handle: (exchange: Exchange) => void;
   /** The response to bytes that are not an HTTP request. */
   malformed: (status: number, detail: string) => MalformedResponse;
-  /** Told after a malformed request was answered. */
+  /** Called after the response to a malformed request. */
   onMalformed: (status: number, reason: string | undefined) => void;
   tls?: (SecureContextOptions & TlsOptions) | undefined;
 }
@@ -70,7 +70,7 @@ export class HttpServer {
   /** Stops accepting connections. Resolves when the last one is closed. */
   close(): Promise<void> {
     return new Promise((resolve) => {
-      // It may not be listening any more, which is as good.
+      // Also called when the server is not listening.
       this.node.close(() => resolve());
       this.closeIdle();
     });

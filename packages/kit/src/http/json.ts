@@ -2,12 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { parse as parseSecurely } from 'secure-json-parse';
 import { messageOf } from '../errors.js';
 
-// Megabytes of brackets hold up the parser for seconds, and no message of ours is this deep.
+// Megabytes of brackets block the parser for seconds, and no valid body is this deep.
 export const maxJsonDepth = 128;
 const [quote, backslash] = [0x22, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** JSON text that is UTF-8, not too deep and without `__proto__`; throws what is wrong with it. */
+/** Parses JSON that is UTF-8, not nested too deep and without `__proto__`. */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new Error('the bytes are not UTF-8');
   if (isTooDeepJson(bytes)) throw new Error(`it is nested more than ${maxJsonDepth} levels deep`);
@@ -15,20 +15,20 @@ export function parseJson(bytes: Buffer): unknown {
   try {
     return parseSecurely(text);
   } catch {
-    // Its message hides the place of a syntax error: plain JSON.parse finds the same one again.
+    // JSON.parse throws the syntax error again, with its position.
     JSON.parse(text);
     throw new Error('it has a key named "__proto__" or "constructor.prototype"');
   }
 }
 
-/** The reason of a JSON error, without the piece of the text that JSON.parse repeats. */
+/** The reason of a JSON error, without the excerpt of the text. */
 export function jsonErrorReason(error: unknown): string {
   return messageOf(error).replace(/, (?:\.\.\.)?"[^]*" ?(?:\.\.\. )?is not valid JSON$/, '');
 }
 
-/** True when brackets are nested deeper than any body may be. Text that is no JSON may pass. */
+/** True when brackets are nested deeper than `maxJsonDepth`. Does not validate the JSON. */
 export function isTooDeepJson(bytes: Buffer): boolean {
-  // So few bytes cannot have so many brackets.
+  // Too short to be nested that deep.
   if (bytes.length <= maxJsonDepth) return false;
   let depth = 0;
   for (let i = 0; i < bytes.length; i++) {
@@ -41,7 +41,7 @@ export function isTooDeepJson(bytes: Buffer): boolean {
   return false;
 }
 
-/** Where the string that goes on at `start` has its closing quote. */
+/** The offset of the closing quote of a string. */
 function endOfString(bytes: Buffer, start: number): number {
   for (let at = bytes.indexOf(quote, start); at !== -1; at = bytes.indexOf(quote, at + 1)) {
     let slashes = 0;

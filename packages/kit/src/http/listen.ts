@@ -6,9 +6,9 @@ import { UsageError, messageOf, systemCode } from '../errors.js';
 import type { HttpApp } from './app.js';
 
 export interface Listener {
-  /** With the real port, also when port 0 was asked for. */
+  /** With the bound port, also for port 0. */
   url: string;
-  /** Stops at once, cutting what is still open. To stop gently, drain the app. */
+  /** Destroys open connections. For a graceful shutdown, drain the app. */
   close(): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export interface ListenOptions {
   flag?: string;
 }
 
-/** Starts to listen at `host:port`; port 0 means any free one. */
+/** Listens on `host:port`; port 0 means any free port. */
 export async function listen(
   app: Pick<HttpApp, 'server'>,
   address: string,
@@ -36,11 +36,11 @@ export async function listen(
   };
 }
 
-/** Makes a server listen; resolves with its real port, also when port 0 was asked for. */
+/** Makes a server listen; resolves with the bound port. */
 export async function listenAt(server: Server, address: Address, flag: string): Promise<Address> {
   const { host, port } = address;
   try {
-    // One address is enough, also where "localhost" has two.
+    // Listens on one address, also when "localhost" has two.
     const resolved = (await lookup(host)).address;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -71,7 +71,7 @@ export function urlOf(address: Address, scheme = 'http'): string {
   return `${scheme}://${addressText(address)}`;
 }
 
-/** One line for the person who started the server, where it is theirs to fix. */
+/** A usage error where the user can fix the cause. */
 function listenError(error: unknown, address: string, flag = '--listen'): unknown {
   switch (systemCode(error)) {
     case 'EADDRINUSE':
@@ -80,7 +80,7 @@ function listenError(error: unknown, address: string, flag = '--listen'): unknow
       );
     case 'EACCES':
       return new UsageError(
-        `${address} may not be listened at by this user: ` +
+        `this user may not listen on ${address}: ` +
           `pass ${flag} host:port with a port above 1023`,
       );
     case 'EADDRNOTAVAIL':
@@ -93,7 +93,7 @@ function listenError(error: unknown, address: string, flag = '--listen'): unknow
     default:
       return error instanceof Error
         ? error
-        : new Error(`Could not listen at ${address}: ${messageOf(error)}`);
+        : new Error(`Could not listen on ${address}: ${messageOf(error)}`);
   }
 }
 
@@ -103,7 +103,7 @@ export interface Announcement {
   url: string;
 }
 
-/** Tells whoever started the process where it listens: one line of JSON on stdout. */
+/** Prints the address of a listener as one line of JSON on stdout. */
 export function announce(
   { component, listener, url }: Announcement,
   write: (line: string) => void = (line) => process.stdout.write(line),

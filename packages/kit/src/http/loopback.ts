@@ -18,7 +18,7 @@ export interface LoopbackResponse {
 
 export type LoopbackSend = (request: LoopbackRequest) => Promise<LoopbackResponse>;
 
-/** Serves an app on a free port of this machine while `use` sends it requests. For tests. */
+/** Serves an app on a free loopback port while `use` sends it requests. For tests. */
 export async function onLoopback<Result>(
   app: Pick<HttpApp, 'server'>,
   use: (send: LoopbackSend) => Promise<Result>,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ServerResponse } from 'node:http';
-import { Refusal, messageOf } from '../errors.js';
+import { Refusal } from '../errors.js';
 import type { Log } from '../log.js';
 import type { ResponseCheck } from './response-check.js';
 import type { AppCore, AppEndpoint } from './app.js';
@@ -44,7 +44,7 @@ export class OperationEndpoint implements AppEndpoint {
       checked instanceof Promise
         ? checked.then(() => this.#handle(call, body))
         : this.#handle(call, body);
-    // Waiting costs a turn of the microtask queue, which a handler that is not async can spare.
+    // A synchronous handler saves a turn of the microtask queue.
     if (outcome instanceof Promise) return outcome.then((answer) => this.#answer(exchange, answer));
     this.#answer(exchange, outcome);
     return undefined;
@@ -57,8 +57,8 @@ export class OperationEndpoint implements AppEndpoint {
   }
 
   /**
-   * A page of another site can send a form or plain text without being asked whether it may. So
-   * where the contract has a code for it, such a body is refused, although nobody would read it.
+   * A page of another site can send a form or plain text without a CORS preflight. Where the
+   * contract has a code for it, such a body is rejected although the operation ignores it.
    */
   #refuseCrossSiteBody({ request, headers }: Exchange): void {
     const { unsupportedMediaType: code } = this.app.httpErrorCodes;
@@ -72,7 +72,7 @@ export class OperationEndpoint implements AppEndpoint {
   #answer(exchange: Exchange, answer: UntypedOutcome): void {
     if ('takenOver' in answer) return;
     this.answers?.checkResponse(this.operation, answer);
-    // What can fail comes first: an error must not leave with the headers of an answer.
+    // Serialized first: an error response must not get these headers.
     const text = textOf(answer);
     const headers = answer.headers ? headerList(answer.headers) : [];
     if (answer.content !== undefined) {
@@ -112,7 +112,7 @@ export class OperationEndpoint implements AppEndpoint {
       return;
     }
     const parts = content[Symbol.asyncIterator]() as AsyncIterator<string | Uint8Array>;
-    // A source that waits for its next part hears of a client that left.
+    // Ends a source that waits for its next part when the client disconnects.
     exchange.signal.addEventListener('abort', () => leave(parts, content), { once: true });
     try {
       for (let next = await parts.next(); !next.done; next = await parts.next()) {
@@ -129,12 +129,12 @@ export class OperationEndpoint implements AppEndpoint {
 
   #streamFailed(exchange: Exchange, error: unknown): void {
     const notes = { err: error, request_id: exchange.id };
-    this.app.world.log.warn(notes, `a stream broke off: ${messageOf(error)}`);
+    this.app.world.log.warn(notes, 'response stream failed');
     exchange.response.destroy();
   }
 }
 
-/** Ends a source. A generator that waits cannot return at once: it is told, not waited for. */
+/** Ends a source without waiting: a generator that awaits cannot return immediately. */
 function leave(parts: AsyncIterator<unknown>, content: unknown): void {
   if (content instanceof Readable) content.destroy();
   parts.return?.()?.catch(() => undefined);
@@ -146,7 +146,7 @@ function textOf({ body }: UntypedResponse): string | undefined {
   return body === undefined ? undefined : JSON.stringify(body);
 }
 
-/** A `Call` whose costlier parts are made only when a handler asks for them. */
+/** A `Call` whose expensive parts are created on first use. */
 class HandlerCall {
   readonly principal: unknown;
   params: unknown = nothing;

@@ -9,14 +9,14 @@ export interface RequestLogOptions {
   metrics?: Metrics | undefined;
   /** Operations whose requests are counted but not logged. */
   quietOperations: ReadonlySet<string>;
-  /** Reads that went well are logged at the level debug. */
+  /** Successful reads are logged at debug level. */
   quietReads: boolean;
 }
 
-/** What proxies write when the client did not wait for the response. */
+/** The status that proxies log when the client disconnects before the response. */
 const clientClosedRequest = 499;
 
-/** Counts, times and logs every request, also those that end before they are answered. */
+/** Counts, times and logs every request, also those without a response. */
 export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #observe: (operation: string, status: number, seconds: number) => void;
@@ -64,13 +64,13 @@ function observer(metrics: Metrics | undefined, inFlight: () => number) {
   if (!metrics) return () => undefined;
   const histogram = metrics.histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the first byte of a request to the end of its answer.',
+    help: 'Time from the start of a request to the end of its response.',
     labelNames: ['operation', 'status'],
     buckets: durationBuckets,
   });
   metrics.gauge({
     name: 'http_requests_in_flight',
-    help: 'Requests that have not been answered yet.',
+    help: 'Requests in flight.',
     read: inFlight,
   });
   const known = new Map<string, Map<number, HistogramSeries>>();

@@ -19,25 +19,25 @@ async function reported(handlers: Partial<Record<keyof Sample, unknown>>, url: s
 
 const getTask = (answer: unknown) => reported({ getTask: () => answer }, '/v1/tasks/1');
 
-describe('an answer that leaves the document is reported', () => {
+describe('an undocumented response is reported', () => {
   test('by its status', async () => {
     expect(await getTask({ status: 201, body: {} })).toEqual([
-      'getTask answers 201, which is not documented',
+      'getTask responds with 201, which is not documented',
     ]);
   });
 
   test('by its schema, as it is sent', async () => {
     expect(await getTask({ status: 200, body: [] })).toEqual([
-      'The 200 answer of getTask does not fit its schema:  must be an object, not a list',
+      'The 200 response of getTask does not fit its schema:  must be an object, not a list',
     ]);
     expect(await getTask({ status: 200, body: { at: new Date(0), gone: undefined } })).toEqual([]);
   });
 
   test('by its media type or the lack of a body', async () => {
     expect(await getTask({ status: 200, contentType: 'text/html', content: 'x' })).toEqual([
-      'The 200 answer of getTask is text/html, which is not documented',
+      'The 200 response of getTask is text/html, which is not documented',
     ]);
-    expect(await getTask({ status: 200 })).toEqual(['The 200 answer of getTask has no body']);
+    expect(await getTask({ status: 200 })).toEqual(['The 200 response of getTask has no body']);
   });
 
   test('by its code', async () => {
@@ -45,8 +45,8 @@ describe('an answer that leaves the document is reported', () => {
       throw new Refusal(code, 'No.');
     };
     expect(await reported({ getTask: throwing('BUSY') }, '/v1/tasks/1')).toEqual([
-      'getTask answers BUSY, which its x-codes leave out',
-      'getTask answers 503, which is not documented',
+      'getTask responds with BUSY, which is not in its x-codes',
+      'getTask responds with 503, which is not documented',
     ]);
     expect(await reported({ getTask: throwing('TASK_NOT_FOUND') }, '/v1/tasks/1')).toEqual([]);
   });

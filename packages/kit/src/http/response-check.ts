@@ -3,7 +3,7 @@ import type { UntypedResponse } from './handlers.js';
 import type { Problem } from './problem.js';
 import type { Check, DocumentSchemas } from './schemas.js';
 
-/** Holds every answer against the document, so that a test run shows where a server leaves it. */
+/** Checks every response against the OpenAPI document, in tests. */
 export class ResponseCheck {
   readonly #schemas: DocumentSchemas;
   readonly #report: (difference: string) => void;
@@ -24,7 +24,7 @@ export class ResponseCheck {
         this.#reportResponse(operation, answer.status, 'has no body');
       return;
     }
-    // As JSON carries it: undefined members are gone and dates are text.
+    // As serialized: undefined members are dropped and dates are text.
     const value = answer.content === undefined ? asSent(answer.body) : undefined;
     this.#checkContent(operation, response, mediaType, value);
   }
@@ -32,7 +32,7 @@ export class ResponseCheck {
   checkProblem(operation: OperationDescription, problem: object, code: string | undefined): void {
     const { status } = problem as Problem;
     if (code !== undefined && !operation.codes.includes(code)) {
-      this.#report(`${operation.id} answers ${code}, which its x-codes leave out`);
+      this.#report(`${operation.id} responds with ${code}, which is not in its x-codes`);
     }
     const response = this.#responseFor(operation, status);
     if (response)
@@ -41,7 +41,7 @@ export class ResponseCheck {
 
   #responseFor(operation: OperationDescription, status: number): ResponseDescription | undefined {
     const response = operation.responses.find((known) => known.status === status);
-    if (!response) this.#report(`${operation.id} answers ${status}, which is not documented`);
+    if (!response) this.#report(`${operation.id} responds with ${status}, which is not documented`);
     return response;
   }
 
@@ -71,7 +71,7 @@ export class ResponseCheck {
   }
 
   #reportResponse(operation: OperationDescription, status: number, what: string): void {
-    this.#report(`The ${status} answer of ${operation.id} ${what}`);
+    this.#report(`The ${status} response of ${operation.id} ${what}`);
   }
 }
 

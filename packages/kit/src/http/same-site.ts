@@ -2,22 +2,21 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isLoopback } from '../config/address.js';
 
 export interface SameSiteRules {
-  /** The port that the server listens at. */
+  /** The port that the server listens on. */
   port: number;
-  /** True for a server that answers to names of this machine alone. */
+  /** True for a server that accepts only loopback host names. */
   needsLoopbackHost: boolean;
 }
 
-/** What a request claims that a page of another site would; the value is for an error message. */
+/** The header that shows a cross-site request; the value is for an error message. */
 export interface CrossSiteHeader {
   header: 'Host' | 'Origin' | 'Sec-Fetch-Site';
   value: string | undefined;
 }
 
 /**
- * Finds out whether a page of another site sends a request through a browser on this machine: by
- * its Origin, by Sec-Fetch-Site, and, where its name was made to point here (DNS rebinding), by
- * the Host that it asks for. Undefined: the request is fine.
+ * Detects requests that a page of another site sends through a local browser: by Origin, by
+ * Sec-Fetch-Site and, against DNS rebinding, by Host. Undefined when the request is allowed.
  */
 export function crossSiteHeader(
   headers: IncomingHttpHeaders,
@@ -37,7 +36,7 @@ export function shownHeader(value: string | undefined): string {
   return value === undefined ? 'header, which is missing,' : JSON.stringify(value.slice(0, 100));
 }
 
-/** The page came from here: from the very host that is asked, or from this machine's own name. */
+/** True when the origin is the requested host or a loopback name with this port. */
 function isOwnOrigin(origin: string, host: string | undefined, port: number): boolean {
   const found = /^https?:\/\/([^/?#@\s]+)$/i.exec(origin);
   if (!found) return false;
@@ -47,7 +46,7 @@ function isOwnOrigin(origin: string, host: string | undefined, port: number): bo
   return isLoopback(name) && fromPort === port && isLoopbackHost(host);
 }
 
-/** Nearly every request names the same host as the one before it. */
+/** Cached, because nearly every request has the same Host. */
 let lastLoopback: string | undefined;
 
 function isLoopbackHost(host: string | undefined): boolean {

@@ -191,7 +191,7 @@ describe('mistakes in the config file', () => {
     expect(errors).toContainEqual({ pointer, message: expect.stringContaining(message) as string });
   });
 
-  test('every mistake is told at once', () => {
+  test('all mistakes are reported at once', () => {
     const input = [
       { scheme: 'http', host: 'ok.test' },
       { scheme: 'x', host: '', port: -1 },

@@ -2,10 +2,10 @@ import type { Allowlist } from './allowlist.js';
 import { webhookPolicy, type AddressPolicy } from './policy.js';
 import type { Target } from './target.js';
 
-/** Which URLs may be called at all, and which addresses each may turn out to be. */
+/** Decides which URLs may be called, and at which addresses. */
 export type Guard = (target: Target) => { policy: AddressPolicy } | { blocked: string };
 
-/** For queue callbacks: only what the allowlist names. */
+/** For queue callbacks: only URLs on the allowlist. */
 export function callbackGuard(allowlist: Allowlist): Guard {
   return (target) => {
     const match = allowlist.matchTarget(target);

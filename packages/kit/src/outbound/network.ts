@@ -35,7 +35,7 @@ export function parseNetwork(text: string): NetworkResult {
   const network: Network = {
     text: canonical,
     startsIn: classOf(first),
-    // A mapped or translated form of an open IPv4 address is not open: families never mix.
+    // IPv4-mapped and translated forms do not match: families never mix.
     contains: (address) => address.kind() === first.kind() && address.match(first, prefix),
   };
   return { ok: true, network };

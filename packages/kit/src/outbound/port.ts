@@ -1,4 +1,4 @@
-/** Why no whole response came back. */
+/** Why there is no complete response. */
 export type FailureType =
   | 'TIMEOUT'
   | 'CONNECTION_REFUSED'
@@ -15,7 +15,7 @@ export interface OutboundResponse {
   readonly status: number;
   /** Names in lower case; a header that came more than once is a list. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The bytes as they came: a content encoding is not undone. */
+  /** The raw bytes; a content encoding is not decoded. */
   readonly body: Uint8Array;
   /** True when the response was longer than `maxResponseBytes` and the rest was thrown away. */
   readonly truncated: boolean;
@@ -36,7 +36,7 @@ export type OutboundOutcome = OutboundResponse | OutboundFailure;
 export interface OutboundRequest {
   url: string;
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
-  /** `Host`, `Content-Length` and hop-by-hop headers are the connection's own and left out. */
+  /** `Host`, `Content-Length` and hop-by-hop headers are ignored. */
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array | string;
   /** From the DNS lookup to the last byte. Default 30 s. */
@@ -50,10 +50,10 @@ export interface OutboundRequest {
 
 export interface Outbound {
   /**
-   * Makes one HTTP request and never follows a redirect. Whatever the network does is a value;
-   * only a request that cannot be written, such as a header with a line break, throws.
+   * Makes one HTTP request and never follows redirects. Network errors are return values; only an
+   * invalid request, such as a header with a line break, throws.
    */
   request(request: OutboundRequest): Promise<OutboundOutcome>;
-  /** Ends what is under way as ABORTED and closes every connection. */
+  /** Aborts requests in flight and closes every connection. */
   close(): Promise<void>;
 }

@@ -23,7 +23,7 @@ test('lookups of one name at the same time share one answer', async () => {
   expect(await other).toEqual(['192.0.2.2']);
 });
 
-test('an answer is never kept for later', async () => {
+test('a result is never cached', async () => {
   const { lookups, resolver } = heldResolver();
   const lookup = sharedLookups(resolver, systemClock);
   const first = lookup('a.test');

@@ -11,9 +11,9 @@ export interface GuardOptions {
   name?: string;
   /** The error of a call that was made to fail. */
   error?: (method: string) => Error;
-  /** Every answer takes a virtual time between these. */
+  /** Range of the virtual latency of results. */
   latencyMs?: readonly [low: number, high: number];
-  /** The port does real work: virtual time waits for its answers. */
+  /** The port does real work: virtual time waits for its results. */
   io?: boolean;
 }
 
@@ -33,9 +33,9 @@ export interface GuardedNode {
 }
 
 /**
- * Wraps a port, such as a store or the network, for one node. Once the node has crashed, its calls
- * no longer reach the port and no answer reaches the node. Answers that are streams are wrapped
- * as well, but never count as real work: a change feed may wait for virtual time.
+ * Wraps a port, such as a store or the network, for one node. After a crash of the node, its calls
+ * no longer reach the port and no result reaches the node. Results that are streams are wrapped
+ * too, but never count as real work: a change feed may wait for virtual time.
  */
 export function guard<T extends object>(node: GuardedNode, port: T, options: GuardOptions): T {
   return new Proxy(port, {

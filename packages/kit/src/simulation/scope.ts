@@ -49,7 +49,7 @@ export class Scope implements World {
     return this.#alive;
   }
 
-  /** Sets the wall clock forward or back. Timers, which do not look at it, are not moved. */
+  /** Sets the wall clock forward or back. Timers use the monotonic clock and do not change. */
   jumpClock(byMs: number): void {
     this.#skewMs += byMs;
     this.world.note('clock jump', { by_ms: byMs }, this.name);

@@ -71,7 +71,7 @@ describe('the first seed that fails', () => {
   });
 });
 
-test('a scenario that does not depend on its seed alone is found out', async () => {
+test('a nondeterministic scenario is detected', async () => {
   let outside = 0;
   const leaky = async (world: Simulation) => {
     await world.runFor(10);
@@ -113,7 +113,7 @@ async function sendRequest(temper: Parameters<typeof unreliable>[1], times = 100
   return { ...answers, latestMs };
 }
 
-describe('somebody unreliable', () => {
+describe('an unreliable handler', () => {
   test('is slow', async () => {
     const { ok, latestMs } = await sendRequest({ latencyMs: [5000, 40_000] }, 10);
     expect(ok).toBe(10);

@@ -80,22 +80,22 @@ export class Simulation implements World {
     this.timeline.moveTo(end);
   }
 
-  /** Runs until `condition` holds, asked whenever all is quiet; fails the run when it never does. */
+  /** Runs until `condition` holds, checked when the code is idle; fails when it never does. */
   async runUntil(condition: () => boolean, limitMs = aDayMs): Promise<void> {
     const end = this.timeline.elapsedMs + limitMs;
     await this.settle();
     while (!condition()) {
       const next = this.timeline.nextAt();
-      if (next === undefined) throw this.#report(new Error('nothing is left that could happen'));
+      if (next === undefined) throw this.#report(new Error('no timer is left to run'));
       if (next > end) {
         this.timeline.moveTo(end);
-        throw this.#report(new Error(`what was waited for did not happen within ${limitMs} ms`));
+        throw this.#report(new Error(`the condition did not hold within ${limitMs} ms`));
       }
       await this.#step();
     }
   }
 
-  /** Runs until `promise` settles, and answers with its value or throws its error. */
+  /** Runs until `promise` settles; returns its value or throws its error. */
   async complete<T>(promise: Promise<T>, limitMs = aDayMs): Promise<T> {
     let done = false;
     const finish = () => void (done = true);

@@ -2,9 +2,9 @@ import { sleepOn } from '../clock.js';
 import type { Simulation } from './simulation.js';
 
 export interface UnreliableOptions {
-  /** How long an answer takes. */
+  /** Latency of a response. */
   latencyMs?: readonly [low: number, high: number];
-  /** How likely an answer is a failure. */
+  /** Probability of a failure. */
   failChance?: number;
   /** How likely there is never an answer. */
   hangChance?: number;

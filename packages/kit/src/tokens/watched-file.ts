@@ -26,10 +26,10 @@ interface SignalSource {
   removeListener(signal: 'SIGHUP', listener: () => void): unknown;
 }
 
-/** A file whose contents follow the disk. A bad version is reported and the last good one kept. */
+/** A file that is reloaded on change. An invalid version is reported; the last valid one stays. */
 export interface WatchedFile<T> {
   readonly current: T;
-  /** Why the newest version of the file is not in use; undefined when it is. */
+  /** Why the newest version of the file is not in use; otherwise undefined. */
   readonly lastError: string | undefined;
   /** Reads the file now. */
   reload(): void;
@@ -50,7 +50,7 @@ class FollowedFile<T> implements WatchedFile<T> {
   readonly #countFailure: () => void;
   #current: T;
   #lastError: string | undefined;
-  /** The text that was looked at last, good or bad. */
+  /** The text that was read last, valid or not. */
   #text: string | undefined;
   #stamp: string;
   #watcher: FSWatcher | undefined;
@@ -111,17 +111,14 @@ class FollowedFile<T> implements WatchedFile<T> {
       this.#text = text;
       this.#current = parse(text, file);
       this.#lastError = undefined;
-      log.info({ file, cause }, `${name} read again`);
+      log.info({ file, cause }, `${name} reloaded`);
     } catch (error) {
       const message = messageOf(error);
-      // The poll and the watcher may both find the same bad file: it is told once.
+      // The poll and the watcher may both find the same bad file: it is logged once.
       if (message === this.#lastError && cause === 'change') return;
       this.#lastError = message;
       this.#countFailure();
-      log.error(
-        { file, cause, err: error },
-        `${name} not read again, the old ones stay: ${message}`,
-      );
+      log.error({ file, cause, err: error }, `failed to reload ${name}: ${message}`);
     }
   }
 
@@ -129,7 +126,7 @@ class FollowedFile<T> implements WatchedFile<T> {
   #watchFolder(): void {
     const { file, log } = this.#options;
     const fail = (error: unknown) => {
-      log.warn({ file, err: error }, `cannot watch for changes, looking every ${pollMs} ms`);
+      log.warn({ file, err: error }, 'failed to watch file, polling instead');
       this.#watcher?.close();
     };
     try {

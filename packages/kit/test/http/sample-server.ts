@@ -19,7 +19,7 @@ export interface LogLine {
   message: string;
 }
 
-/** A log that keeps what it was told. */
+/** A log that records its lines. */
 export function listeningLog(lines: LogLine[] = [], base: object = {}): Log & { lines: LogLine[] } {
   const write = (level: string) => (fields: object, message: string) =>
     void lines.push({ level, fields: { ...base, ...fields }, message });
