@@ -30,11 +30,8 @@ test('drain: notifies callers, finishes calls in flight and closes', async () =>
   await watch.isOpen;
   await expect.poll(() => states).toEqual(['SERVING']);
   const { core, writes } = server.database;
-  const underWay = grpc.call('FindByKey', {
-    collection: 'c',
-    key: 'k',
-    min_seq: core.durable.seq + 1,
-  });
+  const waiting = { collection: 'c', key: 'k', min_seq: core.durable.seq + 1 };
+  const inFlight = grpc.call('FindByKey', waiting, { timeoutMs: 100_000 });
   await callsInFlight(rest, 1);
 
   const stopped = server.stop();
@@ -61,7 +58,7 @@ test('drain: notifies callers, finishes calls in flight and closes', async () =>
   expect(await events.next('\n\n')).toMatch(/^data: \{"error":/);
 
   await writes.insert('c', {});
-  expect(await underWay).toHaveProperty('record');
+  expect(await inFlight).toHaveProperty('record');
   await stopped;
   await healthEnded;
   expect(server.database.isOpen).toBe(false);
@@ -78,8 +75,11 @@ test('drain: calls beyond the deadline are aborted with a reason', async () => {
   const grpc = new GrpcClient(server.grpc);
   const rest = new RestClient(server.http);
   const min = 99_999;
-  const overGrpc = grpc.refusal('FindByKey', { collection: 'c', key: 'k', min_seq: min });
-  const overRest = rest.refusal('GET', `/v1/c/keys/k?min_seq=${min}`);
+  const request = { collection: 'c', key: 'k', min_seq: min };
+  const overGrpc = grpc.refusal('FindByKey', request, { timeoutMs: 100_000 });
+  const overRest = rest.refusal('GET', `/v1/c/keys/k?min_seq=${min}`, undefined, {
+    'grpc-timeout': '100S',
+  });
   const both = Promise.all([overGrpc, overRest]);
   await callsInFlight(rest, 2);
   const startedAt = performance.now();
