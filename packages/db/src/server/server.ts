@@ -154,7 +154,7 @@ function checkSettings(settings: DatabaseSettings): void {
     const { host } = settings[name];
     if (settings.auth === 'keys' || isLoopback(host)) continue;
     throw new UsageError(
-      `${name} listens at ${host}, which others can reach, and auth is none: ` +
+      `${name} listens at ${host}, which other machines can reach, and auth is none: ` +
         'remove --no-auth (auth: none), or listen at 127.0.0.1',
     );
   }

@@ -5,6 +5,13 @@ import { RestClient } from './support/rest.js';
 import { startServer } from './support/server.js';
 import { WatchReader } from './support/watching.js';
 
+/** Waits until this many calls have arrived at the server. */
+async function callsInFlight(rest: RestClient, count: number): Promise<void> {
+  const metrics = async () => (await rest.send('GET', '/metrics')).text;
+  const line = `millrace_db_calls_in_flight ${count}\n`;
+  await expect.poll(metrics, { timeout: 60_000 }).toContain(line);
+}
+
 test('drain: notifies callers, finishes calls in flight and closes', async () => {
   const server = await startServer();
   const grpc = new GrpcClient(server.grpc);
@@ -23,13 +30,9 @@ test('drain: notifies callers, finishes calls in flight and closes', async () =>
   await watch.isOpen;
   await expect.poll(() => states).toEqual(['SERVING']);
   const { core, writes } = server.database;
-  const underWay = grpc.call('FindByKey', {
-    collection: 'c',
-    key: 'k',
-    min_seq: core.durable.seq + 1,
-  });
-  // The call must have arrived before the server stops, also on a busy machine.
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  const waiting = { collection: 'c', key: 'k', min_seq: core.durable.seq + 1 };
+  const inFlight = grpc.call('FindByKey', waiting, { timeoutMs: 100_000 });
+  await callsInFlight(rest, 1);
 
   const stopped = server.stop();
   expect(server.stop()).toBe(stopped);
@@ -55,7 +58,7 @@ test('drain: notifies callers, finishes calls in flight and closes', async () =>
   expect(await events.next('\n\n')).toMatch(/^data: \{"error":/);
 
   await writes.insert('c', {});
-  expect(await underWay).toHaveProperty('record');
+  expect(await inFlight).toHaveProperty('record');
   await stopped;
   await healthEnded;
   expect(server.database.isOpen).toBe(false);
@@ -72,12 +75,18 @@ test('drain: calls beyond the deadline are aborted with a reason', async () => {
   const grpc = new GrpcClient(server.grpc);
   const rest = new RestClient(server.http);
   const min = 99_999;
-  const overGrpc = grpc.refusal('FindByKey', { collection: 'c', key: 'k', min_seq: min });
-  const overRest = rest.refusal('GET', `/v1/c/keys/k?min_seq=${min}`);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  const request = { collection: 'c', key: 'k', min_seq: min };
+  const overGrpc = grpc.refusal('FindByKey', request, { timeoutMs: 100_000 });
+  const overRest = rest.refusal('GET', `/v1/c/keys/k?min_seq=${min}`, undefined, {
+    'grpc-timeout': '100S',
+  });
+  const both = Promise.all([overGrpc, overRest]);
+  await callsInFlight(rest, 2);
   const startedAt = performance.now();
   await server.dispose();
-  expect(performance.now() - startedAt).toBeLessThan(3_000);
+  // The default deadline is 30 s.
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
+  await both;
   expect(await overGrpc).toMatchObject({ code: 'UNAVAILABLE', reason: 'SHUTTING_DOWN' });
   expect(await overRest).toMatchObject({ status: 503, reason: 'SHUTTING_DOWN' });
   expect(server.log.lines.map(({ message }) => message)).toContain(

@@ -25,12 +25,13 @@ afterAll(async () => {
 async function occupy(): Promise<() => Promise<void>> {
   const { core, writes } = server.database;
   const request = { collection: 'c', min_seq: core.durable.seq + 1 };
-  const held = [grpc.collect('Find', request), grpc.collect('Find', request)];
+  // Without a deadline of its own a call waits 5 s only.
+  const held = [1, 2].map(() => grpc.collect('Find', request, { timeoutMs: 100_000 }));
   await expect.poll(async () => (await inFlight()) === 2, { timeout: 20_000 }).toBe(true);
   return async () => {
     await writes.insert('c', {});
     await Promise.all(held);
-    await expect.poll(async () => (await inFlight()) === 0).toBe(true);
+    await expect.poll(async () => (await inFlight()) === 0, { timeout: 20_000 }).toBe(true);
   };
 }
 
@@ -93,6 +94,8 @@ test('limits: max_watches counts open watches only', async () => {
   third.close();
 });
 
+const recovery = { timeout: 60_000, interval: 500 };
+
 /** Blocks the event loop for `ms` in each turn, so that every call waits that long. */
 function blockEveryTurn(ms: number): () => void {
   let isOn = true;
@@ -118,7 +121,7 @@ test('limits: a queue delay above the target sheds load and recovers', async () 
   }
   const load = fileURLToPath(new URL('./programs/load.mjs', import.meta.url));
   const stopBlocking = blockEveryTurn(5);
-  const callers = spawn(process.execPath, [load, busy.http, '60', '3000'], { stdio: 'pipe' });
+  const callers = spawn(process.execPath, [load, busy.http, '60', '60000'], { stdio: 'pipe' });
   let statuses = '';
   callers.stdout.on('data', (bytes: Buffer) => (statuses += bytes.toString()));
   await new Promise((resolve) => callers.on('close', resolve));
@@ -127,8 +130,9 @@ test('limits: a queue delay above the target sheds load and recovers', async () 
   const { text } = await client.send('GET', '/metrics');
   expect(text).toMatch(/millrace_db_shed_calls_total\{cause="queue_delay"\} [1-9]/);
   expect(busy.log.lines.map(({ message }) => message)).toContain('load shedding started');
-  await new Promise((resolve) => setTimeout(resolve, 2_100));
-  expect((await client.send('POST', '/v1/c/records:find')).status).toBe(200);
-  expect((await client.send('GET', '/metrics')).text).toContain('millrace_db_admitted_share 1');
+  const find = async () => (await client.send('POST', '/v1/c/records:find')).status;
+  await expect.poll(find, recovery).toBe(200);
+  const metrics = async () => (await client.send('GET', '/metrics')).text;
+  await expect.poll(metrics, recovery).toContain('millrace_db_admitted_share 1\n');
   await busy.dispose();
 });

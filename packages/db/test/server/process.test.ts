@@ -55,7 +55,7 @@ function run(args: string[], environment: Record<string, string> = {}): Run {
 }
 
 async function listening({ lines, stderr }: Run): Promise<Record<string, string>> {
-  await expect.poll(() => lines.length, { timeout: 20_000, message: stderr() }).toBe(3);
+  await expect.poll(() => lines.length, { timeout: 90_000, message: stderr() }).toBe(3);
   const events = lines.map((line) => JSON.parse(line) as Record<string, string>);
   for (const event of events) {
     expect(event).toMatchObject({ event: 'listening', component: 'db' });

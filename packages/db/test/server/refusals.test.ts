@@ -319,7 +319,7 @@ test('refusals: an unknown field is named with a suggestion', async () => {
   const refused = await rest.refusal('POST', '/v1/c/records:find', { fliter: {} });
   expect(refused.message).toBe('fliter is not known here; did you mean "filter"?');
   const grpcOnly = await rest.refusal('POST', '/v1/c/records', { data_json: 'e30=' });
-  expect(grpcOnly.message).toContain('data_json travels on gRPC alone');
+  expect(grpcOnly.message).toContain('data_json is supported on gRPC only');
   const query = await rest.refusal('GET', '/v1/c/keys/k?feilds=a');
   expect(query.message).toContain('feilds');
   const inQuery = await rest.refusal('POST', '/v1/c/records:find?limit=5', {});
@@ -333,7 +333,7 @@ test('refusals: 405 lists the allowed methods', async () => {
   const refused = await rest.refusal('DELETE', '/v1/people/records');
   expect(refused.status).toBe(405);
   expect(refused.headers.get('allow')).toBe('POST');
-  expect(refused.message).toContain('it takes POST');
+  expect(refused.message).toContain('Use POST');
   const ofKey = await rest.refusal('POST', '/v1/people/keys/k', {});
   expect(ofKey.headers.get('allow')).toBe('DELETE, GET, HEAD, PATCH, PUT');
 });

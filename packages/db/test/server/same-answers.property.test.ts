@@ -233,4 +233,4 @@ test('REST and gRPC return the same results', async () => {
     }),
     { numRuns: 60 },
   );
-}, 120_000);
+}, 400_000);

@@ -71,11 +71,14 @@ test('tls: client_ca requires a client certificate', async () => {
 test('tls: missing or mismatched files name the setting', async () => {
   const cert = file('server.pem');
   const refusals: [flags: Record<string, string>, text: RegExp][] = [
-    [{ 'tls-cert': cert }, /tls_cert needs tls_key/],
-    [{ 'tls-key': file('server.key') }, /tls_key needs tls_cert/],
-    [{ 'client-ca': file('ca.pem') }, /client_ca needs tls_cert/],
+    [{ 'tls-cert': cert }, /tls_cert requires tls_key/],
+    [{ 'tls-key': file('server.key') }, /tls_key requires tls_cert/],
+    [{ 'client-ca': file('ca.pem') }, /client_ca requires tls_cert/],
     [{ 'tls-cert': file('none.pem'), 'tls-key': file('server.key') }, /tls_cert: ENOENT/],
-    [{ 'tls-cert': cert, 'tls-key': file('caller.key') }, /cannot be used: .*key values mismatch/],
+    [
+      { 'tls-cert': cert, 'tls-key': file('caller.key') },
+      /cannot use tls_cert .*key values mismatch/,
+    ],
   ];
   for (const [flags, text] of refusals) {
     const started = startServer(flags);
