@@ -93,7 +93,7 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
     .map((token): Change => (a) => ({ ...a, token })),
 );
 
-test('no request, however odd, is a bug of the server or left without an answer', async () => {
+test('fuzz: no request causes an internal error or stays unanswered', async () => {
   const counts = new Map<number, number>();
   await fc.assert(
     fc.asyncProperty(
@@ -118,7 +118,7 @@ test('no request, however odd, is a bug of the server or left without an answer'
   }
 });
 
-test('bytes that are no HTTP are answered or cut, and the server serves on', async () => {
+test('fuzz: invalid HTTP is answered or disconnected, and the server keeps serving', async () => {
   const { hostname, port } = new URL(server.url);
   const send = (bytes: Uint8Array) =>
     new Promise<string>((resolve) => {

@@ -40,7 +40,7 @@ test.each([
   expect(faults(records)[1]).toContain('Record 2 was changed');
 });
 
-test('a record left out, put in or turned around is found', () => {
+test('audit chain: a removed, inserted or reordered record is detected', () => {
   const records = chain(4);
   expect(faults(records.toSpliced(1, 1)).some(Boolean)).toBe(true);
   expect(faults(records.toSpliced(1, 0, records[0]!)).some(Boolean)).toBe(true);

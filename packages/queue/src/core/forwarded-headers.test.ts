@@ -40,7 +40,7 @@ const reserved = [
   'traceparent',
 ];
 
-test.each(reserved)('%s is the server’s own to say', (name) => {
+test.each(reserved)('%s is reserved for the server', (name) => {
   expect(forwarded({ [name]: 'forged', 'X-Other': 'stays' })).toEqual({ 'X-Other': 'stays' });
 });
 

@@ -182,7 +182,7 @@ test('the dialled address is recorded even without a response', () => {
   expect(read({ ...failure, remoteIp: '203.0.113.9' }).remoteIp).toBe('203.0.113.9');
 });
 
-test('what we broke off ourselves says nothing about the target', () => {
+test('an aborted callback says nothing about the target', () => {
   const aborted = { ok: false, errorType: 'ABORTED', message: 'x', durationMs: 1 } as const;
   expect(read(aborted)).toEqual(interrupted());
   expect(interrupted()).toMatchObject({ kind: 'interrupted', errorType: null, health: 'unknown' });

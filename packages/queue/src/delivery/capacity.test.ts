@@ -10,7 +10,7 @@ test.each([
   { keepsOrder: true, started: 3 },
   { keepsOrder: false, started: 1 },
 ])(
-  'a place is free while it is being settled only if claims come after that: $keepsOrder',
+  'capacity is free during a settlement only if later claims run after it: $keepsOrder',
   async ({ keepsOrder, started }) => {
     const scene = await newScene({}, (store) => inOrder(store, keepsOrder));
     const { world, store, outbound, delivery } = scene;
@@ -34,7 +34,7 @@ test.each([
   },
 );
 
-test('a place whose settlement failed is used as soon as another try has succeeded', async () => {
+test('capacity of a failed settlement is used as soon as a retry succeeds', async () => {
   let dropsHints = false;
   const scene = await newScene({}, (store) => {
     const { onWork } = store;

@@ -17,7 +17,7 @@ function slowHandler({ world, outbound }: Scene, durationMs: number) {
   return seen;
 }
 
-test('no more than max_in_flight run at the same time, and a free place is used at once', async () => {
+test('no more than max_in_flight run at the same time, and freed capacity is used at once', async () => {
   const scene = await newScene();
   await scene.putQueue({ limits: { max_in_flight: 3 } });
   const seen = slowHandler(scene, 100);
@@ -29,7 +29,7 @@ test('no more than max_in_flight run at the same time, and a free place is used 
   expect((await scene.store.counts('mail')).pending).toBe(0);
 });
 
-test('a raised max_in_flight is used without waiting for a free place', async () => {
+test('a raised max_in_flight is used at once', async () => {
   const scene = await newScene();
   await scene.putQueue({ limits: { max_in_flight: 1 } });
   const seen = slowHandler(scene, 10_000);
@@ -42,7 +42,7 @@ test('a raised max_in_flight is used without waiting for a free place', async ()
   expect(seen.running).toBe(4);
 });
 
-test('queues take turns when places are few', async () => {
+test('queues take turns when capacity is short', async () => {
   const scene = await newScene({ maxRunning: 1 });
   await scene.putQueue({}, 'a');
   await scene.putQueue({}, 'b');
@@ -55,7 +55,7 @@ test('queues take turns when places are few', async () => {
   for (let i = 0; i < 9; i += 3) expect(order.slice(i, i + 3).toSorted()).toEqual(['a', 'b', 'c']);
 });
 
-test('a place that long work gives back is used by a queue that waits for one', async () => {
+test('capacity freed by asynchronous work is used by a waiting queue', async () => {
   const scene = await newScene({ maxRunning: 1 });
   await scene.putQueue({}, 'a');
   await scene.putQueue({}, 'b');
@@ -91,7 +91,7 @@ test('dispatch_per_second spreads the starts', async () => {
   expect(scene.outbound.requests).toHaveLength(20);
 });
 
-test('a paused queue starts nothing, and goes on when it is resumed', async () => {
+test('a paused queue starts nothing until it is resumed', async () => {
   const { world, store, putQueue, submit, outbound, delivery } = await newScene();
   await putQueue();
   const change = { queue: 'mail', now: world.clock.now(), by: 'test' };
@@ -119,7 +119,7 @@ test('FIFO groups run one task after another, also over a retry', async () => {
   expect(order).toEqual([ids[0], ids[0], ids[1], ids[2]]);
 });
 
-test('a lost hint only costs a moment', async () => {
+test('a lost hint only delays a task', async () => {
   const { world, putQueue, submit, outbound } = await newScene({}, (store) => {
     store.onWork = () => () => {};
     return store;

@@ -230,7 +230,7 @@ test('an extension during the callback outlives the hand-over, however slow it i
   expect((await scene.task(id)).lease).toMatchObject({ expiresAt: now + 600_000, isAsync: true });
 });
 
-test('long work takes up a place until it is settled, which then is used at once', async () => {
+test('asynchronous work takes up capacity until it is settled', async () => {
   const scene = await newScene();
   await scene.putQueue({ limits: { max_in_flight: 1 } });
   scene.outbound.handler = () => answer(202, { 'x-queue-async': 'true' });

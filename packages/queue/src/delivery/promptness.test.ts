@@ -5,7 +5,7 @@ import { answer, newScene } from './delivery.test-support.js';
 const maxDelayMs = 20;
 
 test.each(['none', 'group'] as const)(
-  'whatever falls due in whatever order starts on time (ordering: %s)',
+  'tasks start on time, whatever the order of due times (ordering: %s)',
   async (mode) => {
     const { world, store, putQueue, submit, outbound } = await newScene();
     const queues = ['a', 'b', 'c'];

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { StorageUnavailable } from '../storage/task-store.js';
 import { answer, newScene } from './delivery.test-support.js';
 
-test('a server that stops claims nothing more', async () => {
+test('stop: claims nothing more', async () => {
   const { world, putQueue, submit, outbound, delivery } = await newScene();
   await putQueue();
   await world.complete(delivery.stop({ timeoutMs: 1_000 }));
@@ -13,7 +13,7 @@ test('a server that stops claims nothing more', async () => {
   expect(outbound.requests).toHaveLength(0);
 });
 
-test('callbacks under way may end within the drain time, and count', async () => {
+test('stop: callbacks that end within the drain time count', async () => {
   const { world, putQueue, submit, task, outbound, delivery } = await newScene();
   await putQueue();
   outbound.handler = async () => {
@@ -28,7 +28,7 @@ test('callbacks under way may end within the drain time, and count', async () =>
   expect(await task(id)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
 });
 
-test('what is not done by then is broken off and handed back unharmed', async () => {
+test('stop: running callbacks are aborted after the drain time and handed back', async () => {
   const { world, putQueue, submit, task, outbound, delivery } = await newScene();
   await putQueue();
   outbound.handler = () => new Promise(() => {});
@@ -49,7 +49,7 @@ test('what is not done by then is broken off and handed back unharmed', async ()
   ]);
 });
 
-test('a claim that was under way when the stop began is handed back too', async () => {
+test('stop: a claim in progress is handed back too', async () => {
   const { world, store, putQueue, submit, task, outbound, delivery } = await newScene();
   await putQueue();
   const { claimDue } = store;
@@ -100,7 +100,7 @@ test('a store that is away does not keep a server from stopping', async () => {
   expect(calls).toBe(callsByThen);
 });
 
-test('stopping twice is stopping once', async () => {
+test('stop: is idempotent', async () => {
   const { world, delivery } = await newScene();
   const first = delivery.stop({ timeoutMs: 1_000 });
   expect(delivery.stop({ timeoutMs: 5 })).toBe(first);

@@ -9,7 +9,7 @@ const cursors = new Cursors(new Uint8Array(32).fill(7), clock);
 const scope: CursorScope = { list: 'dlq', filter: { queue: 'mail' }, incarnation: 'a' };
 const place = [5, '01JD3Z8Q4M7X2N5V9RTBKWCH6E'];
 
-test('a cursor leads back to its place, also for another server with the same key', () => {
+test('a cursor restores its position, also on another server with the same key', () => {
   const cursor = cursors.seal(scope, place);
   expect(cursors.open(scope, cursor)).toEqual(place);
   expect(new Cursors(new Uint8Array(32).fill(7), clock).open(scope, cursor)).toEqual(place);

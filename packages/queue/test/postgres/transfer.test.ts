@@ -60,7 +60,7 @@ async function submitMany(store: TaskStore, count: number): Promise<void> {
   await store.insertTasks(tasks, noon);
 }
 
-test('whatever happened to a store, it is the same in PostgreSQL and back', async () => {
+test('transfer: a store is the same in PostgreSQL and back', async () => {
   await fc.assert(
     fc.asyncProperty(operations, async (list) => {
       const data = await livedIn((store) => new ModelRun(new MemoryStore(), store).run(list));
@@ -80,7 +80,7 @@ test('whatever happened to a store, it is the same in PostgreSQL and back', asyn
   );
 });
 
-test('a moved store goes on where it was', async () => {
+test('transfer: a transferred store continues where it was', async () => {
   const data = await livedIn((store) => submitMany(store, 30));
   const url = await newUrl();
   const moving = await openForTransfer(url);
@@ -107,7 +107,7 @@ test('a moved store goes on where it was', async () => {
   expect((await store.auditPage({ limit: 9 })).map(({ seq }) => seq)).toEqual([2, 1]);
 });
 
-test('broken off, it is refused as a store, and goes on where it was', async () => {
+test('transfer: an interrupted target is refused as a store, and the transfer resumes', async () => {
   const data = await livedIn((store) => submitMany(store, 900));
   const url = await newUrl();
   const stop = new AbortController();
@@ -136,7 +136,7 @@ test('broken off, it is refused as a store, and goes on where it was', async () 
   expect(await tableProblems(postgres, url)).toEqual([]);
 });
 
-test('what is there already is not written over', async () => {
+test('transfer: existing data is not overwritten', async () => {
   const data = await livedIn((store) => submitMany(store, 3));
   const url = await newUrl();
   const store = await openForTransfer(url);
@@ -146,7 +146,7 @@ test('what is there already is not written over', async () => {
   ).rejects.toThrow(/target is not empty/);
   await expect(
     transferTasks(store, { ...world, direction: 'out', dataDirectory: data }),
-  ).rejects.toThrow(/is there already/);
+  ).rejects.toThrow(/exists already/);
   const none = newDirectory();
   await expect(
     transferTasks(store, { ...world, direction: 'in', dataDirectory: none }),
@@ -154,7 +154,7 @@ test('what is there already is not written over', async () => {
   expect(existsSync(join(none, 'queue'))).toBe(false);
 });
 
-test('a source that changed meanwhile is found out', async () => {
+test('transfer: a source that changed meanwhile is detected', async () => {
   const url = await newUrl();
   const store = await openForTransfer(url);
   await submitMany(store, 300);
@@ -169,7 +169,7 @@ test('a source that changed meanwhile is found out', async () => {
   expect(existsSync(join(out, 'queue'))).toBe(false);
 });
 
-test('a target that has lived on is never called a broken move', async () => {
+test('transfer: a target that changed after a finished transfer is refused', async () => {
   const data = await livedIn((store) => submitMany(store, 3));
   const url = await newUrl();
   const store = await openForTransfer(url);
@@ -184,7 +184,7 @@ test('a target that has lived on is never called a broken move', async () => {
   await expect(again).rejects.toThrow(/target is not empty: .*changed since/);
 });
 
-test('nothing is moved while a server or another move is at work on the database', async () => {
+test('transfer: refused while a server or another transfer is connected', async () => {
   const url = await newUrl();
   const server = await openPostgresStore(url, world);
   await expect(openForTransfer(url)).rejects.toThrow(/servers are connected/);

@@ -65,7 +65,7 @@ describe('picking ready tasks', () => {
     expect(costs[1]).toBeLessThan(costs[0]! * 1.5);
   });
 
-  test('leaps over large groups', () => {
+  test('seeks past large groups', () => {
     const rows = new CountedRows([...many('a', 5_000), ...many('b', 5_000), ...many('c', 1)]);
     expect(pick(rows, 4)).toEqual(['a:1000', 'b:1000', 'c:1000', 'a:1001']);
     expect(rows.steps).toBeLessThan(100);
@@ -78,13 +78,13 @@ describe('picking ready tasks', () => {
     expect(order.turns).toEqual({ 4: 'a' });
   });
 
-  test('passes over what is not wanted, also when it is much', () => {
+  test('skips rejected tasks, even many', () => {
     const rows = new CountedRows([...many('a', 300), ...many('b', 2)]);
     const accept = (name: string) => !/^a:1[01]/.test(name);
     expect(pick(rows, 3, anyOrder(), accept)).toEqual(['a:1200', 'b:1000', 'a:1201']);
   });
 
-  test('gives up after so much that is not wanted', () => {
+  test('stops at the skip limit', () => {
     const rows = new CountedRows(many('', 15_000));
     expect(pick(rows, 3, anyOrder(), () => false)).toEqual([]);
     expect(rows.steps).toBeLessThan(12_000);
@@ -101,7 +101,7 @@ describe('picking ready tasks', () => {
     expect(order.lanes).toBe(0);
   });
 
-  test('remembers up to where everything without a group was taken', () => {
+  test('sets the low-water mark at the last task claimed without a group', () => {
     const rows = new CountedRows(many('', 50));
     const order = anyOrder();
     pick(rows, 3, order);
@@ -110,7 +110,7 @@ describe('picking ready tasks', () => {
     expect(pick(rows, 2, order)).toEqual([':1003', ':1004']);
   });
 
-  test('remembers nothing when something was passed over', () => {
+  test('sets no low-water mark when a task was skipped', () => {
     const order = anyOrder();
     expect(pick(new CountedRows(many('', 9)), 2, order, (name) => name !== ':1000')).toEqual([
       ':1001',

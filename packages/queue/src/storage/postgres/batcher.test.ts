@@ -47,7 +47,7 @@ test('a call stays whole, and a run takes no more than it may', async () => {
   expect(runs).toEqual([['a', 'b'], ['c', 'd', 'e'], ['large', 'x'], ['y']]);
 });
 
-test('one that is wrong does not take the others with it', async () => {
+test('a failing call does not fail the others', async () => {
   const fail = (list: string[]) => {
     if (list.includes('bad')) throw new Error('no');
   };
