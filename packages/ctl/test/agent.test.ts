@@ -52,7 +52,9 @@ describe('list, show and explain', () => {
     const answer = JSON.parse(out);
     expect(faultsOf('SessionList', answer)).toEqual([]);
     expect(answer.sessions.map(({ name }: Session) => name)).toEqual(['retry-upload']);
-    expect((await ctl(['ls', '--status', 'orphaned'])).out).toBe('No agent has the status orphaned.\n');
+    expect((await ctl(['ls', '--status', 'orphaned'])).out).toBe(
+      'No agent has the status orphaned.\n',
+    );
   });
 
   test('an agent is found by its name, its id and the start of its id', async () => {
@@ -174,7 +176,7 @@ describe('spawn', () => {
     });
     expect(await ctl(['spawn', 'x', '--backend', 'nope'])).toMatchObject({
       code: 1,
-      err: 'ctl: No backend is called nope. Run `ctl backend list`.\n',
+      err: 'ctl: No backend is called nope. List them with `ctl backend list`.\n',
     });
   });
 });
@@ -218,7 +220,9 @@ describe('acting', () => {
     });
     const silent = await ctl(['rm', 'retry-upload']);
     expect(silent).toMatchObject({ code: 2, out: '' });
-    expect(silent.err).toMatch(/retry-upload is working\. Not a terminal, so there is nobody to confirm\. Add --yes/);
+    expect(silent.err).toMatch(
+      /retry-upload is working\. Not a terminal, so there is nobody to confirm\. Add --yes/,
+    );
     expect((await ctl(['rm', 'retry-upload'], { typed: 'no\n' })).code).toBe(1);
     const requests = daemon.requests.filter(({ line }) => line.startsWith('DELETE'));
     expect(requests).toEqual([]);
@@ -242,7 +246,7 @@ describe('acting', () => {
     const headless = { ...working, id: '01K9ZQ9', name: 'run', driver: 'headless' };
     const ended = { ...working, id: '01K9ZQ8', name: 'over', status: 'done' };
     daemon.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting, headless, ended] } });
-    expect((await ctl(['attach', 'run'])).err).toMatch(/without a terminal.*ctl agent logs -f/);
+    expect((await ctl(['attach', 'run'])).err).toMatch(/has no terminal.*ctl agent logs -f/);
     expect((await ctl(['attach', 'over'])).err).toMatch(/has ended \(done\)/);
     daemon.routes.set('GET /api/v1/config', { body: { ...contractExample('ConfigView') } });
     expect((await ctl(['attach', 'docs'])).err).toMatch(/attach where the daemon runs/);

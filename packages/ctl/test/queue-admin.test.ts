@@ -20,7 +20,9 @@ describe('config', () => {
       `${file} is a valid config of letters; nothing was written.\n`,
     );
     expect((await server.ctl(['config', 'get', 'letters'])).code).toBe(1);
-    expect(await server.ok(['config', 'set', 'letters', file])).toBe('Created the queue letters.\n');
+    expect(await server.ok(['config', 'set', 'letters', file])).toBe(
+      'Created the queue letters.\n',
+    );
     const shown = await server.ok(['config', 'get', 'letters']);
     expect(faultsOf('QueueConfig', JSON.parse(shown))).toEqual([]);
     const again = await server.ctl(['config', 'set', 'letters', '-'], { input: shown });
@@ -47,7 +49,7 @@ describe('config', () => {
     expect([plain.code, plain.out]).toEqual([1, '']);
     expect(plain.err).toMatch(/^\S+wrong\.yaml:5 +\/retry\/max_atempts +.*max_attempts/m);
     expect(plain.err).toMatch(/^\S+wrong\.yaml:3 +\/callback\/timeout_ms +/m);
-    expect(plain.err).toContain(`ctl: 2 mistakes in ${file}; nothing was written.\n`);
+    expect(plain.err).toContain(`ctl: 2 errors in ${file}; nothing was written.\n`);
     const json = await server.ctl(['config', 'set', 'wrong', file, '--json']);
     const { code, message } = JSON.parse(json.err).error;
     expect(code).toBe('INVALID_CONFIG');
@@ -90,7 +92,9 @@ describe('queues', () => {
     expect(await server.ok(['stats', 'idle'])).toBe(
       'queue      idle\npending    0\nin flight  0\ndlq        0\noldest     -\n',
     );
-    expect(await server.ok(['pause', 'idle'])).toBe('Paused idle: new tasks are stored and not delivered.\n');
+    expect(await server.ok(['pause', 'idle'])).toBe(
+      'Paused idle: new tasks are stored and not delivered.\n',
+    );
     expect(await server.json(['pause', 'idle'])).toEqual({ queue: 'idle', paused: true });
     expect(await server.ok(['list'])).toMatch(/^idle +paused/m);
     const { id } = await server.json(['submit', 'idle', 'greet']);
@@ -134,7 +138,7 @@ describe('queues', () => {
 describe('watch', () => {
   test('not on a terminal is one table, and with --json a line for every look', async () => {
     expect(await server.ok(['watch', 'mail'])).toMatch(
-      /^QUEUE +STATE +PENDING +IN FLIGHT +DLQ +OLDEST +GROWS\/S +BACKLOG\nmail +running +0 +0 +\d+ +- +- +▁\n$/,
+      /^QUEUE +STATE +PENDING +IN FLIGHT +DLQ +OLDEST +Δ PENDING\/S +BACKLOG\nmail +running +0 +0 +\d+ +- +- +▁\n$/,
     );
     const args = ['watch', '--json', '--count', '3', '--interval', '100ms'];
     const lines = (await server.ok(args))
@@ -221,7 +225,9 @@ describe('audit', () => {
       'pause',
     ]);
     for (const record of records) expect(faultsOf('AuditRecord', record)).toEqual([]);
-    expect(await server.ok(['audit', 'list', '--from', '1h'])).toMatch(/^SEQ +AT +WHO +DID +QUEUE/);
+    expect(await server.ok(['audit', 'list', '--from', '1h'])).toMatch(
+      /^SEQ +TIME +PRINCIPAL +ACTION +QUEUE/,
+    );
     expect(await server.ok(['audit', 'list', '--to', '1h'])).toBe('No audit records.\n');
     const verdict = await server.json(['audit', 'verify']);
     expect(verdict).toMatchObject({ ok: true, fault: null, last_hash: records[0].hash });
@@ -287,7 +293,7 @@ describe('token', () => {
     const listed = await server.json(['token', 'list', '--tokens-file', file]);
     expect(listed.tokens.map(({ id }: { id: string }) => id)).toEqual(['ci', 'other']);
     expect(await server.ok(['token', 'list', '--tokens-file', file])).toMatch(
-      /^ID +PRINCIPAL +MAY +EXPIRES\nci +ci +admin of \* +never$/m,
+      /^ID +PRINCIPAL +GRANTS +EXPIRES\nci +ci +admin of \* +never$/m,
     );
     expect(await server.json(['token', 'revoke', 'ci', '--tokens-file', file])).toEqual({
       revoked: 'ci',
@@ -301,7 +307,7 @@ describe('token', () => {
 
   test('new alone shows an entry for this user, which may do nothing yet', async () => {
     const made = await server.ok(['token', 'new']);
-    expect(made).toContain(`stands for ${userInfo().username}: nothing yet`);
+    expect(made).toContain(`stands for ${userInfo().username}: no grants yet`);
     expect(made).toMatch(/^ {4}token_sha256: [0-9a-f]{64}\n {4}grants: \[\]$/m);
     const file = join(server.folder, 'no-grants.yaml');
     const refused = await server.ctl(['token', 'new', '--tokens-file', file]);

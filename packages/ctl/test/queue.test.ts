@@ -114,9 +114,9 @@ describe('submit', () => {
     expect(plain.code).toBe(1);
     expect(plain.out).toBe(
       `
-Submitted 2 tasks to mail; 3 refused.
+Submitted 2 tasks to mail; 3 rejected.
 
-LINE  CODE          WHY
+LINE  CODE          REASON
    3  INVALID_TASK  /priorty is not a known field; did you mean "priority"?
    4  INVALID_TASK  The line is not JSON: Unexpected token 'o'.
    5  INVALID_TASK  A line must be a JSON object such as {"handler_ref":"x"}.
@@ -187,7 +187,6 @@ LINE  CODE          WHY
       [['submit', 'mail', 'x', '--timeout', '1s'], '--timeout needs --wait.'],
       [['submit', 'mail', 'x', '--batch', 'f'], '"x" cannot be combined with --batch'],
       [['submit', 'mail', '--batch', 'f', '--wait'], '--wait cannot be combined with --batch'],
-      [['submit', 'mail', '--batch', '/tmp'], 'EISDIR'],
       [['submit'], "missing required argument 'queue'"],
       [['sumbit', 'mail'], "unknown command 'sumbit'. Did you mean submit?"],
       [['redrive', 'mail'], 'Select dead tasks'],
@@ -228,8 +227,8 @@ describe('what the server refuses', () => {
       [['submit', 'nowhere', 'x'], 'QUEUE_NOT_FOUND'],
       [['stats', '../etc'], 'QUEUE_NOT_FOUND'],
       [['dlq', 'list', 'mail', '--cursor', 'x'], 'STALE_CURSOR'],
-      [['redrive', 'mail', '--http-status', '99', '--yes'], 'INVALID_SELECTOR'],
       [['config', 'get', 'nowhere'], 'QUEUE_NOT_FOUND'],
+      [['submit', 'mail', '--batch', '/tmp'], 'EISDIR'],
     ];
     for (const [args, code] of cases) {
       const ended = await server.ctl([...args, '--json']);
@@ -263,7 +262,7 @@ describe('what the server refuses', () => {
     expect((await server.ctl(['list', '--token-file', file], { env })).code).toBe(0);
     const twoLines = server.write('two.token', 'a\nb\n');
     const bad = await server.ctl(['list', '--token-file', twoLines]);
-    expect([bad.code, bad.err.includes('must hold one bearer token')]).toEqual([2, true]);
+    expect([bad.code, bad.err.includes('must contain one bearer token')]).toEqual([2, true]);
   });
 
   test('a server that is not there is reported with how to start it', async () => {
@@ -277,7 +276,7 @@ describe('what the server refuses', () => {
     expect(submit.err).toMatch(/Repeat it safely with --id [0-9A-Z]{26}\.\n$/);
     const stranger = await server.ctl(['list', '--url', server.handlerUrl]);
     expect(stranger).toMatchObject({ code: 1, out: '' });
-    expect(stranger.err).toContain('but not as a Millrace queue does');
+    expect(stranger.err).toContain('is not a Millrace queue');
   });
 });
 
