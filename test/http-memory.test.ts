@@ -91,8 +91,8 @@ test.skipIf(!onLinux).each([
     socket.write(`Content-Type: application/json\r\nContent-Length: ${size}\r\n\r\n`);
     socket.write(body);
   }
-  const mostHeld = (256 * 2 ** 20) / size;
-  const peak = await peakMb(child, () => refused >= count - mostHeld);
+  const maxHeld = (256 * 2 ** 20) / size;
+  const peak = await peakMb(child, () => refused >= count - maxHeld);
   expect(peak).toBeLessThan(maxResidentMb);
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
 });
