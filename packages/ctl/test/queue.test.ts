@@ -135,7 +135,7 @@ LINE  CODE          REASON
     ]);
     const many = Array.from({ length: 2300 }, () => '{"handler_ref":"greet"}').join('\n');
     expect(await server.ok(['submit', 'mail', '--batch', '-'], { input: many })).toBe(
-      'Submitted 2300 tasks to mail; 0 refused.\n',
+      'Submitted 2300 tasks to mail; 0 rejected.\n',
     );
   });
 

@@ -67,5 +67,5 @@ test('failures and branches far behind stand out', () => {
 });
 
 test('without branches it says how to find out why', () => {
-  expect(screen(80, [])).toMatch(/^No agent works on a branch\. Check with `ctl config branches` tells/);
+  expect(screen(80, [])).toMatch(/^No agent works on a branch\. Check with `ctl config branches`/);
 });
