@@ -199,13 +199,12 @@ LINE  CODE          REASON
       [['watch', '--interval', '1ms'], '--interval must be at least 100ms.'],
       [['watch', '--metrics-url', 'x'], '--metrics-url must be a URL such as'],
       [['list', '--url', 'ftp://x'], '--url must be a URL such as http://127.0.0.1:8081'],
-      [['list', '--token-file', '/no/such'], '--token-file: ENOENT'],
       [
         ['submit', 'mail', 'x', '--payload', '{to:ada}', '--content-type', 'application/json'],
         `Put single quotes around it, as in '{"name":"Ada"}'.`,
       ],
       [['audit', 'verify', '--url', 'http://x', '--data', 'y'], 'Name what to check'],
-      [['audit', 'verify', '--data', '/no/such'], '/no/such holds no queue'],
+      [['audit', 'verify', '--data', '/no/such'], '/no/such contains no queue'],
       [['token', 'new', '--principal', 'x', '--grant', 'mail'], '--grant must be queues:role'],
       [['token', 'new', '--principal', 'x', '--grant', 'mail:owner'], 'roles are submitter,'],
       [['token', 'list'], 'Name the tokens file'],
@@ -229,6 +228,7 @@ describe('what the server refuses', () => {
       [['dlq', 'list', 'mail', '--cursor', 'x'], 'STALE_CURSOR'],
       [['config', 'get', 'nowhere'], 'QUEUE_NOT_FOUND'],
       [['submit', 'mail', '--batch', '/tmp'], 'EISDIR'],
+      [['list', '--token-file', '/no/such'], 'UNREADABLE'],
     ];
     for (const [args, code] of cases) {
       const ended = await server.ctl([...args, '--json']);
