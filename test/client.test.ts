@@ -27,7 +27,7 @@ test('a task whose answer was lost is stored once', async () => {
     fetch: async (target, init) => {
       sent.push((JSON.parse(init.body!) as { id: string }).id);
       const answer = await fetch(target, init);
-      // It is stored, and nobody hears of it.
+      // It is stored, and nobody is notified of it.
       if (sent.length < 3) throw new TypeError('the line was cut');
       return answer;
     },
@@ -39,7 +39,7 @@ test('a task whose answer was lost is stored once', async () => {
   expect(stats.pending).toBe(1);
 });
 
-test('a refusal is told at once, with its code and what to do', async () => {
+test('a refusal is reported at once, with its code and what to do', async () => {
   const { url } = await newQueue();
   let tries = 0;
   const client = createQueueClient({
@@ -72,7 +72,7 @@ test('a server that asks to wait is asked again after that time', async () => {
   expect(waits).toEqual([2_000]);
 });
 
-test('the last failure is told when no try succeeds', async () => {
+test('the last failure is reported when no try succeeds', async () => {
   const client = createQueueClient({ url: 'http://127.0.0.1:9' });
   await expect(client.submit('mail', task, { ...atOnce, attempts: 2 })).rejects.toThrow('fetch');
 });

@@ -64,11 +64,11 @@ test('--keep leaves it running until Ctrl-C, told step by step', async () => {
   const steps = Array.from(out.matchAll(/^\d\. .+$/gm), ([line]) => line);
   expect(steps).toEqual([
     '1. Start the database, the queue and the daemon',
-    '2. Lay work for an agent in the queue',
-    '3. Lay work in the queue that fails',
-    '4. Mend the cause and try again',
-    '5. What happened',
-    '6. Look around',
+    '2. Queue work for an agent',
+    '3. Queue work that fails',
+    '4. Fix the cause and try again',
+    '5. Summary',
+    '6. Explore',
   ]);
   expect(readdirSync(folder)).toEqual([]);
   expect(leftovers()).toEqual([]);

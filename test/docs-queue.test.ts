@@ -146,7 +146,7 @@ function here(command: string): string {
 
 /** What is to be seen afterwards. */
 const promises: readonly [RegExp, RegExp][] = [
-  [/ config set mail mail\.yaml$/, /^Made the queue mail\.$/m],
+  [/ config set mail mail\.yaml$/, /^Created the queue mail\.$/m],
   [/ queue test mail$/, /^delivered +yes\nstatus +204$/m],
   [/ --wait$/, /SUCCEEDED after 1 attempt/],
   [/ --batch tasks\.jsonl$/, /\b3\b/],
@@ -154,7 +154,7 @@ const promises: readonly [RegExp, RegExp][] = [
   [/ dlq list mail /, new RegExp(pageTask)],
   [/ queue redrive /, /\b1\b/],
   [/ queue purge /, /\b1\b/],
-  [/ audit verify$/, /^The audit log is whole/m],
+  [/ audit verify$/, /^The audit log is intact/m],
   [/ token list /, /payments\.\*/],
   [/ queue migrate /, /^Moved 2 queues, \d+ tasks? and \d+ audit records .* both are the same\.$/m],
 ];
@@ -166,9 +166,9 @@ async function run(command: string): Promise<string> {
     sandbox.env['MILLRACE_QUEUE_URL'] = /http:\/\/[\d.:]+/.exec(out)?.[0] ?? '';
     return out;
   }
-  const isAsked = / queue (?:redrive|purge) /.test(command) && !command.includes('--dry-run');
+  const isRequested = / queue (?:redrive|purge) /.test(command) && !command.includes('--dry-run');
   const typed = [{ after: /\[y\/N\]/i, keys: 'y\r' }];
-  const { code, out } = await sandbox.run(here(command), isAsked ? { typed } : {});
+  const { code, out } = await sandbox.run(here(command), isRequested ? { typed } : {});
   expect(code, out).toBe(0);
   if (command.includes('--principal me')) {
     sandbox.env['MILLRACE_QUEUE_TOKEN'] = /^ {2}(mr_\S+)$/m.exec(out)?.[1] ?? '';

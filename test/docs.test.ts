@@ -147,7 +147,7 @@ describe('commands', () => {
   });
 });
 
-/** What is wrong with a command, as far as can be told without running it. */
+/** What is wrong with a command, as far as can be reported without running it. */
 function faultOf(command: string, tree: CommandShape): string | undefined {
   const [program, first = '', second = ''] = wordsOf(command);
   if (program === 'bin/ctl') return faultOfCtl(command, tree);

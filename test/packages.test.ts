@@ -80,13 +80,13 @@ function run(args: readonly string[]): string {
 const ctl = () => join(placeOf('ctl'), 'bin', 'ctl.js');
 
 test('no package carries sources or tests', () => {
-  const strays = names.flatMap((name) => {
+  const unexpected = names.flatMap((name) => {
     const files = readdirSync(placeOf(name), { recursive: true, encoding: 'utf8' });
     return files.filter(
       (file) => !file.includes('node_modules') && /\.test(-support)?\./.test(file),
     );
   });
-  expect(strays).toEqual([]);
+  expect(unexpected).toEqual([]);
 });
 
 test('the database works in one import', () => {

@@ -145,10 +145,10 @@ test('what was backed up comes back as it was', async () => {
   expect(await ctl(backup)).toMatchObject({ code: 0 });
   expect((await up.stop()).code).toBe(0);
 
-  const kept = join(home, 'kept');
-  cpSync(data, kept, { recursive: true });
+  const stored = join(home, 'kept');
+  cpSync(data, stored, { recursive: true });
   rmSync(data, { recursive: true });
-  cpSync(kept, data, { recursive: true, filter: (path) => path !== join(kept, 'db') });
+  cpSync(stored, data, { recursive: true, filter: (path) => path !== join(stored, 'db') });
   const restore = ['db', 'restore', '--from', file, '--data', join(data, 'db')];
   expect(await ctl(restore)).toMatchObject({ code: 0 });
 
@@ -157,7 +157,7 @@ test('what was backed up comes back as it was', async () => {
   expect((await again.stop()).code).toBe(0);
 });
 
-/** Without what a rescan finds out anew. */
+/** Without what a rescan finds out again. */
 function preferences(registry: unknown): object[] {
   const { backends } = registry as { backends: { id: string; tier: string; enabled: boolean }[] };
   return backends.map(({ id, tier, enabled }) => ({ id, tier, enabled }));

@@ -6,7 +6,7 @@ interface Exception {
   because: string;
 }
 
-/** Keep it short: everything else in the fences of README and docs is run as it stands there. */
+/** Keep it short: everything else in the fences of README and docs is run as it is there. */
 export const exceptions: readonly Exception[] = [
   {
     command: 'npm test',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { stopSignal } from './stop-signal.js';
 
-test('a server that listens hears of the end once', async () => {
+test('a server that listens is notified of the end once', async () => {
   let end = () => {};
   const stopped = new Promise<void>((resolve) => (end = resolve));
   const signals = stopSignal(stopped);
@@ -16,7 +16,7 @@ test('a server that listens hears of the end once', async () => {
   expect(received).toEqual(['first']);
 });
 
-test('one that was still starting hears of it as soon as it listens', async () => {
+test('one that was still starting is notified of it as soon as it listens', async () => {
   const stopped = Promise.resolve();
   const signals = stopSignal(stopped);
   await stopped;

@@ -54,7 +54,7 @@ Thinking mode: free_plus_local
     expect(alias.out).toBe(screens[0]);
   });
 
-  test('--json is what the REST API answers', async () => {
+  test('--json is the response of the REST API', async () => {
     const registry = await server.json(['backend', 'list']);
     expect(faultsOf('Registry', registry)).toEqual([]);
     expect(registry.backends).toHaveLength(17);
@@ -69,13 +69,13 @@ Thinking mode: free_plus_local
     expect(settings.internal_thinking_mode).toBe('local_only');
   });
 
-  test('each change is told in a sentence', async () => {
+  test('each change is reported in a sentence', async () => {
     const lines: [string[], string][] = [
       [['tier', 'codex', 'free'], 'The tier of codex is free now.\n'],
       [['disable', 'codex'], 'codex is disabled now.\n'],
       [['enable', 'codex'], 'codex is enabled now.\n'],
-      [['default', 'codex'], 'The default is codex now.\n'],
-      [['thinking-mode', 'free_plus_local'], 'The thinking mode is free_plus_local now.\n'],
+      [['default', 'codex'], 'The default is now codex.\n'],
+      [['thinking-mode', 'free_plus_local'], 'The thinking mode is now free_plus_local.\n'],
     ];
     for (const [args, out] of lines) {
       expect(await server.ctl(['backend', ...args])).toMatchObject({ code: 0, out, err: '' });
@@ -173,9 +173,9 @@ describe('finding the daemon', () => {
     }
   });
 
-  test('a directory without one is told, also where another daemon runs', async () => {
+  test('a directory without one is reported, also where another daemon runs', async () => {
     const args = ['--data', 'empty'];
-    const none = `no daemon runs on the data in ${join(server.home, 'empty')}. `;
+    const none = `no daemon is running on the data in ${join(server.home, 'empty')}. `;
     for (const command of [['backend', 'list'], ['agent', 'list'], ['usage'], ['cost']]) {
       const { code, out, err } = await server.ctl([...command, ...args]);
       expect([code, out], command.join(' ')).toEqual([1, '']);
@@ -211,7 +211,7 @@ describe('finding the daemon', () => {
     expect(JSON.parse(json.err).error.code).toBe('UNAVAILABLE');
   });
 
-  test('what answers but is no daemon is told apart', async () => {
+  test('what answers but is no daemon is reported apart', async () => {
     const fake = await FakeDaemon.start();
     for (const reply of [
       { body: '<html>' },

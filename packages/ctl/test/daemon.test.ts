@@ -32,7 +32,7 @@ describe('without a daemon', () => {
   test('a token is made for its owner alone, shown, and replaced', async () => {
     const none = await server.ctl(['daemon', 'token', 'show']);
     expect(none).toMatchObject({ code: 1, out: '' });
-    expect(none.err).toContain('Make one with `ctl daemon token generate`.');
+    expect(none.err).toContain('Create one with `ctl daemon token generate`.');
 
     const made = await server.ctl(['daemon', 'token', 'generate']);
     const first = token();
@@ -70,7 +70,7 @@ describe('without a daemon', () => {
     expect(shown.token).toBe(made.token);
   });
 
-  test('what the environment sets is shown, and told when it stands in the way', async () => {
+  test('what the environment sets is shown, and told when it is in the way', async () => {
     const env = { MILLRACE_TOKEN: 'from-the-environment' };
     expect(await server.json(['daemon', 'token', 'show'], env)).toEqual({
       token: 'from-the-environment',
@@ -79,7 +79,7 @@ describe('without a daemon', () => {
     });
     const made = await server.ctl(['daemon', 'token', 'generate'], env);
     expect(made.code).toBe(0);
-    expect(made.err).toContain('$MILLRACE_TOKEN sets another one');
+    expect(made.err).toContain('$MILLRACE_TOKEN sets another token');
   });
 
   test('the data directory of the settings is used', async () => {
@@ -133,7 +133,7 @@ describe('without a daemon', () => {
     expect(slip.err).toContain('did you mean "tokens.warn"?');
   });
 
-  test('config of a file tells what is wrong with it, by its line', async () => {
+  test('config of a file shows what is wrong with it, by its line', async () => {
     const file = server.write('bad.yaml', 'savings: true\nbackends:\n  limit_retry: soon\n');
     const { code, out, err } = await server.ctl(['config', '--config', file]);
     expect([code, out]).toEqual([2, '']);
@@ -165,7 +165,7 @@ describe('without a daemon', () => {
 
     const written = await server.ctl(args);
     expect([written.code, written.err]).toEqual([0, '']);
-    expect(written.out).toContain(`${file} is written.`);
+    expect(written.out).toContain(`Wrote ${file}.`);
     expect(written.out).toContain('  systemctl --user enable --now millrace-daemon.service\n');
     expect(readFileSync(file, 'utf8')).toBe(printed.out);
     expect(await server.json(args)).toMatchObject({ path: file, outcome: 'unchanged' });
@@ -239,11 +239,11 @@ describe('with a daemon', () => {
     expect((await list()).code).toBe(0);
     const wrong = await list({ MILLRACE_TOKEN: 'wrong' });
     expect([wrong.code, wrong.out]).toEqual([1, '']);
-    expect(wrong.err).toContain('does not know this token');
+    expect(wrong.err).toContain('does not accept this token');
     const env = { HOME: '/nonexistent' };
     const stranger = await startCtl(['backend', 'list', '--url', server.url], env).ended;
     expect(stranger.code).toBe(1);
-    expect(stranger.err).toContain('asks for a token. Set MILLRACE_TOKEN');
+    expect(stranger.err).toContain('requires a token. Set MILLRACE_TOKEN');
     const status = await startCtl(['daemon', 'status', '--url', server.url, '--json'], env).ended;
     expect(status.code).toBe(0);
     expect(JSON.parse(status.out)).toMatchObject({ running: true, access: 'refused' });

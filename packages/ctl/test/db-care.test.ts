@@ -108,7 +108,7 @@ test('a watch goes on after a restart of the server, without gap or duplicate', 
   const { child, ended, says } = startCtl(['db', 'watch', 'feed', '--url', socket, '--max', '4']);
   let out = '';
   child.stdout.on('data', (text: string) => (out += text));
-  // Nothing tells that a quiet watch has begun, so writes come until one is seen.
+  // Nothing shows that a quiet watch has begun, so writes come until one is seen.
   for (let n = 0; !out.includes('feed/first'); n++)
     await server.json(['put', 'feed', 'first', `{"n":${n}}`]);
   const seen = out.split('\n').length - 1;
@@ -118,12 +118,12 @@ test('a watch goes on after a restart of the server, without gap or duplicate', 
   for (let n = seen; n < 4; n++) await server.json(['put', 'feed', `k${n}`, '{}']);
   const { code, out: all } = await ended;
   expect(code).toBe(0);
-  const told = all
+  const reported = all
     .trim()
     .split('\n')
     .map((line) => /feed\/(\S+) +rev (\d+)/.exec(line)!.slice(1, 3).join(' '));
-  expect(new Set(told).size).toBe(told.length);
-  expect(told.slice(seen)).toEqual(Array.from({ length: 4 - seen }, (_, i) => `k${seen + i} 1`));
+  expect(new Set(reported).size).toBe(reported.length);
+  expect(reported.slice(seen)).toEqual(Array.from({ length: 4 - seen }, (_, i) => `k${seen + i} 1`));
 });
 
 describe('backup, restore, verify', () => {
@@ -180,7 +180,7 @@ describe('backup, restore, verify', () => {
     const full = join(server.folder, 'full');
     await server.json(['backup', '--out', full]);
     const whole = await ctl(['db', 'verify', '--backup', full]);
-    expect([whole.code, whole.out]).toEqual([0, expect.stringMatching(/is whole: a full backup/)]);
+    expect([whole.code, whole.out]).toEqual([0, expect.stringMatching(/is intact: a full backup/)]);
     const bytes = readFileSync(full);
     bytes[bytes.length >> 1]! ^= 1;
     const damaged = join(server.folder, 'damaged');
@@ -215,17 +215,17 @@ describe('backup, restore, verify', () => {
     expect([none.code, none.err]).toEqual([2, expect.stringContaining('make it first')]);
   });
 
-  test('compact tells what it brought', async () => {
+  test('compact shows what it brought', async () => {
     await server.start();
     for (let n = 0; n < 3; n++) await server.json(['put', 'people', 'a', `{"n":${n}}`]);
     expect(await server.json(['compact', '--dry-run'])).toMatchObject({ oldest_seq: 1 });
     const { code, out } = await server.ctl(['compact', '--trim-before', '3']);
     expect(code).toBe(0);
-    expect(out).toMatch(/^Compacted .* to .* in .*; the log begins at commit 3\.\n$/);
+    expect(out).toMatch(/^Compacted .* to .* in .*; the log starts at commit 3\.\n$/);
   });
 });
 
-test('over TLS, with the authority that is told to be trusted; promoting a leader changes nothing', async () => {
+test('over TLS, with the authority that is reported to be trusted; promoting a leader changes nothing', async () => {
   const pem = (name: string) =>
     fileURLToPath(new URL(`../../kit/test/outbound/self-signed.${name}.pem`, import.meta.url));
   await server.start('--tls-cert', pem('cert'), '--tls-key', pem('key'));
@@ -277,7 +277,7 @@ test('keys: made once, good for what they say, gone when revoked', async () => {
     expect.stringContaining('already has a key "reader"'),
   ]);
   const revoked = await server.ctl(['keys', 'revoke', 'reader', '--keys-file', file]);
-  expect(revoked.out).toBe(`The key "reader" is gone from ${file}.\n`);
+  expect(revoked.out).toBe(`Removed the key "reader" from ${file}.\n`);
   running.child.kill('SIGHUP');
   await expect
     .poll(async () => (await as(reader.key, 'find', 'people')).err, { timeout: 10_000 })

@@ -152,7 +152,7 @@ test('a hook that fails is heard, and its success is not', async () => {
   expect(passed.out).not.toContain('case 7');
 });
 
-test('usage mistakes are told by ctl', async () => {
+test('usage mistakes are reported by ctl', async () => {
   expect(await ctlGit(['comit'])).toMatchObject({
     code: 2,
     err: expect.stringContaining('commit'),

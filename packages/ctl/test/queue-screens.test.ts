@@ -130,7 +130,7 @@ test('dlq list', () => {
 TASK                        DIED    TRIES  ERROR           HANDLER
 01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago      1  HTTP_4XX 404    mail.send
 01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago      1  QUOTA_EXCEEDED  billing/invoice.rend…
-More: add --cursor c1.AZWq0Lk3.h7Rk2v9Q
+There are more. Continue with --cursor c1.AZWq0Lk3.h7Rk2v9Q
 `.slice(1),
   );
   expect(deadTable(page, now, wide)).toBe(
@@ -138,7 +138,7 @@ More: add --cursor c1.AZWq0Lk3.h7Rk2v9Q
 TASK                        DIED    TRIES  ERROR           HANDLER                             MESSAGE
 01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago      1  HTTP_4XX 404    mail.send                           The callback answered 404
 01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago      1  QUOTA_EXCEEDED  billing/invoice.render-and-send@v2  The mailbox provider is over its daily quota…
-More: add --cursor c1.AZWq0Lk3.h7Rk2v9Q
+There are more. Continue with --cursor c1.AZWq0Lk3.h7Rk2v9Q
 `.slice(1),
   );
 });
@@ -157,7 +157,7 @@ test('dlq groups', () => {
   const timeouts = { ...group, error_type: 'TIMEOUT', http_status: null, count: 3 };
   expect(groupsTable({ groups: [group, timeouts, long] }, now, narrow)).toBe(
     `
-TASKS  ERROR     HTTP  HANDLER       FIRST   LAST     ONE OF THEM
+TASKS  ERROR     HTTP  HANDLER       FIRST   LAST     EXAMPLE
   412  HTTP_5XX  500   mail.send     1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
     3  TIMEOUT   -     mail.send     1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
     1  HTTP_5XX  500   billing/inv…  1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
@@ -166,7 +166,7 @@ TASKS  ERROR     HTTP  HANDLER       FIRST   LAST     ONE OF THEM
   );
   expect(groupsTable({ groups: [group, timeouts, long] }, now, wide)).toBe(
     `
-TASKS  ERROR     HTTP  HANDLER                             FIRST   LAST     ONE OF THEM
+TASKS  ERROR     HTTP  HANDLER                             FIRST   LAST     EXAMPLE
   412  HTTP_5XX  500   mail.send                           1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
     3  TIMEOUT   -     mail.send                           1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
     1  HTTP_5XX  500   billing/invoice.render-and-send@v2  1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
@@ -228,7 +228,7 @@ test('test', () => {
   expect(probeSheet(refused, narrow)).toBe(
     `
 delivered  no
-status     no answer
+status     no response
 took       3ms
 error      CONNECTION_REFUSED
 message    203.0.113.7 refused the connection on port 443
@@ -269,7 +269,7 @@ payments.capture  running     1204         64    3  5.2s    1.4k     ▂▃▃�
     `
 QUEUE  STATE   PENDING  IN FLIGHT  DLQ  OLDEST  GROWS/S  BACKLOG
 mail   paused        0          0    0  -       +12      ▁▁▁
-and 1 more: name those you want to see
+and 1 more: name the queues you want to see
 `.slice(1),
   );
 });

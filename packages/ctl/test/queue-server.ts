@@ -118,7 +118,7 @@ export class QueueServer {
   }
 
   url(listener = 'http'): string {
-    const found = this.#running?.listeners.find((door) => door.listener === listener);
+    const found = this.#running?.listeners.find((each) => each.listener === listener);
     if (!found) throw new Error(`the server has no listener ${listener}`);
     return found.url;
   }

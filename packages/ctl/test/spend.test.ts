@@ -24,7 +24,7 @@ describe('whatever the daemon says', () => {
       const json = await ctl([...spend, '--by', 'repo', '--json']);
       expect([json.code, json.err, JSON.parse(json.out)]).toEqual([0, '', rollup]);
     }
-    const lines = fake.asked.map(({ line }) => line);
+    const lines = fake.requests.map(({ line }) => line);
     expect([...new Set(lines)]).toEqual(['GET /api/v1/spend']);
   });
 
@@ -48,16 +48,16 @@ describe('whatever the daemon says', () => {
   test('insights are shown as tables, and passed on unchanged under --json', async () => {
     const insights = contractExample('Insights');
     fake.reply = { body: insights };
-    fake.asked.length = 0;
-    const asked = ['usage', 'insights', '--url', fake.url];
-    const screen = await ctl([...asked, '--since', '30d'], { COLUMNS: '80' });
+    fake.requests.length = 0;
+    const requests = ['usage', 'insights', '--url', fake.url];
+    const screen = await ctl([...requests, '--since', '30d'], { COLUMNS: '80' });
     expect(screen).toMatchObject({ code: 0, err: '' });
     expect(screen.out).toContain('busiest at 10:00');
-    expect(fake.asked[0]!.line).toBe('GET /api/v1/insights?since=30d');
-    const json = await ctl([...asked, '--json']);
+    expect(fake.requests[0]!.line).toBe('GET /api/v1/insights?since=30d');
+    const json = await ctl([...requests, '--json']);
     expect([json.code, JSON.parse(json.out)]).toEqual([0, insights]);
     fake.reply = { body: {} };
-    expect(await ctl(asked)).toMatchObject({ code: 1, out: '' });
+    expect(await ctl(requests)).toMatchObject({ code: 1, out: '' });
   });
 
   test('what is no rollup is exit code 1', async () => {
@@ -103,7 +103,7 @@ describe('with a daemon and transcripts', () => {
   });
   afterAll(() => server.remove());
 
-  test('what was spent is told by every command', async () => {
+  test('what was spent is reported by every command', async () => {
     const rollup = await server.json(['usage', 'spend']);
     expect(faultsOf('SpendRollup', rollup)).toEqual([]);
     expect(rollup).toMatchObject({ total_usd: 0.03, daily_usd: 0.03, output_tokens: 1000 });
@@ -119,7 +119,7 @@ describe('with a daemon and transcripts', () => {
     expect(screen.out).toMatch(/^Spent today +\$0\.03$/m);
   });
 
-  test('what is spent meanwhile is told at once', async () => {
+  test('what is spent meanwhile is reported at once', async () => {
     server.write('.claude/projects/p/session-2.jsonl', line('m2', 3000));
     expect((await server.json(['usage', 'spend'])).total_usd).toBe(0.11);
   });

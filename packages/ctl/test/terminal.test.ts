@@ -83,5 +83,5 @@ test('queue get --payload: writes the bytes to a pipe', async () => {
 
 test('queue get --raw: needs --payload', async () => {
   const ended = await startCtl(['queue', 'get', id, '--raw', '--url', server.url], tokens).ended;
-  expect(ended).toMatchObject({ code: 2, err: 'ctl: --raw needs --payload beside it.\n' });
+  expect(ended).toMatchObject({ code: 2, err: 'ctl: --raw needs --payload.\n' });
 });

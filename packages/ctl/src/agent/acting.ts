@@ -67,7 +67,7 @@ function worktreeText({
 }: DaemonSchema<'SessionDeletion'>) {
   if (worktree === null) return '';
   const place = printable(worktree);
-  if (!isRetained) return `and its worktree ${place}`;
+  if (!isRetained) return ` and its worktree ${place}`;
   return `; its worktree ${place} is kept${reason === null ? '' : `: ${printable(reason)}`}`;
 }
 

@@ -50,7 +50,7 @@ test('what is not there is refused, with the nearest name or where to look', () 
   expect(refusalOf('quite-another').detail).toMatch(/List them all with `ctl agent list`\.$/);
 });
 
-test('ids are shortened as far as each can be told from the others', () => {
+test('ids are shortened as far as each can be reported from the others', () => {
   const short = tellingIds(['01K9ZQ4M7T3V', '01K9ZQ4M7T4V', '01K9ZR0B1C2D', '0'], {
     columns: 80,
   });

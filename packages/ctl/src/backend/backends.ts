@@ -23,7 +23,10 @@ export async function rescanBackends(flags: DaemonFlags, tools: Tools): Promise<
 
 /** Loads the table renderer while the daemon answers. */
 async function showRegistry(request: Promise<Registry>, tools: Tools): Promise<Registry> {
-  const [registry, { registryScreen }] = await Promise.all([request, import('./registry-screen.js')]);
+  const [registry, { registryScreen }] = await Promise.all([
+    request,
+    import('./registry-screen.js'),
+  ]);
   show(tools, registry, registryScreen(registry, tools.terminal.out));
   return registry;
 }

@@ -99,7 +99,7 @@ test('"0 errors" and passing tests about errors are no failures', () => {
   for (const line of summaries) expect([line, worth(line).isSummary]).toEqual([line, true]);
 });
 
-test('a failure that nothing gives away is told by the last lines', () => {
+test('a failure that nothing gives away is reported by the last lines', () => {
   const lines = Array.from({ length: 300 }, (_, at) => `step ${at}`);
   const { text } = digest(lines, { isGood: false });
   expect(text.split('\n').slice(0, 2)).toEqual(['... 275 lines omitted', 'step 275']);

@@ -8,7 +8,7 @@ import { everyCommand, flagsOf, namesOf, pathKind, takesCommandNames } from './t
 export function fishScript(root: CommandShape): string {
   const commands = everyCommand(root);
   return `# fish completion for ctl. In ~/.config/fish/config.fish: ctl completion fish | source
-function __ctl_at --description 'Whether the words so far name this command, with so many operands'
+function __ctl_at --description 'Whether the words so far name this command, with this operand count'
     set -l path ctl
     set -l helping ''
     set -l count 0

@@ -62,7 +62,7 @@ function refusalOf({ url, token }: DaemonPlace, error: ApiError): Refusal {
   if (code === '') return stranger(url, status);
   if (code !== 'UNAUTHENTICATED') {
     const list = listCommands[code];
-    const hint = list === undefined ? '' : `List them with \`${list}\`.`;
+    const hint = list === undefined ? '' : ` List them with \`${list}\`.`;
     const said = harmless(detail);
     const text = hint === '' || /[.?!]$/.test(said) ? said : `${said}.`;
     return new Refusal(code, `${text}${hint}`, extraOf(body));

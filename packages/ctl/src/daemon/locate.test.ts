@@ -51,7 +51,9 @@ test('on a named directory without a daemon there is none, and no other is asked
   const env = { HOME: home, MILLRACE_URL: running };
   const requests = locate({ data: join(home, 'empty') }, env);
   await expect(requests).rejects.toThrow(Refusal);
-  await expect(requests).rejects.toThrow(`no daemon is running on the data in ${join(home, 'empty')}. `);
+  await expect(requests).rejects.toThrow(
+    `no daemon is running on the data in ${join(home, 'empty')}. `,
+  );
   const received = await locate({ data: join(home, 'empty'), url: 'http://127.0.0.1:1' }, env);
   expect(received.url).toBe('http://127.0.0.1:1');
 });

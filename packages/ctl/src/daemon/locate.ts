@@ -45,7 +45,10 @@ export async function locate(flags: DaemonFlags, env: Environment): Promise<Daem
   // Only a config file could say more, and reading it is slow.
   const settings = flags.data === undefined ? await localSettings(env) : undefined;
   return place(
-    said ?? (settings && lineOf(addressFile(settings.dataDir))) ?? settings?.listenUrl ?? defaultUrl,
+    said ??
+      (settings && lineOf(addressFile(settings.dataDir))) ??
+      settings?.listenUrl ??
+      defaultUrl,
     token ?? settings?.token ?? (settings && tokenIn(settings.dataDir, env)),
   );
 }

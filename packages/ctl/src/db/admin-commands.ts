@@ -155,7 +155,10 @@ export function addPromote(db: CtlCommand, tools: Tools): void {
         import('./administration.js'),
         import('./arguments.js'),
       ]);
-      const options = { force: flags.force ?? false, maxLag: wholeNumber(flags.maxLag, '--max-lag') };
+      const options = {
+        force: flags.force ?? false,
+        maxLag: wholeNumber(flags.maxLag, '--max-lag'),
+      };
       await withDatabase(tools, flags, (database) => promoteNow(database, options, tools));
     },
   );

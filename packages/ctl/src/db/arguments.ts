@@ -105,7 +105,7 @@ export function parseJson(text: string, place: string): unknown {
 function lostQuotes(text: string, place: string): string {
   const isArgument = place === 'data' || place.startsWith('--');
   if (!isArgument || !text.startsWith('{') || text.includes('"')) return '';
-  return `Put single quotes around it, as in '{"name":"Ada"}'.`;
+  return ` Put single quotes around it, as in '{"name":"Ada"}'.`;
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

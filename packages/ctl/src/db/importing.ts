@@ -74,7 +74,8 @@ class ImportRun {
       for await (const text of linesOf(input)) {
         if (++line < this.options.startLine || text.trim() === '') continue;
         this.#bytes += Buffer.byteLength(text) + 1;
-        while (this.#underWay.size >= this.options.batch) await Promise.race(this.#underWay.values());
+        while (this.#underWay.size >= this.options.batch)
+          await Promise.race(this.#underWay.values());
         if (this.#failure) break;
         this.#start(line, text);
       }

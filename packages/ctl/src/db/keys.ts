@@ -89,7 +89,7 @@ export async function revokeKey(id: string, flags: FileFlags, { terminal }: Show
     const at = indexOfKey(keys, id);
     if (at < 0) {
       const hint = id.includes('.')
-        ? 'Give the id of the key, which is the part before its secret.'
+        ? ' Give the id of the key, which is the part before its secret.'
         : '';
       throw new Refusal('UNKNOWN_KEY', `${file} has no key "${id}".${hint}`);
     }

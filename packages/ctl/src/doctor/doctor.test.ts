@@ -64,7 +64,7 @@ describe('credentials', () => {
 });
 
 describe('programs', () => {
-  test('each is told apart: there, too old, broken, missing', async () => {
+  test('each is reported apart: there, too old, broken, missing', async () => {
     const bin = join(folder, 'bin');
     await mkdir(bin);
     const script = (name: string, body: string) =>

@@ -33,7 +33,7 @@ const stalled: Pipeline = {
   ],
 };
 
-test('each job stands below what it comes after, at 80 columns', () => {
+test('each job is below what it comes after, at 80 columns', () => {
   expect(pipelineScreen(stalled, now, { columns: 80, paint: plain })).toBe(
     `
 pipeline    upload (01K9ZR0B1C2D3E4F5G6H7J8K9M)

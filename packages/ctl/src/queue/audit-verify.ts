@@ -63,7 +63,7 @@ function verdictText(verdict: Verdict, { data }: { data?: string }): string {
   // A caller who may not see all records sees gaps that are none.
   const hint =
     isGap && data === undefined
-      ? 'A token that is not admin of every queue sees gaps. Use one with the grant *:admin.\n'
+      ? ' A token that is not admin of every queue sees gaps. Use one with the grant *:admin.\n'
       : '\n';
   return `The audit log is broken. ${fault!.message}${hint}`;
 }

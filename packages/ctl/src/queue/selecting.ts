@@ -22,7 +22,11 @@ const words = {
 } as const;
 
 /** Redrives or purges dead tasks: ids at once, a filter after confirmation. */
-export async function actOnDead(api: QueueApi, options: SelectionRequest, tools: Tools): Promise<void> {
+export async function actOnDead(
+  api: QueueApi,
+  options: SelectionRequest,
+  tools: Tools,
+): Promise<void> {
   const { act, queue, flags } = options;
   const { terminal } = tools;
   const rate = wholeNumber(flags.rate, '--rate');
@@ -64,7 +68,7 @@ async function confirmAndSend(
   const found = await calls.send({ filter }, { dryRun: true });
   if (found.count === 0) return 0;
   const amount = `${found.complete ? '' : 'at least '}${tasks(found.count)}`;
-  const warning = act === 'purge' ? 'They are deleted permanently.' : '';
+  const warning = act === 'purge' ? ' They are deleted permanently.' : '';
   const question = `${words[act].verb} ${amount} of ${queue}?${warning} [y/N] `;
   if (!(await confirmed(question, terminal))) {
     throw new Refusal('CANCELLED', 'Nothing was changed.');

@@ -52,6 +52,9 @@ export async function selectionOf(
 
 function filterOf(flags: SelectFlags): Filter {
   const status = wholeNumber(flags.httpStatus, '--http-status');
+  if (status !== undefined && (status < 100 || status > 599)) {
+    throw new UsageError(`--http-status must be 100 to 599, not ${status}.`);
+  }
   const from = momentAgo(flags.from, '--from');
   const to = momentAgo(flags.to, '--to');
   return {

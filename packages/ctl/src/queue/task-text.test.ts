@@ -26,7 +26,7 @@ const attempt = {
   response_snippet: JSON.stringify({ detail }),
 } as QueueSchema<'Attempt'>;
 
-test('a failure is told with what the handler said of it', () => {
+test('a failure is reported with what the handler said of it', () => {
   const text = `HTTP_4XX 409: The callback answered with HTTP 409: ${detail}`;
   expect(attemptErrorText(attempt)).toBe(text);
   const { error_type, http_status, message, ended_at: at } = attempt;

@@ -7,7 +7,7 @@ function sample(more: Partial<Sample>): Sample {
   return { name: 'mail', ...counts, paused: false, callbacks: undefined, ...more };
 }
 
-test('the rate is that of callbacks, and a server that started again begins anew', () => {
+test('the rate is that of callbacks, and a server that started again begins again', () => {
   const course = new Course();
   const rates = [100, 150, 10, 40].map(
     (callbacks, at) => course.add([sample({ callbacks })], at * 500)[0]?.rate,

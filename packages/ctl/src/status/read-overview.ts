@@ -45,7 +45,7 @@ async function readDatabase({ data }: StatusFlags, tools: Tools): Promise<Overvi
         collections: status.collections.length,
         records: status.collections.reduce((sum, { records }) => sum + records, 0),
         seq: status.seq,
-        ...('auth' in status && { auth: status.auth }),
+        auth: status.auth,
         followers: status.followers.filter(({ connectedAt }) => connectedAt).length,
       };
     });

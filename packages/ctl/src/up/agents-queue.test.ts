@@ -50,7 +50,7 @@ test('one that is right is left alone', async () => {
   expect(puts).toEqual([]);
 });
 
-test('where the daemon is, and that it asks for a token, is mended, and the rest stays', async () => {
+test('where the daemon is, and that it asks for a token, is updated, and the rest stays', async () => {
   const before = await firstConfig();
   const { api, puts } = serverWith({ ...before, retry: { ...before.retry, max_attempts: 9 } });
   const moved = url.replace('8765', '4000');

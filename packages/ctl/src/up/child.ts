@@ -43,7 +43,7 @@ export function startCtl(command: Command, options: ChildOptions): Child {
 
 /**
  * The process has its own process group, so that Ctrl-C reaches it only through us, in our order.
- * The IPC channel tells it when we are gone: the system closes it even if we are killed.
+ * The IPC channel shows it when we are gone: the system closes it even if we are killed.
  */
 export function startChild(
   args: readonly string[],

@@ -110,7 +110,7 @@ test('files that the settings of the queue name are read and never written', asy
   });
 });
 
-test('a database that asks for keys is told of, and a damaged secrets file without its text', async () => {
+test('a database that asks for keys is reported of, and a damaged secrets file without its text', async () => {
   writeFileSync(join(data, 'db.yaml'), 'keys_file: keys.yaml\n');
   expect((await introduceAll()).notices.join('')).toMatch(/db\.key/);
   writeFileSync(join(data, 'queue-secrets.yaml'), 'secrets: [whsec_very_secret');

@@ -54,7 +54,7 @@ function valuesOf(args: readonly string[], flag: string): string[] {
   return args.flatMap((arg, at) => (arg === flag ? [args[at + 1]!] : []));
 }
 
-test('at first a part listens where it was told, and after a death where it was', () => {
+test('at first a part listens where it was sent, and after a death where it was', () => {
   const plan = planOf({ addresses: { dbGrpc: '127.0.0.1:0', queueListen: '127.0.0.1:0' } });
   const db = (places: Places) => plan.commandFor('db', places).args;
   expect(valuesOf(db(nowhere), '--grpc')).toEqual(['127.0.0.1:0']);
@@ -66,7 +66,7 @@ test('at first a part listens where it was told, and after a death where it was'
   expect(valuesOf(queue, '--metrics-listen')).toEqual(['127.0.0.1:5001']);
 });
 
-test('the daemon is told of the others, and no secret stands in a command line', () => {
+test('the daemon is reported of the others, and no secret is in a command line', () => {
   const { args, env } = planOf().commandFor('daemon', running);
   expect(valuesOf(args, '--queue-url')).toEqual(['http://127.0.0.1:5000']);
   expect(valuesOf(args, '--database-url')).toEqual(['http://127.0.0.1:5001']);

@@ -11,7 +11,7 @@ async function dieOnce(fake: FakePart): Promise<void> {
   await vi.waitFor(() => expect(fake.children.length).toBe(before + 1));
 }
 
-test('a part that dies is started again, where it was, and both are told', async () => {
+test('a part that dies is started again, where it was, and both are reported', async () => {
   const fake = new FakePart('queue');
   await fake.supervised.start();
   await dieOnce(fake);
@@ -23,7 +23,7 @@ test('a part that dies is started again, where it was, and both are told', async
   expect(fake.before).toEqual([[], [{ listener: 'http', url: 'http://127.0.0.1/queue' }]]);
 });
 
-test('the pauses grow, and after so many quick deaths it is given up with its last words', async () => {
+test('the pauses grow, and after too many early exits it is given up with its last words', async () => {
   const fake = new FakePart('queue');
   await fake.supervised.start();
   for (let death = 1; death < maxQuickExits; death++) await dieOnce(fake);
@@ -36,7 +36,7 @@ test('the pauses grow, and after so many quick deaths it is given up with its la
   expect(fake.children).toHaveLength(maxQuickExits);
 });
 
-test('whoever lived long enough begins anew', async () => {
+test('whoever lived long enough begins again', async () => {
   const fake = new FakePart('queue');
   await fake.supervised.start();
   for (let death = 1; death < 3 * maxQuickExits; death++) {
@@ -78,7 +78,7 @@ test('a stop during the pause after a death starts nothing', async () => {
   expect(fake.children).toHaveLength(1);
 });
 
-test('what does not drain in time is killed, and that is told', async () => {
+test('what does not drain in time is killed, and that is reported', async () => {
   const fake = new FakePart('queue');
   fake.drains = false;
   await fake.supervised.start();

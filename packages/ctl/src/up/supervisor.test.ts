@@ -27,7 +27,7 @@ test('parts start stage by stage, and those who hand out work stop first', async
   ]);
 });
 
-test('when one cannot start, the others are stopped again and its reason is told', async () => {
+test('when one cannot start, the others are stopped again and its reason is reported', async () => {
   const { diary, daemon, stages } = three();
   daemon.announces = false;
   const started = startParts(stages, never);

@@ -8,7 +8,7 @@ const now = Date.parse('2026-01-15T09:30:00.000Z');
 const screen = (columns: number, shown = branches, paint = plain) =>
   branchesScreen(shown, now, { columns, paint });
 
-test('at 80 columns each agent has a row, and what is wrong stands below', () => {
+test('at 80 columns each agent has a row, and what is wrong is below', () => {
   expect(screen(80)).toBe(
     `
 AGENT         BRANCH        BASE  AHEAD  BEHIND  MERGED  CI       CHECKED
@@ -51,7 +51,7 @@ test('merged, pending and not yet seen are said in words', () => {
   expect(screen(80, shown)).toMatch(/ yes +pending +30s ago\n.* no +none +not yet\n$/);
 });
 
-test('what is wrong with many is told once', () => {
+test('what is wrong with many is reported once', () => {
   const shown = branches.map((standing) => ({
     ...standing,
     checks: [],
@@ -67,5 +67,5 @@ test('failures and branches far behind stand out', () => {
 });
 
 test('without branches it says how to find out why', () => {
-  expect(screen(80, [])).toMatch(/^No agent works on a branch\. `ctl config branches` tells/);
+  expect(screen(80, [])).toMatch(/^No agent works on a branch\. Check with `ctl config branches`/);
 });
