@@ -243,7 +243,7 @@ describe('a stream', () => {
     );
   });
 
-  test('tells that it is on before its first line', async () => {
+  test('sends its headers before its first line', async () => {
     await database.answering(
       (response) =>
         response.writeHead(200, { 'content-type': 'application/x-ndjson' }).flushHeaders(),

@@ -146,7 +146,7 @@ describe('the queues', () => {
         await page.evaluate(`sessionStorage.setItem('millrace.token', '${readOnlyToken}')`);
         await page.reload();
         await page.getByRole('button', { name: 'Pause' }).click();
-        await page.getByText('A read-only token may change nothing').waitFor();
+        await page.getByText('The read-only token cannot change anything').waitFor();
         const config = await guarded.stores.queue('GET', '/v1/admin/queues/mail.send/config');
         expect(config.paused).toBe(false);
       },

@@ -26,6 +26,11 @@ export function tokenFile(dataDir: string): string {
   return join(dataDir, 'daemon.token');
 }
 
+/** Holds the secrets of the queue that `ctl up` runs, the daemon's token among them. */
+export function queueSecretsFile(dataDir: string): string {
+  return join(dataDir, 'queue-secrets.yaml');
+}
+
 /** Holds the token that may only read. */
 export function readOnlyTokenFile(dataDir: string): string {
   return join(dataDir, 'token-read-only');

@@ -175,7 +175,7 @@ test('those who ask at the same time share a look', async () => {
   expect(shop.ghCalls.length).toBeLessThanOrEqual(2);
 });
 
-test('agents on one branch share one call, and the first of them is told about', async () => {
+test('branches: agents on one branch share one call, and one alert', async () => {
   const { work, session } = agentOn('one');
   sessions.add({ repo: mill.path, worktree: work.path, workdir: work.path, branch: 'one' });
   shop.runs(failing);
@@ -185,7 +185,7 @@ test('agents on one branch share one call, and the first of them is told about',
   expect(inbox.alerts[0]!.agentId).toBe(session.id);
 });
 
-test('a failure of CI is told once for each commit', async () => {
+test('branch alerts: a CI failure is raised once per commit', async () => {
   const { work, session } = agentOn('one');
   const seen = async () => {
     await branches.refresh();
@@ -221,7 +221,7 @@ test('a failure of CI is told once for each commit', async () => {
   await eventually(() => inbox.alerts).toHaveLength(2);
 });
 
-test('a branch that is merged or far behind is told once', async () => {
+test('branch alerts: merged and far-behind branches are raised once', async () => {
   const { work } = agentOn('one');
   work.commit('mine');
   for (let each = 0; each < 10; each++) mill.commit(`base-${each}`);

@@ -1,6 +1,5 @@
 import type { Database } from '@millrace/db';
 import type { Clock, Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
 import type { AlertSink } from '../notify/alert.js';

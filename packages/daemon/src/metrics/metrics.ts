@@ -1,7 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/db';
 import type { Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import { parseSince } from '../core/since.js';
 import { History } from './history.js';
 import { Sampler, type Sample, type SamplerParts } from './sampler.js';
