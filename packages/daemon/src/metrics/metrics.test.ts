@@ -281,5 +281,5 @@ test('a sample that cannot be kept is missing, and the next is taken all the sam
 
 test('a step or a start that cannot be read is refused in words', async () => {
   await expect(metrics.history({ step: 'soon' })).rejects.toThrow(/step must be a width such as/);
-  await expect(metrics.history({ since: 'yesterday' })).rejects.toThrow(/since must be a span/);
+  await expect(metrics.history({ since: 'yesterday' })).rejects.toThrow(/since must be a duration/);
 });

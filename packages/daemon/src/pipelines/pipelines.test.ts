@@ -327,7 +327,7 @@ describe('a definition is refused', () => {
     const rig = await useRig();
     await expect(rig.create({ a: { backend: 'claud' } })).rejects.toMatchObject({
       code: 'BACKEND_NOT_FOUND',
-      detail: '/jobs/0: there is no backend "claud": did you mean claude?',
+      detail: '/jobs/0: backend "claud" does not exist; did you mean claude?',
     });
     for (const [repo, message] of [
       ['/nowhere/at/all', 'does not exist'],

@@ -178,7 +178,7 @@ describe('a delivery is refused', () => {
 
 test('a secret that the queue could not sign with is a mistake of the config', async () => {
   await expect(useRig({ callback_secret: 'whsec_not base64' })).rejects.toThrow(
-    'queue.callback_secret must be "whsec_" and base64',
+    'queue.callback_secret must be "whsec_" followed by base64',
   );
   expect(secret.startsWith('whsec_')).toBe(true);
 });

@@ -176,7 +176,7 @@ test('since is a span or a timestamp, and everything else is refused with what t
   expect(parseSince('2026-01-01T00:00:00+01:00', now)).toBe(Date.parse('2025-12-31T23:00:00Z'));
   for (const text of ['', 'soon', '0h', '-1h', '1.5h', '7', '2026-01-01', '7D', '1h30m']) {
     expect(() => parseSince(text, now)).toThrow(
-      /INVALID_REQUEST: since must be a span such as 24h/,
+      /INVALID_REQUEST: since must be a duration such as 24h/,
     );
   }
 });
