@@ -48,7 +48,7 @@ export class Savings {
     if (!isOn) {
       throw fail(
         'SAVINGS_DISABLED',
-        'The setting savings is off. Set savings to true and start the daemon again.',
+        'The setting savings is off. Set savings to true and restart the daemon.',
       );
     }
     const now = clock.now();
