@@ -44,6 +44,9 @@ const identifierWords = {
 /** `longest` and `shortest` are fine as adjectives of real values; only limits are renamed. */
 const identifierStarts = new Set(['most', 'usual', 'longest', 'shortest']);
 
+/** Field names of the API and of stored files, which stay: `kept` of a savings sample. */
+const fieldNames = new Set(['kept']);
+
 /** Phrases of strings, comments and titles. */
 const phrases = [
   [/\bso many\b/i, 'a number or "count"'],
@@ -96,7 +99,9 @@ export function violationsIn(file, source) {
   const add = (offset, kind, text, prefer) =>
     found.push({ file, line: lineOf(offset), kind, text, prefer });
   const { program, comments } = parseSync(file, source);
+  const fields = new Set();
   const inIdentifier = (node) => {
+    if (fields.has(node.start)) return;
     const bad = badWord(node.name);
     if (bad) add(node.start, 'identifier', node.name, identifierWords[bad]);
   };
@@ -106,7 +111,11 @@ export function violationsIn(file, source) {
       if (match) add(start + match.index, kind, match[0], prefer);
     }
   };
+  const field = (node) => fieldNames.has(node.name) && fields.add(node.start);
   new Visitor({
+    Property: ({ key }) => field(key),
+    TSPropertySignature: ({ key }) => field(key),
+    MemberExpression: ({ property }) => field(property),
     Identifier: inIdentifier,
     PrivateIdentifier: inIdentifier,
     Literal(node) {

@@ -59,6 +59,18 @@ describe('without a daemon', () => {
     expect(statSync(join(server.data, 'daemon.token')).mode & 0o777).toBe(0o600);
   });
 
+  test('token rotate: the queue of ctl up gets the new token', async () => {
+    await server.ctl(['daemon', 'token', 'generate']);
+    const file = join(server.data, 'queue-secrets.yaml');
+    const secrets = (value: string) =>
+      `# Secrets\n${JSON.stringify({ secrets: [{ name: 'daemon-token', value, queues: ['agents'] }] }, null, 2)}\n`;
+    writeFileSync(file, secrets(token()), { mode: 0o600 });
+    const rotated = await server.ctl(['daemon', 'token', 'rotate']);
+    expect(rotated.err).toContain('The queue of `ctl up` sends the new token from now on.');
+    expect(readFileSync(file, 'utf8')).toBe(secrets(token()));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
   test('the token that may only read is another one', async () => {
     const nothing = await server.ctl(['daemon', 'token', 'rotate', '--read-only']);
     expect(nothing.code).toBe(1);

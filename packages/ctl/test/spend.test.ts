@@ -35,7 +35,7 @@ describe('whatever the daemon says', () => {
   });
 
   test('a daemon that keeps no account says so, with exit code 1', async () => {
-    const detail = 'The setting savings is off. Set savings to true and start the daemon again.';
+    const detail = 'The setting savings is off. Set savings to true and restart the daemon.';
     fake.reply = { status: 403, body: { code: 'SAVINGS_DISABLED', detail, status: 403 } };
     for (const name of [['usage', 'spend'], ['cost']]) {
       const { code, out, err } = await ctl([...name, '--url', fake.url]);

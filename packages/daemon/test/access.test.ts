@@ -277,9 +277,13 @@ test('a token file counts from the next request on, and its loss does not open t
   expect(await status('second-token-of-the-file')).toBe(200);
   writeFileSync(tokenFile(dataDir), '');
   expect(await status('second-token-of-the-file')).toBe(200);
-  const complaints = log.lines.filter(({ level }) => level === 'error').map((line) => line.message);
-  expect(complaints).toEqual([
-    expect.stringContaining('the file is gone') as string,
+  const failures = log.lines.filter(({ level }) => level === 'error');
+  expect(failures.map(({ message }) => message)).toEqual([
+    'failed to reload token',
+    'failed to reload token',
+  ]);
+  expect(failures.map(({ fields }) => fields['reason'])).toEqual([
+    expect.stringContaining('the file was removed') as string,
     expect.stringContaining('is empty') as string,
   ]);
   log.lines.splice(0);
@@ -322,7 +326,7 @@ test.each([
 
 test('one token cannot be both', async () => {
   const flags = { token: 'a-token-of-sixteen', 'read-only-token': 'a-token-of-sixteen' };
-  await expect(startDaemon({ home: newHome(), flags })).rejects.toThrow('make another one');
+  await expect(startDaemon({ home: newHome(), flags })).rejects.toThrow('create another one');
 });
 
 test('what the daemon keeps is for its owner alone', async () => {

@@ -57,7 +57,7 @@ test('a stream opens with the pause to come back after, and tells changes as the
   expect(events[0]!.data).toEqual(await daemon.api.row('claude'));
 }, 60_000);
 
-test('a change of many things at once is told thing by thing', async () => {
+test('events: a commit with several changes publishes one event per change', async () => {
   const source = await follow();
   await daemon.api.ok('PUT', '/api/v1/backends/default', { id: 'claude' });
   await daemon.api.ok('PUT', '/api/v1/backends/default', { id: 'gemini' });
@@ -159,7 +159,7 @@ test('a reader who does not read does not hold up the end', async () => {
   expect(performance.now() - begunAt).toBeLessThan(60_000);
 }, 180_000);
 
-test('new lines in the ledger and in transcripts are told as reports that changed', async () => {
+test('events: new lines in ledger and transcripts publish changed reports', async () => {
   const source = await follow();
   const ledger = join(home, 'data', 'savings', 'ledger.jsonl');
   mkdirSync(join(home, 'data', 'savings'), { recursive: true });

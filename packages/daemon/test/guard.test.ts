@@ -29,7 +29,7 @@ const agent = (prompt: string) =>
 const outputOf = async (id: string): Promise<string[]> =>
   (await daemon.api.ok('GET', `/api/v1/sessions/${id}/output?limit=5000`)).lines;
 
-/** What the agent was told, in its own transcript's words. */
+/** Prompts that the agent received, from its transcript. */
 const sentTo = async (id: string): Promise<string[]> =>
   (await outputOf(id)).filter((line) => /^> [/a-z]/.test(line)).map((line) => line.slice(2).trim());
 
@@ -50,7 +50,7 @@ const compactions = (): Record<string, unknown>[] => {
 const stateOf = (session: DaemonSchema<'Session'>) => [session.status, session.context_state];
 
 describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
-  test('that is idle with a critical context compacts, is told of once, and counts as a saving', async () => {
+  test('that is idle with a critical context is compacted once, with an alert and a saving', async () => {
     await start();
     const { id } = await agent('context 450k');
     await untilIs(daemon.api, id, stateOf, ['idle', 'ok']);
@@ -91,7 +91,7 @@ describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () =>
     expect((await outputOf(id)).join('\n')).toContain('Interrupted');
   });
 
-  test('that asks is told of once, also when the daemon is restarted meanwhile', async () => {
+  test('that waits raises one alert, also across a restart of the daemon', async () => {
     await start();
     const { id } = await agent('ask');
     await expect.poll(notes, { timeout: 60_000 }).toEqual(['waiting_for_input']);

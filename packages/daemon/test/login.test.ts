@@ -35,7 +35,7 @@ const exchange = (code: string, headers: Record<string, string> = {}) => ({
   body: { code },
 });
 
-/** A client that has what a browser has after a login, and what it was told to set. */
+/** A client with the cookie of a logged-in browser, and its Set-Cookie header. */
 async function loggedIn() {
   const reply = await daemon.api.send(exchange(await newCode()));
   expect([reply.status, reply.text]).toEqual([200, reply.text]);

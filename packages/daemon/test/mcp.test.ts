@@ -310,7 +310,7 @@ test('a client that sends everything and closes still gets its answers over stdi
   expect(answers.map((line) => (JSON.parse(line) as { id: number }).id)).toEqual([1, 2]);
 });
 
-test('a daemon that cannot be reached is told to the client, who may try again', async () => {
+test('mcp over stdio: an unreachable daemon is reported, and the client may retry', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()];
   let isUp = false;
   const running = runMcpStdio({

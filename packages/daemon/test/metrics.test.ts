@@ -54,7 +54,7 @@ test('the first sample is recorded at the start, and is still there after a rest
   expect(await count(second)).toBe(stored);
 });
 
-test('with metrics off nothing is recorded, and the present is told all the same', async () => {
+test('metrics: when off nothing is recorded, and current usage is reported', async () => {
   const { now, history } = await start({ flags: { metrics: 'off' } });
   expect((await now()).agents).toEqual([]);
   expect(await history()).toEqual({ samples: [], step_s: 60 });

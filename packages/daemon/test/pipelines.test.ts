@@ -18,10 +18,10 @@ let clis: FakeClis;
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'mr-pipelines-'));
   clis = new FakeClis(join(home, 'bin'));
-  // Says what it was asked, and fails when it is asked to.
+  // Echoes the prompt, and fails when the prompt says so.
   clis.add(
     'gemini',
-    `console.log('I was told: ' + prompt); if (/please fail/.test(prompt)) process.exit(3);`,
+    `console.log('Prompt: ' + prompt); if (/please fail/.test(prompt)) process.exit(3);`,
   );
   clis.add('qwen', `setInterval(() => undefined, 1000);`);
   await start();
@@ -66,7 +66,7 @@ jobs:
     depends_on: [build]
     run_if: success
   - id: never
-    prompt: Mend it.
+    prompt: Fix it.
     depends_on: [build]
     run_if: failure
 `;
@@ -77,8 +77,8 @@ jobs:
       'docs done',
       'never skipped',
     ]);
-    expect(jobs[0]!.output).toBe('I was told: Say hello.');
-    expect(jobs[1]!.output).toContain('Before that: I was told: Say hello.');
+    expect(jobs[0]!.output).toBe('Prompt: Say hello.');
+    expect(jobs[1]!.output).toContain('Before that: Prompt: Say hello.');
     const session = await daemon.api.ok('GET', `/api/v1/sessions/${jobs[0]!.session_id}`);
     expect(session).toMatchObject({ pipeline_id: id, job_id: 'build', driver: 'headless' });
     const list = await daemon.api.ok('GET', '/api/v1/pipelines');

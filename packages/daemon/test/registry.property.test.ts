@@ -120,7 +120,7 @@ test('callers who rescan at the same time share the work', async () => {
   expect(scans.size).toBeLessThan(replies.length);
 });
 
-test('a rescan sees what was installed before it was asked for, although another is under way', async () => {
+test('rescan: sees what was installed before the call, even during another rescan', async () => {
   const { api } = daemon;
   for (let round = 0; round < 5; round++) {
     clis.remove('goose');

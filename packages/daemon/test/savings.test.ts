@@ -118,7 +118,7 @@ test('with the setting off there is no report, and nothing is recorded', async (
   expect(() => readFileSync(join(daemon.dataDir, 'savings', 'ledger.jsonl'))).toThrow(/ENOENT/);
 });
 
-test('processes that append at once, one of them killed, lose nothing they were told of', async () => {
+test('ledger: concurrent appends, with one process killed, lose no acknowledged entry', async () => {
   const home = mkdtempSync(join(tmpdir(), 'mr-savings-'));
   await start({ home });
   const acknowledged: string[] = [];

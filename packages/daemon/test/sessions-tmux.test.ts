@@ -133,9 +133,7 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     await vi.waitFor(hasGoneOn, { timeout: 60_000 });
   });
 
-  test('a command line whose screen nobody knows is told its prompt by a paste', async ({
-    newDaemon,
-  }) => {
+  test('a CLI with an unknown screen gets its prompt by paste', async ({ newDaemon }) => {
     const daemon = await newDaemon();
     const { api, workdir, home } = daemon;
     const program = '#!/bin/sh\nprintf "ready? "\nread -r line\necho "got: $line"\nread -r more\n';

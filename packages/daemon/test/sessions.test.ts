@@ -232,7 +232,7 @@ test('a worktree is made on its branch and goes with the session, unless work wo
   await api.refused({ path: `/api/v1/sessions/${clean.id}` }, 404, 'SESSION_NOT_FOUND');
 });
 
-test('what a spawn cannot be given is told by its field', async ({ newDaemon }) => {
+test('spawn: an invalid value is reported by its field', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api, home } = daemon;
   const empty = join(home, 'empty');

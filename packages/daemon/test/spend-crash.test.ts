@@ -47,7 +47,7 @@ function start(): { child: ChildProcess; ended: Promise<unknown>; api: Promise<A
   return { child, ended, api };
 }
 
-/** Resolves when the store has grown by so many bytes, or when it does not grow any more. */
+/** Resolves when the store has grown by this many bytes, or stopped growing. */
 async function growth(bytes: number): Promise<void> {
   const size = () =>
     readdirSync(join(home, 'data', 'daemon'), { recursive: true, withFileTypes: true })

@@ -45,7 +45,7 @@ test('without transcripts nothing was spent', async () => {
   expect(await spend()).toMatchObject({ total_usd: 0, by_agent: [], basis: 'HEURISTIC' });
 });
 
-test('what stands in the transcripts is told, of every backend, and what comes at once', async () => {
+test('spend: counts the transcripts of every backend, and new lines at once', async () => {
   const home = new Home();
   home.append(session, message('m1') + message('m1'));
   const rollout = codexMeta('thread-1') + codexCount([5_000, 50], Date.now());
@@ -71,7 +71,7 @@ test('what stands in the transcripts is told, of every backend, and what comes a
   await expect.poll(async () => (await spend()).total_usd).toBe(0.06);
 });
 
-test('the count goes on after a restart, and does not begin anew', async () => {
+test('spend: counting resumes after a restart', async () => {
   const home = new Home();
   home.append(session, message('m1'));
   const first = await home.start();
@@ -110,7 +110,7 @@ test('with savings off nothing is read, and spend is refused', async () => {
   expect(problem.detail).toContain('Set savings to true');
 });
 
-test('a broken transcript does not stand in the way of the others', async () => {
+test('spend: a corrupt transcript does not affect the others', async () => {
   const home = new Home();
   home.append(session, `${message('m1').slice(0, 300)}\n${message('m2')}{"half`);
   home.append('.claude/projects/p/binary.jsonl', '\0'.repeat(5_000));

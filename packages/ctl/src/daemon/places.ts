@@ -25,6 +25,11 @@ export function tokenFile(dataDir: string): string {
   return join(dataDir, 'daemon.token');
 }
 
+/** Contains the secrets of the queue that `ctl up` runs, including the daemon's token. */
+export function queueSecretsFile(dataDir: string): string {
+  return join(dataDir, 'queue-secrets.yaml');
+}
+
 /** Contains the read-only token. */
 export function readOnlyTokenFile(dataDir: string): string {
   return join(dataDir, 'token-read-only');

@@ -1,8 +1,8 @@
 import { Refusal } from '@millrace/kit/errors';
 import type { Tools } from '../tools.js';
 import { loadDaemonSettings } from './local-settings.js';
-import { lineOf, readOnlyTokenFile, tokenFile } from './places.js';
-import { writeNewToken } from './token-files.js';
+import { lineOf, queueSecretsFile, readOnlyTokenFile, tokenFile } from './places.js';
+import { replaceInSecrets, writeNewToken } from './token-files.js';
 
 export interface TokenFlags {
   readOnly?: boolean;
@@ -42,13 +42,18 @@ export async function generateToken(flags: TokenFlags, tools: Shows): Promise<vo
 
 export async function rotateToken(flags: TokenFlags, tools: Shows): Promise<void> {
   const place = placeOf(flags, tools);
-  if (lineOf(place.file) === undefined) throw missing(place, 'Create one with');
-  await replace(place, tools);
+  const old = lineOf(place.file);
+  if (old === undefined) throw missing(place, 'Create one with');
+  const token = await replace(place, tools);
+  if (await replaceInSecrets(place.queueSecrets, old, token)) {
+    tools.terminal.err.write('The queue of `ctl up` sends the new token from now on.\n');
+  }
 }
 
 interface Place {
   readonly readOnly: boolean;
   readonly file: string;
+  readonly queueSecrets: string;
   /** A token from the environment or the settings, which overrides the file. */
   readonly given: string | undefined;
   readonly origin: string;
@@ -61,6 +66,7 @@ function placeOf({ readOnly = false, data, config }: TokenFlags, { terminal }: S
   return {
     readOnly,
     file: (readOnly ? readOnlyTokenFile : tokenFile)(dataDir),
+    queueSecrets: queueSecretsFile(dataDir),
     given: values[key],
     origin: source.kind === 'environment' ? `$${source.variable}` : originText(source),
   };
@@ -70,7 +76,7 @@ function originText(source: { kind: string; file?: string; line?: number }): str
   return source.kind === 'file' ? `${source.file}:${source.line}` : source.kind;
 }
 
-async function replace(place: Place, { terminal }: Shows): Promise<void> {
+async function replace(place: Place, { terminal }: Shows): Promise<string> {
   const token = await writeNewToken(place.file);
   const { out, err, json } = terminal;
   const { file, readOnly } = place;
@@ -85,8 +91,12 @@ async function replace(place: Place, { terminal }: Shows): Promise<void> {
         'MILLRACE_TOKEN.\n',
     );
   }
-  if (place.given === undefined) return;
-  terminal.err.write(`Note: ${place.origin} sets another token, which the daemon uses instead.\n`);
+  if (place.given !== undefined) {
+    terminal.err.write(
+      `Note: ${place.origin} sets another token, which the daemon uses instead.\n`,
+    );
+  }
+  return token;
 }
 
 function missing(place: Place, advice: string): Refusal {

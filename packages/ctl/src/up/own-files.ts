@@ -5,7 +5,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { newSigningSecret } from '@millrace/kit/webhooks';
 import { parse } from 'yaml';
-import { lineOf } from '../daemon/places.js';
+import { lineOf, queueSecretsFile } from '../daemon/places.js';
 import { editTokens, indexOfToken, readTokens } from '../queue/tokens-file.js';
 
 /*
@@ -20,7 +20,7 @@ export const ownerTokenFile = (dataDir: string) => join(dataDir, 'queue.token');
 /** Token with which the daemon completes tasks and shows the queues. */
 export const daemonTokenFile = (dataDir: string) => join(dataDir, 'queue-daemon.token');
 /** Secret with which the queue signs its callbacks. */
-export const secretsFile = (dataDir: string) => join(dataDir, 'queue-secrets.yaml');
+export const secretsFile = queueSecretsFile;
 /** Key with which the daemon shows a database that requires one; its owner puts it there. */
 export const databaseKeyFile = (dataDir: string) => join(dataDir, 'db.key');
 /** Address of the queue while `ctl up` is running. */

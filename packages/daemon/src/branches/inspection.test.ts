@@ -28,7 +28,7 @@ async function inspect(at: Repository | Session, clock: Clock = systemClock) {
 }
 
 describe('against its base', () => {
-  test('a branch is so many commits ahead and behind', async () => {
+  test('commits ahead and behind are counted', async () => {
     const mill = shop.repository();
     const work = mill.worktree('retry-upload');
     expect(await inspect(work)).toMatchObject({
@@ -257,14 +257,14 @@ describe('CI', () => {
     expect(shop.ghCalls.at(-1)).toContain(`run list --commit ${head} `);
   });
 
-  test('what gh does not tell is unknown, and everything else is told all the same', async () => {
+  test('a failure of gh leaves CI unknown, and everything else is reported', async () => {
     const ours = { branch: 'feature', base: 'main', ahead: 1, behind: 0, merged: false };
     const unknown = { ci: { state: null, workflow: null, url: null }, checks: [] };
     const cases: [() => void, RegExp][] = [
       [() => shop.without('gh'), /^gh is not installed$/],
       [() => shop.gh('echo "please log in" >&2; exit 4'), /^gh: please log in$/],
       [() => shop.gh('exit 3'), /^gh exited with code 3$/],
-      [() => shop.gh('kill -9 $$'), /^gh was ended$/],
+      [() => shop.gh('kill -9 $$'), /^gh was killed$/],
       [() => shop.gh('echo not json'), /^gh answered with no list of runs$/],
       [() => shop.gh('echo "{}"'), /^gh answered with no list of runs$/],
       [() => shop.gh('echo "[1]"'), /^gh answered with no list of runs$/],
@@ -315,7 +315,7 @@ describe('a program that takes too long', () => {
 
   // Each call of git in turn is the one that hangs or fails.
   const commands = ['symbolic-ref', 'for-each-ref', 'rev-list', 'merge-base', 'diff', 'reflog'];
-  test.each(commands)('git %s is given up, and what was known before is told', async (command) => {
+  test.each(commands)('a timeout of git %s keeps the earlier results', async (command) => {
     const mill = shop.repository();
     const work = mill.worktree('feature');
     if (command !== 'reflog') work.commit('one');
@@ -341,7 +341,7 @@ describe('a program that takes too long', () => {
     );
   });
 
-  test('without git nothing is known but what the session was told', async () => {
+  test('without git only the branch given at spawn is known', async () => {
     const work = shop.repository().worktree('feature');
     shop.without('git');
     expect(await inspect(sessionIn(work, { branch: 'feature' }))).toEqual({

@@ -48,7 +48,7 @@ test('a cooldown is over at its very moment', () => {
   expect(walkOf([backend('a', { limited_until: now })])).toEqual(['a']);
 });
 
-test('local is asked whether or not it answered last time, unless it is disabled', () => {
+test('candidates: local is one even if it was not detected, unless it is disabled', () => {
   expect(walkOf([backend('local', { installed: false })])).toEqual(['local']);
   expect(walkOf([backend('local', { enabled: false })])).toEqual([]);
 });

@@ -109,7 +109,7 @@ describe('alerts', () => {
     expect(new Run(rules).see({ tokens: 450 })).toEqual(['warning', 'critical']);
   });
 
-  test('are numbered, so that each can be told from the others', () => {
+  test('are numbered', () => {
     const run = new Run(rules);
     for (const tokens of [450, 0, 450]) run.see({ tokens });
     const numbers = run.log.map(({ action }) => 'crossing' in action && action.crossing);
@@ -127,7 +127,7 @@ describe('alerts', () => {
     expect(run.state).toMatchObject({ level: 'critical', crossings: 2 });
   });
 
-  test('are told of what is past, which is not acted upon', () => {
+  test('are raised for outdated snapshots, which cause no actions', () => {
     const run = new Run(rules);
     const alerts = run.see({ tokens: 450, status: 'idle', isLatest: false });
     expect(alerts).toEqual(['warning', 'critical']);
@@ -261,7 +261,7 @@ test('a clock that is set back while an agent is asked lets it ask later, not at
   expect(run.see({}, 1)).toEqual(['compact']);
 });
 
-test('it is known when to look again', () => {
+test('guard: the time of the next check is known', () => {
   const run = new Run({ ...rules, alerts: false }, { force: true });
   const now = () => run.log.at(-1)!.seen.now;
   expect(guardWakesAt(run.state)).toBe(undefined);

@@ -342,7 +342,7 @@ function play({ jobs, draws }: Plan): { bench: Bench; starts: string[] } {
     }
     const job = working[pick - spawning.length]!;
     const sessionId = job.session_id!;
-    // An agent that waits and goes on in turns for ever is cut short.
+    // Bounds the number of steps of an agent that alternates between waiting and working.
     const act = left > 2_000 ? draw(6) : 3;
     if (act === 0) bench.send({ kind: 'waits', jobId: job.id, sessionId });
     else if (act === 1) bench.send({ kind: 'works', jobId: job.id, sessionId });

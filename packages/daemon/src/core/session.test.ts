@@ -115,7 +115,7 @@ describe('the end of a process', () => {
       'its process exited with code',
     ],
     [{ ...exit, failure: 'is_error' }, 'errored', 'is_error', 'its process exited with code 0'],
-    [{ ...exit, code: null, signal: 'SIGKILL' }, 'errored', 'its process was ended', 'by SIGKILL'],
+    [{ ...exit, code: null, signal: 'SIGKILL' }, 'errored', 'its process was killed', 'by SIGKILL'],
     [{ ...exit, code: null, isLost: true }, 'orphaned', 'left no exit code', 'its process is gone'],
     [{ ...exit, code: 143, wasStopped: true }, 'done', null, 'it was stopped'],
     [{ ...exit, code: null, isLost: true, wasStopped: true }, 'done', null, 'it was stopped'],

@@ -26,7 +26,7 @@ async function openDatabase(): Promise<Database> {
   return database;
 }
 
-/** A reader of the stream that takes what it is told to and goes away at the end of the test. */
+/** A reader of the stream that takes events on demand and closes at the end of the test. */
 class Reader {
   readonly flow: EventFlow;
   readonly #abort = new AbortController();
@@ -141,7 +141,7 @@ describe('the stream of events', () => {
     expect((await new Reader(other, startId).take(1))[0]!.type).toBe('stream.reset');
   });
 
-  test('tells a reader who is too slow for the log to start over', async () => {
+  test('sends stream.reset to a reader that fell behind the log', async () => {
     const database = await openDatabase();
     const reader = new Reader(database);
     const notes = database.collection('notes');
@@ -255,7 +255,7 @@ describe('what an event says', () => {
     expect((await again.take(1)).map(summary)).toEqual(['spend.changed null']);
   });
 
-  test('of a report that waits for its turn is told before the end', async () => {
+  test('of a pending report is published on close', async () => {
     const database = await openDatabase();
     const reports = new Reports({ database, clock: systemClock, log: memoryLog() });
     const reader = new Reader(database);

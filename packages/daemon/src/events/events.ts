@@ -11,9 +11,9 @@ export interface EventsParts {
   clock: Clock;
 }
 
-/** One stream of events, from where it was asked for. */
+/** One stream of events, from the requested position. */
 export interface EventFlow {
-  /** Where a stream without an id begins: whoever is cut off before the first event has it. */
+  /** Start position of a stream without an id, for a reconnect before the first event. */
   startId: string | undefined;
   events: AsyncGenerator<ServerEvent, void, void>;
 }
@@ -21,9 +21,8 @@ export interface EventFlow {
 type Message = WatchMessage<WatchChange>;
 
 /**
- * The changes of what the daemon keeps, as the change log of the database has them. Nothing is
- * held in memory for a reader: the log is read on when the reader has taken what came before, and
- * one who is so slow that the log has moved on is told to start over.
+ * Streams changes from the database's change log. Nothing is buffered per reader: the log is read
+ * with backpressure, and a reader that falls behind the log's retention gets `stream.reset`.
  */
 export class Events {
   readonly #parts: EventsParts;
@@ -32,7 +31,7 @@ export class Events {
     this.#parts = parts;
   }
 
-  /** Goes on after the event of that id; without one it starts now. */
+  /** Resumes after the given event id; without one it starts now. */
   follow(lastId: string | undefined, signal: AbortSignal): EventFlow {
     if (lastId === undefined || lastId === '') {
       const here = this.#here();
@@ -48,14 +47,14 @@ export class Events {
     return { seq, mark: chainHash.high };
   }
 
-  /** The place that an id names; undefined when it is too old or was never here. */
+  /** The position of an id; undefined when it is too old or unknown. */
   #find(id: string): Position | undefined {
     const position = positionOf(id);
     const { logPosition: log, watches } = this.#parts.database;
     if (!position || position.seq > log.seq) return undefined;
     try {
       const isOurs = watches.chainAt(position.seq).high === position.mark;
-      // The commit itself is read again for the rest of its changes.
+      // A position within a commit needs the commit for the rest of its changes.
       const isWhole = position.index === undefined || position.seq >= log.oldestSeq;
       return isOurs && isWhole ? position : undefined;
     } catch (error) {
@@ -96,7 +95,7 @@ export class Events {
     }
   }
 
-  /** The events of one commit; the id of the last one stands for all of it. */
+  /** The events of one commit; the id of the last one covers the whole commit. */
   #eventsOf({ seq, changes, chainHash, committedAt }: Message, seenUpTo: number): ServerEvent[] {
     const now = this.#parts.clock.now();
     const mark = chainHash.high;

@@ -11,8 +11,8 @@ export interface LedgerWatchParts {
 const defaultIntervalMs = 2_000;
 
 /**
- * Sees that the ledger of savings has grown. Command lines write to it without asking the daemon,
- * and one look at its size now and then is what it takes to know.
+ * Detects changes of the savings ledger by polling its size and mtime, because `ctl` appends to it
+ * without calling the daemon.
  */
 export function watchLedger(parts: LedgerWatchParts): { close(): Promise<void> } {
   const { file, clock, onChange, intervalMs = defaultIntervalMs } = parts;

@@ -10,16 +10,15 @@ export interface ReportsParts {
   database: Database;
   clock: Clock;
   log: Log;
-  /** So long at least lies between two words about the same report. */
+  /** Minimum interval between two notifications of the same report. */
   pauseMs?: number;
 }
 
 const defaultPauseMs = 2_000;
 
 /**
- * Has those who follow the stream know that a report has new figures. The word is stored, so it
- * has its place in the change log like every other change: whoever was away for a moment is told
- * when they come back. Many changes at once are one word.
+ * Notifies readers of the event stream that a report has new figures. The notification is a stored
+ * record, so it is in the change log and readers that reconnect get it. Bursts are coalesced.
  */
 export class Reports {
   readonly #parts: ReportsParts;
@@ -47,7 +46,7 @@ export class Reports {
     this.#pausing.set(report, timer);
   }
 
-  /** A word that waits is not left out: the figures did change. */
+  /** Flushes pending notifications. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const timer of this.#pausing.values()) timer.cancel();

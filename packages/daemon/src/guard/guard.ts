@@ -1,5 +1,5 @@
 import type { Timer } from '@millrace/kit/clock';
-import { messageOf, Refusal } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { humanCount, parseTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
 import {
@@ -25,14 +25,14 @@ export interface GuardParts extends Pick<World, 'clock' | 'log'> {
   rules: GuardRules;
   /** tokens.force_compact */
   forceCompact: boolean;
-  /** tokens.compact_resume_prompt; nothing is sent when it is empty. */
+  /** tokens.compact_resume_prompt; empty: no prompt is sent. */
   resumePrompt: string;
 }
 
-/** Watches how large the contexts of agents are, and does what `core/guard.ts` decides. */
+/** Watches the context size of agents, and carries out the decisions of `core/guard.ts`. */
 export class ContextGuard {
   readonly #parts: GuardParts;
-  /** What was heard of each agent and not yet looked at. One is looked at after the other. */
+  /** Unprocessed snapshots per agent; processed one at a time. */
   readonly #pending = new Map<string, (Session | undefined)[]>();
   readonly #work = new Map<string, Promise<void>>();
   readonly #timers = new Map<string, Timer>();
@@ -43,7 +43,7 @@ export class ContextGuard {
     this.#parts = parts;
   }
 
-  /** Listens, and looks at every agent as it is now. */
+  /** Subscribes to changes, and checks every agent once. */
   async start(): Promise<void> {
     const { sessions, store } = this.#parts;
     this.#stopListening = sessions.onChange(({ before, after }: SessionChange) =>
@@ -55,7 +55,7 @@ export class ContextGuard {
     for (const id of store.agents) if (!ids.has(id)) this.#enqueue(id, undefined);
   }
 
-  /** Ends between two steps: what was begun is taken up by the next daemon. */
+  /** Stops between two steps; the next daemon resumes. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopListening?.();
@@ -64,7 +64,7 @@ export class ContextGuard {
     await this.settled();
   }
 
-  /** Resolves when all that was heard has been looked at. */
+  /** Resolves when all pending snapshots are processed. */
   async settled(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work.values());
   }
@@ -88,7 +88,7 @@ export class ContextGuard {
         if (session) await this.#process(session, pending.length === 0);
         else await this.#forget(id);
       } catch (error) {
-        this.#parts.log.error({ err: error, agent: id }, `the guard failed: ${messageOf(error)}`);
+        this.#parts.log.error({ err: error, agent: id }, 'context guard failed');
       }
     }
     this.#pending.delete(id);
@@ -99,8 +99,8 @@ export class ContextGuard {
     const { id } = session;
     const before = store.of(id);
     const { state, actions } = guardStep(before, this.#observe(session, isLatest), rules);
-    // Told before it is written down: the inbox knows each crossing by its number and takes it
-    // once. Acted upon after that: after a crash nothing is sent twice.
+    // Alerts before the state is stored: the inbox deduplicates them by crossing number. Actions
+    // after it, so that nothing is sent twice after a crash.
     for (const action of actions) if (action.kind === 'alert') await this.#alert(session, action);
     await store.put(id, state);
     for (const action of actions) await this.#act(session, action);
@@ -118,8 +118,7 @@ export class ContextGuard {
     this.#timers.delete(id);
     this.#parts.sessions.find(id).then(
       (session) => this.#enqueue(id, session),
-      (error: unknown) =>
-        this.#parts.log.error({ err: error, agent: id }, `the guard failed: ${messageOf(error)}`),
+      (error: unknown) => this.#parts.log.error({ err: error, agent: id }, 'context guard failed'),
     );
   }
 
@@ -172,12 +171,12 @@ export class ContextGuard {
         case 'alert':
           return;
         case 'interrupt':
-          log.info({ agent: id }, 'a busy agent with a critical context is interrupted');
+          log.info({ agent: id }, 'interrupting agent with critical context');
           return await sessions.interrupt(id);
         case 'abandon':
-          return log.warn({ agent: id }, 'the interrupt did not take: it compacts when it is idle');
+          return log.warn({ agent: id }, 'interrupt failed, compacting when idle');
         case 'compact':
-          log.info({ agent: id }, 'an agent with a critical context is told to compact');
+          log.info({ agent: id }, 'compacting agent with critical context');
           return void (await sessions.send(id, compactCommand(backend)!));
         case 'resume':
           if (resumePrompt.trim() === '') return;
@@ -188,12 +187,11 @@ export class ContextGuard {
         }
       }
     } catch (error) {
-      // One thing that fails keeps no other from being done. Whether it took shows in what is
-      // heard of the agent next.
+      // A failed action does not stop the others; the agent's next snapshot shows its effect.
       const fields = { err: error, agent: id, action: action.kind };
-      if (error instanceof Refusal) log.warn(fields, `the guard was refused: ${error.detail}`);
-      else if (await this.#isGone(id)) log.info(fields, 'an agent ended while it was guarded');
-      else log.error(fields, `the guard failed: ${messageOf(error)}`);
+      if (error instanceof Refusal) log.warn(fields, 'context guard action refused');
+      else if (await this.#isGone(id)) log.info(fields, 'agent ended during guard action');
+      else log.error(fields, 'context guard failed');
     }
   }
 }

@@ -89,7 +89,7 @@ test('the row for everything comes first, then the highest rates', () => {
   ]);
 });
 
-test('files that two sessions edit together are told, with their share', () => {
+test('co-edited files: pairs edited by two sessions are listed with their share', () => {
   const edits = (id: string, files: string[]) => session(id, 0, 1, { files });
   const { co_edited_files } = mineInsights(
     [
@@ -139,7 +139,7 @@ test('since leaves out the sessions that began before', () => {
   expect(insights).toMatchObject({ since: new Date(since).toISOString(), sessions: 1 });
 });
 
-test('a session is told by its messages in any order, and its files as paths of the repository', () => {
+test('session: messages may come in any order, and files are paths inside the repository', () => {
   const base = { backend: 'claude', agent: 's', cwd: '/mill', repo: '/mill', rank: 0 as const };
   const place = (model: string) => ({ ...base, model });
   const messages = [

@@ -112,7 +112,7 @@ test('each live agent has the figures of its whole tree, and those who ended are
   );
 });
 
-test('whoever asks often is told the same, and asks the system but once', async () => {
+test('metrics: frequent callers share one measurement', async () => {
   sessions.add({ pid: 10, status: 'working' });
   const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => metrics.read()));
   const before = samples;
@@ -196,7 +196,7 @@ test('history is averaged over the step, and a stretch without a record is absen
   expect(whole.step_s).toBe(86_400);
   expect(whole.samples).toHaveLength(1);
   expect(whole.samples[0]!.agents[0]!.context_tokens).toBe(120);
-  // No sample is said to be from before what was asked for.
+  // No sample starts before the requested range.
   expect(whole.samples[0]!.taken_at >= '2026-01-15T07:00').toBe(true);
   expect((await metrics.history({ since: '2026-01-15T09:40:00Z' })).samples).toHaveLength(1);
   expect((await metrics.history({ since: '2027-01-01T00:00:00Z' })).samples).toEqual([]);
@@ -281,5 +281,5 @@ test('a sample that cannot be kept is missing, and the next is taken all the sam
 
 test('a step or a start that cannot be read is refused in words', async () => {
   await expect(metrics.history({ step: 'soon' })).rejects.toThrow(/step must be a width such as/);
-  await expect(metrics.history({ since: 'yesterday' })).rejects.toThrow(/since must be a span/);
+  await expect(metrics.history({ since: 'yesterday' })).rejects.toThrow(/since must be a duration/);
 });

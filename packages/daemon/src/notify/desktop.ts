@@ -9,15 +9,15 @@ export interface DesktopParts {
   log: Log;
   environment: Readonly<Record<string, string | undefined>>;
   cwd: string;
-  /** That of this machine unless told. */
+  /** Default: that of this machine. */
   platform?: NodeJS.Platform;
 }
 
 const limitMs = 5_000;
-/** More than these at once is no help to anybody; the inbox has them all. */
+/** Maximum number of queued notifications; the inbox has every alert. */
 const maxQueued = 20;
 
-/** Notifications on the screen of this machine, one after the other. Whatever fails is logged. */
+/** Shows desktop notifications one after the other. Failures are logged. */
 export class Desktop {
   readonly #parts: DesktopParts;
   readonly #stop = new AbortController();
@@ -64,7 +64,7 @@ export class Desktop {
     this.#logOnce(`${program} failed: ${end.stderr.trim().slice(0, 200) || `exit ${end.code}`}`);
   }
 
-  /** Each reason once: a machine without a screen has the same one every time. */
+  /** Logs each reason once: a machine without a display fails the same way every time. */
   #logOnce(reason: string): void {
     if (this.#logged.has(reason) || this.#logged.size > 20) return;
     this.#logged.add(reason);
@@ -76,7 +76,7 @@ const urgencies = { info: 'low', warning: 'normal', critical: 'critical' } as co
 
 function notifySend({ severity, title, body }: Alert) {
   const options = ['--app-name=Millrace', `--urgency=${urgencies[severity]}`];
-  // What looks like an option is none after the dashes, and the body is read as markup.
+  // After the dashes nothing is an option; the body is parsed as markup.
   return { program: 'notify-send', args: [...options, '--', title, escaped(body)] };
 }
 
@@ -90,7 +90,7 @@ function osascript({ title, body }: Alert) {
     'display notification (item 3 of argv) with title (item 1 of argv) subtitle (item 2 of argv)',
     'end run',
   ];
-  // The texts are arguments of the script and never part of it. The first word ends the options.
+  // The texts are arguments of the script, never part of it. The first one ends the options.
   const lines = script.flatMap((line) => ['-e', line]);
   return { program: 'osascript', args: [...lines, 'Millrace', title, body] };
 }

@@ -9,11 +9,11 @@ export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
   alerts: AlertSink;
   /** Called when a session is gone. */
   deleteMarks: (agentId: string) => Promise<void>;
-  /** How long an agent may be idle before that is an alert. */
+  /** Idle time of an agent before an alert. */
   stuckAfterMs: number;
 }
 
-/** Raises an alert when an agent needs somebody: once for each time that it comes to that. */
+/** Raises an alert each time an agent needs attention. */
 export class SessionAlerts {
   readonly #parts: SessionAlertsParts;
   readonly #stuck = new Map<string, Timer>();
@@ -24,7 +24,7 @@ export class SessionAlerts {
     this.#parts = parts;
   }
 
-  /** Listens, and looks at what happened while nobody did. */
+  /** Subscribes to changes, and checks what happened while the daemon was down. */
   async start(): Promise<void> {
     const { sessions } = this.#parts;
     this.#stopListening = sessions.onChange((change) => this.#handleChange(change));
@@ -39,7 +39,7 @@ export class SessionAlerts {
     await this.settled();
   }
 
-  /** Resolves when all that was heard has been told. */
+  /** Resolves when all received changes are processed. */
   settled(): Promise<void> {
     return this.#work;
   }
@@ -82,7 +82,7 @@ export class SessionAlerts {
       kind: 'stuck_idle',
       severity: 'warning',
       title: `${session.name} has been idle for ${humanDuration(this.#parts.stuckAfterMs)}`,
-      body: 'Nothing happened since its last turn. Tell it what to do next, or stop it.',
+      body: 'Nothing happened since its last turn. Send it a prompt, or stop it.',
       agentId: id,
     };
     await this.#parts.alerts.raise(alert, { topic: 'stuck_idle', value: since });
@@ -102,7 +102,7 @@ function alertOf(session: Session): Alert | undefined {
       return {
         kind: status,
         severity: 'warning',
-        title: `${name} waits for an answer`,
+        title: `${name} waits for input`,
         body: reason ?? '',
         agentId,
       };
@@ -110,7 +110,7 @@ function alertOf(session: Session): Alert | undefined {
       return {
         kind: status,
         severity: 'critical',
-        title: `${name} ended with an error`,
+        title: `${name} failed`,
         body: error ?? reason ?? '',
         agentId,
       };
@@ -119,7 +119,7 @@ function alertOf(session: Session): Alert | undefined {
         kind: status,
         severity: 'critical',
         title: `${name} was lost`,
-        body: reason ?? error ?? 'It was gone when the daemon came back.',
+        body: reason ?? error ?? 'Its process was gone when the daemon restarted.',
         agentId,
       };
     default:

@@ -169,7 +169,7 @@ test('an answer of 500 is tried again with the same id and body, and a new signa
   room.clock.advance(86_400_000);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(receiver.received.length).toBe(3);
-  expect(room.warnings).toEqual(['webhook delivery failed: the webhook answered 500']);
+  expect(room.warnings).toEqual(['webhook delivery failed: the webhook responded with 500']);
 });
 
 test('a receiver that is down is not called for every alert that waits', async () => {
@@ -191,7 +191,7 @@ test('a redirect is not followed', async () => {
   const notify = await start();
   await notify.raise(alert());
   await until(() => room.warnings.length === 1);
-  expect(room.warnings[0]).toMatch(/answered 307, and redirects are not followed/);
+  expect(room.warnings[0]).toMatch(/responded with 307, and redirects are not followed/);
   expect([other.received.length, await inOutbox()]).toEqual([0, 1]);
   await other.close();
 });

@@ -15,7 +15,7 @@ import type { Spend } from '../spend/spend.js';
 import type { Thinker } from '../think/thinker.js';
 import type { Usage } from '../usage/index.js';
 
-/** What the operations work with. They know no HTTP, no terminal and no MCP. */
+/** Services that operations use. Operations do not depend on HTTP, MCP or the terminal. */
 export interface DaemonContext {
   backends: Backends;
   sessions: Sessions;
@@ -25,7 +25,7 @@ export interface DaemonContext {
   notify: Pick<Notify, 'list' | 'markRead'>;
   metrics: Pick<Metrics, 'read' | 'history'>;
   branches: Pick<Branches, 'list' | 'refresh'>;
-  /** tokens.force_compact: what an agent without an override follows. */
+  /** tokens.force_compact: default for agents without an override. */
   forceCompact: boolean;
   thinker: Thinker;
   usage: Pick<Usage, 'read'>;

@@ -10,6 +10,6 @@ export async function getInsights(
   if (insights) return insights.read(since, () => sessions.list());
   throw fail(
     'FEATURE_DISABLED',
-    'The setting insights is off. Set insights to true and start the daemon again.',
+    'The setting insights is off. Set insights to true and restart the daemon.',
   );
 }

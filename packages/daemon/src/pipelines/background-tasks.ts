@@ -1,9 +1,9 @@
 type About = Readonly<Record<string, unknown>>;
 
-/** Work that nobody waits for, but which must be over before the store is closed. */
+/** Background work that must finish before the store is closed. */
 export class BackgroundTasks {
   readonly #underWay = new Set<Promise<void>>();
-  /** By name: one is under way, and `again` when another is wanted after it. */
+  /** Running tasks by name; `again` when another run is pending. */
   readonly #named = new Map<string, 'once' | 'again'>();
   #isClosed = false;
 
@@ -19,7 +19,7 @@ export class BackgroundTasks {
     this.#underWay.add(running);
   }
 
-  /** One of a name at a time; however often it is asked for meanwhile, it runs once more. */
+  /** Runs one task per name at a time; calls during a run are coalesced into one more run. */
   runLatest(name: string, about: About, task: () => Promise<void>): void {
     if (this.#named.has(name)) {
       this.#named.set(name, 'again');
@@ -34,7 +34,7 @@ export class BackgroundTasks {
     });
   }
 
-  /** Takes no more, and waits for what is under way. */
+  /** Accepts no more tasks, and waits for running ones. */
   async close(): Promise<void> {
     this.#isClosed = true;
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
@@ -44,7 +44,7 @@ export class BackgroundTasks {
     try {
       await task();
     } catch (error) {
-      // What breaks off because we stop is found as it was by the next start.
+      // A failure caused by shutdown is retried at the next start.
       if (!this.#isClosed) this.onFailure(error, about);
     }
   }

@@ -295,7 +295,7 @@ describe('a definition is refused', () => {
     expect(extra.errors).toEqual([
       {
         pointer: '/jobs/1/depends_on/0',
-        message: 'names the job "biuld", which is not there; did you mean build?',
+        message: 'names the job "biuld", which does not exist; did you mean build?',
       },
     ]);
     expect(detail).toContain('/jobs/1/depends_on/0 names the job "biuld"');
@@ -318,7 +318,7 @@ describe('a definition is refused', () => {
     expect(extra.errors).toEqual([
       {
         pointer: '/jobs/1/prompt',
-        message: 'asks for the output of "a", which the job does not depend on',
+        message: 'uses the output of "a", which the job does not depend on',
       },
     ]);
   });
@@ -327,12 +327,12 @@ describe('a definition is refused', () => {
     const rig = await useRig();
     await expect(rig.create({ a: { backend: 'claud' } })).rejects.toMatchObject({
       code: 'BACKEND_NOT_FOUND',
-      detail: '/jobs/0: there is no backend "claud": did you mean claude?',
+      detail: '/jobs/0: backend "claud" does not exist; did you mean claude?',
     });
     for (const [repo, message] of [
       ['/nowhere/at/all', 'does not exist'],
       ['src', 'must be an absolute path'],
-      [newFolder(), 'is no git repository'],
+      [newFolder(), 'is not in a git repository'],
     ] as const) {
       await expect(rig.create({ a: {} }, { repo })).rejects.toMatchObject({
         code: 'INVALID_REQUEST',

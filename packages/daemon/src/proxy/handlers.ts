@@ -17,7 +17,7 @@ type ProxyCall = Pick<
   'principal' | 'exchange' | 'log' | 'signal' | 'ending' | 'takeOver'
 > & { params: { path: string }; body?: unknown };
 
-/** The queue server and the database for pages that hold no token of theirs. */
+/** Forwards calls of the dashboard to the queue server and the database. */
 export function proxyHandlers(upstreams: Upstreams): ProxyHandlers {
   const passTo = (upstream: Upstream) => (call: ProxyCall) => passOn(upstream, call);
   const toQueue = passTo(upstreams.queue);
@@ -40,12 +40,12 @@ async function passOn(upstream: Upstream, call: ProxyCall): Promise<typeof taken
   if (needs === undefined) {
     throw fail(
       'NOT_FOUND',
-      `The daemon does not pass ${method} ${path} on to the ${upstream.name}.`,
+      `The daemon does not forward ${method} ${path} to the ${upstream.name}.`,
     );
   }
   const content = body && parsed(body, exchange.headers['content-type']);
   if (principal.access === 'read_only' && !isReading(needs, content)) {
-    throw fail('FORBIDDEN', 'A read-only token may change nothing: use the other one.');
+    throw fail('FORBIDDEN', 'The read-only token cannot change anything. Use the full token.');
   }
   const answer = await upstream.request({
     method,
@@ -56,7 +56,7 @@ async function passOn(upstream: Upstream, call: ProxyCall): Promise<typeof taken
   });
   if (answer.statusCode === 401) {
     answer.destroy();
-    // As it is, the page would take it for a refusal of the daemon's own token.
+    // A 401 would look like a refusal of the daemon's own token.
     throw upstream.refused();
   }
   await relay(answer, call.takeOver(), { clock: upstream.clock, log, ending });
@@ -69,7 +69,7 @@ function isReading(needs: Needs, content: unknown): boolean {
   return (content as { dry_run?: unknown } | null | undefined)?.dry_run === true;
 }
 
-/** Only JSON goes on: no form of a foreign page is JSON, and no server behind us takes more. */
+/** Forwards only JSON, which forms of foreign pages cannot send. */
 function parsed(body: Uint8Array, contentType: string | undefined): unknown {
   if (contentType?.split(';')[0]!.trim().toLowerCase() !== 'application/json') {
     const found = contentType === undefined ? 'no Content-Type' : `Content-Type ${contentType}`;
@@ -82,7 +82,7 @@ function parsed(body: Uint8Array, contentType: string | undefined): unknown {
   }
 }
 
-/** Of the caller's headers only what names a form; above all no credentials and no origin. */
+/** Forwards only content negotiation headers: no credentials and no origin. */
 function passedOn(headers: IncomingHttpHeaders, requestId: string): OutgoingHttpHeaders {
   const { accept, 'content-type': contentType } = headers;
   return {

@@ -6,7 +6,7 @@ import type { Log } from '@millrace/kit/log';
 export interface RelayParts {
   clock: Clock;
   log: Log;
-  /** Aborted when the daemon stops: a stream without end is ended then. */
+  /** Aborted when the daemon stops, to end endless streams. */
   ending: AbortSignal;
 }
 
@@ -14,13 +14,13 @@ export interface RelayParts {
 const idleTimeoutMs = 35_000;
 const maxBytes = 64 * 1_048_576;
 
-// What a page has a use for. Everything else is between the daemon and the server behind it.
+// Response headers that the dashboard uses; others are dropped.
 const passedBack = ['content-type', 'etag', 'retry-after', 'idempotent-replayed'];
 const endless = new Set(['application/x-ndjson', 'text/event-stream']);
 
 /**
- * Hands an answer on as it comes in. One that breaks off breaks off for the caller too, who must
- * not take half of it for the whole.
+ * Streams a response to the caller. When the upstream aborts, so does the response, so that the
+ * caller does not take a truncated body for a complete one.
  */
 export async function relay(
   answer: IncomingMessage,
@@ -41,13 +41,13 @@ export async function relay(
     response.end();
     return;
   }
-  // A quiet watch has no byte to send yet, and the page wants to know that it is on.
+  // Send the headers at once: an idle watch has no data yet.
   response.flushHeaders();
   const pieces = isEndless ? untilEnding(answer, ending) : bounded(answer, clock);
   try {
     await pipeline(pieces, response);
   } catch (error) {
-    // Most often the caller closed the page.
+    // Usually the caller closed the page.
     log.debug({ err: error }, 'failed to relay response');
   } finally {
     answer.destroy();

@@ -5,15 +5,15 @@ const minMs = 1_000;
 const maxMs = 60_000;
 const hourMs = 3_600_000;
 
-/** How long to wait after so many failures in a row: twice as long each time, half of it chance. */
+/** Exponential backoff with 50% jitter. */
 export function backoffMs(failures: number, random: Random): number {
   const maxDelayMs = Math.min(maxMs, minMs * 2 ** Math.min(failures, 16));
   return maxDelayMs / 2 + random.next() * (maxDelayMs / 2);
 }
 
 /**
- * When there may be room below the caps again. A day's spend is forgotten at midnight; a week's
- * goes down bit by bit, so it is worth a look every hour.
+ * Delay until the budget may allow a session again. The daily spend resets at midnight; the weekly
+ * window slides, so it is checked every hour.
  */
 export function budgetRetryMs(verdict: BudgetVerdict | undefined, now: number): number {
   const isWeekFull =

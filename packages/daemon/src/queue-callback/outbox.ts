@@ -19,22 +19,22 @@ export interface OutboxParts {
 /* A lease outlives a restart of the daemon, and is renewed long before it ends. */
 const extendMs = 15 * 60_000;
 const renewMs = 5 * 60_000;
-/** When the queue says nothing of the lease that it just extended, or gave a very short one. */
+/** Minimum renewal interval, for very short leases or a response without an expiry. */
 const soonMs = 1_000;
-/** A queue that has not listened for so long has given the task to somebody else. */
+/** After this long without success, the queue has reassigned the task. */
 const giveUpMs = 24 * 3_600_000;
 const outputLines = 200;
 
 /**
- * Keeps the leases of the tasks that sessions work on, and tells the queue when one is over. What
- * it is to be told is on disk first, and is told until it listens, over restarts of both sides.
+ * Extends the leases of tasks in progress, and reports results to the queue. A report is stored
+ * first and retried until the queue accepts it, across restarts of both sides.
  */
 export class Outbox {
   readonly #parts: OutboxParts;
   readonly #tasks: BackgroundTasks;
   readonly #stop = new AbortController();
   readonly #timers = new Map<string, Timer>();
-  /** Tasks under way, by their sessions. */
+  /** Tasks in progress, by session. */
   readonly #bySession = new Map<string, string>();
   /** When to extend each lease next. */
   readonly #renewAt = new Map<string, number>();
@@ -51,14 +51,14 @@ export class Outbox {
     });
   }
 
-  /** Sees to a task from now on, until it is over. */
+  /** Tracks a task until it is settled. */
   follow({ key, session_id }: QueueTask): void {
     if (session_id !== null) this.#bySession.set(session_id, key);
     this.#renewAt.delete(key);
     this.#wake(key);
   }
 
-  /** What is not told yet is told by whoever opens the store next. */
+  /** Pending reports are sent after the next start. */
   async close(): Promise<void> {
     this.#stopListening();
     this.#stop.abort();
@@ -66,17 +66,17 @@ export class Outbox {
     await this.#tasks.close();
   }
 
-  /** Ends a session that nobody waits for any more. */
+  /** Stops a session whose task has ended. */
   async stopSession(id: string): Promise<void> {
     try {
       await this.#parts.sessions.stop(id);
     } catch (error) {
-      // Whoever deleted it has stopped it.
+      // A deleted session is already stopped.
       if (!(error instanceof Refusal && error.code === 'SESSION_NOT_FOUND')) throw error;
     }
   }
 
-  /** Looks at a task when its turn comes. */
+  /** Schedules the next step of a task. */
   #wake(key: string): void {
     this.#timers.get(key)?.cancel();
     this.#timers.delete(key);
@@ -98,7 +98,7 @@ export class Outbox {
     else await this.#extend(reported);
   }
 
-  /** Notes down what the queue is to be told, once there is something to tell. */
+  /** Stores the report once the session has ended. */
   async #withReport(task: QueueTask, sessionId: string): Promise<QueueTask> {
     const { store, sessions, world } = this.#parts;
     const session = await sessions.find(sessionId);
@@ -164,9 +164,9 @@ export class Outbox {
     const { store, world } = this.#parts;
     const waitMs = Math.max(afterMs, backoffMs(tries, world.random));
     const fields = { task: task_id, tries: tries + 1, wait_ms: Math.round(waitMs) };
-    // When it begins, and then more and more rarely: a queue that is away for long is no news.
+    // Warn at the first failure, then at powers of two, to limit repeated warnings.
     const level = (tries & (tries - 1)) === 0 ? 'warn' : 'debug';
-    world.log[level](fields, `the queue could not be told of a task: ${why}`);
+    world.log[level]({ ...fields, reason: why }, 'failed to call the queue');
     await store.change(key, (before) => ({ ...before, tries: before.tries + 1 }));
     this.#wakeIn(key, waitMs);
   }
@@ -187,13 +187,13 @@ export class Outbox {
     await this.#end(task, 'given_up');
   }
 
-  /** Nobody waits for the session any more: one that is idle or at a limit would wait for ever. */
+  /** Ends the task and stops its session, which could otherwise stay idle forever. */
   async #end(
     { key, session_id, lease_token }: QueueTask,
     state: QueueTask['state'],
   ): Promise<void> {
     const ended = await this.#parts.store.change(key, (now) =>
-      // A delivery with a new lease may have come in the meantime.
+      // A delivery with a new lease may have arrived meanwhile.
       now.lease_token === lease_token ? { ...now, state } : now,
     );
     if (ended && !isOver(ended)) return this.#wakeIn(key, 0);

@@ -34,7 +34,7 @@ export interface FakeAnswer {
   body?: object;
 }
 
-/** A queue server that is told what it is told, and answers what a test wants. */
+/** A fake queue server that records calls and gives configured responses. */
 export class FakeQueue {
   readonly calls: QueueCall[] = [];
   /** Status and code of the next answers; without one all is well. */

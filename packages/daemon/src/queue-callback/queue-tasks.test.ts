@@ -178,7 +178,7 @@ describe('a delivery is refused', () => {
 
 test('a secret that the queue could not sign with is a mistake of the config', async () => {
   await expect(useRig({ callback_secret: 'whsec_not base64' })).rejects.toThrow(
-    'queue.callback_secret must be "whsec_" and base64',
+    'queue.callback_secret must be "whsec_" followed by base64',
   );
   expect(secret.startsWith('whsec_')).toBe(true);
 });
@@ -233,7 +233,7 @@ describe('when the session is over, the task is', () => {
     expect(call.body['retry_after_ms']).toBeGreaterThan(500_000);
     expect(call.body['retry_after_ms']).toBeLessThanOrEqual(600_000);
     await vi.waitFor(() => expect(rig.sessions.stopped).toEqual([session_id]), patience);
-    // It did not count: the same attempt comes again, and is begun anew.
+    // The attempt did not count: it is delivered again and starts a new session.
     const again = delivery({ headers: { 'X-Queue-Lease-Token': 'after.limit' } });
     expect((await rig.tasks.receive(again)).session_id).not.toBe(session_id);
   });
@@ -272,7 +272,7 @@ describe('a task whose session', () => {
   });
 });
 
-describe('the queue is told', () => {
+describe('report to the queue', () => {
   test.each([
     ['answers 503', { status: 503, code: 'STORAGE_UNAVAILABLE' }],
     ['answers 429', { status: 429, code: 'RATE_LIMITED' }],
@@ -345,7 +345,7 @@ describe('the queue is told', () => {
     expect(rig.queue.of('complete').map(({ leaseToken }) => leaseToken)).toEqual(['l1.new']);
   });
 
-  test('no more when it refuses what it is told', async () => {
+  test('is abandoned when the queue refuses it', async () => {
     const rig = await useRig();
     const { session_id } = await rig.tasks.receive(delivery());
     rig.queue.answer = () => ({ status: 422, code: 'INVALID_TASK' });

@@ -13,16 +13,16 @@ export type CallbackHeaders = NonNullable<
 export interface Delivery {
   headers: CallbackHeaders;
   contentType: string | undefined;
-  /** As it came; undefined when nothing did. */
+  /** Raw bytes; undefined when empty. */
   body: Uint8Array | undefined;
 }
 
-/** What the queue asks for, once it is known to come from there. */
+/** A verified delivery. */
 export interface ReceivedTask {
   id: string;
   queue: string;
   leaseToken: string;
-  /** The same for every delivery of one attempt, whatever lease it comes with. */
+  /** The same for every delivery of one attempt, regardless of its lease. */
   attemptKey: string;
   request: SpawnRequest;
 }
@@ -32,7 +32,7 @@ const maxIdLength = 64;
 const maxLeaseTokenLength = 256;
 const maxTags = 32;
 
-/** Reads a delivery whose signature is good. `spawnCheck` is the schema of a SpawnRequest. */
+/** Parses a delivery with a valid signature. `spawnCheck` is the schema of a SpawnRequest. */
 export function readTask(
   { headers, contentType, body }: Delivery,
   spawnCheck: Check,
@@ -54,7 +54,7 @@ export function readTask(
   }
   const { 'X-Queue-Attempt': attempt = '', 'X-Queue-Redrive-Count': redrive = '0' } = headers;
   const isCounted = /^\d{1,9}$/.test(attempt) && /^\d{1,9}$/.test(redrive);
-  // An attempt that the queue hands out again, because it was interrupted, has a new lease.
+  // An interrupted attempt is delivered again with a new lease.
   const attemptKey = `${id}:${isCounted ? `${redrive}:${attempt}` : leaseToken}`;
   const request = requestIn(contentType, body, spawnCheck);
   return { id, queue, leaseToken, attemptKey, request: forTask(request, id) };
@@ -66,8 +66,8 @@ export function tagOf(taskId: string): string {
 }
 
 /**
- * A run that ends by itself, unless somebody wants it otherwise, and that can be found again. It
- * is tried again by the queue alone: a restart of our own would work beside the next attempt.
+ * Headless by default, so that it ends by itself, and tagged with the task. Only the queue
+ * retries: an automatic restart would run in parallel with the next attempt.
  */
 function forTask(request: SpawnRequest, id: string): SpawnRequest {
   const { tags = [] } = request;

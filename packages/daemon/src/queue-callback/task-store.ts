@@ -1,7 +1,7 @@
 import type { Database } from '@millrace/db';
 import type { Report } from './report.js';
 
-/** A task of the queue that a session works on, and what the queue is still to be told of it. */
+/** A task of the queue, its session, and the pending report. */
 export interface QueueTask {
   key: string;
   task_id: string;
@@ -9,10 +9,10 @@ export interface QueueTask {
   lease_token: string;
   /** Null while the session is being spawned. */
   session_id: string | null;
-  /** `settled`: the queue knows. `lost`: the lease is no longer ours. `given_up`: it would not listen. */
+  /** `settled`: reported. `lost`: the lease is no longer ours. `given_up`: the report failed. */
   state: 'spawning' | 'working' | 'reporting' | 'settled' | 'lost' | 'given_up';
   report: Report | null;
-  /** Since when the queue is to be told. */
+  /** When the report was created. */
   reported_at: number;
   tries: number;
   received_at: number;
@@ -20,7 +20,7 @@ export interface QueueTask {
 
 const collection = 'queue_tasks';
 
-/** Tasks that are over stay for a day, in case the same attempt is delivered again. */
+/** Ended tasks stay for a day, in case the same attempt is delivered again. */
 const retentionMs = 24 * 3_600_000;
 
 /** The tasks on disk. The event stream does not show this collection. */
@@ -39,7 +39,7 @@ export class TaskStore {
     await this.database.transact((target) => target.collection(collection).delete(key));
   }
 
-  /** Changes what is there now; undefined when nothing is. */
+  /** Updates the stored task; undefined when there is none. */
   change(key: string, change: (task: QueueTask) => QueueTask): Promise<QueueTask | undefined> {
     return this.database.transact((target) => {
       const tasks = target.collection<QueueTask>(collection);
@@ -51,7 +51,7 @@ export class TaskStore {
     });
   }
 
-  /** Those that are not over. */
+  /** Tasks that have not ended. */
   async open(): Promise<QueueTask[]> {
     const found: QueueTask[] = [];
     for await (const { data } of this.#collection().stream()) {
@@ -69,7 +69,7 @@ export function isOver({ state }: QueueTask): boolean {
   return state === 'settled' || state === 'lost' || state === 'given_up';
 }
 
-/** The queue was asked for the same attempt later. */
+/** The attempt was deferred, so it is delivered again later. */
 export function isDeferred({ report }: QueueTask): boolean {
   return report?.kind === 'fail' && report.defer === true;
 }

@@ -1,6 +1,6 @@
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What every agent gets from the daemon's environment. A last `*` stands for any ending. */
+/** Variables that every agent inherits. A trailing `*` matches any suffix. */
 const common = (
   'PATH HOME SHELL USER LOGNAME TMPDIR TZ LANG LANGUAGE LC_* TERM COLORTERM XDG_* SSH_AUTH_SOCK ' +
   'HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY FTP_PROXY ' +
@@ -10,7 +10,7 @@ const common = (
 
 const anyProvider = ['ANTHROPIC_*', 'OPENAI_*', 'GEMINI_*', 'GOOGLE_*', 'OPENROUTER_*'];
 
-/** Beside the common ones: the API keys and config homes of each backend's own program. */
+/** Additional variables per backend: the API keys and config homes of its CLI. */
 const ofBackend: Readonly<Record<string, readonly string[]>> = {
   claude: ['ANTHROPIC_*', 'CLAUDE_CONFIG_DIR', 'CLAUDE_CODE_*'],
   codex: ['OPENAI_*', 'CODEX_*'],
@@ -30,7 +30,7 @@ const ofBackend: Readonly<Record<string, readonly string[]>> = {
   'kiro-cli': ['KIRO_*'],
 };
 
-/** Of whoever started the daemon, and wrong for what runs in a terminal of our own. */
+/** Never inherited: they describe the terminal and directory that started the daemon. */
 const never = new Set([
   'TMUX',
   'TMUX_PANE',
@@ -43,16 +43,16 @@ const never = new Set([
 
 export interface AgentVariablesParts {
   environment: Environment;
-  /** Backends of the config; one that is `like` another gets what that one gets. */
+  /** Backends of the config; one that is `like` another inherits the same variables. */
   extra: readonly { id: string; like?: string | undefined }[];
   settings: {
-    /** Names to pass beside the others, or names with the values to set. */
+    /** Additional names to inherit, or names with values to set. */
     env: readonly string[] | Readonly<Record<string, string>>;
     env_inherit: 'allowlist' | 'all';
   };
 }
 
-/** What the program of a backend gets in its environment. Our own settings may hold a token. */
+/** Environment of a backend's program, without MILLRACE_* settings, which may hold a token. */
 export function agentVariables(
   { environment, extra, settings }: AgentVariablesParts,
   backend: string,

@@ -1,29 +1,29 @@
 import type { Outbound } from '@millrace/kit/outbound';
 
-/** How a local model is spoken to. */
+/** Protocol of a local model server. */
 export type LocalProtocol = 'ollama' | 'openai';
 
 export interface LocalModel {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
   protocol: LocalProtocol;
-  /** What is served there, in the server's order. */
+  /** Served models, in the server's order. */
   models: readonly string[];
 }
 
-/** The address that the config has unless told. */
+/** Default of the setting `backends.local_url`. */
 export const defaultLocalUrl = 'http://127.0.0.1:11434';
 
-// Other programs that serve a model, at the ports they use by themselves.
+// Default ports of other model servers.
 const otherUrls = ['http://127.0.0.1:1234', 'http://127.0.0.1:8080'];
 
-/** Whoever looks around should not wait for what is not there. */
+/** Short, so that detection does not wait for a missing server. */
 const probeTimeoutMs = 1_000;
 const maxAnswerBytes = 1_048_576;
 
 /**
- * Looks for a local model: Ollama's list first, then the OpenAI-compatible one. An address that
- * somebody set is the only one looked at; the usual one is followed by those of other programs.
+ * Finds a local model: Ollama's API first, then the OpenAI-compatible one. A configured address is
+ * the only one tried; the default one is followed by those of other model servers.
  */
 export async function probeLocal(
   outbound: Outbound,
@@ -61,7 +61,7 @@ async function getJson(outbound: Outbound, url: string, timeoutMs: number): Prom
   return parseJson(answer.body);
 }
 
-/** The JSON of an answer, or undefined: whoever listens there need not be a model at all. */
+/** The JSON of a response, or undefined: the listener may not be a model server. */
 export function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(body).toString('utf8'));
@@ -71,7 +71,7 @@ export function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** The names in a list such as `{data: [{id}]}`; undefined when it is no such list. */
+/** Names in a list such as `{data: [{id}]}`; undefined for any other shape. */
 function namesIn(
   document: unknown,
   member: string,
@@ -88,7 +88,7 @@ function namesIn(
   return found;
 }
 
-/** One member of a value that may be anything. */
+/** A member of an unknown value. */
 export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;

@@ -1,6 +1,6 @@
 import { features, type Entry, type Feature } from './entry.js';
 
-/** A row of the ledger, without the texts that no figure needs. */
+/** A row of the ledger, without texts. */
 export interface Row {
   at: number;
   feature: Feature;
@@ -10,15 +10,14 @@ export interface Row {
   rawTokens: number;
   retainedTokens: number;
   outputTokens: number;
-  /** The tokens were counted, not derived from bytes. */
+  /** Tokens were counted by the provider, not derived from bytes. */
   isMeasured: boolean;
 }
 
 const numbersPerRow = 7;
 
 /**
- * Every row of the ledger in memory, in 58 bytes each: a million savings, which is years of them,
- * take less than a photograph.
+ * All rows of the ledger in memory as typed arrays, 58 bytes per row.
  */
 export class Columns {
   #numbers = new Float64Array(numbersPerRow * 256);
@@ -46,7 +45,7 @@ export class Columns {
     this.#length += 1;
   }
 
-  /** Calls back with every row from `since` on. The row is only valid during the call. */
+  /** Calls back with every row since `since`. The row object is reused between calls. */
   each(since: number, visit: (row: Row) => void): void {
     const row = {} as Row;
     for (let index = 0; index < this.#length; index++) {

@@ -1,22 +1,22 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** One line for every saving, by every process of this user. Only ever appended to. */
+/** The ledger: one line per saving, appended by every process of this user. */
 export function ledgerFile(dataDir: string): string {
   return join(savingsFolder(dataDir), 'ledger.jsonl');
 }
 
-/** The measured ratio of bytes to tokens; absent until somebody calibrates. */
+/** The calibrated bytes-per-token ratio; absent before a calibration. */
 export function calibrationFile(dataDir: string): string {
   return join(savingsFolder(dataDir), 'calibration.json');
 }
 
-/** What the daemon that runs here records; absent while none runs. */
+/** What the running daemon records; absent while none runs. */
 export function runningFile(dataDir: string): string {
   return join(dataDir, 'savings-running.json');
 }
 
-/** Retained pairs of raw and kept text, a file each. */
+/** Samples of raw and shortened text, one file each. */
 export function samplesFolder(dataDir: string): string {
   return join(savingsFolder(dataDir), 'samples');
 }
@@ -25,7 +25,7 @@ function savingsFolder(dataDir: string): string {
   return join(dataDir, 'savings');
 }
 
-/** Whatever is kept here tells what somebody works on, so it is for its owner alone. */
+/** Creates a folder with mode 0700: its content reveals what the user works on. */
 export async function makePrivate(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
 }

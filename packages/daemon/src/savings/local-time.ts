@@ -5,15 +5,15 @@ const [maxBeforeMs, maxAfterMs] = [15 * hourMs, 13 * hourMs];
 
 const maxCached = 10_000;
 
-/** Days and hours as the clock on the wall counts them, also when it is set forward or back. */
+/** Local days and hours, including daylight saving changes. */
 export class LocalTime {
   readonly #cache = new Map<number, number>();
   #format: Intl.DateTimeFormat | undefined;
 
-  /** The zone of this machine unless told. */
+  /** Default: the zone of this machine. */
   constructor(private readonly zone?: string) {}
 
-  /** What the wall shows, as if that were UTC. */
+  /** Local wall-clock time, encoded as if it were UTC. */
   wall(at: number): number {
     return at + this.#offset(at);
   }
@@ -54,7 +54,7 @@ export class LocalTime {
     return this.#offset(changed) === after ? changed : this.#changeBetween(early, late);
   }
 
-  /** How far the wall is ahead of UTC. */
+  /** Offset from UTC. */
   #offset(at: number): number {
     const day = Math.floor(at / dayMs);
     const start = this.#offsetAtStartOf(day);

@@ -10,22 +10,22 @@ export interface RecorderParts {
   dataDir: string;
   clock: Clock;
   random: Random;
-  /** The setting `savings_samples`: also keep the texts. */
+  /** The setting `savings_samples`: also store the texts. */
   keepsSamples: boolean;
 }
 
-/** Who saved: a session and the repository it works in, where there is one. */
+/** Attribution of a saving: session and repository, if any. */
 export interface Origin {
   agentId: string | null;
   repo: string | null;
 }
 
-/** A text of which only a part entered a model. */
+/** A text that was shortened before it entered a model. */
 export interface Shortening extends Origin {
   feature: Extract<Feature, 'check' | 'git'>;
   rawBytes: number;
   retainedBytes: number;
-  /** Asked for only if samples are kept. */
+  /** Called only if samples are stored. */
   texts: () => Promise<{ raw: string; kept: string }>;
 }
 
@@ -34,7 +34,7 @@ export interface Compaction extends Origin {
   tokensAfter: number;
 }
 
-/** Writes savings down, from the daemon and from the command line alike. */
+/** Records savings, in the daemon and in `ctl`. */
 export class SavingsRecorder {
   constructor(private readonly parts: RecorderParts) {}
 
@@ -47,7 +47,7 @@ export class SavingsRecorder {
     return entry;
   }
 
-  /** The local model read the prompt and wrote the answer in place of a cloud model. */
+  /** The local model answered in place of a cloud model. */
   async recordOffload(prompt: string, answer: string): Promise<Entry> {
     const outputBytes = Buffer.byteLength(answer);
     const rawBytes = Buffer.byteLength(prompt) + outputBytes;
@@ -61,7 +61,7 @@ export class SavingsRecorder {
     return entry;
   }
 
-  /** A session's context was compacted. Nothing is written unless it really became smaller. */
+  /** A session's context was compacted. Recorded only if it became smaller. */
   async recordCompaction(compaction: Compaction): Promise<Entry | undefined> {
     const { tokensBefore, tokensAfter, agentId, repo } = compaction;
     if (tokensAfter >= tokensBefore) return undefined;

@@ -33,13 +33,13 @@ const savings = (parts: Partial<SavingsParts> = {}) =>
   });
 const nobody = { agentId: null, repo: null };
 
-function shorten(raw: string, kept: string, keepsSamples = true) {
+function shorten(raw: string, short: string, keepsSamples = true) {
   return recorder(keepsSamples).recordShortening({
     feature: 'check',
     ...nobody,
     rawBytes: Buffer.byteLength(raw),
-    retainedBytes: Buffer.byteLength(kept),
-    texts: () => Promise.resolve({ raw, kept }),
+    retainedBytes: Buffer.byteLength(short),
+    texts: () => Promise.resolve({ raw, kept: short }),
   });
 }
 
@@ -74,7 +74,7 @@ test('samples are attached on request, newest first, and only while they are kep
   await shorten('third\n'.repeat(9), 'third', false);
   expect(await savings().report({})).not.toHaveProperty('samples');
   const { samples } = await savings().report({ samples: true });
-  expect(samples!.map(({ kept }) => kept)).toEqual(['second', 'first']);
+  expect(samples!.map((sample) => sample.kept)).toEqual(['second', 'first']);
   expect(samples![0]).toMatchObject({ feature: 'check', raw: 'second\n'.repeat(9), repo: null });
   const off = await savings({ keepsSamples: false }).report({ samples: true });
   expect(off.samples).toEqual([]);
@@ -93,7 +93,7 @@ test('no more than 200 samples are kept, none of them long', async () => {
   expect(newest!.raw_tokens).toBe(25_000);
 });
 
-test('calibration counts at most so many samples, and everything rests on it from then on', async () => {
+test('calibration: uses a limited number of samples, and applies to all reports', async () => {
   for (let count = 0; count < 5; count++) await shorten('abcdefgh'.repeat(40), 'x');
   const counted: string[] = [];
   const calibration = await calibrate({
@@ -176,7 +176,7 @@ test('since is a span or a timestamp, and everything else is refused with what t
   expect(parseSince('2026-01-01T00:00:00+01:00', now)).toBe(Date.parse('2025-12-31T23:00:00Z'));
   for (const text of ['', 'soon', '0h', '-1h', '1.5h', '7', '2026-01-01', '7D', '1h30m']) {
     expect(() => parseSince(text, now)).toThrow(
-      /INVALID_REQUEST: since must be a span such as 24h/,
+      /INVALID_REQUEST: since must be a duration such as 24h/,
     );
   }
 });

@@ -22,14 +22,14 @@ export interface ReportOptions {
 /** Nobody knows which model would have read it, and unknown models are of the top tier. */
 const rates = ratesOf('claude', 'unknown')!;
 
-/** What one row of the ledger saved, in tokens of the present ratio. */
+/** Savings of one ledger row, in tokens of the current ratio. */
 interface Saved {
   raw: number;
   retained: number;
   output: number;
 }
 
-/** The ledger as a report. The two axes share nothing but the count of events. */
+/** Builds the report from the ledger. */
 export function savingsReport(rows: Columns, options: ReportOptions): Report {
   const { since, ratio } = options;
   const totals = new Map<Feature, Saved & { events: number }>();
@@ -68,7 +68,7 @@ export function savingsReport(rows: Columns, options: ReportOptions): Report {
 
 function savedBy(row: Row, ratio: Ratio): Saved {
   const { rawTokens, retainedTokens, outputTokens, isMeasured } = row;
-  // Old rows gain by a calibration as new ones do: they know their bytes.
+  // A calibration also applies to old rows, which store bytes.
   const isDerived = !isMeasured && ratio.basis === 'CALIBRATED';
   const raw = isDerived ? tokensIn(row.rawBytes, ratio) : rawTokens;
   const retained = isDerived ? tokensIn(row.retainedBytes, ratio) : retainedTokens;
@@ -108,7 +108,7 @@ function offloadAxis(totals: Totals): DaemonSchema<'OffloadSavings'> {
 
 const nothing = { raw: 0, retained: 0, output: 0, events: 0 };
 
-/** An idle interval is a real zero. What is older than the first one stands in `cumulative`. */
+/** Idle intervals are 0. Savings before the first interval are included in `cumulative`. */
 function trend(
   rows: Columns,
   options: ReportOptions & { from: number; granularity: Granularity },
@@ -132,7 +132,7 @@ function trend(
       if (isContext) running += raw - retained;
       return;
     }
-    // A clock that was ahead wrote later than now: that still belongs to the last one.
+    // Rows in the future, after a clock change, count for the last interval.
     const bucket = buckets[indexOf(intervals, row.at)]!;
     bucket.events += 1;
     if (isContext) bucket.saved_tokens += raw - retained;

@@ -6,12 +6,12 @@ import { makePrivate, samplesFolder } from './files.js';
 
 export type Sample = DaemonSchema<'SavingsSample'>;
 
-/** Beyond these the oldest go. */
+/** Maximum number of samples; the oldest are deleted. */
 const maxSamples = 200;
 /** More of a text tells nothing new about how it is shortened. */
 export const maxSampleLength = 32_768;
 
-/** Keeps a pair of raw and kept text. Names sort by time, so the oldest are known by theirs. */
+/** Stores a sample of raw and shortened text. File names sort by time. */
 export async function saveSample(dataDir: string, id: string, sample: Sample): Promise<void> {
   const folder = samplesFolder(dataDir);
   await makePrivate(folder);
@@ -24,7 +24,7 @@ export async function saveSample(dataDir: string, id: string, sample: Sample): P
   await Promise.all(names.slice(maxSamples).map((name) => rm(join(folder, name), { force: true })));
 }
 
-/** The newest pairs, newest first. One that is damaged is not a pair. */
+/** Samples, newest first, without corrupt ones. */
 export async function newestSamples(
   dataDir: string,
   { max, since = -Infinity }: { max: number; since?: number },
@@ -57,7 +57,7 @@ async function readSample(file: string): Promise<Sample | undefined> {
     const value: unknown = JSON.parse(await readFile(file, 'utf8'));
     return isSample(value) ? value : undefined;
   } catch (error) {
-    // Removed in the meantime by somebody who kept a newer one, or cut short by a crash.
+    // Deleted meanwhile by another process, or torn by a crash.
     if (systemCode(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;
   }
@@ -65,8 +65,8 @@ async function readSample(file: string): Promise<Sample | undefined> {
 
 function isSample(value: unknown): value is Sample {
   if (typeof value !== 'object' || value === null) return false;
-  const { ts, raw, kept } = value as Partial<Record<keyof Sample, unknown>>;
-  return typeof ts === 'string' && typeof raw === 'string' && typeof kept === 'string';
+  const { ts, raw, kept: short } = value as Partial<Record<keyof Sample, unknown>>;
+  return typeof ts === 'string' && typeof raw === 'string' && typeof short === 'string';
 }
 
 function shortened(text: string): string {

@@ -18,20 +18,20 @@ export interface SavingsParts {
   isOn: boolean;
   /** The setting `savings_samples`. */
   keepsSamples: boolean;
-  /** The zone whose days and hours count; that of this machine unless told. */
+  /** Time zone of days and hours; default: that of this machine. */
   zone?: string | undefined;
 }
 
 export interface SavingsQuery {
   since?: string | undefined;
-  /** `day` or `hour` attaches a trend; anything else does not. */
+  /** `day` or `hour` includes a trend. */
   bucket?: string | undefined;
   samples?: boolean | undefined;
 }
 
 const maxSamplesShown = 50;
 
-/** Answers what has been saved, from a ledger that others write to at the same time. */
+/** Reports savings from the ledger, which other processes append to concurrently. */
 export class Savings {
   readonly #parts: SavingsParts;
   readonly #ledger: Ledger;
@@ -48,7 +48,7 @@ export class Savings {
     if (!isOn) {
       throw fail(
         'SAVINGS_DISABLED',
-        'The setting savings is off. Set savings to true and start the daemon again.',
+        'The setting savings is off. Set savings to true and restart the daemon.',
       );
     }
     const now = clock.now();

@@ -25,7 +25,7 @@ interface Growing {
 }
 
 /**
- * Makes up messages, and then files that tell of them in every way that transcripts do: streamed,
+ * Generates messages, and files that contain them in every way that transcripts do: streamed,
  * resumed, forked, aside, with noise and rubbish between. The messages are the truth.
  */
 class Story {
@@ -133,7 +133,7 @@ class Story {
     const steps: [number, number][] = [];
     const step = (agent: string, turn: string): string => {
       const used = [1 + this.#some(900), 1 + this.#some(90)] as const;
-      // Now and then the counter begins anew, by more than this step.
+      // Sometimes the counter restarts, by more than this step.
       const fell = total[0] > 2_000 && this.#some(5) === 0;
       total = fell ? [used[0], used[1]] : [total[0] + used[0], total[1] + used[1]];
       const at = this.#time();
@@ -256,7 +256,7 @@ function grow(file: Growing, random: Random): void {
   file.written = next;
 }
 
-test.each([1, 2, 3, 4, 5, 6])('story %i is told to the token', async (seed) => {
+test.each([1, 2, 3, 4, 5, 6])('generated transcripts %i: every token is counted', async (seed) => {
   const random = seededRandom(seed);
   const home = await new TranscriptHome().open();
   try {

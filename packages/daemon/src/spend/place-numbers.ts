@@ -1,15 +1,15 @@
 import type { Place } from '../transcripts/sighting.js';
 
-/** A place with the repository its directory is in. */
+/** A place with the repository of its directory. */
 export interface KnownPlace extends Place {
   repo: string;
 }
 
-/** Gives every place a number, for the rows to be short. A number once given stays. */
+/** Assigns a stable number to every place, to make rows short. */
 export class PlaceNumbers {
   readonly #known: KnownPlace[] = [];
   readonly #numbers = new Map<string, number>();
-  /** Those whose rows are not on disk yet. */
+  /** Places whose rows are not on disk yet. */
   readonly #unsaved = new Set<number>();
 
   at(number: number): KnownPlace {
@@ -22,7 +22,7 @@ export class PlaceNumbers {
     return this.#numbers.get(nameOf(place));
   }
 
-  /** Takes up a row from disk. */
+  /** Loads a row from disk. */
   load(number: number, place: KnownPlace): void {
     this.#known[number] = place;
     this.#numbers.set(nameOf(place), number);

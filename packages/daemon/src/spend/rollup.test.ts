@@ -67,7 +67,7 @@ test('one family has prices; the others tell tokens, and null dollars', () => {
     { key: 'claude', input_tokens: 1_000, output_tokens: 10, usd: 0.00525 },
     { key: 'codex', input_tokens: 5_000, output_tokens: 50, usd: null },
   ]);
-  // What is priced and what is not stand in one row together.
+  // Priced and unpriced usage share a row.
   expect(by_repo).toEqual([{ key: '/x', input_tokens: 6_000, output_tokens: 60, usd: 0.00525 }]);
 });
 

@@ -1,16 +1,16 @@
 import { isAbsolute, relative } from 'node:path';
 import type { KnownPlace } from './place-numbers.js';
 
-/** What is known of one session of an agent, from its transcripts. */
+/** History of one agent session, from its transcripts. */
 export interface SessionHistory {
   id: string;
   backend: string;
   model: string;
   repo: string;
-  /** Of its first and its last message. */
+  /** Times of the first and the last message. */
   firstAt: number;
   lastAt: number;
-  /** Its last message is the report of a failure. */
+  /** Its last message reports a failure. */
   endsInFailure: boolean;
   /** Edited files, as paths inside the repository, in order. */
   files: readonly string[];
@@ -23,17 +23,17 @@ export interface SeenMessage {
   isFailure: boolean;
 }
 
-/** What a transcript says where it does not know the model. */
+/** Placeholder in transcripts for an unknown model. */
 const noModel = 'unknown';
 
-/** More files than this tell nothing about what belongs together. */
+/** Maximum number of edited files per session. */
 const maxFiles = 300;
 
 export function historyKey({ backend, agent }: Pick<KnownPlace, 'backend' | 'agent'>): string {
   return `${backend}\0${agent}`;
 }
 
-/** The history with one message more. A message that is seen again changes nothing. */
+/** Adds a message to the history. Idempotent. */
 export function withMessage(
   before: SessionHistory | undefined,
   { at, place, files, isFailure }: SeenMessage,

@@ -34,7 +34,7 @@ const maxWaitMs = 20_000;
  */
 const maxFreshMs = 1_000;
 
-/** What the agents have spent, from their transcripts. */
+/** Spend of the agents, from their transcripts. */
 export class Spend {
   readonly #options: SpendOptions;
   readonly #tally: Tally;
@@ -88,7 +88,7 @@ export class Spend {
     return this.#tally;
   }
 
-  /** What the budget gate asks for. */
+  /** The figures of the budget gate. */
   async figures(): Promise<Pick<Rollup, 'daily_usd' | 'weekly_usd'>> {
     const { daily_usd, weekly_usd } = await this.read();
     return { daily_usd, weekly_usd };

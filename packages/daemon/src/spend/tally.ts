@@ -8,10 +8,10 @@ import { greatest, isEarlier, type Sighting, type Tokens } from '../transcripts/
 import { PlaceNumbers, type KnownPlace } from './place-numbers.js';
 import * as row from './rows.js';
 
-/** Every time zone is a whole number of these away from every other. */
+/** Offsets of all time zones are multiples of this. */
 export const slotMs = 15 * 60_000;
 
-/** How far back messages can be summed to the millisecond: the trailing week, and a day to spare. */
+/** How far back messages are stored individually: the trailing week plus a day. */
 const recentMs = 8 * 86_400_000;
 const maxDeletedPerCommit = 1_000;
 
@@ -22,9 +22,9 @@ export interface Cell {
 }
 
 /**
- * What every message in the transcripts has cost in tokens, on disk, each message once. A batch is
- * one commit: counts, sums and how far the files have been read change together or not at all.
- * The sums are kept in memory as well; they are few, for a session at work makes one each quarter.
+ * Token counts of every transcript message, stored on disk, each message once. A batch is one
+ * commit: counts, sums and read positions change atomically. The sums, one per session and quarter
+ * of an hour, are also cached in memory.
  */
 export class Tally implements TallyKeeper {
   readonly #states = new Map<string, FileState>();
@@ -63,7 +63,7 @@ export class Tally implements TallyKeeper {
     return this.#places.at(number);
   }
 
-  /** What was used from `from` to `to`, both included, by place. */
+  /** Usage from `from` to `to`, both inclusive, by place. */
   used(from: number, to: number): Map<number, { input: number; output: number }> {
     const sums = new Map<number, { input: number; output: number }>();
     const range = { start: row.recentKey(from), end: row.recentKey(to + 1) };
@@ -113,7 +113,7 @@ export class Tally implements TallyKeeper {
     if (changed.length > 0) this.#version += 1;
   }
 
-  /** What is known of the sessions that these messages are of. */
+  /** Histories of the sessions of these messages. */
   #historiesWith(sightings: readonly Sighting[]): Map<string, SessionHistory> {
     const changed = new Map<string, SessionHistory>();
     for (const { at, place: seen, files = [], isFailure = false } of sightings) {
@@ -125,7 +125,7 @@ export class Tally implements TallyKeeper {
     return changed;
   }
 
-  /** Counts a message, or corrects what was counted of it before. */
+  /** Counts a message, or corrects its earlier count. */
   #count(rows: RowWriter, sums: CellChanges, sighting: Sighting, since: number): void {
     const key = row.messageKey(sighting.key);
     const bytes = rows.get(key);
@@ -179,7 +179,7 @@ export class Tally implements TallyKeeper {
   }
 }
 
-/** What a batch adds to and takes from the sums. */
+/** Changes of the sums in one batch. */
 class CellChanges {
   readonly #changes = new Map<string, Cell>();
 
@@ -195,7 +195,7 @@ class CellChanges {
     }
   }
 
-  /** Answers the new sums. */
+  /** Returns the new sums. */
   write(rows: RowWriter): Cell[] {
     return [...this.#changes.values()].map(({ slot, place, tokens: change }) => {
       const key = row.cellKey(slot, place);
@@ -225,7 +225,7 @@ function cellName({ slot, place }: Pick<Cell, 'slot' | 'place'>): string {
   return `${slot}:${place}`;
 }
 
-/** Old messages need not be summed to the millisecond any more. */
+/** Deletes individual messages outside the window; their sums stay. */
 function deleteOld(rows: RowWriter, before: number): void {
   const range = {
     start: row.rowsOf('r').start,

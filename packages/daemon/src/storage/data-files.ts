@@ -2,8 +2,8 @@ import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
 /*
- * Where the daemon keeps things. The command line finds a running daemon and its token by these,
- * so both sides name them here alone.
+ * File locations of the daemon. `ctl` finds a running daemon and its token with these, so both
+ * sides use the same definitions.
  */
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -33,7 +33,7 @@ export function readOnlyTokenFile(dataDir: string): string {
   return join(dataDir, 'token-read-only');
 }
 
-/** What alerts to the webhook are signed with, one line, mode 0600, unless a secret is given. */
+/** Signing secret of webhook alerts, one line, mode 0600, unless a setting gives it. */
 export function webhookSecretFile(dataDir: string): string {
   return join(dataDir, 'webhook-secret');
 }
@@ -50,7 +50,7 @@ export function storeDirectory(dataDir: string): string {
 
 function baseOf(environment: Environment, variable: string, otherwise: string): string {
   const base = environment[variable];
-  // The XDG rules say that a relative path there is to be ignored.
+  // The XDG specification says to ignore relative paths.
   if (base && isAbsolute(base)) return base;
   return join(environment['HOME'] || homedir(), otherwise);
 }

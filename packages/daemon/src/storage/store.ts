@@ -4,7 +4,7 @@ import { dataDirectory } from '@millrace/kit/config';
 import type { World } from '@millrace/kit/world';
 import { Registry } from './registry.js';
 
-/** What the daemon keeps on disk, on one database that no other process opens. */
+/** The daemon's database, which no other process opens. */
 export interface Store {
   readonly database: Database;
   readonly registry: Registry;

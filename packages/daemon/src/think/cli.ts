@@ -9,9 +9,9 @@ import { signalIn } from './signals.js';
 export interface CliRunParts {
   clock: Clock;
   log: Log;
-  /** What the program gets in its environment. */
+  /** Environment of the program. */
   environment: Readonly<Record<string, string>>;
-  /** An empty directory: an agent that thinks has no project to look at. */
+  /** An empty directory, so that the agent has no project to read. */
   cwd: string;
   timeoutMs: number;
 }
@@ -21,7 +21,7 @@ export interface ThinkingCli extends OneShot {
   file: string;
 }
 
-/** Asks a command line one question and reads how it went from what it leaves behind. */
+/** Runs one prompt on an agent CLI, and derives the outcome from exit code and output. */
 export async function thinkWithCli(
   parts: CliRunParts,
   cli: ThinkingCli,
@@ -42,7 +42,7 @@ export async function thinkWithCli(
   });
   const attempt = attemptOf(cli.id, end, clock.now());
   if (attempt.outcome !== 'answered' && 'stderr' in end) {
-    // Some repeat the prompt there, which is nobody's business but the asker's.
+    // Logged at debug level only: some CLIs echo the prompt to stderr.
     const lastWords = end.stderr.trimEnd().slice(-500);
     parts.log.debug({ backend: cli.id, outcome: attempt.outcome, lastWords }, 'no answer');
   }
@@ -54,7 +54,7 @@ function attemptOf(id: string, end: ProgramEnd, now: number): Attempt {
     case 'not_started':
       return { outcome: 'unavailable', reason: end.reason };
     case 'aborted':
-      return { outcome: 'error', reason: 'the question was withdrawn' };
+      return { outcome: 'error', reason: 'the request was canceled' };
     case 'too_long':
       return { outcome: 'error', reason: 'it answered more than 4 MiB' };
     case 'timeout':
@@ -62,7 +62,7 @@ function attemptOf(id: string, end: ProgramEnd, now: number): Attempt {
       const stdout = stripVTControlCharacters(end.stdout);
       const stderr = stripVTControlCharacters(end.stderr);
       const succeeded = end.kind === 'exited' && end.code === 0;
-      // Some wait for their limit to end rather than give up: the signal counts all the same.
+      // Some CLIs wait for their limit to end, so a timeout may still show a limit.
       const found = signalIn({ id, succeeded, stdout, stderr }, now);
       if (found) return { outcome: found.kind, reason: found.reason, resetAt: found.resetAt };
       if (end.kind === 'timeout') return { outcome: 'timeout', reason: 'it took too long' };

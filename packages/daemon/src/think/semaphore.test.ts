@@ -3,7 +3,7 @@ import { Semaphore } from './semaphore.js';
 
 const never = new AbortController().signal;
 
-test('so many at once, the others in their order', async () => {
+test('semaphore: limits concurrency, in FIFO order', async () => {
   const turnstile = new Semaphore(2);
   const order: string[] = [];
   let inside = 0;

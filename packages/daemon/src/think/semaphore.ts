@@ -1,4 +1,4 @@
-/** Lets only so many through at once; the others wait in line. */
+/** Counting semaphore with a FIFO queue. */
 export class Semaphore {
   #free: number;
   readonly #waiting: ((isIn: boolean) => void)[] = [];
@@ -7,7 +7,7 @@ export class Semaphore {
     this.#free = permits;
   }
 
-  /** Runs the work when there is room; undefined, and no work, when the signal comes first. */
+  /** Runs the work when a permit is free; undefined, without running it, when aborted before. */
   async run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result | undefined> {
     if (!(await this.#acquire(signal))) return undefined;
     try {

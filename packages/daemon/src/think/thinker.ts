@@ -12,21 +12,21 @@ export interface ThinkerParts {
   backends: Backends;
   clock: Clock;
   log: Log;
-  /** How long a limited backend is passed over at least. */
+  /** Minimum cooldown of a rate-limited backend. */
   limitRetryMs: number;
-  /** Asks one command line. */
+  /** Runs a prompt on one CLI. */
   thinkWithCli: (backend: Backend, prompt: string, signal: AbortSignal) => Promise<Attempt>;
   thinkWithLocal: (prompt: string, signal: AbortSignal) => Promise<Attempt>;
-  /** Hears of every answer that the local model gave. */
+  /** Called for every answer of the local model. */
   onLocalAnswer?: ((prompt: string, text: string) => Promise<void>) | undefined;
 }
 
 type ThinkResult = DaemonSchema<'ThinkResult'>;
 
-/** Each thought may be a process of hundreds of megabytes. */
+/** Concurrency limit: each prompt may be a process of hundreds of megabytes. */
 const thoughtsAtOnce = 4;
 
-/** Answers prompts on free and local backends, running from one to the next. */
+/** Answers prompts on free and local backends, trying one candidate after the other. */
 export class Thinker {
   readonly #parts: ThinkerParts;
   readonly #semaphore = new Semaphore(thoughtsAtOnce);
@@ -37,7 +37,7 @@ export class Thinker {
     this.#parts = parts;
   }
 
-  /** With an answer or without one, also when the signal withdraws the question. */
+  /** Never throws for a failed backend: the result is degraded when no candidate answered. */
   async think(prompt: string, withdrawn: AbortSignal): Promise<ThinkResult> {
     const signal = AbortSignal.any([withdrawn, this.#closing.signal]);
     const tried: ThinkResult['tried'] = [];
@@ -50,7 +50,7 @@ export class Thinker {
     }
   }
 
-  /** Withdraws every question and waits until no program is left. */
+  /** Cancels all prompts and waits until their programs have ended. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#underway);
@@ -64,7 +64,7 @@ export class Thinker {
     const { backends, clock } = this.#parts;
     for (const { id } of candidates(await backends.read(), clock.now())) {
       if (signal.aborted) return undefined;
-      // The one before may have taken minutes, in which this one was limited, or is paid by now.
+      // Earlier candidates may have taken minutes, in which this one was limited or reclassified.
       const state = await backends.read();
       const backend = state.backends.find((each) => each.id === id);
       if (!backend || !isStillCandidate(state, id, clock.now())) continue;
@@ -89,7 +89,7 @@ export class Thinker {
     if (attempt.outcome === 'rate_limited' || attempt.outcome === 'spend_limited') {
       const until = cooldownEnd(clock.now(), limitRetryMs, attempt.resetAt);
       await backends.limit(backend.id, until);
-      log.info({ backend: backend.id, reason: attempt.reason, until }, 'a backend is limited');
+      log.info({ backend: backend.id, reason: attempt.reason, until }, 'backend rate limited');
     }
     return attempt;
   }
@@ -98,8 +98,8 @@ export class Thinker {
     try {
       await this.#parts.onLocalAnswer?.(prompt, text);
     } catch (error) {
-      // The answer is there, and worth more than the record of what it saved.
-      this.#parts.log.warn({ err: error }, 'what the local model saved could not be recorded');
+      // The answer matters more than its savings record.
+      this.#parts.log.warn({ err: error }, 'failed to record local model savings');
     }
   }
 }

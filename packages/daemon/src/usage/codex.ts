@@ -16,11 +16,11 @@ const windows = [
 ] as const;
 
 export interface CodexUsage extends UsageAdapter {
-  /** Ends every process that is still under way. */
+  /** Ends all running processes. */
   close(): Promise<void>;
 }
 
-/** Provider A: two windows that are never merged, asked of the command line's own app-server. */
+/** Provider A: two windows that are never merged, read from the CLI's own app-server. */
 export function codexUsage(command: string, logins: Logins, clock: Clock): CodexUsage {
   const environment = logins.codexEnvironment ?? logins.environment;
   const servers = new AppServers({ clock, environment });
@@ -64,8 +64,8 @@ function readingOf(answer: AppServerAnswer): Reading {
 }
 
 /**
- * Codex tells its own reasons by code and those of its provider in words only. The words stay
- * here: they may name the account.
+ * Codex reports its own errors by code, and those of its provider as text only. The text is not
+ * passed on, because it may name the account.
  */
 function refusal(code: number | null, message: string): Failed {
   if (code === -32_601 || /unknown variant|method not found/i.test(message)) {

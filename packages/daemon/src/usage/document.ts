@@ -49,7 +49,7 @@ export function entryOf({ row, adapter, observation, cached, lastGood }: EntryPa
   return {
     ...about(row),
     ...failureOf(asSeenFrom(row, reading)),
-    // What was seen before stands beside these rows and never in their place.
+    // Earlier values are shown in addition to these rows, never in place of them.
     usage: limitsOf(row.id, unknownWindows(adapter)),
     observed_at: reading.wasRequested ? formatTimestamp(observedAt) : null,
     cached,
@@ -70,7 +70,7 @@ function failureOf({ status, error }: Failed): { status: UsageStatus; error: str
   return { status, error };
 }
 
-/** Nobody logs in to what is not there: that it is missing says more than that there is no login. */
+/** A missing CLI is reported as not installed rather than as not logged in. */
 function asSeenFrom(row: UsageRow, failure: Failed): Failed {
   if (row.installed || failure.wasRequested || failure.status !== 'unauthenticated') return failure;
   return failed('not_installed', 'the command line is not installed', { wasRequested: false });

@@ -15,8 +15,8 @@ interface Bucket {
 
 /**
  * The two windows of a quota answer, which lists `buckets` of single models or `groups` of them.
- * Of a family the most used bucket counts, with its own reset: it is the one that will stop the
- * work. Undefined when there is no bucket with a figure.
+ * Of a family the most used bucket counts, with its own reset. Undefined when no bucket has a
+ * figure.
  */
 export function quotaWindows(answer: unknown): UsageWindow[] | undefined {
   const all = bucketsIn(answer);
@@ -65,7 +65,7 @@ function bucketOf(value: unknown, group: string): Bucket | undefined {
   };
 }
 
-/** Whatever else stands in the place of a model's name is not shown. */
+/** Other values in place of a model name are not shown. */
 const modelName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 function highestUse(buckets: readonly Bucket[]): Bucket | undefined {

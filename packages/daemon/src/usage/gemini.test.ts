@@ -107,7 +107,7 @@ test('of two windows that are used alike the one that lasts longer counts', asyn
   expect(figures(await bench.entry('gemini'))[0]).toEqual(['gemini', 100, later]);
 });
 
-test('an account that is told its quota by groups only is asked for them', async () => {
+test('gemini: an account with quota by groups only is read by groups', async () => {
   bench.provider.answer = ({ url }) =>
     url.endsWith('Summary') ? { body: byGroup } : { status: 403, body: { error: 'UNSUPPORTED' } };
   const entry = await bench.entry('agy');

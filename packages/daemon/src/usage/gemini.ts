@@ -28,7 +28,7 @@ export function geminiUsage(
       const other = summaryUrl(url);
       if (seen.ok || other === undefined || !mayKnowElsewhere(first)) return seen;
       const second = readingOf(await request(token, other, limits));
-      // Where both fail, the one that was configured tells why.
+      // If both fail, report the error of the configured one.
       return second.ok || second.status === 'timeout' ? second : seen;
     },
   };
@@ -54,7 +54,7 @@ function bodyOf({ environment }: Logins): { project?: string } {
   return project === null ? {} : { project };
 }
 
-/** Some accounts are told their quota by groups only, and some by models only. */
+/** Some accounts get their quota by groups only, some by models only. */
 function summaryUrl(url: string): string | undefined {
   return url.endsWith(':retrieveUserQuota') ? `${url}Summary` : undefined;
 }

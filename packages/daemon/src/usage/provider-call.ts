@@ -75,7 +75,7 @@ const reasons: Readonly<Record<FailureType, string>> = {
   ABORTED: 'it took too long',
 };
 
-// Only the kind of failure is told: the message names addresses.
+// Only the kind of failure is reported, because the message contains addresses.
 function unreached(type: FailureType): Failed {
   if (type === 'TIMEOUT' || type === 'ABORTED') {
     return failed('timeout', 'the provider did not answer in time');
@@ -96,7 +96,7 @@ function nonsense(httpStatus: number, error: string): ProviderAnswer {
   return { ok: false, failure: failed('error', error), httpStatus };
 }
 
-/** The wait that a Retry-After header asks for: seconds or a date. */
+/** Parses Retry-After: seconds or a date. */
 function retryAfter({ headers }: OutboundResponse, now: number): number | undefined {
   const given = headers['retry-after'];
   const text = (Array.isArray(given) ? given[0] : given)?.trim() ?? '';

@@ -11,30 +11,30 @@ import { openProviders, type Providers, type ProviderSettings } from './provider
 export interface UsageOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** The user's home directory, where the command lines keep their logins. */
+  /** The user's home directory, where CLIs store their logins. */
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** What the program of codex runs with; all of the environment unless told. */
+  /** Environment of the codex program; default: `environment`. */
   readonly codexEnvironment?: Readonly<Record<string, string>>;
   readonly providers: ProviderSettings;
-  /** Every backend as the registry has it now. Must not detect anything anew. */
+  /** Current rows of the registry. Must not trigger detection. */
   readonly rows: () => Promise<readonly UsageRow[]>;
-  /** How providers are reached; one of its own unless told. */
+  /** HTTP client; default: a new one. */
   readonly outbound?: Outbound;
-  /** Told when a provider says something else than before. */
+  /** Called when a reading changes. */
   readonly onChange?: () => void;
 }
 
 export interface Usage {
   read(options?: { refresh?: boolean }): Promise<UsageDocument>;
-  /** Ends what is under way. */
+  /** Aborts calls in flight. */
   close(): Promise<void>;
 }
 
 const perProviderMs = 3_000;
 const inAllMs = 5_000;
 
-/** Reports the usage windows of subscription backends as their providers tell them. */
+/** Reports the usage windows of subscription backends. */
 export function createUsage(options: UsageOptions): Usage {
   return new ProviderUsage(options);
 }
@@ -91,7 +91,7 @@ class ProviderUsage implements Usage {
     });
   }
 
-  /** Those who ask at the same time share one answer. */
+  /** Concurrent callers share one call. */
   #observe(row: UsageRow, adapter: UsageAdapter, limitMs: number): Promise<Observation> {
     const shared = this.#underway.get(row.id);
     if (shared) return shared;
@@ -122,7 +122,7 @@ class ProviderUsage implements Usage {
       return await Promise.race([reading, late]);
     } catch (error) {
       this.#options.log.error({ backend: row.id, err: error }, 'failed to read usage');
-      return failed('error', 'reading usage failed; the log of the daemon has more');
+      return failed('error', 'failed to read usage; see the log of the daemon');
     } finally {
       timer.cancel();
     }

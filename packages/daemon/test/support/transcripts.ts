@@ -91,7 +91,7 @@ export function codexTurn(model: string, part: object = {}, at = 0): string {
   return codexLine('turn_context', { model, cwd: '/nowhere/race', ...part }, at);
 }
 
-/** The totals of a conversation so far, and of its last step where that is told. */
+/** Totals of a conversation so far, and of its last step if given. */
 export function codexCount(
   total: readonly [number, number] | undefined,
   at: number,

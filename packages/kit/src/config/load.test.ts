@@ -169,6 +169,18 @@ describe('values', () => {
     expect(values.collections).toEqual({ people: { ttl_ms: 3 } });
   });
 
+  test('a list or a map: a text without brackets is a list', () => {
+    const names = z.array(z.string().regex(/^[A-Z_]+$/));
+    const env = z.union([names, z.record(z.string(), z.string())]).default([]);
+    const either = defineConfig({ component: 'x', schema: z.object({ env }), unknownKeys: 'warn' });
+    const read = (text: string) =>
+      loadConfig(either, { environment: {}, flags: { env: text } }).values.env;
+    expect(read('HOME')).toEqual(['HOME']);
+    expect(read('HOME, TERM')).toEqual(['HOME', 'TERM']);
+    expect(read('[HOME]')).toEqual(['HOME']);
+    expect(read('{HOME: /x}')).toEqual({ HOME: '/x' });
+  });
+
   test('the daemon has no component in its variables', () => {
     const environment = { MILLRACE_TOKENS_WARN: '1M', MILLRACE_QUEUE_TOKENS_WARN: '2M' };
     expect(load('', { environment }, daemon).values.tokens.warn).toBe(1_000_000);

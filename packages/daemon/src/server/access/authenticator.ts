@@ -81,7 +81,7 @@ export class Authenticator {
       this.#countFailure(ip);
       throw fail(
         'UNAUTHENTICATED',
-        'The login link was already used or is older than 5 minutes. Get a new one with `ctl open`.',
+        'The login link was used already or is older than 5 minutes. Get a new one with `ctl open`.',
       );
     }
     const { secret: value, expiresAt } = login;
