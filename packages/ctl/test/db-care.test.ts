@@ -123,7 +123,9 @@ test('a watch goes on after a restart of the server, without gap or duplicate', 
     .split('\n')
     .map((line) => /feed\/(\S+) +rev (\d+)/.exec(line)!.slice(1, 3).join(' '));
   expect(new Set(reported).size).toBe(reported.length);
-  expect(reported.slice(seen)).toEqual(Array.from({ length: 4 - seen }, (_, i) => `k${seen + i} 1`));
+  expect(reported.slice(seen)).toEqual(
+    Array.from({ length: 4 - seen }, (_, i) => `k${seen + i} 1`),
+  );
 });
 
 describe('backup, restore, verify', () => {

@@ -35,17 +35,24 @@ export function programChecks(env: NodeJS.ProcessEnv, interrupted: AbortSignal):
     },
     {
       name: 'git',
-      run: async () => judge(await versionOf('git', '--version'), 'agents need it for their worktrees'),
+      run: async () =>
+        judge(await versionOf('git', '--version'), 'agents need it for their worktrees'),
     },
     {
       name: 'tmux',
       run: async () =>
-        judge(await versionOf('tmux', '-V'), 'without it agents run headless only, without a terminal'),
+        judge(
+          await versionOf('tmux', '-V'),
+          'without it agents run headless only, without a terminal',
+        ),
     },
     {
       name: 'gh',
       run: async () =>
-        judge(await versionOf('gh', '--version'), 'without it the CI status of branches is unknown'),
+        judge(
+          await versionOf('gh', '--version'),
+          'without it the CI status of branches is unknown',
+        ),
     },
   ];
 }

@@ -48,7 +48,10 @@ export async function exchange(params: HttpRequest): Promise<Answered> {
 /**
  * `fetch` for the typed clients: it starts faster than Node's own and reports why a request failed.
  */
-export function fetchOver({ signal, patienceMs }: Pick<HttpRequest, 'signal' | 'patienceMs'>): Fetch {
+export function fetchOver({
+  signal,
+  patienceMs,
+}: Pick<HttpRequest, 'signal' | 'patienceMs'>): Fetch {
   return async (url, { method, headers, body }) => {
     const answered = await exchange({ method, url, headers, body, signal, patienceMs });
     return {

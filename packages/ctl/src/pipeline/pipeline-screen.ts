@@ -53,10 +53,12 @@ export function pipelinesScreen(pipelines: readonly Pipeline[], now: number, she
 /** `2 of 5 done, 1 failed` */
 function countsText(jobs: readonly Job[]): string {
   const count = (status: Job['status']) => jobs.filter((job) => job.status === status).length;
-  const counts = (['running', 'failed', 'needs_attention', 'skipped'] as const).flatMap((status) => {
-    const found = count(status);
-    return found === 0 ? [] : [`${found} ${status.replace('_', ' ')}`];
-  });
+  const counts = (['running', 'failed', 'needs_attention', 'skipped'] as const).flatMap(
+    (status) => {
+      const found = count(status);
+      return found === 0 ? [] : [`${found} ${status.replace('_', ' ')}`];
+    },
+  );
   return [`${count('done')} of ${jobs.length} done`, ...counts].join(', ');
 }
 

@@ -31,7 +31,10 @@ export const defaultMetricsUrl = 'http://127.0.0.1:9464';
 export function locateQueue(flags: QueueFlags, env: Environment): QueuePlace {
   const url =
     flags.url === undefined
-      ? checkedUrl(env['MILLRACE_QUEUE_URL'] || runningUrl(env) || defaultUrl, '$MILLRACE_QUEUE_URL')
+      ? checkedUrl(
+          env['MILLRACE_QUEUE_URL'] || runningUrl(env) || defaultUrl,
+          '$MILLRACE_QUEUE_URL',
+        )
       : checkedUrl(flags.url, '--url');
   if (flags.tokenFile !== undefined) return { url, token: tokenIn(flags.tokenFile) };
   const given = env['MILLRACE_QUEUE_TOKEN'];

@@ -28,7 +28,10 @@ export function lastErrorText({ last_error: error, attempts }: Task): string {
 export function attemptErrorText(attempt: QueueSchema<'Attempt'>): string {
   const { error_type: type, http_status, message, response_snippet: snippet } = attempt;
   if (type === null) return String(http_status ?? '');
-  return errorText({ error_type: type, http_status, message: message ?? '' }, responseMessage(snippet));
+  return errorText(
+    { error_type: type, http_status, message: message ?? '' },
+    responseMessage(snippet),
+  );
 }
 
 function errorText(

@@ -75,9 +75,7 @@ test('before anything is saved it says how to begin', () => {
     features: [],
     axes: { context: { ...context, raw_tokens: 0 }, offload: { ...offload, events: 0 } },
   };
-  expect(savingsScreen(empty, sheet(80))).toMatch(
-    /^Savings since the start\nNothing.*ctl check/s,
-  );
+  expect(savingsScreen(empty, sheet(80))).toMatch(/^Savings since the start\nNothing.*ctl check/s);
 });
 
 test('the benchmark sets without beside with, the offload apart', () => {

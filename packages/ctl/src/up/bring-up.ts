@@ -50,7 +50,9 @@ export async function bringUp(
   const plan = new Plan({ dataDir, env, addresses, settings, credentials, daemonAddress });
   const supervised = keepParts(plan, here);
   // The second Ctrl-C: leave no process behind.
-  here.lifecycle.interrupted.addEventListener('abort', () => supervised.forEach((part) => part.kill()));
+  here.lifecycle.interrupted.addEventListener('abort', () =>
+    supervised.forEach((part) => part.kill()),
+  );
   const url = (name: Part['name']) => httpOf(supervised, name);
   const hasStarted = await startParts(stagesOf(supervised), stopped);
   const { daemonToken } = settings;

@@ -28,7 +28,8 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
     try {
       if (up.hasStarted) {
         if (json) out.write(`${supervised.map(eventsFor).join('')}{"event":"ready"}\n`);
-        else out.write(bannerFor({ running: supervised, dataDir, ...(await access(up, tools)) }, out));
+        else
+          out.write(bannerFor({ running: supervised, dataDir, ...(await access(up, tools)) }, out));
       }
       await runParts(supervised, stopped);
     } finally {

@@ -34,7 +34,10 @@ export async function startParts(
  * Waits until `stopped` resolves or a server is given up, then stops all servers. Throws if a
  * server was given up or did not stop.
  */
-export async function runParts(supervised: readonly SupervisedPart[], stopped: Promise<void>): Promise<void> {
+export async function runParts(
+  supervised: readonly SupervisedPart[],
+  stopped: Promise<void>,
+): Promise<void> {
   const ending = await Promise.race([stopped, ...supervised.map(({ givenUp }) => givenUp)]);
   const troubles = [...(ending ? [ending] : []), ...(await stopParts(supervised))];
   if (troubles.length > 0) throw failed(troubles);
