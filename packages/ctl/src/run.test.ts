@@ -102,7 +102,7 @@ test('a misspelt subcommand is pointed out, with --help and under help too', asy
     const { code, out, err } = await ctl(args, [group, ...registry]);
     expect([code, out], args.join(' ')).toEqual([2, '']);
     expect(err).toBe(
-      "ctl: unknown command 'gring'. Did you mean grind?\n" + "Run 'ctl mill --help' for usage.\n",
+      "ctl: unknown command 'gring'. Did you mean grind?\nRun 'ctl mill --help' for usage.\n",
     );
   }
 });
