@@ -23,7 +23,7 @@ import { startModelServer } from './models/server.mjs';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const ctl = process.env.MILLRACE_CTL ?? join(root, 'bin', 'ctl');
 // Codex does not run its helpers from the system's temporary directory.
-const work = join(root, '.cache', 'agents');
+const work = process.env.MILLRACE_AGENTS_DIR ?? join(root, '.cache', 'agents');
 const systemPath = '/usr/local/bin:/usr/bin:/bin';
 
 export class World {
