@@ -5,7 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 // Workspace packages resolve to their sources, so tests never run against a stale build.
 // Only tests that start `bin/ctl` or a server as a process need `npm run build` first; `npm test`
 // always builds.
-const conditions = ['millrace-source', 'node', 'module', 'import', 'default'];
+// vitest passes them on to Node. `import` and `default` apply by themselves; named here, `import`
+// would hold for require too.
+const conditions = ['millrace-source', 'node'];
 
 /** What takes long begins first, and what is short comes last, so that no core idles at the end. */
 class LongestFirst extends BaseSequencer {

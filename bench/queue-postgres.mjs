@@ -160,9 +160,9 @@ function judge(results, { backlog }) {
   const [before, under] = ['before a snapshot', 'under a held snapshot'].map(rateOf);
   const cost = (size) => ours(cpuOf(pendingText(size), 'both'));
   return [
-    ...against('pg-boss', 2),
-    ...against('graphile-worker', 1),
-    atLeast('under a held snapshot / before', 0.7, ours(under) / ours(before)),
+    ...against('pg-boss', 1.5),
+    ...against('graphile-worker', 0.9),
+    atLeast('under a held snapshot / before', 0.6, ours(under) / ours(before)),
     atLeast('CPU of a task, short backlog / long one', 0.8, cost(10_000) / cost(backlog)),
   ];
 }

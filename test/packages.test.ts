@@ -104,8 +104,9 @@ test('the database works in one import', () => {
 
 test('the clients can be imported', () => {
   const program = `
-    import { daemonClient, queueClient } from '@millrace/client';
-    console.log(typeof queueClient({ url: 'http://127.0.0.1:1' }).submit, typeof daemonClient);
+    import { createDaemonClient, createQueueClient } from '@millrace/client';
+    const queue = createQueueClient({ url: 'http://127.0.0.1:1' });
+    console.log(typeof queue.submit, typeof createDaemonClient);
   `;
   writeFileSync(join(home, 'clients.js'), program);
   expect(run(['clients.js'])).toBe('function function\n');

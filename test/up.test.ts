@@ -43,11 +43,11 @@ test('the parts are processes that know one another, from the first run on', asy
     callback: {
       url: `${first.url('daemon')}/api/v1/queue/callback`,
       signing: { scheme: 'standard_webhooks', secret_refs: ['agents-callback'] },
-      auth: { type: 'none' },
+      auth: { type: 'bearer', secret_ref: 'daemon-token' },
     },
     ordering: { mode: 'group' },
   });
-  const config = (await (await fetch(`${first.url('daemon')}/api/v1/config`)).json()) as {
+  const config = (await (await first.daemon('/api/v1/config')).json()) as {
     entries: { key: string; value: unknown; source: string }[];
   };
   const settings = new Map(config.entries.map((entry) => [entry.key, entry]));
@@ -172,7 +172,7 @@ test('one Ctrl-C waits for work under way, and a second one ends everything at o
 });
 
 test('a daemon that asks for a token is shown it by the queue', async () => {
-  writeFileSync(join(data, 'token'), 'mr_token_of_the_daemon\n', { mode: 0o600 });
+  writeFileSync(join(data, 'daemon.token'), 'mr_token_of_the_daemon\n', { mode: 0o600 });
   const running = await up().ready();
   expect((await fetch(`${running.url('daemon')}/api/v1/sessions`)).status).toBe(401);
   expect((await running.agentsConfig()).callback.auth).toEqual({

@@ -82,6 +82,13 @@ export class Up {
     );
   }
 
+  /** A call of the daemon with the token that it made. */
+  daemon(path: string, init: RequestInit = {}): Promise<Response> {
+    const token = readFileSync(join(this.data, 'daemon.token'), 'utf8').trim();
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    return fetch(`${this.url('daemon')}${path}`, { ...init, headers });
+  }
+
   queue(path: string, method = 'GET', body?: object): Promise<Response> {
     const token = readFileSync(join(this.data, 'queue.token'), 'utf8').trim();
     return fetch(`${this.url('queue')}${path}`, {

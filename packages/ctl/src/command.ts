@@ -1,11 +1,6 @@
 import { Command, Help, type HelpContext, type Option } from 'commander';
 import { nearest } from '@millrace/kit/nearest';
-import { shapeOf } from './shape.js';
-
-export interface Example {
-  readonly line: string;
-  readonly note: string;
-}
+import { shapeOf, type Example } from './shape.js';
 
 /** The command line itself is wrong. `path` is the command whose help would have told. */
 export class Mistake extends Error {
@@ -100,8 +95,11 @@ export class CtlCommand extends Command {
   }
 
   override helpInformation(context?: HelpContext): string {
-    // Commander's answer to a group without a subcommand is its help as an error.
+    // Commander asks for help as an error when a group is called without a subcommand.
     if (context?.error === true) {
+      if (this.optsWithGlobals()['json'] !== true) {
+        this.configureOutput().writeOut?.(super.helpInformation({ error: false }));
+      }
       const names = this.subcommands.map((command) => command.name()).join(', ');
       this.error(`'${this.path}' needs one of: ${names}`);
     }

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { Mistake } from './command.js';
+import { fileTrouble } from './file-trouble.js';
 import type { Terminal } from './terminal.js';
 
 interface Failure {
@@ -26,23 +27,6 @@ export async function reportFailure(error: unknown, terminal: Terminal): Promise
   return failure.exitCode;
 }
 
-const fileTroubles: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file or directory',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EISDIR: 'is a directory, not a file',
-  ENOTDIR: 'a part of it is a file, not a directory',
-  ENOSPC: 'the disk is full',
-  EROFS: 'the file system is read-only',
-};
-
-/** What is wrong with which file, in words; undefined when it is no matter of a file. */
-function fileTrouble(error: unknown, code: string): string | undefined {
-  const { path } = error as { path?: unknown };
-  const trouble = fileTroubles[code];
-  return typeof path === 'string' && trouble ? `${path}: ${trouble}.` : undefined;
-}
-
 async function classify(error: unknown): Promise<Failure> {
   if (error instanceof Mistake) {
     const hint = `Run '${error.path} --help' to see how it is used.`;
@@ -56,7 +40,7 @@ async function classify(error: unknown): Promise<Failure> {
   const code = systemCode(error);
   // ENOENT, ECONNREFUSED and their kin come from outside; ERR_... is Node finding fault with us.
   if (/^E[A-Z0-9]+$/.test(code)) {
-    return { code, message: fileTrouble(error, code) ?? messageOf(error), exitCode: 1 };
+    return { code, message: fileTrouble(error) ?? messageOf(error), exitCode: 1 };
   }
   return {
     code: 'INTERNAL',

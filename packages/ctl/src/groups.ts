@@ -1,8 +1,9 @@
 import type { CtlCommand } from './command.js';
-import type { GroupEntry, Tools } from './registry.js';
+import type { GroupEntry } from './group-entry.js';
+import type { CommandTree, Tools } from './tools.js';
 
 /** The root command with every group's name on it, each filled in only when somebody needs it. */
-export class Groups {
+export class Groups implements CommandTree {
   readonly #entries: ReadonlyMap<string, GroupEntry>;
   readonly #filled = new Set<string>();
   readonly #tools: Tools;

@@ -1,7 +1,4 @@
-import type { CtlCommand } from './command.js';
-import type { Groups } from './groups.js';
-import type { Lifecycle } from './lifecycle.js';
-import type { Terminal } from './terminal.js';
+import type { GroupEntry } from './group-entry.js';
 
 /**
  * Every group of commands, in the order of `ctl help`.
@@ -45,6 +42,11 @@ export const registry: readonly GroupEntry[] = [
     name: 'status',
     summary: 'Show at a glance what runs and what it has to do',
     load: () => import('./commands/status.js'),
+  },
+  {
+    name: 'open',
+    summary: 'Open the dashboard, logged in',
+    load: () => import('./commands/open.js'),
   },
   {
     name: 'db',
@@ -142,23 +144,3 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/help.js'),
   },
 ];
-
-export interface GroupEntry {
-  readonly name: string;
-  readonly summary: string;
-  load(): Promise<GroupModule>;
-}
-
-interface GroupModule {
-  build(command: CtlCommand, tools: Tools): void | Promise<void>;
-}
-
-export interface Tools {
-  readonly terminal: Terminal;
-  readonly lifecycle: Lifecycle;
-  readonly groups: Groups;
-  /** The plain words of the command line: `db`, `serve`. */
-  readonly words: readonly string[];
-  /** For a command that ran well and has bad news. A thrown error sets its own. */
-  exitWith(code: number): void;
-}

@@ -1,9 +1,10 @@
 import { CommanderError } from 'commander';
 import { CtlCommand } from './command.js';
 import { reportFailure } from './failure.js';
+import type { GroupEntry } from './group-entry.js';
 import { Groups } from './groups.js';
 import type { Lifecycle } from './lifecycle.js';
-import { registry as everything, type GroupEntry } from './registry.js';
+import { registry as everything } from './registry.js';
 import { openTerminal, type Outside, type Terminal } from './terminal.js';
 import { version } from './version.js';
 

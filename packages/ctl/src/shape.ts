@@ -1,5 +1,17 @@
-import type { Argument, Option } from 'commander';
-import type { CtlCommand, Example } from './command.js';
+import type { Argument, Command, Option } from 'commander';
+
+export interface Example {
+  readonly line: string;
+  readonly note: string;
+}
+
+/** What a command tells of itself beside what commander knows. */
+export interface Described extends Command {
+  readonly path: string;
+  readonly examples: readonly Example[];
+  readonly exitCodes: ReadonlyMap<number, string>;
+  readonly subcommands: readonly Described[];
+}
 
 /** A command as data: what `--help --json` prints and what completion scripts are made from. */
 export interface CommandShape {
@@ -33,7 +45,7 @@ export interface OptionShape {
   readonly choices: readonly string[];
 }
 
-export function shapeOf(command: CtlCommand): CommandShape {
+export function shapeOf(command: Described): CommandShape {
   const help = command.createHelp();
   return {
     name: command.name(),

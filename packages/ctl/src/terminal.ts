@@ -1,11 +1,15 @@
 import { Readable } from 'node:stream';
+import { safeForScreen } from './render/text.js';
 import { plain, painter, wantsColour, type Paint } from './render/paint.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** One of the two places a command writes to. */
 export interface Outlet {
+  /** Text. On a terminal, control characters but line breaks and colours are escaped. */
   write(text: string): void;
+  /** Bytes or a control sequence of our own, as they are. */
+  writeRaw(bytes: string | Uint8Array): void;
   readonly paint: Paint;
   readonly colour: boolean;
   /** Columns to fit, or Infinity where nobody looks at a screen: pipes get whole lines. */
@@ -39,7 +43,7 @@ export interface Inlet {
 }
 
 export interface Stream {
-  write(text: string): unknown;
+  write(bytes: string | Uint8Array): unknown;
   isTTY?: boolean;
   columns?: number;
   writableNeedDrain?: boolean;
@@ -76,13 +80,15 @@ export function openTerminal(args: readonly string[], outside: Outside): Termina
 }
 
 function openOutlet(stream: Stream, env: Environment): Outlet {
-  const colour = wantsColour(env, stream.isTTY === true);
+  const isScreen = stream.isTTY === true;
+  const colour = wantsColour(env, isScreen);
   return {
-    write: (text) => void stream.write(text),
+    write: (text) => void stream.write(isScreen ? safeForScreen(text) : text),
+    writeRaw: (bytes) => void stream.write(bytes),
     colour,
     paint: colour ? painter : plain,
     columns: columnsOf(stream, env),
-    isScreen: stream.isTTY === true,
+    isScreen,
     stream,
     drained: () => drained(stream),
   };

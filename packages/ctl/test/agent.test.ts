@@ -174,7 +174,7 @@ describe('spawn', () => {
     });
     expect(await ctl(['spawn', 'x', '--backend', 'nope'])).toMatchObject({
       code: 1,
-      err: 'ctl: No backend is called nope.\n',
+      err: 'ctl: No backend is called nope. Run `ctl backend list` to see them.\n',
     });
   });
 });
@@ -252,10 +252,10 @@ describe('acting', () => {
 describe('logs', () => {
   const output = `GET ${pathOf(working)}/output`;
 
-  test('shows the last lines, without what would move the cursor', async () => {
+  test('shows the last lines, with control characters escaped', async () => {
     daemon.routes.set(output, { body: { lines: ['a\tb', 'red\u001B[31m', ''], next: 20 } });
     const { out } = await ctl(['logs', 'retry-upload', '--lines', '3']);
-    expect(out).toBe('a\tb\nred[31m\n\n');
+    expect(out).toBe('a\tb\nred\\u001b[31m\n\n');
     expect(daemon.asked.at(-1)?.line).toBe(`${output}?limit=3`);
     const { out: json } = await ctl(['logs', 'retry-upload', '--json']);
     expect(JSON.parse(json)).toMatchObject({ next: 20 });

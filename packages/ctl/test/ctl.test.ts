@@ -189,6 +189,7 @@ describe('doctor', () => {
       'tmux',
       'gh',
       'data directory',
+      'credentials',
       'port 5433',
       'port 8080',
       'port 8081',

@@ -16,7 +16,7 @@ describe('without a daemon', () => {
     server.write('.local/share/millrace/daemon.url', 'http://127.0.0.1:1\n');
   };
 
-  const token = () => readFileSync(join(server.data, 'token'), 'utf8').trim();
+  const token = () => readFileSync(join(server.data, 'daemon.token'), 'utf8').trim();
 
   test('status says so, with exit code 1', async () => {
     const plain = await server.ctl(['daemon', 'status', '--url', 'http://127.0.0.1:1']);
@@ -38,9 +38,9 @@ describe('without a daemon', () => {
     const first = token();
     expect(first).toMatch(/^mr_[a-z0-9]+_[a-z0-9]{40,}$/);
     expect([made.code, made.out]).toEqual([0, `${first}\n`]);
-    expect(made.err).toContain(`This token is in ${join(server.data, 'token')}.`);
+    expect(made.err).toContain(`This token is in ${join(server.data, 'daemon.token')}.`);
     expect(made.err).not.toContain(first);
-    expect(statSync(join(server.data, 'token')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(server.data, 'daemon.token')).mode & 0o777).toBe(0o600);
     expect(statSync(server.data).mode & 0o777).toBe(0o700);
     expect(await server.ctl(['daemon', 'token', 'show'])).toMatchObject({ out: `${first}\n` });
 
@@ -53,10 +53,10 @@ describe('without a daemon', () => {
     expect(rotated).toEqual({
       token: token(),
       read_only: false,
-      file: join(server.data, 'token'),
+      file: join(server.data, 'daemon.token'),
     });
     expect(token()).not.toBe(first);
-    expect(statSync(join(server.data, 'token')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(server.data, 'daemon.token')).mode & 0o777).toBe(0o600);
   });
 
   test('the token that may only read is another one', async () => {
@@ -85,7 +85,7 @@ describe('without a daemon', () => {
   test('the data directory of the settings is used', async () => {
     server.write('.config/millrace/config.yaml', 'data_dir: ../../elsewhere\n');
     const made = await server.json(['daemon', 'token', 'generate']);
-    expect(made.file).toBe(join(server.home, 'elsewhere', 'token'));
+    expect(made.file).toBe(join(server.home, 'elsewhere', 'daemon.token'));
     const named = await server.json(['daemon', 'token', 'generate', '--data', 'here']);
     expect(named.file).toBe(join(server.home, 'here', 'token'));
     const file = server.write('other.yaml', 'data_dir: there\n');
@@ -233,9 +233,9 @@ describe('with a daemon', () => {
     expect(keys(JSON.parse(out))).toEqual(keys(live));
   });
 
-  test('a new token is asked for at once, found by ctl, and of no use when it is wrong', async () => {
+  test('the token that the first start made is found by ctl, and of no use when it is wrong', async () => {
     const list = (env?: Record<string, string>) => server.ctl(['backend', 'list'], env);
-    const { token } = await server.json(['daemon', 'token', 'generate']);
+    const { token } = await server.json(['daemon', 'token', 'show']);
     expect((await list()).code).toBe(0);
     const wrong = await list({ MILLRACE_TOKEN: 'wrong' });
     expect([wrong.code, wrong.out]).toEqual([1, '']);
@@ -254,6 +254,23 @@ describe('with a daemon', () => {
     expect((await list({ MILLRACE_TOKEN: token })).code).toBe(1);
     const view = JSON.stringify(await server.json(['config']));
     for (const secret of [token, rotated.token]) expect(view + server.logged).not.toContain(secret);
+  });
+
+  test('open: prints a link that logs one browser in', async () => {
+    const { out, code } = await server.ctl(['open', '--print']);
+    expect(code).toBe(0);
+    const login = /^(http:\/\/127\.0\.0\.1:\d+)\/#login=(\w+)\n$/.exec(out)!;
+    const exchange = () =>
+      fetch(`${login[1]}/api/v1/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ code: login[2] }),
+      });
+    const answer = await exchange();
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('set-cookie')).toMatch(/HttpOnly; SameSite=Strict$/);
+    expect((await exchange()).status).toBe(401);
+    expect(await server.json(['open'])).toMatchObject({ one_time: true, opened: false });
   });
 
   test('the token that may only read reads, and changes nothing', async () => {

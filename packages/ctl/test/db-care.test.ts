@@ -34,9 +34,10 @@ describe('serve', () => {
     const wrong = await ctl(['db', 'serve', '--data', server.data, '--grpc', 'nowhere']);
     expect([wrong.code, wrong.out]).toEqual([2, '']);
     expect(wrong.err).toMatch(/^ctl: .*--grpc must be an address such as.*\n$/);
-    const open = await ctl(['db', 'serve', '--data', server.data, '--grpc', '0.0.0.0:0']);
+    const exposed = ['--no-auth', '--grpc', '0.0.0.0:0'];
+    const open = await ctl(['db', 'serve', '--data', server.data, ...exposed]);
     expect([open.code, open.out]).toEqual([2, '']);
-    expect(open.err).toContain('keys_file');
+    expect(open.err).toContain('auth is none');
     await server.start();
     const second = await ctl([
       'db',
@@ -50,6 +51,31 @@ describe('serve', () => {
     ]);
     expect([second.code, second.out]).toEqual([2, '']);
     expect(second.err).toMatch(/^ctl: .*in use by process \d+.*\n$/);
+  });
+
+  test('serve: creates a key that gRPC and REST need and ctl finds', async () => {
+    await server.start();
+    const key = readFileSync(join(server.data, 'db.key'), 'utf8').trim();
+    const url = `${server.url('http')}/v1/people/records:find`;
+    expect((await fetch(url, { method: 'POST' })).status).toBe(401);
+    const shown = await fetch(url, { method: 'POST', headers: { 'x-api-key': key } });
+    expect(shown.status).toBe(200);
+    const grpc = ['status', '--url', server.url('grpc')];
+    expect((await server.ctl(grpc)).code).toBe(0);
+    expect((await server.ctl([...grpc, '--data', server.data])).code).toBe(0);
+    const elsewhere = await server.ctl([...grpc, '--data', '/nonexistent']);
+    expect(elsewhere).toMatchObject({ code: 1, err: expect.stringContaining('API key') });
+    const other = { env: { MILLRACE_DB_KEY: 'some.other' } };
+    expect((await server.ctl(grpc, other)).code).toBe(1);
+    expect((await server.ctl([...grpc, '--key', key], other)).code).toBe(0);
+  });
+
+  test('serve: --no-auth asks for no key, and status says so', async () => {
+    await server.start('--no-auth');
+    expect(existsSync(join(server.data, 'db.key'))).toBe(false);
+    const url = `${server.url('http')}/v1/people/records:find`;
+    expect((await fetch(url, { method: 'POST' })).status).toBe(200);
+    expect((await server.ctl(['status'])).out).toMatch(/^auth +off/m);
   });
 
   test('settings come from a file, and a flag wins', async () => {
@@ -140,7 +166,8 @@ describe('backup, restore, verify', () => {
     const other = new DbServer();
     try {
       await other.start('--data', restored);
-      const found = await ctl(['db', 'get', 'people', 'k0', '--json', '--url', other.url('grpc')]);
+      const at = ['--url', other.url('grpc'), '--data', restored];
+      const found = await ctl(['db', 'get', 'people', 'k0', '--json', ...at]);
       expect(JSON.parse(found.out).record.data).toEqual({ n: -1 });
     } finally {
       await other.remove();
@@ -202,7 +229,7 @@ test('over TLS, with the authority that is told to be trusted; promoting a leade
   const pem = (name: string) =>
     fileURLToPath(new URL(`../../kit/test/outbound/self-signed.${name}.pem`, import.meta.url));
   await server.start('--tls-cert', pem('cert'), '--tls-key', pem('key'));
-  const at = ['--url', server.url('grpc'), '--json'];
+  const at = ['--url', server.url('grpc'), '--data', server.data, '--json'];
   const promoted = await ctl(['db', 'promote', ...at, '--tls-ca', pem('cert')]);
   expect(JSON.parse(promoted.out)).toEqual({ role: 'leader', epoch: 1, seq: 0, lag: 0 });
   const doubted = await ctl(['db', 'status', ...at, '--timeout', '1s']);
@@ -223,7 +250,7 @@ test('keys: made once, good for what they say, gone when revoked', async () => {
   const url = server.url('grpc');
   const as = (key: string, ...args: string[]) =>
     ctl(['db', ...args, '--url', url], { MILLRACE_DB_KEY: key });
-  expect((await as('', 'find', 'people')).err).toContain('Send an API key');
+  expect((await as('', 'find', 'people')).err).toContain('needs an API key');
   expect((await as(admin.key, 'put', 'people', 'ada', '{}')).code).toBe(0);
   expect((await as(reader.key, 'find', 'people')).code).toBe(0);
   const denied = await as(reader.key, 'put', 'people', 'ada', '{}', '--json');

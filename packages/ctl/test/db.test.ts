@@ -299,7 +299,8 @@ describe('watch', () => {
     await server.json(['put', 'feed', 'a', '{"n":1}']);
     const args = ['db', 'watch', 'feed', '--initial', '--max', '3', '--before'];
     const people = startCtl([...args, '--url', server.url('socket')]);
-    const programs = startCtl([...args, '--url', server.url('grpc'), '--json']);
+    const grpc = ['--url', server.url('grpc'), '--data', server.data];
+    const programs = startCtl([...args, ...grpc, '--json']);
     await Promise.all([people.says('up to date'), programs.says('INITIAL_END')]);
     await server.json(['put', 'feed', 'a', '{"n":2}']);
     await server.json(['delete', 'feed', 'a']);

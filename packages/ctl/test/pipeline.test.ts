@@ -107,14 +107,14 @@ describe('pipeline list, show, start and cancel', () => {
     expect(faultsOf('PipelineList', JSON.parse(out))).toEqual([]);
   });
 
-  test('--output shows what the jobs said, without what would move the cursor', async () => {
+  test('--output shows what the jobs said, with control characters escaped', async () => {
     const { jobs } = pipeline;
     const said = [{ ...jobs[0], status: 'done', output: 'fine\u001B[2J\nbye' }, jobs[1]];
     daemon.routes.set('GET /api/v1/pipelines', {
       body: { pipelines: [{ ...pipeline, jobs: said }] },
     });
     const { out } = await ctl(['pipeline', 'show', 'upload', '--output']);
-    expect(out).toMatch(/\n\nbuild\nfine\[2J\nbye\n$/);
+    expect(out).toMatch(/\n\nbuild\nfine\\u001b\[2J\nbye\n$/);
   });
 
   test.for(['start', 'cancel'])('%s answers the pipeline as it is then', async (act) => {

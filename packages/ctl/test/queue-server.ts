@@ -90,7 +90,6 @@ export class QueueServer {
       data: './data',
       tokens_file: 'tokens.yaml',
       drain_timeout_ms: 2000,
-      warm_up_ms: 0,
       callback_allowlist: [
         { scheme: 'http', host: '127.0.0.1', port: '*', networks: ['127.0.0.0/8'] },
       ],

@@ -155,8 +155,15 @@ test('a command line that is gone still has a session, which says why it did not
 test('an agent finds out who it is, and nothing of the daemon’s settings', async ({
   newDaemon,
 }) => {
-  const environment = { MILLRACE_QUEUE_TOKEN: 'secret', TMUX: 'outer', COLOUR: 'blue' };
-  const daemon = await newDaemon({ environment });
+  const environment = {
+    MILLRACE_QUEUE_TOKEN: 'secret',
+    TMUX: 'outer',
+    COLOUR: 'blue',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    ANTHROPIC_API_KEY: 'secret',
+    GEMINI_API_KEY: 'its own',
+  };
+  const daemon = await newDaemon({ environment, flags: { 'agents-env': '[COLOUR]' } });
   const { api, home } = daemon;
   writeFileSync(join(home, 'bin', 'gemini'), '#!/bin/sh\nenv | sort\n', { mode: 0o755 });
   await api.ok('POST', '/api/v1/backends/rescan');
@@ -166,6 +173,7 @@ test('an agent finds out who it is, and nothing of the daemon’s settings', asy
   expect(lines).toContain(`MILLRACE_AGENT_ID=${id}`);
   expect(lines).toContain(`MILLRACE_DATA_DIR=${join(home, 'data')}`);
   expect(lines).toContain('COLOUR=blue');
+  expect(lines).toContain('GEMINI_API_KEY=its own');
   const text = (lines as string[]).join('\n');
   expect(text).not.toContain('secret');
   expect(text).not.toMatch(/^TMUX=/m);

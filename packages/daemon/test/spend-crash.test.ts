@@ -15,12 +15,7 @@ import { open } from '@millrace/db';
 import { seededRandom } from '@millrace/kit/random';
 import { afterEach, expect, test } from 'vitest';
 import { Tally } from '../src/spend/tally.js';
-import {
-  claudeLine,
-  codexCount,
-  codexMeta,
-  truth,
-} from '../src/transcripts/transcripts.test-support.js';
+import { claudeLine, codexCount, codexMeta, truth } from './support/transcripts.js';
 import { ApiClient } from './support/client.js';
 import { noLocalModel } from './support/daemon.js';
 

@@ -2,12 +2,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import {
-  claudeLine,
-  codexCount,
-  codexMeta,
-  truth,
-} from '../src/transcripts/transcripts.test-support.js';
+import { claudeLine, codexCount, codexMeta, truth } from './support/transcripts.js';
 import { expectSchema } from './support/client.js';
 import { startDaemon, type TestDaemon, type TestOptions } from './support/daemon.js';
 
@@ -124,7 +119,7 @@ test('a broken transcript does not stand in the way of the others', async () => 
   expect(daemon!.log.lines).toContainEqual(
     expect.objectContaining({
       level: 'warn',
-      message: expect.stringContaining('cannot be read and are not counted') as string,
+      message: 'skipped unreadable transcript lines',
       fields: expect.objectContaining({ path: join(home.path, session), lines: 1 }) as object,
     }),
   );

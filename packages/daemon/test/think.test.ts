@@ -27,7 +27,11 @@ async function startWith(free: string[], flags: Record<string, string> = {}): Pr
     home,
     path: clis.path,
     environment: { MILLRACE_TOKENS_WARN: '100k', SOME_VARIABLE: 'passed on' },
-    flags: { ...(model && { 'backends-local-url': model.url }), ...flags },
+    flags: {
+      'agents-env': 'SOME_VARIABLE',
+      ...(model && { 'backends-local-url': model.url }),
+      ...flags,
+    },
   });
   for (const id of free) await daemon.api.ok('PATCH', `/api/v1/backends/${id}`, { tier: 'free' });
 }

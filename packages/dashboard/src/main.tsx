@@ -1,10 +1,11 @@
 import { QueryClient } from '@tanstack/react-query';
 import { createRoot } from 'react-dom/client';
 import { liveStore } from './api/live.js';
+import { logInByLink } from './api/login.js';
 import { ApiProblem } from './api/problem.js';
 import { listenForShortcuts } from './parts/shortcuts.js';
 import { App } from './shell/app.js';
-import { startTheme } from './shell/theme.js';
+import { startTheme } from './style/theme.js';
 import './style/theme.css';
 import './style/base.css';
 import './style/parts.css';
@@ -31,4 +32,5 @@ const client = new QueryClient({
 
 startTheme();
 listenForShortcuts();
+await logInByLink();
 createRoot(document.getElementById('root')!).render(<App client={client} />);

@@ -31,7 +31,8 @@ describe('a daemon with a token', () => {
     const { page } = watched;
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
-    await page.getByRole('heading', { name: 'This daemon asks for a token' }).waitFor();
+    await page.getByRole('heading', { name: 'Log in to this daemon' }).waitFor();
+    await page.getByText('ctl open', { exact: true }).waitFor();
     await watched.expectAccessible();
     await page.getByLabel('Token', { exact: true }).fill('a-wrong-token-of-some-length');
     await page.getByRole('button', { name: 'Go on' }).click();
@@ -45,13 +46,31 @@ describe('a daemon with a token', () => {
     await page.reload();
     await page.getByRole('table').getByText('tokens.warn').first().waitFor();
     const other = await open();
-    await other.page.getByRole('heading', { name: 'This daemon asks for a token' }).waitFor();
+    await other.page.getByRole('heading', { name: 'Log in to this daemon' }).waitFor();
     await other.close();
     await page.getByRole('button', { name: 'Forget the token' }).click();
     await page.getByText('No token is kept here.').waitFor();
     expect(
       await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])'),
     ).not.toContain(token);
+    await watched.close();
+  });
+
+  test('login: a link of ctl open logs the browser in, once, until it logs out', async () => {
+    const owner = guarded.api.withHeaders({ authorization: `Bearer ${token}` });
+    const { code } = await owner.ok('POST', '/api/v1/login-codes');
+    const link = `${guarded.url}/#login=${code}`;
+    const watched = await fleet.browser!.open(link, { allowedErrors: /status of 401/ });
+    const { page } = watched;
+    await page.getByText('Live', { exact: true }).waitFor();
+    expect(page.url()).not.toContain(code);
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.getByRole('table').getByText('tokens.warn').first().waitFor();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('heading', { name: 'Log in to this daemon' }).waitFor();
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.getByText('The login link was used already').waitFor();
     await watched.close();
   });
 

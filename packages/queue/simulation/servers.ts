@@ -47,7 +47,7 @@ export class Servers {
       log,
       outbound,
       metrics: silentMetrics,
-      secretsOf: () => undefined,
+      findSecret: () => undefined,
       isAllowed: () => true,
       nodeId: name,
     });

@@ -1,3 +1,4 @@
+import { request as httpRequest } from 'node:http';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../src/storage/memory/index.js';
 import { StorageUnavailable } from '../src/storage/task-store.js';
@@ -123,6 +124,23 @@ test('the metrics have a listener of their own, and tell of a store that is away
   expect(await answer.text()).toContain('millrace_queue_storage_up 0');
   expect((await server.as('root', { path: '/metrics' })).status).toBe(404);
   expect((await fetch(`${server.metricsUrl}/v1/admin/queues`)).status).toBe(404);
+});
+
+test('metrics on loopback: a foreign Host or Origin is refused', async () => {
+  const server = await startTestServer();
+  const statusWith = (headers: Record<string, string>) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const sent = httpRequest(`${server.metricsUrl}/metrics`, { headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      sent.on('error', reject).end();
+    });
+  expect(await statusWith({})).toBe(200);
+  expect(await statusWith({ host: 'localhost:9464' })).toBe(200);
+  expect(await statusWith({ host: 'rebound.example' })).toBe(403);
+  expect(await statusWith({ origin: 'https://evil.example' })).toBe(403);
+  expect(await statusWith({ 'sec-fetch-site': 'cross-site' })).toBe(403);
 });
 
 test('a queue that is gone is gone from the metrics', async () => {

@@ -728,6 +728,66 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/login-codes': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Create a one-time login code for a browser
+     * @description What `ctl open` asks for. The dashboard at `/#login=CODE` exchanges the code by `POST /api/v1/login`. A code works once and for 5 minutes.
+     */
+    post: operations['createLoginCode'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/login': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Exchange a one-time code for a login cookie
+     * @description Needs no token. Sets a cookie (HttpOnly, SameSite=Strict, 30 days) that stands for the token in this browser. Replacing the token ends every login.
+     */
+    post: operations['logIn'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/logout': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * End the login of this browser
+     * @description Needs no token. Ends the login of the cookie that is sent and removes the cookie; without one nothing happens.
+     */
+    post: operations['logOut'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/config': {
     parameters: {
       query?: never;
@@ -2256,6 +2316,31 @@ export interface components {
       /** @description More about it, of any type. */
       data?: unknown;
     };
+    /** @description A code that logs one browser in, once. */
+    LoginCode: {
+      /** @description The code, a secret until it is used. */
+      code: string;
+      /**
+       * Format: date-time
+       * @description When it stops working.
+       */
+      expires_at: string;
+    };
+    /** @description The code to exchange. */
+    LoginRequest: {
+      /** @description From `ctl open` or `POST /api/v1/login-codes`. */
+      code: string;
+    };
+    /** @description Whether this browser is logged in. */
+    LoginState: {
+      /** @description Whether a login is in force. */
+      logged_in: boolean;
+      /**
+       * Format: date-time
+       * @description When the login ends.
+       */
+      expires_at: string | null;
+    };
     /** @description One MCP message or, with older protocol versions, several. */
     McpPayload: components['schemas']['McpMessage'] | components['schemas']['McpMessage'][];
     /** @description Server-sent events; each `data` line is one MCP message. */
@@ -3657,6 +3742,85 @@ export interface operations {
       404: components['responses']['NoteNotFound'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  createLoginCode: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The code. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LoginCode'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  logIn: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LoginRequest'];
+      };
+    };
+    responses: {
+      /** @description Logged in; `Set-Cookie` carries the login. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LoginState'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  logOut: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Logged out. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LoginState'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      415: components['responses']['UnsupportedMediaType'];
       500: components['responses']['Internal'];
     };
   };

@@ -1,7 +1,7 @@
 import { Argument } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { whichAgent } from './look-commands.js';
 
 export function addSend(agent: CtlCommand, tools: Tools): void {
@@ -31,7 +31,8 @@ export function addStop(agent: CtlCommand, tools: Tools): void {
       .summary('End an agent and keep what it did')
       .description('Ends an agent, gently first. What is known of it stays, and so does its work.')
       .argument('<agent>', whichAgent)
-      .example('ctl agent stop docs', 'enough')
+      .option('--yes', 'Do not ask; accepted because `agent remove` has it')
+      .example('ctl agent stop docs', 'end the agent docs')
       .exitCode(1, 'no such agent, or failure'),
   ).action(async (words: string, flags: DaemonFlags) => {
     const { stopAgent } = await import('./acting.js');

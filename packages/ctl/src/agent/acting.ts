@@ -2,9 +2,9 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { confirmed } from '../queue/confirming.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { printable } from '../render/text.js';
-import { findSession, sessionPath } from './finding.js';
+import { findSession } from './finding.js';
 import { promptOf } from './prompt.js';
 import { hasEnded } from './session-words.js';
 
@@ -18,20 +18,20 @@ export async function sendToAgent(
 ): Promise<void> {
   const text = await promptOf(given, 'text', tools.terminal);
   const { api, session } = await found(words, flags, tools);
-  const after = (await api.call('POST', sessionPath(session, ':send'), { text })) as Session;
+  const after = await api.call('sendToSession', { path: { id: session.id }, body: { text } });
   show(tools, after, `${nameOf(after)} has it and is ${after.status}.\n`);
 }
 
 export async function stopAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const { api, session } = await found(words, flags, tools);
-  const after = (await api.call('POST', sessionPath(session, ':stop'))) as Session;
+  const after = await api.call('stopSession', { path: { id: session.id } });
   const said = hasEnded(session) ? 'had ended before' : 'is stopped';
   show(tools, after, `${nameOf(after)} ${said} and is ${after.status}.\n`);
 }
 
 export async function restartAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const { api, session } = await found(words, flags, tools);
-  const after = (await api.call('POST', sessionPath(session, ':restart'))) as Session;
+  const after = await api.call('restartSession', { path: { id: session.id } });
   const times = after.restart_count === 1 ? 'once' : `${after.restart_count} times`;
   show(
     tools,
@@ -47,7 +47,7 @@ export async function removeAgent(
 ): Promise<void> {
   const { api, session } = await found(words, flags, tools);
   if (!hasEnded(session) && flags.yes !== true) await askFirst(session, tools);
-  const gone = (await api.call('DELETE', sessionPath(session))) as DaemonSchema<'SessionDeletion'>;
+  const gone = await api.call('deleteSession', { path: { id: session.id } });
   show(tools, gone, `${nameOf(session)} is gone${worktreeText(gone)}.\n`);
 }
 
@@ -78,8 +78,10 @@ export async function setCompact(
   tools: Tools,
 ): Promise<void> {
   const { api, session } = await found(words, flags, tools);
-  const path = sessionPath(session, '/force-compact');
-  const now = (await api.call('PATCH', path, { state })) as DaemonSchema<'ForceCompactState'>;
+  const now = await api.call('setForceCompact', {
+    path: { id: session.id },
+    body: { state: state as DaemonSchema<'ForceCompactState'>['state'] },
+  });
   const comes = `forced compaction is ${now.effective ? 'on' : 'off'} for it`;
   show(tools, now, `The override of ${nameOf(session)} is ${now.state}: ${comes}.\n`);
 }

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal, systemCode } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { findSession } from './finding.js';
 import { hasEnded } from './session-words.js';
 
@@ -28,7 +27,7 @@ export async function attachToAgent(
       `${id} has ended (${status}). Run it again with \`ctl agent restart ${id}\`.`,
     );
   }
-  const view = (await api.call('GET', '/api/v1/config')) as DaemonSchema<'ConfigView'>;
+  const view = await api.call('getConfig');
   const socket = await socketOf(view.data_dir);
   const readOnly = flags.readOnly === true ? ['-r'] : [];
   const command = ['tmux', '-S', socket, 'attach-session', ...readOnly, '-t', `=${id}`];

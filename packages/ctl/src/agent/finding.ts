@@ -5,17 +5,11 @@ import { chosen } from './choosing.js';
 type Session = DaemonSchema<'Session'>;
 
 export async function readSessions(api: DaemonApi): Promise<Session[]> {
-  const answer = await api.call('GET', '/api/v1/sessions');
-  return (answer as DaemonSchema<'SessionList'>).sessions;
+  return (await api.call('listSessions')).sessions;
 }
 
 /** By its id, its name, or the beginning of its id. */
 export async function findSession(api: DaemonApi, words: string): Promise<Session> {
   const wording = { kind: 'agent', code: 'SESSION_NOT_FOUND', list: 'ctl agent list' };
   return chosen(await readSessions(api), words, wording);
-}
-
-/** The path of a session, or of what is asked of it: `/api/v1/sessions/ID:stop`. */
-export function sessionPath({ id }: Pick<Session, 'id'>, rest = ''): string {
-  return `/api/v1/sessions/${encodeURIComponent(id)}${rest}`;
 }

@@ -3,9 +3,10 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../db/arguments.js';
 import { rest } from '../queue/waiting.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
+import { printableLines } from '../render/text.js';
 import type { Terminal } from '../terminal.js';
-import { findSession, sessionPath } from './finding.js';
+import { findSession } from './finding.js';
 import { hasEnded } from './session-words.js';
 
 type Session = DaemonSchema<'Session'>;
@@ -63,7 +64,7 @@ async function endedOrGone(
   session: Session,
 ): Promise<'running' | 'ended' | 'gone'> {
   try {
-    const now = (await api.call('GET', sessionPath(session))) as Session;
+    const now = await api.call('getSession', { path: { id: session.id } });
     return hasEnded(now) ? 'ended' : 'running';
   } catch (error) {
     if (error instanceof Refusal && error.code === 'SESSION_NOT_FOUND') return 'gone';
@@ -76,8 +77,8 @@ export async function readOutput(
   session: Pick<Session, 'id'>,
   { limit, after }: { limit: number; after?: number },
 ): Promise<Output> {
-  const from = after === undefined ? '' : `&after=${after}`;
-  return (await api.call('GET', sessionPath(session, `/output?limit=${limit}${from}`))) as Output;
+  const query = { limit, ...(after === undefined ? {} : { after }) };
+  return api.call('getSessionOutput', { path: { id: session.id }, query });
 }
 
 function writePiece(piece: Output, terminal: Terminal): void {
@@ -86,10 +87,5 @@ function writePiece(piece: Output, terminal: Terminal): void {
 }
 
 function writeLines(lines: readonly string[], { out }: Terminal): void {
-  if (lines.length > 0) out.write(lines.map((line) => `${shown(line)}\n`).join(''));
-}
-
-/** What an agent wrote must not move the cursor; tabs may. */
-function shown(line: string): string {
-  return line.replaceAll(/[^\P{Cc}\t]/gu, '');
+  if (lines.length > 0) out.write(lines.map((line) => `${printableLines(line)}\n`).join(''));
 }

@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { ListFlags } from './looking.js';
 import type { LogsFlags } from './logs.js';
 

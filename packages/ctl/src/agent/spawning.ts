@@ -3,7 +3,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { confirmed } from '../queue/confirming.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { dollars } from '../render/figures.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
@@ -84,7 +84,7 @@ async function spawnOrAsk(
   request: SpawnRequest,
   terminal: Terminal,
 ): Promise<Session> {
-  const send = (body: SpawnRequest) => api.call('POST', '/api/v1/spawn', body) as Promise<Session>;
+  const send = (body: SpawnRequest) => api.call('spawnSession', { body });
   try {
     return await send(request);
   } catch (error) {

@@ -3,7 +3,7 @@ import type { CtlCommand } from '../command.js';
 import { withDaemon } from '../daemon/api.js';
 import { withQueue } from '../queue/api.js';
 import { collect } from '../queue/arguments.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { SpawnFlags } from './spawning.js';
 import type { SubmitWorkFlags } from './submitting.js';
 

@@ -2,7 +2,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { queueApi, type QueueFlags } from '../queue/api.js';
 import { submissionOf, waitOf, type SubmitFlags } from '../queue/submission.js';
 import { submitTask } from '../queue/submitting.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { promptOf } from './prompt.js';
 import { spawnRequest, type WorkFlags } from './spawning.js';
 

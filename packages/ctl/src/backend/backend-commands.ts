@@ -1,7 +1,11 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Argument } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
+
+type AssignableTier = DaemonSchema<'AssignableTier'>;
+type ThinkingMode = DaemonSchema<'Settings'>['internal_thinking_mode'];
 
 const tiers = ['free', 'subscription', 'pay_per_use', 'unclassified'];
 const modes = ['local_only', 'free_plus_local'];
@@ -55,7 +59,7 @@ export function addTier(backend: CtlCommand, tools: Tools): void {
       .example('ctl backend tier claude subscription', 'a flat subscription')
       .example('ctl backend tier gemini free', 'costs nothing')
       .exitCode(1, 'no such backend, or failure'),
-  ).action(async (id: string, tier: string, flags: DaemonFlags) => {
+  ).action(async (id: string, tier: AssignableTier, flags: DaemonFlags) => {
     const { setTier } = await import('./backends.js');
     await setTier(id, tier, flags, tools);
   });
@@ -131,7 +135,7 @@ export function addThinkingMode(backend: CtlCommand, tools: Tools): void {
       .addArgument(new Argument('<mode>', 'the mode').choices(modes))
       .example('ctl backend thinking-mode local_only', 'nothing leaves this machine')
       .example('ctl backend thinking-mode free_plus_local', 'the usual one'),
-  ).action(async (mode: string, flags: DaemonFlags) => {
+  ).action(async (mode: ThinkingMode, flags: DaemonFlags) => {
     const { setThinkingMode } = await import('./backends.js');
     await setThinkingMode(mode, flags, tools);
   });

@@ -5,7 +5,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { Digester } from './digest.js';
 import { failureLine } from './failure-line.js';
 import { openLogFile, type LogFile } from './log-file.js';

@@ -9,7 +9,7 @@ import {
 import { addExplain, addList, addLogs, addShow } from '../agent/look-commands.js';
 import { addSpawn, addSubmit } from '../agent/start-commands.js';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(agent: CtlCommand, tools: Tools): void {
   agent

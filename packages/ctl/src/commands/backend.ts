@@ -7,7 +7,7 @@ import {
   addTier,
 } from '../backend/backend-commands.js';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(backend: CtlCommand, tools: Tools): void {
   backend

@@ -1,6 +1,6 @@
 import { Argument } from 'commander';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { shapeOf, type CommandShape } from '../shape.js';
 
 type Script = (root: CommandShape) => string;

@@ -1,7 +1,7 @@
 import type { CtlCommand } from '../command.js';
 import type { ConfigFlags } from '../config/config.js';
 import { withDaemon } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(config: CtlCommand, tools: Tools): void {
   config

@@ -2,7 +2,7 @@ import type { CtlCommand } from '../command.js';
 import { addInstall, addStatus } from '../daemon/daemon-commands.js';
 import { addServe } from '../daemon/serve-command.js';
 import { addToken } from '../daemon/token-commands.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export async function build(daemon: CtlCommand, tools: Tools): Promise<void> {
   daemon

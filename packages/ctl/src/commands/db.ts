@@ -14,7 +14,7 @@ import { addServe } from '../db/serve-command.js';
 import { addShell } from '../db/shell-command.js';
 import { addExport, addImport } from '../db/transfer-commands.js';
 import { addDelete, addInsert, addPut, addTx } from '../db/write-commands.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export async function build(db: CtlCommand, tools: Tools): Promise<void> {
   db.description(

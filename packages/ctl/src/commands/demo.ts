@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import type { DemoFlags } from '../demo/demo.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(demo: CtlCommand, tools: Tools): void {
   demo

@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import { addGitCommand } from '../git/git-command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(git: CtlCommand, tools: Tools): void {
   git

@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import { addResources } from '../inspect/resources-commands.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(inspect: CtlCommand, tools: Tools): void {
   inspect

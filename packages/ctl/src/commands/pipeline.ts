@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import { addCancel, addList, addRun, addShow, addStart } from '../pipeline/pipeline-commands.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(pipeline: CtlCommand, tools: Tools): void {
   pipeline

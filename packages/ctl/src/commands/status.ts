@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { StatusFlags } from '../status/looking.js';
 
 export function build(status: CtlCommand, tools: Tools): void {

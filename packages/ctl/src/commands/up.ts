@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { UpFlags } from '../up/run-up.js';
 
 export function build(up: CtlCommand, tools: Tools): void {
@@ -7,8 +7,9 @@ export function build(up: CtlCommand, tools: Tools): void {
     'Starts the database, the queue and the daemon on this machine, each a process of its own, ' +
       'prints where they listen and runs until Ctrl-C, which lets them finish what they are ' +
       'doing and stops them; a second Ctrl-C ends them at once. A part that dies is started ' +
-      'again. The first run makes the tokens by which they know one another, and the queue ' +
-      '"agents", whose tasks the daemon runs.',
+      'again. The first run makes the tokens that the parts ask for, which ctl finds by itself, and ' +
+      'the queue "agents", whose tasks the daemon runs. Prints a link to the dashboard that logs ' +
+      'your browser in.',
   )
     .option('--data <dir>', 'Keep the data in this directory (default: your data directory)')
     .option('--listen <address>', 'Where the daemon listens (default: 127.0.0.1:8765)')
@@ -16,6 +17,7 @@ export function build(up: CtlCommand, tools: Tools): void {
     .option('--metrics-listen <address>', 'Where its metrics are (default: 127.0.0.1:9464)')
     .option('--db-grpc <address>', 'Where the database serves gRPC (default: 127.0.0.1:5433)')
     .option('--db-http <address>', 'Where the database serves REST (default: 127.0.0.1:8080)')
+    .option('--no-auth', 'Ask for no token and no key, on loopback addresses only')
     .example('ctl up', 'start everything; Ctrl-C stops it')
     .example('ctl up --data ./data', 'keep the data in a directory of your choice')
     .example('ctl up --json', 'one line of JSON per event, for scripts')

@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { addBranches } from '../workspace/branches-commands.js';
 
 export function build(workspace: CtlCommand, tools: Tools): void {

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
 
@@ -53,7 +53,7 @@ async function viewOf(
   if (config !== undefined) return local();
   try {
     const api = await daemonApi(flags, tools);
-    return { view: (await api.call('GET', '/api/v1/config')) as ConfigView, isLive: true };
+    return { view: await api.call('getConfig'), isLive: true };
   } catch (error) {
     const isElsewhere =
       flags.url !== undefined || (flags.data === undefined && Boolean(env['MILLRACE_URL']));

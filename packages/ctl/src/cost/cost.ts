@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { readSpend } from '../usage/spend.js';
 import { costScreen } from './cost-screen.js';
 
@@ -10,7 +10,7 @@ type SavingsReport = DaemonSchema<'SavingsReport'>;
 /** What was spent beside what was not. Under --json: both documents as the REST API has them. */
 export async function showCost(flags: DaemonFlags, tools: Tools): Promise<void> {
   const api = await daemonApi(flags, tools);
-  const [spend, savings] = await Promise.all([readSpend(api), api.call('GET', '/api/v1/savings')]);
+  const [spend, savings] = await Promise.all([readSpend(api), api.call('getSavings')]);
   if (!isSavingsReport(savings)) {
     throw new Refusal(
       'UNAVAILABLE',

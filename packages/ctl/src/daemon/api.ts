@@ -1,17 +1,14 @@
+import { ApiError, createDaemonClient, type DaemonClient } from '@millrace/client';
 import { Refusal, type RefusalExtra } from '@millrace/kit/errors';
 import type { CtlCommand } from '../command.js';
-import { exchange, harmless, isAbort, jsonOf, reasonOf } from '../http/exchange.js';
-import type { Tools } from '../registry.js';
+import { exchange, fetchOver, harmless, isAbort, jsonOf, reasonOf } from '../http/exchange.js';
+import type { Tools } from '../tools.js';
 import { locate, type DaemonFlags, type DaemonPlace } from './locate.js';
 
 export type { DaemonFlags } from './locate.js';
 
-/** A daemon that can be asked. */
-export interface DaemonApi {
-  readonly url: string;
-  /** The JSON of the answer. Whatever is not a success is thrown as a Refusal. */
-  call(method: string, path: string, body?: object): Promise<unknown>;
-}
+/** The operations of a daemon. Whatever is not a success is thrown as a Refusal. */
+export type DaemonApi = Pick<DaemonClient, 'url' | 'call'>;
 
 export function withDaemon(command: CtlCommand): CtlCommand {
   return command
@@ -23,20 +20,19 @@ type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 
 export async function daemonApi(flags: DaemonFlags, here: Here): Promise<DaemonApi> {
   const place = await locate(flags, here.terminal.env);
-  return {
-    url: place.url,
-    async call(method, path, body) {
-      const { status, answer } = await ask(place, { method, path, body }, here);
-      if (status >= 200 && status < 300) {
-        if (answer !== undefined) return answer;
-        throw stranger(place.url, status);
-      }
-      throw refusalOf(place, status, answer);
-    },
+  const fetch = fetchOver({ signal: here.lifecycle.interrupted });
+  const client = createDaemonClient({ ...place, fetch });
+  const call: DaemonClient['call'] = async (...request) => {
+    try {
+      return await client.call(...request);
+    } catch (error) {
+      throw error instanceof ApiError ? refusalOf(place, error) : unreachable(place.url, error);
+    }
   };
+  return { url: place.url, call };
 }
 
-/** One answer of the daemon as it came, for those who pass it on. */
+/** One response of the daemon as it came, for MCP over stdio, which passes it on. */
 export async function daemonAnswer(
   flags: DaemonFlags,
   here: Here,
@@ -44,36 +40,29 @@ export async function daemonAnswer(
   path: string,
   body: object | undefined,
 ): Promise<{ status: number; body: unknown }> {
-  const place = await locate(flags, here.terminal.env);
-  const { status, answer } = await ask(place, { method, path, body }, here);
-  return { status, body: answer };
-}
-
-interface Ask {
-  readonly method: string;
-  readonly path: string;
-  readonly body: object | undefined;
-}
-
-async function ask(
-  { url, token }: DaemonPlace,
-  { method, path, body }: Ask,
-  { lifecycle }: Here,
-): Promise<{ status: number; answer: unknown }> {
-  const signal = lifecycle.interrupted;
-  const asked = { method, url: `${url}${path}`, token, body, signal };
-  const { status, text } = await exchange(asked).catch((error: unknown) => {
+  const { url, token } = await locate(flags, here.terminal.env);
+  const { status, text } = await exchange({
+    method,
+    url: `${url}${path}`,
+    token,
+    body: body && JSON.stringify(body),
+    signal: here.lifecycle.interrupted,
+  }).catch((error: unknown) => {
     throw unreachable(url, error);
   });
-  return { status, answer: jsonOf(text) };
+  return { status, body: jsonOf(text) };
 }
 
-/** What the daemon said no to, in its own words. */
-function refusalOf({ url, token }: DaemonPlace, status: number, answer: unknown): Refusal {
-  const { code, detail } = (answer ?? {}) as { code?: unknown; detail?: unknown };
-  if (typeof code !== 'string' || typeof detail !== 'string') return stranger(url, status);
+/** The daemon's refusal in its own words, and the command of ctl that helps. */
+function refusalOf({ url, token }: DaemonPlace, error: ApiError): Refusal {
+  const { code, detail, status, body } = error;
+  if (code === '') return stranger(url, status);
   if (code !== 'UNAUTHENTICATED') {
-    return new Refusal(code, inWordsOfCtl(harmless(detail)), extraOf(answer));
+    const list = listCommands[code];
+    const hint = list === undefined ? '' : ` Run \`${list}\` to see them.`;
+    const said = harmless(detail);
+    const text = hint === '' || /[.?!]$/.test(said) ? said : `${said}.`;
+    return new Refusal(code, `${text}${hint}`, extraOf(body));
   }
   const how = token === undefined ? 'asks for a token' : 'does not know this token';
   return new Refusal(
@@ -84,18 +73,10 @@ function refusalOf({ url, token }: DaemonPlace, status: number, answer: unknown)
 }
 
 const listCommands: Readonly<Record<string, string>> = {
-  backends: 'ctl backend list',
-  sessions: 'ctl agent list',
-  pipelines: 'ctl pipeline list',
+  BACKEND_NOT_FOUND: 'ctl backend list',
+  SESSION_NOT_FOUND: 'ctl agent list',
+  PIPELINE_NOT_FOUND: 'ctl pipeline list',
 };
-
-/** The daemon names routes, for it does not know who asks; people here have commands. */
-function inWordsOfCtl(detail: string): string {
-  return detail.replace(
-    /: GET \/api\/v1\/(backends|sessions|pipelines) lists them\.?$/,
-    (_, route: string) => `; \`${listCommands[route]}\` shows them all.`,
-  );
-}
 
 /** What a problem tells beside its words: where in the request it is, and figures to ask by. */
 function extraOf(answer: unknown): RefusalExtra {

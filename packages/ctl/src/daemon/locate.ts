@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
+import { isLocalUrl } from '../local-url.js';
 import { addressFile, configFile, lineOf, readOnlyTokenFile, tokenFile } from './places.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -70,9 +71,7 @@ function tokenIn(dataDir: string, env: Environment): string | undefined {
 }
 
 function isLocal(url: string | undefined): boolean {
-  if (url === undefined) return true;
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+  return url === undefined || isLocalUrl(url);
 }
 
 function checkedUrl(text: string, source: string): string {

@@ -23,7 +23,7 @@ export function addressFile(dataDir: string): string {
 
 /** Holds the bearer token. */
 export function tokenFile(dataDir: string): string {
-  return join(dataDir, 'token');
+  return join(dataDir, 'daemon.token');
 }
 
 /** Holds the token that may only read. */

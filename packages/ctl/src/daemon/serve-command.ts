@@ -1,7 +1,7 @@
 import type { FlagDescription } from '@millrace/kit/config';
 import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { stopSignal } from '../stop-signal.js';
 
 type Flags = Record<string, string | boolean | string[]>;
@@ -16,7 +16,8 @@ export async function addServe(daemon: CtlCommand, tools: Tools): Promise<void> 
     .summary('Run the daemon')
     .description(
       'Serves the REST API, MCP and the documentation until Ctrl-C, which lets requests under ' +
-        'way finish. Every setting can stand in a file (--config config.yaml), a variable or a ' +
+        'way finish. Callers need a token, which the first start writes to daemon.token in the ' +
+        'data directory; ctl finds it by itself. Every setting can stand in a file (--config config.yaml), a variable or a ' +
         'flag. Prints one line of JSON when it is ready; logs go to stderr.',
     )
     .example('ctl daemon serve', 'on 127.0.0.1:8765')
@@ -30,6 +31,7 @@ export async function addServe(daemon: CtlCommand, tools: Tools): Promise<void> 
     import('@millrace/kit/config'),
   ]);
   for (const flag of flagsOf(daemonConfig)) declare(serve, flag);
+  serve.option('--no-auth', 'Ask for no token, on loopback only (the same as --auth none)');
   serve
     .option(
       '--provider-url <provider=url>',
@@ -84,7 +86,12 @@ async function run(given: Flags, { terminal, lifecycle, exitWith }: Tools): Prom
     import('./provider-flags.js'),
   ]);
   const { providerUrl, ...rest } = given;
-  const flags = { ...rest, ...providerFlags(Array.isArray(providerUrl) ? providerUrl : []) };
+  const flags = {
+    ...rest,
+    // `--no-auth` is how commander spells false.
+    ...(rest['auth'] === false && { auth: 'none' }),
+    ...providerFlags(Array.isArray(providerUrl) ? providerUrl : []),
+  };
   await lifecycle.serve(async (stopped) => {
     const code = await runDaemon({
       flags,

@@ -1,10 +1,8 @@
-import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable, type Cell } from '../render/table.js';
+import { authOf } from './auth.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from './api.js';
-
-type Registry = DaemonSchema<'Registry'>;
 
 interface Status {
   readonly running: boolean;
@@ -13,6 +11,8 @@ interface Status {
   readonly version: string | null;
   /** Whether we may ask it for more: null when it does not run. */
   readonly access: 'granted' | 'refused' | null;
+  /** Whether it asks for a token: null when we cannot know. */
+  readonly auth: 'token' | 'none' | null;
   readonly backends: { readonly known: number; readonly installed: number } | null;
   readonly default_backend: string | null;
   /** Why it does not run, or why it does not let us in. */
@@ -35,25 +35,27 @@ export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void
 async function look(flags: DaemonFlags, tools: Tools): Promise<Status> {
   let url: string | null = null;
   let version: string | null = null;
-  const nothing = () => ({ url, version, access: null, backends: null, default_backend: null });
+  const rest = { access: null, auth: null, backends: null, default_backend: null };
+  const nothing = () => ({ url, version, ...rest });
   let api: DaemonApi;
   try {
     api = await daemonApi(flags, tools);
     url = api.url;
-    const health = (await api.call('GET', '/healthz')) as DaemonSchema<'Health'>;
+    const health = await api.call('getHealth');
     version = health.version ?? null;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return { running: false, ...nothing(), reason: error.detail };
   }
   try {
-    const { backends } = (await api.call('GET', '/api/v1/backends')) as Registry;
+    const { backends } = await api.call('listBackends');
     const installed = backends.filter((row) => row.installed).length;
     return {
       running: true,
       url,
       version,
       access: 'granted',
+      auth: await authOf(api),
       backends: { known: backends.length, installed },
       default_backend: backends.find((row) => row.default)?.id ?? null,
       reason: null,
@@ -73,6 +75,9 @@ function rowsOf(status: Status): Cell[][] {
   if (backends) {
     rows.push(['backends', `${backends.installed} of ${backends.known} installed`]);
     rows.push(['default', standard ?? 'none']);
+  }
+  if (status.auth === 'none') {
+    rows.push(['auth', { text: 'off: every local user has full access', tone: 'warn' }]);
   }
   if (reason !== null) rows.push(['reason', reason]);
   return rows;

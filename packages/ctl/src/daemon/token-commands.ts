@@ -1,18 +1,13 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
-
-export interface TokenFlags {
-  readOnly?: boolean;
-  data?: string;
-  config?: string;
-}
+import type { Tools } from '../tools.js';
+import type { TokenFlags } from './token.js';
 
 export function addToken(daemon: CtlCommand, tools: Tools): void {
   const token = daemon
     .command('token')
     .summary('Show, make and replace the bearer token')
     .description(
-      'Manages the tokens that the daemon asks for. Without any it serves this machine alone. ' +
+      'Manages the tokens that the daemon asks for. Its first start makes one by itself. ' +
         'Works on the token files in the data directory, whether a daemon runs or not; one that ' +
         'runs takes a changed file with its next request.',
     )

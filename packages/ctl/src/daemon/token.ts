@@ -1,9 +1,14 @@
 import { Refusal } from '@millrace/kit/errors';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { loadDaemonSettings } from './local-settings.js';
 import { lineOf, readOnlyTokenFile, tokenFile } from './places.js';
 import { writeNewToken } from './token-files.js';
-import type { TokenFlags } from './token-commands.js';
+
+export interface TokenFlags {
+  readOnly?: boolean;
+  data?: string;
+  config?: string;
+}
 
 type Shows = Pick<Tools, 'terminal'>;
 

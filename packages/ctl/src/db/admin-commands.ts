@@ -1,6 +1,6 @@
 import type { BackupAsk } from './backing-up.js';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
 interface BackupFlags extends ConnectionFlags {

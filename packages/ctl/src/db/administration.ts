@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
 import type { DatabaseStatus, RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { counted } from './reads.js';
@@ -74,6 +74,9 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
       durability === 'full' ? 'full' : { text: `${durability}: see the guide`, tone: 'warn' },
     ],
   ];
+  if (status.auth === 'none') {
+    rows.push(['auth', { text: 'off: every local user has full access', tone: 'warn' }]);
+  }
   if (role !== 'leader') rows.push(['leader', status.leaderAddress || 'not known']);
   if (role === 'follower') rows.push(['lag', lagCell(status)]);
   if (status.minAcks > 0 && role === 'leader') rows.push(['min acks', minAcksCell(status)]);

@@ -3,7 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
 import { linesOf } from './lines.js';
 import { Progress } from './progress.js';

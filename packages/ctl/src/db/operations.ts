@@ -1,7 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import type { RemoteDatabase, RemoteTransaction } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Terminal } from '../terminal.js';
 import { durationOf, isObject, parseJson } from './arguments.js';
 import { counted, type Found } from './reads.js';

@@ -2,7 +2,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import type { AggregateQuery, FindQuery, PlanReport, StoredRecord } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import { recordSheet } from './record-sheet.js';
 import { cellOf, recordsTable } from './records-table.js';

@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { stopSignal } from '../stop-signal.js';
 
 /**
@@ -12,7 +12,9 @@ export async function addServe(db: CtlCommand, tools: Tools): Promise<void> {
     .summary('Run the database server')
     .description(
       'Serves a database over gRPC, REST and a Unix socket until Ctrl-C, which lets calls under ' +
-        'way finish. Every setting can stand in a file (--config db.yaml), a variable or a flag. ' +
+        'way finish. gRPC and REST need an API key: without --keys-file the first start creates ' +
+        'one in db.key of the data directory, which ctl finds by itself; the socket needs none. ' +
+        'Every setting can stand in a file (--config db.yaml), a variable or a flag. ' +
         'Prints one line of JSON for each listener when it is ready; logs go to stderr.',
     )
     .example('ctl db serve', 'gRPC on 5433, REST on 8080, data in ./data')
@@ -26,6 +28,10 @@ export async function addServe(db: CtlCommand, tools: Tools): Promise<void> {
     import('@millrace/kit/config'),
   ]);
   for (const flag of flagsOf(databaseConfig)) declare(serve, flag);
+  serve.option(
+    '--no-auth',
+    'Ask for no API key, on a loopback address only (the same as --auth none)',
+  );
   serve.action((flags: Record<string, string | boolean | string[]>) => run(flags, tools));
 }
 
@@ -58,7 +64,8 @@ async function run(
   const { runDatabase } = await import('@millrace/db/serve');
   await lifecycle.serve(async (stopped) => {
     const code = await runDatabase({
-      flags,
+      // `--no-auth` is how commander spells false.
+      flags: flags['auth'] === false ? { ...flags, auth: 'none' } : flags,
       environment: terminal.env,
       signals: stopSignal(stopped),
       write: (line) => terminal.out.write(line),

@@ -63,6 +63,7 @@ export function statusJson(status: DatabaseStatus) {
     node_id: status.nodeId,
     version: status.version,
     durability: status.durability,
+    auth: status.auth,
     min_acks: status.minAcks,
     leader_address: status.leaderAddress,
     leader_seq: status.leaderSeq,

@@ -1,7 +1,7 @@
 import { UsageError } from '@millrace/kit/errors';
 import type { Filter, JsonObject, WatchChange, WatchMessage } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { cut, printable, widthOf } from '../render/text.js';
 import { watchJson } from './shapes.js';

@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
 interface InsertFlags extends ConnectionFlags {

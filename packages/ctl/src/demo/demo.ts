@@ -10,7 +10,7 @@ import { readSessions } from '../agent/finding.js';
 import { agentsQueue } from '../agent/submitting.js';
 import { daemonApi } from '../daemon/api.js';
 import { queueApi } from '../queue/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import { bringUp, type BroughtUp } from '../up/bring-up.js';
 import { runParts } from '../up/supervisor.js';
@@ -186,7 +186,7 @@ function keepOpen(
   story: Story,
 ): Promise<void> {
   story.step('Look around', `export MILLRACE_DATA_DIR=${stage.dataDir}; ctl status`);
-  story.saw(`The dashboard is at ${up.url('daemon')}. Ctrl-C ends everything.`, {
+  story.saw(`\`ctl open\` shows the dashboard at ${up.url('daemon')}. Ctrl-C ends everything.`, {
     dashboard: up.url('daemon'),
   });
   return stopped;

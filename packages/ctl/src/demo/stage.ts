@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 
 /** A place for the demo alone: a home with settings, a made-up agent, and a folder to work in. */

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Part } from '../up/parts.js';
 import { examine } from './check.js';
+import { credentialsCheck } from './credentials.js';
 import { dataCheck } from './data.js';
 import { portChecks } from './ports.js';
 import { isAtLeast, nodeCheck, programChecks } from './programs.js';
@@ -33,6 +34,32 @@ describe('node', () => {
     expect(isAtLeast('20.9.0', '20.19.0')).toBe(false);
     expect(isAtLeast('100.0.0-nightly', '20.19.0')).toBe(true);
     expect(isAtLeast('11', '10.0.0')).toBe(true);
+  });
+});
+
+describe('credentials', () => {
+  test('credentials: a tokens, keys or secrets file that others can read is a warning', async () => {
+    const data = join(folder, 'exposed');
+    await mkdir(join(data, 'db'), { recursive: true });
+    const look = () => credentialsCheck(data, {}).look();
+    const own = join(data, 'db', 'db.key');
+    await writeFile(own, 'a.b\n', { mode: 0o600 });
+    const secrets = join(folder, 'secrets.yaml');
+    await writeFile(secrets, 'secrets: []\n', { mode: 0o600 });
+    await writeFile(join(data, 'queue.yaml'), `secrets_file: ${secrets}\n`);
+    expect((await look()).status).toBe('ok');
+    await chmod(own, 0o644);
+    await chmod(secrets, 0o640);
+    expect(await look()).toEqual({
+      status: 'warn',
+      finding: `other users can read ${own}, ${secrets}`,
+      advice: `Run: chmod 600 ${own} ${secrets}`,
+    });
+    await writeFile(join(data, 'queue.yaml'), 'no_such_setting: 1\n');
+    expect(await look()).toMatchObject({
+      status: 'warn',
+      finding: expect.stringContaining('queue.yaml'),
+    });
   });
 });
 

@@ -32,7 +32,7 @@ test('a request carries method, token, headers and JSON; the answer comes whole'
     url: `${url}/a?b=c`,
     token: 'mr_1',
     headers: { 'if-match': '"6"' },
-    body: { name: 'Zoë' },
+    body: '{"name":"Zoë"}',
     signal: never,
   });
   expect([answer.status, answer.headers['etag']]).toEqual([418, '"7"']);

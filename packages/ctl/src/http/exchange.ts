@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Fetch } from '@millrace/client';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 
 /** One request to a server of ours. */
@@ -7,8 +8,8 @@ export interface Asked {
   readonly url: string;
   readonly token?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as JSON. */
-  readonly body?: object | undefined;
+  /** JSON. */
+  readonly body?: string | undefined;
   /** Of Ctrl-C. */
   readonly signal: AbortSignal;
   /** How long the server may be silent. */
@@ -30,8 +31,7 @@ export async function exchange(asked: Asked): Promise<Answered> {
   const { request } = url.startsWith('https:')
     ? await import('node:https')
     : await import('node:http');
-  const content = asked.body === undefined ? undefined : JSON.stringify(asked.body);
-  const options = { method, headers: headersOf(asked, content), signal, timeout: patienceMs };
+  const options = { method, headers: headersOf(asked), signal, timeout: patienceMs };
   return new Promise((done, fail) => {
     const outgoing = request(url, options, (incoming) => {
       const { statusCode: status = 0, headers } = incoming;
@@ -41,19 +41,35 @@ export async function exchange(asked: Asked): Promise<Answered> {
       outgoing.destroy(new Error(`no answer within ${patienceMs / 1000} seconds`));
     });
     outgoing.on('error', fail);
-    outgoing.end(content);
+    outgoing.end(asked.body);
   });
 }
 
-function headersOf({ token, headers }: Asked, content: string | undefined) {
+/** `fetch` for the typed clients: it starts faster than Node's own, and knows why it failed. */
+export function fetchOver({ signal, patienceMs }: Pick<Asked, 'signal' | 'patienceMs'>): Fetch {
+  return async (url, { method, headers, body }) => {
+    const answered = await exchange({ method, url, headers, body, signal, patienceMs });
+    return {
+      status: answered.status,
+      headers: { get: (name) => oneOf(answered.headers[name.toLowerCase()]) },
+      text: () => Promise.resolve(answered.text),
+    };
+  };
+}
+
+function oneOf(header: string | string[] | undefined): string | null {
+  return (Array.isArray(header) ? header[0] : header) ?? null;
+}
+
+function headersOf({ token, headers, body }: Asked) {
   return {
     accept: 'application/json',
     connection: 'close',
     ...headers,
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    ...(content === undefined
+    ...(body === undefined
       ? {}
-      : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
+      : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
   };
 }
 

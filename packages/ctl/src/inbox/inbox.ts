@@ -4,7 +4,7 @@ import { UsageError } from '@millrace/kit/errors';
 import { chosen } from '../agent/choosing.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { inboxScreen } from './inbox-screen.js';
 
 type Note = DaemonSchema<'InboxNote'>;
@@ -42,7 +42,7 @@ export async function readNotesAway(
   const wanted = isAll ? known : ids.map((id) => theNote(known, id));
   const read: Note[] = [];
   for (const { id } of wanted) {
-    read.push((await api.call('POST', `/api/v1/inbox/${encodeURIComponent(id)}:read`)) as Note);
+    read.push(await api.call('markNoteRead', { path: { id } }));
   }
   const { out, json } = tools.terminal;
   if (json) out.write(`${JSON.stringify({ notes: read }, null, 2)}\n`);
@@ -59,9 +59,9 @@ async function readNotes(
   api: DaemonApi,
   { isUnread, limit }: { isUnread: boolean; limit: number | undefined },
 ): Promise<Note[]> {
-  const query = new URLSearchParams();
-  if (isUnread) query.set('unread', 'true');
-  if (limit !== undefined) query.set('limit', String(limit));
-  const search = query.size === 0 ? '' : `?${query.toString()}`;
-  return ((await api.call('GET', `/api/v1/inbox${search}`)) as DaemonSchema<'Inbox'>).notes;
+  const query = {
+    ...(isUnread ? { unread: true } : {}),
+    ...(limit === undefined ? {} : { limit }),
+  };
+  return (await api.call('listInbox', { query })).notes;
 }

@@ -3,7 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { rest } from '../queue/waiting.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { Frame } from '../render/frame.js';
 import { parseSince } from '../savings/since.js';
 import { chartCells, historyScreen } from './history-screen.js';
@@ -53,7 +53,7 @@ interface Seen {
 
 async function now(api: DaemonApi, { terminal: { out, json } }: Tools): Promise<Seen> {
   const [metrics, names] = await Promise.all([
-    api.call('GET', '/api/v1/metrics'),
+    api.call('getMetrics'),
     json ? new Map<string, string>() : namesOf(api),
   ]);
   if (!isMetrics(metrics)) throw stranger(api, 'metrics');
@@ -63,10 +63,9 @@ async function now(api: DaemonApi, { terminal: { out, json } }: Tools): Promise<
 async function history(api: DaemonApi, since: string, tools: Tools): Promise<Seen> {
   const { out, json } = tools.terminal;
   const { text } = parseSince(since, systemClock.now());
-  const query = new URLSearchParams({ since: text });
-  if (!json) query.set('step', stepFor(text, chartCells(out.columns)));
+  const step = json ? {} : { step: stepFor(text, chartCells(out.columns)) };
   const [found, names] = await Promise.all([
-    api.call('GET', `/api/v1/metrics/history?${query}`),
+    api.call('getMetricsHistory', { query: { since: text, ...step } }),
     json ? new Map<string, string>() : namesOf(api),
   ]);
   if (!isHistory(found)) throw stranger(api, 'metrics history');
@@ -88,9 +87,7 @@ function stepFor(since: string, cells: number): string {
 /** For people names say more than ids; without them, ids have to do. */
 async function namesOf(api: DaemonApi): Promise<Map<string, string>> {
   try {
-    const { sessions } = (await api.call('GET', '/api/v1/sessions')) as {
-      sessions?: DaemonSchema<'Session'>[];
-    };
+    const { sessions } = await api.call('listSessions');
     return new Map(sessions?.map(({ id, name }) => [id, name]));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

@@ -1,7 +1,7 @@
 import { runMcpStdio } from '@millrace/daemon/mcp';
 import { createLog, logLevelFrom } from '@millrace/kit/log';
 import { daemonAnswer, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { version } from '../version.js';
 
 /** Serves the daemon's tools over stdin and stdout until the client goes away. */

@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { RunFlags } from './pipelines.js';
 
 const whichPipeline = 'its name, its id, or the beginning of its id';

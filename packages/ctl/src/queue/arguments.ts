@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
-import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
+import { UsageError } from '@millrace/kit/errors';
 import { parseDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { Terminal } from '../terminal.js';
 
@@ -40,13 +40,7 @@ export async function* bytesOf(file: string, terminal: Terminal): AsyncGenerator
     for await (const chunk of terminal.in.stream) yield Buffer.from(chunk as string);
     return;
   }
-  try {
-    yield* createReadStream(file) as AsyncIterable<Buffer>;
-  } catch (error) {
-    const isMissing = systemCode(error) === 'ENOENT';
-    const reason = isMissing ? `${file}: no such file` : messageOf(error);
-    throw new UsageError(`${reason}.`, { cause: error });
-  }
+  yield* createReadStream(file) as AsyncIterable<Buffer>;
 }
 
 export function collect(value: string, before: string[] | undefined): string[] {

@@ -4,7 +4,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { isObject, parseJson } from '../db/arguments.js';
 import { linesOf } from '../db/lines.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import type { QueueApi } from './api.js';
 import { bytesOf, tasks } from './arguments.js';

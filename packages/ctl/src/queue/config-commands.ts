@@ -1,11 +1,7 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { queueApi, withQueue, type QueueFlags } from './api.js';
-
-export interface ConfigSetFlags {
-  validateOnly?: boolean;
-  ifVersion?: string;
-}
+import type { ConfigSetFlags } from './configs.js';
 
 export function addConfig(queue: CtlCommand, tools: Tools): void {
   const config = queue

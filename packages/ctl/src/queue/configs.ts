@@ -1,11 +1,15 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { wholeNumber } from '../db/arguments.js';
 import { harmless } from '../http/exchange.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import type { QueueApi } from './api.js';
-import type { ConfigSetFlags } from './config-commands.js';
 import { readConfigFile, type ConfigFile } from './config-file.js';
+
+export interface ConfigSetFlags {
+  validateOnly?: boolean;
+  ifVersion?: string;
+}
 
 type Shows = Pick<Tools, 'terminal'>;
 

@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { queueApi, withQueue, type QueueFlags } from './api.js';
 import type { DeadListFlags } from './dead-letters.js';
 import type { SelectFlags } from './selection.js';

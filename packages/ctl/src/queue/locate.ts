@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
+import { messageOf, Refusal, systemCode, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
+import { fileTrouble } from '../file-trouble.js';
+import { isLocalUrl } from '../local-url.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -36,7 +37,7 @@ export function locateQueue(flags: QueueFlags, env: Environment): QueuePlace {
   if (flags.tokenFile !== undefined) return { url, token: tokenIn(flags.tokenFile) };
   const given = env['MILLRACE_QUEUE_TOKEN'];
   if (given) return { url, token: checkedToken(given.trim(), '$MILLRACE_QUEUE_TOKEN') };
-  return { url, token: isLocal(url) ? ownersToken(env) : undefined };
+  return { url, token: isLocalUrl(url) ? ownersToken(env) : undefined };
 }
 
 export function checkedUrl(text: string, source: string, example = usualUrl): string {
@@ -52,7 +53,8 @@ function tokenIn(file: string): string {
     return checkedToken(readFileSync(file, 'utf8').trim(), file);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`--token-file: ${messageOf(error)}.`, { cause: error });
+    const why = fileTrouble(error) ?? `${messageOf(error)}.`;
+    throw new Refusal(systemCode(error) || 'UNREADABLE', `--token-file ${why}`, { cause: error });
   }
 }
 
@@ -98,9 +100,4 @@ function checkedToken(token: string, source: string): string {
   if (/^[A-Za-z0-9._~+/-]+=*$/.test(token)) return token;
   const fault = token === '' ? 'is empty' : 'holds something else';
   throw new UsageError(`${source} must hold one bearer token and ${fault}.`);
-}
-
-function isLocal(url: string): boolean {
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

@@ -6,7 +6,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { humanCount, humanDuration } from '@millrace/kit/units';
 import type { TaskStore } from '@millrace/queue';
 import { Progress } from '../db/progress.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export interface MigrateFlags {
   from: string;

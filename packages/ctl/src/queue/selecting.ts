@@ -1,8 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { tasks } from './arguments.js';
 import { confirmed } from './confirming.js';
@@ -98,7 +97,7 @@ class SelectorCalls {
     { dryRun = false }: { dryRun?: boolean } = {},
   ): Promise<Sent> {
     const startedAt = systemClock.monotonic();
-    const { body, headers } = await this.api.call(`${this.act}Dlq`, {
+    const { body, header } = await this.api.call(`${this.act}Dlq`, {
       queue: this.queue,
       body: {
         ...selection,
@@ -107,7 +106,7 @@ class SelectorCalls {
       },
       patienceMs,
     });
-    const until = sentAt(headers, systemClock.monotonic() - startedAt);
+    const until = sentAt(header('date'), systemClock.monotonic() - startedAt);
     return { count: body.count, complete: body.complete !== false, until };
   }
 
@@ -145,8 +144,8 @@ function outOfReach(act: Act, count: number): Refusal {
 /** The server ends a call after 25 seconds. */
 const patienceMs = 60_000;
 
-function sentAt(headers: IncomingHttpHeaders, elapsedMs: number): string {
-  const said = Date.parse(headers.date ?? '');
+function sentAt(date: string | undefined, elapsedMs: number): string {
+  const said = Date.parse(date ?? '');
   // The header is cut to whole seconds: without one more, what died just now would be left out.
   const answeredAt = Number.isNaN(said) ? systemClock.now() : said + 1000;
   return new Date(Math.round(answeredAt - elapsedMs)).toISOString();

@@ -1,6 +1,6 @@
 import type { FlagDescription } from '@millrace/kit/config';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { stopSignal } from '../stop-signal.js';
 
 type Flags = Record<string, string | boolean | string[]>;

@@ -42,7 +42,7 @@ export async function submissionOf(
   const delayMs = durationOf(flags.delay, '--delay');
   const runAt = momentFromNow(flags.at, '--at');
   const expiresAt = momentAhead(flags.expiresAt, '--expires-at');
-  const priority = wholeNumber(flags.priority, '--priority');
+  const priority = priorityOf(flags.priority);
   return {
     id: flags.id ?? systemRandom.ulid(systemClock.now()),
     handler_ref: handler,
@@ -55,6 +55,14 @@ export async function submissionOf(
     ...(priority === undefined ? {} : { priority }),
     ...(flags.group === undefined ? {} : { group_key: flags.group }),
   };
+}
+
+const maxPriority = 9;
+
+function priorityOf(text: string | undefined): number | undefined {
+  const priority = wholeNumber(text, '--priority');
+  if (priority === undefined || priority <= maxPriority) return priority;
+  throw new UsageError(`--priority must be 0 to ${maxPriority}, not ${priority}.`);
 }
 
 async function payloadOf(

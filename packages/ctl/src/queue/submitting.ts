@@ -2,7 +2,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { printable } from '../render/text.js';
 import type { QueueApi } from './api.js';
 import type { Submission } from './submission.js';
@@ -27,10 +27,10 @@ export async function submitTask(
   const { out, json } = tools.terminal;
   const { interrupted } = tools.lifecycle;
   const work = () => api.call('submitTask', { queue, body: task });
-  const { body, headers } = await patiently(work, interrupted).catch((error: unknown) => {
+  const { body, header } = await patiently(work, interrupted).catch((error: unknown) => {
     throw repeatable(error, task);
   });
-  const isReplay = headers['idempotent-replayed'] === 'true';
+  const isReplay = header('idempotent-replayed') === 'true';
   if (wait === undefined || 'purged' in body) {
     out.write(json ? `${JSON.stringify(body, null, 2)}\n` : storedText(body, isReplay));
     return;

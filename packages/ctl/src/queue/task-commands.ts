@@ -1,5 +1,6 @@
+import { UsageError } from '@millrace/kit/errors';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { queueApi, withQueue, type QueueFlags } from './api.js';
 import { collect } from './arguments.js';
 import type { SubmitFlags } from './submission.js';
@@ -61,19 +62,29 @@ export function addSubmit(queue: CtlCommand, tools: Tools): void {
   );
 }
 
+interface GetFlags {
+  payload?: boolean;
+  raw?: boolean;
+}
+
 export function addGet(queue: CtlCommand, tools: Tools): void {
   const command = queue
     .command('get')
     .summary('Show a task, its attempts and why it waits')
     .description('Shows a task in any status: why it waits, how each attempt went, its payload.')
     .argument('<id>', 'id of the task')
-    .option('--payload', 'Write the bytes of the payload alone')
+    .option('--payload', 'Print only the payload; control characters are escaped on a terminal')
+    .option('--raw', 'With --payload: print the bytes as they are, also on a terminal')
     .example('ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'as a sheet')
     .example('ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E --payload > body', 'what it carries')
     .example('ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E --json', 'as the REST API has it')
     .exitCode(1, 'no such task, or failure');
-  withQueue(command).action(async (id: string, flags: QueueFlags & { payload?: boolean }) => {
+  withQueue(command).action(async (id: string, flags: QueueFlags & GetFlags) => {
+    if (flags.raw === true && flags.payload !== true) {
+      throw new UsageError('--raw needs --payload beside it.');
+    }
     const { showTask } = await import('./task-view.js');
-    await showTask(queueApi(flags, tools), { id, payloadOnly: flags.payload ?? false }, tools);
+    const payload = flags.payload === true ? (flags.raw === true ? 'raw' : 'text') : undefined;
+    await showTask(queueApi(flags, tools), { id, payload }, tools);
   });
 }

@@ -3,9 +3,10 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { printableLines } from '../render/text.js';
 import type { QueueApi } from './api.js';
 import { attemptErrorText, lastErrorText, waitingText } from './task-words.js';
 
@@ -14,7 +15,7 @@ type Attempt = QueueSchema<'Attempt'>;
 
 export async function showTask(
   api: QueueApi,
-  { id, payloadOnly }: { id: string; payloadOnly: boolean },
+  { id, payload }: { id: string; payload?: 'text' | 'raw' | undefined },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   // The server would answer with the pattern of an id.
@@ -24,9 +25,11 @@ export async function showTask(
   }
   const { body: task } = await api.call('getTask', { id });
   const { out, json } = terminal;
-  if (payloadOnly && !json) {
-    // Bytes, not text: whoever asks for them wants them as they are.
-    (out.stream as unknown as { write(bytes: Uint8Array): unknown }).write(payloadOf(task));
+  if (payload !== undefined && !json) {
+    const bytes = payloadOf(task);
+    // A pipe gets the bytes; a terminal would obey escape sequences in them.
+    if (payload === 'raw' || !out.isScreen) out.writeRaw(bytes);
+    else out.write(`${printableLines(bytes.toString('utf8')).replace(/\n$/, '')}\n`);
     return;
   }
   out.write(json ? `${JSON.stringify(task, null, 2)}\n` : taskSheet(task, systemClock.now(), out));

@@ -1,5 +1,5 @@
 import type { Outlet } from '../terminal.js';
-import { widthOf } from './text.js';
+import { safeForScreen, widthOf } from './text.js';
 
 const usualRows = 24;
 
@@ -18,8 +18,10 @@ export class Frame {
 
   draw(text: string): void {
     const { out } = this;
-    const back = out.isScreen && this.#lines > 0 ? `\u001B[${this.#lines}A\u001B[J` : '';
-    out.write(`${back}${text}`);
+    const back = `\u001B[${this.#lines}A\u001B[J`;
+    // One write, so that the screen does not flicker.
+    if (out.isScreen && this.#lines > 0) out.writeRaw(`${back}${safeForScreen(text)}`);
+    else out.write(text);
     // A line that is too long for the screen takes more of its rows.
     const rowsOf = (line: string) => Math.max(1, Math.ceil(widthOf(line) / out.columns));
     this.#lines = text

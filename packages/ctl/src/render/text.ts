@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
 
 const ELLIPSIS = '…';
-const REPLACEMENT = '\uFFFD';
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 /** How many columns a text takes on a terminal: two for an ideograph or an emoji. */
@@ -19,21 +18,44 @@ function stringWidth(text: string): number {
 
 const require = createRequire(import.meta.url);
 
+/** Characters that change the direction of text, or break a line without a line feed. */
+const bidi = '\\u061C\\u200E\\u200F\\u2028\\u2029\\u202A-\\u202E\\u2066-\\u2069';
+const unsafeInCell = new RegExp(`[\\p{Cc}${bidi}]`, 'gu');
+const unsafeInText = new RegExp(`[^\\P{Cc}\\n\\t]|[${bidi}]`, 'gu');
+const unsafeOnScreen = new RegExp(
+  `\\u001B(?!\\[[\\d;]*m)|[^\\P{Cc}\\n\\t\\r\\u001B]|[${bidi}]`,
+  'gu',
+);
+
 /**
  * Text from elsewhere, made safe to show: an escape sequence in a task's name must not move the
  * cursor, and a line break must not break the table.
  */
 export function printable(text: string): string {
-  if (isPlain(text)) return text;
-  return text
-    .replaceAll(/\p{Cc}/gu, pictureOf)
-    .replaceAll(/[\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g, REPLACEMENT);
+  return isPlain(text) ? text : text.replaceAll(unsafeInCell, pictureOf);
+}
+
+/** As `printable`, for text of several lines: line breaks and tabs stay. */
+export function printableLines(text: string): string {
+  return text.replaceAll(unsafeInText, escapeOf);
+}
+
+/**
+ * The last check before a terminal: only line breaks, tabs, carriage returns and colours pass.
+ * Everything else becomes a JSON escape, so JSON stays JSON.
+ */
+export function safeForScreen(text: string): string {
+  return text.replaceAll(unsafeOnScreen, escapeOf);
 }
 
 /** Unicode has a picture for each of the first control characters, such as ␛ for escape. */
-function pictureOf(control: string): string {
-  const code = control.charCodeAt(0);
-  return code < 0x20 ? String.fromCharCode(0x2400 + code) : REPLACEMENT;
+function pictureOf(character: string): string {
+  const code = character.charCodeAt(0);
+  return code < 0x20 ? String.fromCharCode(0x2400 + code) : escapeOf(character);
+}
+
+function escapeOf(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** The text, or as much of it as fits before an ellipsis. */

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { humanBytes, humanCount } from '@millrace/kit/units';
 import { exchange, isAbort, jsonOf } from '../http/exchange.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 const usualBase = 'https://api.anthropic.com';
 /** Of the family that savings are priced by. */
@@ -65,7 +65,7 @@ async function countTokens(
     method: 'POST',
     url,
     headers: { 'x-api-key': key, 'anthropic-version': '2023-06-01' },
-    body: { model, messages: [{ role: 'user', content: text }] },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: text }] }),
     signal: lifecycle.interrupted,
     patienceMs,
   });

@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import { withDaemon } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { SavingsFlags } from './savings.js';
 
 /** Hangs `savings` on a group. */

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { auditScreen } from './audit-screen.js';
 import { benchmarkScreen } from './benchmark-screen.js';
 import { savingsScreen } from './savings-screen.js';
@@ -28,7 +28,7 @@ export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<vo
     return calibrateHere({ most, data: flags.data }, tools);
   }
   const api = await daemonApi(flags, tools);
-  const report = await api.call('GET', `/api/v1/savings?${query}`);
+  const report = await api.call('getSavings', { query });
   if (!isSavingsReport(report)) {
     throw new Refusal(
       'UNAVAILABLE',
@@ -45,13 +45,13 @@ function screenOf(report: SavingsReport, flags: SavingsFlags, { terminal }: Tool
   return savingsScreen(report, terminal.out);
 }
 
-function queryOf({ since, audit }: SavingsFlags): URLSearchParams {
+function queryOf({ since, audit }: SavingsFlags) {
   const from = since === undefined ? undefined : parseSince(since, systemClock.now());
-  return new URLSearchParams({
+  return {
     ...(from && { since: from.text }),
     bucket: from?.bucket ?? 'day',
-    ...(audit && { samples: '1' }),
-  });
+    ...(audit && { samples: '1' as const }),
+  };
 }
 
 function calibrateMaxOf({ calibrateMax: text }: SavingsFlags): number {

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { daemonApi } from '../daemon/api.js';
+import { authOf } from '../daemon/auth.js';
 import { readSessions } from '../agent/finding.js';
 import { dataDirectory } from '../data-directory.js';
 import { withDatabase } from '../db/connection.js';
 import { queueApi } from '../queue/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { queueTotals, type Overview, type PartState } from './overview.js';
 
 export interface StatusFlags {
@@ -45,6 +45,7 @@ async function lookAtDatabase({ data }: StatusFlags, tools: Tools): Promise<Over
         collections: status.collections.length,
         records: status.collections.reduce((sum, { records }) => sum + records, 0),
         seq: status.seq,
+        ...('auth' in status && { auth: String(status.auth) }),
         followers: status.followers.filter(({ connectedAt }) => connectedAt).length,
       };
     });
@@ -93,14 +94,14 @@ async function lookAtDaemon(flags: StatusFlags, tools: Tools): Promise<Overview[
     return await inTime(tools, async (lifecycle) => {
       const api = await daemonApi(flags, { terminal: tools.terminal, lifecycle });
       address = api.url;
-      const { version = null } = (await api.call('GET', '/healthz')) as DaemonSchema<'Health'>;
+      const { version = null } = await api.call('getHealth');
       const alive = { up: true, address, version };
       try {
         const agents: Partial<Record<string, number>> = {};
         for (const { status } of await readSessions(api)) {
           agents[status] = (agents[status] ?? 0) + 1;
         }
-        return { ...alive, reason: null, agents };
+        return { ...alive, reason: null, auth: await authOf(api), agents };
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         return { ...alive, reason: error.detail, agents: null };

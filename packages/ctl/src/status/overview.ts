@@ -9,6 +9,8 @@ export interface PartState {
   readonly version: string | null;
   /** Why it does not run, or why it does not tell more. */
   readonly reason: string | null;
+  /** What it asks callers for; `none` where every local user has full access. */
+  readonly auth?: string;
 }
 
 /** All of Millrace at a glance. */

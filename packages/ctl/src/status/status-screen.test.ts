@@ -110,6 +110,16 @@ test('one that does not let us in is up, and says what is missing', () => {
   expect(screen({ ...running, queue: shut }, 140)).toContain('\nqueue: it asks for a token.\n');
 });
 
+test('status: says where authentication is off', () => {
+  const open = { ...running, daemon: { ...running.daemon, auth: 'none' } };
+  expect(screen(open, 140)).toContain(
+    '\ndaemon: auth is none, so every local user has full access.\n',
+  );
+  expect(screen({ ...open, daemon: { ...running.daemon, auth: 'token' } }, 140)).not.toContain(
+    'auth',
+  );
+});
+
 test('totals are sums, and the oldest of all', () => {
   const summary = {
     paused: false,

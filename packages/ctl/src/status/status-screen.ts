@@ -29,10 +29,14 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
   const reasons = parts
     .flatMap(([title, { reason }]) => (reason === null ? [] : [`${title}: ${reason}`]))
     .flatMap((line) => wrap(printable(line), width));
+  const unguarded = parts
+    .filter(([, { auth }]) => auth === 'none')
+    .map(([title]) => `${title}: auth is none, so every local user has full access.`);
   const isAllDown = parts.every(([, { up }]) => !up);
   const advice = isAllDown ? ['Start everything with `ctl up`.'] : [];
   return (
-    renderTable(columns, rows, sheet) + [...reasons, ...advice].map((line) => `${line}\n`).join('')
+    renderTable(columns, rows, sheet) +
+    [...unguarded, ...reasons, ...advice].map((line) => `${line}\n`).join('')
   );
 }
 

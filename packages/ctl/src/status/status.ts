@@ -1,4 +1,4 @@
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { lookAround, type StatusFlags } from './looking.js';
 import { statusScreen } from './status-screen.js';
 

@@ -9,6 +9,16 @@ export interface Running {
   readonly listeners: readonly Listener[];
 }
 
+export interface Banner {
+  readonly running: readonly Running[];
+  readonly dataDir: string;
+  /** Where the dashboard is, or the link that logs a browser in there. */
+  readonly dashboard: string;
+  readonly isLogin: boolean;
+  /** False when nobody is asked for a token. */
+  readonly hasAuth: boolean;
+}
+
 const firstThingsToTry = [
   ['status', 'all of it at a glance'],
   ['agent spawn "Say hello"', 'a first agent, where you are'],
@@ -16,11 +26,13 @@ const firstThingsToTry = [
 ];
 
 /** What `ctl up` shows a person once everything is running. */
-export function bannerFor(running: readonly Running[], dataDir: string, sheet: Sheet): string {
+export function bannerFor(banner: Banner, sheet: Sheet): string {
+  const { running, dataDir } = banner;
   const columns = [{ title: 'PART' }, { title: 'ADDRESS' }, { title: 'STATE' }];
   return [
     `${sheet.paint('strong', `Millrace ${version()}`)}  data in ${dataDir}\n`,
-    renderTable(columns, running.flatMap(rowsOf), sheet) + dashboardLine(running),
+    renderTable(columns, running.flatMap(rowsOf), sheet),
+    accessText(banner, sheet),
     `Try in another terminal:\n${renderTable(
       [{ title: '' }, { title: '' }],
       firstThingsToTry.map(([words = '', note = '']) => [`  ${ctl()} ${words}`, note]),
@@ -30,9 +42,11 @@ export function bannerFor(running: readonly Running[], dataDir: string, sheet: S
   ].join('\n');
 }
 
-function dashboardLine(running: readonly Running[]): string {
-  const daemon = running.find(({ part }) => part.name === 'daemon')?.listeners[0];
-  return daemon ? `\nThe dashboard is at ${daemon.url}\n` : '';
+function accessText({ dashboard, isLogin, hasAuth }: Banner, { paint }: Sheet): string {
+  const warning = 'Authentication is off: every user of this machine has full access.';
+  const off = hasAuth ? '' : `${paint('warn', warning)}\n`;
+  if (!isLogin) return `Dashboard: ${dashboard}\n${off}`;
+  return `Dashboard: ${dashboard}\nThe link works once, for 5 minutes; \`${ctl()} open\` makes another.\n`;
 }
 
 /** In a clone nobody has `ctl` on their PATH yet. */

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi } from '../queue/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { setUpAgentsQueue } from './agents-queue.js';
 import { eventsFor } from './banner.js';
 import { exitText, startCtl } from './child.js';
@@ -13,14 +13,14 @@ import { logWriter } from './log-lines.js';
 import { queueAddressFile, writePrivate } from './own-files.js';
 import { inWordsOfUp, parts, type Part } from './parts.js';
 import { Plan } from './plan.js';
-import { loadSettings, type Addresses, type Settings } from './settings.js';
+import { loadSettings, type Settings, type UpOptions } from './settings.js';
 import { startParts } from './supervisor.js';
 
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 
 export interface UpAsk {
   readonly dataDir: string;
-  readonly addresses: Addresses;
+  readonly addresses: UpOptions;
   readonly stopped: Promise<void>;
 }
 
@@ -29,6 +29,8 @@ export interface BroughtUp {
   readonly kept: readonly KeptPart[];
   /** False when it was told to stop before all of them ran. */
   readonly hasStarted: boolean;
+  /** What callers of the daemon must show; undefined when it asks for none. */
+  readonly daemonToken: string | undefined;
   /** Where a part serves HTTP. */
   url(name: Part['name']): string;
 }
@@ -48,7 +50,8 @@ export async function bringUp(
   here.lifecycle.interrupted.addEventListener('abort', () => kept.forEach((part) => part.kill()));
   const url = (name: Part['name']) => httpOf(kept, name);
   const hasStarted = await startParts(stagesOf(kept), stopped);
-  if (!hasStarted) return { kept, hasStarted, url };
+  const { daemonToken } = settings;
+  if (!hasStarted) return { kept, hasStarted, daemonToken, url };
   try {
     // With our own id: an address that was left behind is then known for what it is.
     writePrivate(queueAddressFile(dataDir), `${url('queue')}\n${process.pid}\n`);
@@ -57,7 +60,7 @@ export async function bringUp(
     kept.forEach((part) => part.kill());
     throw error;
   }
-  return { kept, hasStarted, url };
+  return { kept, hasStarted, daemonToken, url };
 }
 
 function keepParts(plan: Plan, { terminal }: Here): KeptPart[] {

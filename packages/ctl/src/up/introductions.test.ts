@@ -23,6 +23,7 @@ test('the first run makes everything, for its owner alone, and the next one chan
   const first = await introduceAll();
   const files = readdirSync(data).toSorted();
   expect(files).toEqual([
+    'daemon.token',
     'queue-daemon.token',
     'queue-secrets.yaml',
     'queue-tokens.yaml',
@@ -30,7 +31,7 @@ test('the first run makes everything, for its owner alone, and the next one chan
   ]);
   const texts = files.map(read);
   expect(files.map((name) => statSync(join(data, name)).mode & 0o777)).toEqual([
-    0o600, 0o600, 0o600, 0o600,
+    0o600, 0o600, 0o600, 0o600, 0o600,
   ]);
   expect(await introduceAll()).toEqual(first);
   expect(readdirSync(data).toSorted()).toEqual(files);
@@ -44,7 +45,11 @@ test('the queue knows both tokens, and the secret is one that it can sign with',
   const tokens = parseTokens(read('queue-tokens.yaml'), 'x', roles);
   expect(tokens.size).toBe(2);
   const { secrets } = parse(read('queue-secrets.yaml')) as { secrets: unknown[] };
-  expect(secrets).toEqual([{ name: 'agents-callback', value: signingSecret, queues: ['agents'] }]);
+  const queues = ['agents'];
+  expect(secrets).toEqual([
+    { name: 'agents-callback', value: signingSecret, queues },
+    { name: 'daemon-token', value: read('daemon.token').trim(), queues },
+  ]);
   expect(signingSecret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   expect({ isLetIn, notices }).toEqual({ isLetIn: true, notices: [] });
 });
@@ -64,13 +69,12 @@ test('what an earlier version or a crash left is completed', async () => {
 test('the token that the daemon asks for is among the secrets, and follows its changes', async () => {
   const secretOf = () =>
     (parse(read('queue-secrets.yaml')) as { secrets: { name: string; value: string }[] }).secrets;
-  writeFileSync(join(data, 'token'), 'mr_daemon\n');
+  writeFileSync(join(data, 'daemon.token'), 'mr_daemon\n');
   await introduceAll();
   expect(secretOf()[1]).toMatchObject({ name: 'daemon-token', value: 'mr_daemon' });
   await introduceAll({ MILLRACE_TOKEN: 'mr_other_0123456789' });
   expect(secretOf()[1]).toMatchObject({ value: 'mr_other_0123456789' });
-  rmSync(join(data, 'token'));
-  await introduceAll();
+  await introduceAll({ MILLRACE_AUTH: 'none' });
   expect(secretOf()).toHaveLength(1);
 });
 
@@ -78,7 +82,7 @@ test('secrets of the owner stay where they are', async () => {
   const own = { name: 'mine', value: 'x', queues: ['mail'] };
   writeFileSync(join(data, 'queue-secrets.yaml'), JSON.stringify({ secrets: [own] }));
   await introduceAll();
-  expect((parse(read('queue-secrets.yaml')) as { secrets: unknown[] }).secrets[1]).toEqual(own);
+  expect((parse(read('queue-secrets.yaml')) as { secrets: unknown[] }).secrets[2]).toEqual(own);
 });
 
 test('files that the settings of the queue name are read and never written', async () => {
@@ -90,9 +94,14 @@ test('files that the settings of the queue name are read and never written', asy
   const lacking = await introduceAll();
   expect(lacking).toMatchObject({ ownerToken: undefined, signingSecret: undefined });
   expect(lacking.notices.join('\n')).toMatch(/queue\.token[^]*agents-callback/);
-  expect(readdirSync(data).toSorted()).toEqual(['my-secrets.yaml', 'queue.yaml']);
-  const secret = { name: 'agents-callback', value: 'whsec_AAAA', queues: ['*'] };
-  writeFileSync(join(data, 'my-secrets.yaml'), JSON.stringify({ secrets: [secret] }));
+  expect(lacking.notices.join('\n')).toContain('daemon-token');
+  expect(readdirSync(data).toSorted()).toEqual(['daemon.token', 'my-secrets.yaml', 'queue.yaml']);
+  const queues = ['*'];
+  const secrets = [
+    { name: 'agents-callback', value: 'whsec_AAAA', queues },
+    { name: 'daemon-token', value: read('daemon.token').trim(), queues },
+  ];
+  writeFileSync(join(data, 'my-secrets.yaml'), JSON.stringify({ secrets }));
   expect(await introduceAll({ MILLRACE_QUEUE_TOKEN: 'mr_mine' })).toMatchObject({
     ownerToken: 'mr_mine',
     daemonToken: 'mr_mine',

@@ -36,8 +36,21 @@ const running = parts.map((part) => ({
   listeners: part.addresses.map(({ listener, url }) => ({ listener, url })),
 }));
 
+const access = { dashboard: 'http://127.0.0.1:8765/#login=mr_code', isLogin: true, hasAuth: true };
+
+test('banner: says that authentication is off', () => {
+  const dashboard = 'http://127.0.0.1:8765';
+  const open = { running, dataDir: '/x', dashboard, isLogin: false, hasAuth: false };
+  const text = bannerFor(open, { columns: 80, paint: plain });
+  expect(text).toContain(
+    '\nDashboard: http://127.0.0.1:8765\n' +
+      'Authentication is off: every user of this machine has full access.\n',
+  );
+});
+
 test.for([80, 140])('the banner at %i columns', (columns) => {
-  const banner = bannerFor(running, '/some/where', { columns, paint: plain });
+  const dataDir = '/some/where';
+  const banner = bannerFor({ running, dataDir, ...access }, { columns, paint: plain });
   expect(banner.replace(/^Millrace \d+\.\d+\.\d+ /, 'Millrace X ')).toBe(
     `
 Millrace X  data in /some/where
@@ -49,7 +62,8 @@ queue     http://127.0.0.1:8081  running
           http://127.0.0.1:9464  running
 daemon    http://127.0.0.1:8765  running
 
-The dashboard is at http://127.0.0.1:8765
+Dashboard: http://127.0.0.1:8765/#login=mr_code
+The link works once, for 5 minutes; \`bin/ctl open\` makes another.
 
 Try in another terminal:
   bin/ctl status                           all of it at a glance

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Introductions } from './introductions.js';
 import { parts } from './parts.js';
 import { Plan, type Places } from './plan.js';
-import { loadSettings, type Addresses } from './settings.js';
+import { loadSettings, type UpOptions } from './settings.js';
 
 let data = '';
 beforeEach(() => {
@@ -24,7 +24,7 @@ const introductions: Introductions = {
 
 interface PlanOptions {
   env?: Record<string, string>;
-  addresses?: Addresses;
+  addresses?: UpOptions;
   host?: string;
 }
 
@@ -91,6 +91,25 @@ test('a key for the database is passed on, and what the config file says is left
   expect(command.args).not.toContain('--queue-url');
   expect(command.args).toContain('--database-url');
   expect(command.env).not.toHaveProperty('MILLRACE_QUEUE_TOKEN');
+});
+
+test('up: the key that the database made is passed on, and --no-auth to both', () => {
+  mkdirSync(join(data, 'db'));
+  writeFileSync(join(data, 'db', 'db.key'), 'made.secret\n');
+  const guarded = planOf();
+  expect(guarded.commandFor('daemon', running).env).toMatchObject({
+    MILLRACE_DATABASE_API_KEY: 'made.secret',
+  });
+  expect(guarded.commandFor('daemon', running).args).not.toContain('--no-auth');
+  const open = planOf({ addresses: { auth: false } });
+  expect(open.commandFor('daemon', running).args).toContain('--no-auth');
+  expect(open.commandFor('db', running).env).toMatchObject({ MILLRACE_DB_AUTH: 'none' });
+});
+
+test('up: no authentication is refused where others can reach the daemon', () => {
+  expect(() => planOf({ addresses: { auth: false, listen: '0.0.0.0:0' } })).toThrow(
+    /others can reach, and auth is none/,
+  );
 });
 
 test('where the command line finds another queue is not for the daemon', () => {

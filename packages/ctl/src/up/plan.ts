@@ -7,7 +7,7 @@ import type { Command } from './child.js';
 import type { Introductions } from './introductions.js';
 import { databaseKeyFile, secretsFile, tokensFile } from './own-files.js';
 import { addressOfUrl, type Listener, type Part } from './parts.js';
-import type { Addresses, Settings } from './settings.js';
+import type { Settings, UpOptions } from './settings.js';
 
 /** Where each part that runs listens, or listened before it died. */
 export type Places = (part: Part['name']) => readonly Listener[];
@@ -15,7 +15,7 @@ export type Places = (part: Part['name']) => readonly Listener[];
 export interface PlanParts {
   readonly dataDir: string;
   readonly env: Command['env'];
-  readonly addresses: Addresses;
+  readonly addresses: UpOptions;
   readonly settings: Settings;
   readonly introductions: Introductions;
   /** Where the daemon is to listen, its port settled. */
@@ -49,7 +49,7 @@ export class Plan {
         ...flag('--grpc', listenerOf(places('db'), 'grpc') ?? addresses.dbGrpc),
         ...flag('--http', listenerOf(places('db'), 'http') ?? addresses.dbHttp),
       ],
-      env,
+      env: addresses.auth === false ? { ...env, MILLRACE_DB_AUTH: 'none' } : env,
     };
   }
 
@@ -82,9 +82,9 @@ export class Plan {
   }
 
   #daemon(places: Places): Command {
-    const { dataDir, settings, introductions, daemonAddress } = this.given;
+    const { dataDir, addresses, settings, introductions, daemonAddress } = this.given;
     const { daemonToken: queueToken, signingSecret } = introductions;
-    const dbKey = lineOf(databaseKeyFile(dataDir));
+    const dbKey = lineOf(databaseKeyFile(dataDir)) ?? lineOf(join(dataDir, 'db', 'db.key'));
     const isOurs = (key: string) => settings.daemon.sourceOf(key).kind === 'default';
     return {
       args: [
@@ -94,6 +94,7 @@ export class Plan {
         ...flag('--listen', addressText(daemonAddress)),
         ...flag('--queue-url', isOurs('queue.url') ? urlOf(places('queue')) : undefined),
         ...flag('--database-url', isOurs('database.url') ? urlOf(places('db')) : undefined),
+        ...(addresses.auth === false ? ['--no-auth'] : []),
       ],
       // Secrets do not belong where `ps` shows them.
       env: {

@@ -1,15 +1,17 @@
 import { rmSync } from 'node:fs';
 import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
+import { daemonApi } from '../daemon/api.js';
+import { dashboardLink } from '../open/login-link.js';
 import { runningUp } from '../queue/locate.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { bannerFor, eventsFor } from './banner.js';
-import { bringUp } from './bring-up.js';
+import { bringUp, type BroughtUp } from './bring-up.js';
 import { makeDataDirectory, queueAddressFile } from './own-files.js';
-import type { Addresses } from './settings.js';
+import type { UpOptions } from './settings.js';
 import { runParts } from './supervisor.js';
 
-export interface UpFlags extends Addresses {
+export interface UpFlags extends UpOptions {
   data?: string;
 }
 
@@ -26,7 +28,7 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
     try {
       if (up.hasStarted) {
         if (json) out.write(`${kept.map(eventsFor).join('')}{"event":"ready"}\n`);
-        else out.write(bannerFor(kept, dataDir, out));
+        else out.write(bannerFor({ running: kept, dataDir, ...(await access(up, tools)) }, out));
       }
       await runParts(kept, stopped);
     } finally {
@@ -34,6 +36,22 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
     }
     out.write(json ? '{"event":"stopped"}\n' : '\nStopped.\n');
   });
+}
+
+/** How the person at the terminal gets into the dashboard. */
+async function access({ daemonToken, url }: BroughtUp, { terminal, lifecycle }: Tools) {
+  const daemonUrl = url('daemon');
+  const plain = { dashboard: daemonUrl, isLogin: false, hasAuth: daemonToken !== undefined };
+  if (daemonToken === undefined) return plain;
+  const env = { ...terminal.env, MILLRACE_TOKEN: daemonToken };
+  try {
+    const api = await daemonApi({ url: daemonUrl }, { terminal: { ...terminal, env }, lifecycle });
+    return { ...plain, dashboard: (await dashboardLink(api)).url, isLogin: true };
+  } catch (error) {
+    // Everything runs; the link can be had later.
+    if (error instanceof Refusal) return plain;
+    throw error;
+  }
 }
 
 /** Whoever starts it a second time mostly forgot the first. */

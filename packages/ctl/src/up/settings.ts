@@ -1,7 +1,13 @@
 import { join } from 'node:path';
 import { databaseConfig } from '@millrace/db/config';
-import { daemonConfig, defaultConfigFile, type DaemonSettings } from '@millrace/daemon/config';
+import {
+  daemonConfig,
+  defaultConfigFile,
+  ensureToken,
+  type DaemonSettings,
+} from '@millrace/daemon/config';
 import { loadConfig, type LoadedConfig } from '@millrace/kit/config';
+import { systemRandom } from '@millrace/kit/random';
 import { queueConfig, type QueueSettings } from '@millrace/queue/config';
 import { lineOf, tokenFile } from '../daemon/places.js';
 
@@ -14,6 +20,11 @@ export interface Addresses {
   queueListen?: string;
   metricsListen?: string;
   listen?: string;
+}
+
+export interface UpOptions extends Addresses {
+  /** False: neither the daemon nor the database asks for a token or a key. */
+  auth?: boolean;
 }
 
 /** The settings with which the parts will start, as far as they concern one another. */
@@ -35,13 +46,16 @@ export interface Settings {
  */
 const otherPlaces = new Set(['MILLRACE_QUEUE_URL', 'MILLRACE_QUEUE_TOKEN']);
 
-/** A mistake in any of the files is told here, before anything runs. */
-export function loadSettings(dataDir: string, addresses: Addresses, env: Environment): Settings {
+/**
+ * A mistake in any of the files is told here, before anything runs. Makes the daemon's token, which
+ * the queue must have as well.
+ */
+export function loadSettings(dataDir: string, options: UpOptions, env: Environment): Settings {
   const files = { db: join(dataDir, 'db.yaml'), queue: join(dataDir, 'queue.yaml') };
   const { values: queue } = loadConfig(queueConfig, {
     environment: env,
     defaultFile: files.queue,
-    flags: { data: dataDir, listen: addresses.queueListen },
+    flags: { data: dataDir, listen: options.queueListen },
   });
   const { values: db } = loadConfig(databaseConfig, { environment: env, defaultFile: files.db });
   const entries = Object.entries(env).filter(([name]) => !otherPlaces.has(name));
@@ -49,14 +63,20 @@ export function loadSettings(dataDir: string, addresses: Addresses, env: Environ
   const daemon = loadConfig(daemonConfig, {
     environment: daemonEnv,
     defaultFile: defaultConfigFile(env),
-    flags: { data: dataDir, listen: addresses.listen },
+    flags: {
+      data: dataDir,
+      listen: options.listen,
+      ...(options.auth === false && { auth: 'none' }),
+    },
   });
+  ensureToken(daemon, dataDir, systemRandom);
+  const needsToken = daemon.values.auth !== 'none';
   return {
     files,
     queue,
     daemon,
     daemonEnv,
-    daemonToken: daemon.values.token ?? lineOf(tokenFile(dataDir)),
+    daemonToken: needsToken ? (daemon.values.token ?? lineOf(tokenFile(dataDir))) : undefined,
     hasDatabaseKeys: db.keys_file !== undefined,
   };
 }

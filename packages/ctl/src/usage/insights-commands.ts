@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function addInsights(group: CtlCommand, tools: Tools): void {
   const command = group

@@ -1,12 +1,8 @@
 import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
-
-/** Tables that `--by` chooses from, each with what it is called in the rollup. */
-export const spendTables = { agent: 'by_agent', repo: 'by_repo', day: 'by_day' } as const;
-
-export type SpendBy = keyof typeof spendTables;
+import type { Tools } from '../tools.js';
+import { spendTables, type SpendBy } from './spend-tables.js';
 
 export function addSpend(group: CtlCommand, tools: Tools): void {
   const command = group

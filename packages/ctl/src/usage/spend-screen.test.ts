@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import type { SpendBy } from './spend-commands.js';
+import type { SpendBy } from './spend-tables.js';
 import { spendScreen } from './spend-screen.js';
 
 const example = contractExample('SpendRollup');

@@ -3,7 +3,7 @@ import { humanCount } from '@millrace/kit/units';
 import { barOf, dollars, rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { sparkline } from '../queue/sparkline.js';
-import { spendTables, type SpendBy } from './spend-commands.js';
+import { spendTables, type SpendBy } from './spend-tables.js';
 
 type SpendRollup = DaemonSchema<'SpendRollup'>;
 type SpendRow = DaemonSchema<'SpendRow'>;

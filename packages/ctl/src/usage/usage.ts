@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { usageScreen } from './usage-screen.js';
 
 type UsageDocument = DaemonSchema<'UsageDocument'>;
@@ -14,7 +14,7 @@ export async function showUsage(
   tools: Tools,
 ): Promise<void> {
   const api = await daemonApi(flags, tools);
-  const document = await api.call('GET', `/api/v1/usage${refresh ? '?refresh=true' : ''}`);
+  const document = await api.call('getUsage', { query: refresh ? { refresh } : {} });
   if (!isUsageDocument(document)) {
     throw new Refusal(
       'UNAVAILABLE',

@@ -1,12 +1,12 @@
 import type { Alert, Once } from '../notify/alert.js';
-import type { Look } from './look.js';
+import type { Inspection } from './inspection.js';
 
 /** More commits behind the base than this is far behind. */
 const farBehind = 10;
 
 /** What the person in charge should hear of a branch, each with what tells it from a repetition. */
-export function alertsOf(agentId: string, look: Look): { alert: Alert; once: Once }[] {
-  const { standing, head, fork } = look;
+export function alertsOf(agentId: string, inspection: Inspection): { alert: Alert; once: Once }[] {
+  const { standing, head, fork } = inspection;
   const { branch, base, ci, behind, merged } = standing;
   if (branch === null || head === null) return [];
   const alerts: { alert: Alert; once: Once }[] = [];

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Alert, AlertSink, Once } from '../notify/alert.js';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
 import { Branches, type BranchesParts } from './branches.js';
-import type { Standing } from './look.js';
+import type { Standing } from './inspection.js';
 import { Workshop, type Repository } from './repositories.test-support.js';
 
 /** Real time for the programs; what is to happen in a minute happens when the test says so. */

@@ -16,12 +16,12 @@ export function unknown(error: string | null): CiReport {
   return { ci: unknownCi, checks: [], error };
 }
 
-const mostRuns = 100;
+const maxRuns = 100;
 const fields = 'name,workflowName,status,conclusion,url';
 
 /** What CI says of a commit, over all its runs. */
 export async function readCi(call: Call, cwd: string, commit: string): Promise<CiReport> {
-  const args = ['run', 'list', '--commit', commit, '--limit', String(mostRuns), '--json', fields];
+  const args = ['run', 'list', '--commit', commit, '--limit', String(maxRuns), '--json', fields];
   const end = await call('gh', args, cwd);
   if (end.kind === 'failed' || end.code !== 0) return unknown(complaint('gh', end));
   const runs = parseRuns(end.stdout);

@@ -90,15 +90,25 @@ async function lastOwnCommit(git: Git, branch: string): Promise<string | undefin
 /** More files than this are not compared. */
 const mostFiles = 500;
 
+/** A diff driver of the repository is a command. */
+const noDrivers = ['--no-ext-diff', '--no-textconv'];
+
 /** The base has no commit of the branch, but every file that it changed stands there as it left it. */
 async function wasSquashed(git: Git, { head, base }: Compared, fork: string | null) {
   if (fork === null) return false;
-  const names = await git.text('diff', '--name-only', '--no-renames', '-z', fork, head);
+  const names = await git.text(
+    'diff',
+    ...noDrivers,
+    '--name-only',
+    '--no-renames',
+    '-z',
+    fork,
+    head,
+  );
   const files = names.split('\0').filter((name) => name !== '');
   if (files.length === 0 || files.length > mostFiles) return false;
   const paths = files.map((name) => `:(top,literal)${name}`);
-  const plain = ['--quiet', '--no-ext-diff', '--no-textconv'];
-  return git.isYes('diff', ...plain, base.commit, head, '--', ...paths);
+  return git.isYes('diff', ...noDrivers, '--quiet', base.commit, head, '--', ...paths);
 }
 
 class Git {

@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '@millrace/kit/clock';
 import { findProgram } from '../registry/search-path.js';
-import { runProgram } from '../think/program.js';
+import { runGit, safeGitEnvironment } from '../git/run-git.js';
+import { runProgram, type ProgramEnd } from '../think/program.js';
 
 export interface ProgramParts {
   clock: Clock;
@@ -22,21 +23,17 @@ const timeoutS = 10;
 
 /** Runs git and gh where the search path has them. Whatever happens is a value. */
 export function programCalls({ clock, environment, signal }: ProgramParts): Call {
+  const timeoutMs = timeoutS * 1000;
   const passed = environmentFor(environment);
   return async (program, args, cwd) => {
     const file = await findProgram(program, environment['PATH']);
     if (!file) return { kind: 'failed', why: `${program} is not installed` };
     if (!(await isDirectory(cwd))) return { kind: 'failed', why: `${cwd} is not there any more` };
-    const end = await runProgram({
-      file,
-      args,
-      input: '',
-      cwd,
-      environment: passed,
-      timeoutMs: timeoutS * 1000,
-      signal,
-      clock,
-    });
+    const run = { clock, cwd, timeoutMs, signal };
+    const end: ProgramEnd =
+      program === 'git'
+        ? await runGit({ ...run, environment }, args)
+        : await runProgram({ ...run, file, args, input: '', environment: passed });
     switch (end.kind) {
       case 'exited':
         return { kind: 'ended', code: end.code, stdout: end.stdout, stderr: end.stderr };
@@ -68,32 +65,14 @@ async function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-/**
- * Neither asks, colours nor writes, and what the daemon was started with points them to no other
- * repository.
- */
+/** For gh, which runs git in the repository by itself. */
 function environmentFor(
   environment: Readonly<Record<string, string | undefined>>,
-): Record<string, string | undefined> {
-  const isOurs = (name: string) => name.startsWith('MILLRACE_') || foreign.has(name);
-  const passed = Object.entries(environment).filter(([name]) => !isOurs(name));
+): Readonly<Record<string, string | undefined>> {
   return {
-    ...Object.fromEntries(passed),
-    LC_ALL: 'C',
+    ...safeGitEnvironment(environment),
     NO_COLOR: '1',
-    GIT_OPTIONAL_LOCKS: '0',
-    GIT_TERMINAL_PROMPT: '0',
     GH_PROMPT_DISABLED: '1',
     GH_NO_UPDATE_NOTIFIER: '1',
   };
 }
-
-const foreign = new Set([
-  'GIT_DIR',
-  'GIT_WORK_TREE',
-  'GIT_INDEX_FILE',
-  'GIT_COMMON_DIR',
-  'GIT_NAMESPACE',
-  'GIT_OBJECT_DIRECTORY',
-  'GIT_PREFIX',
-]);

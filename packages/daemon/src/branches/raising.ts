@@ -1,13 +1,12 @@
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { AlertSink } from '../notify/alert.js';
 import type { Session } from '../sessions/port.js';
 import { alertsOf } from './alerts.js';
-import type { Look } from './look.js';
+import type { Inspection } from './inspection.js';
 
-/** Raises what a round of looks has found. Nobody waits for it, and its failure stops nothing. */
+/** Raises alerts for the findings of a round, in the background; failures are logged. */
 export class BranchAlerts {
-  /** What was raised since the start; what came before, the sink knows. */
+  /** What was raised since the start; the sink knows what was raised before. */
   readonly #raised = new Map<string, string>();
   #latest: Promise<void> = Promise.resolve();
 
@@ -16,22 +15,22 @@ export class BranchAlerts {
     private readonly log: Log,
   ) {}
 
-  /** Of the agents that work on one branch together, the first is told about. */
-  consider(found: readonly { session: Session; look: Look }[]): void {
-    const told = new Set<string>();
-    for (const { session, look } of found) {
-      const branch = JSON.stringify([session.repo ?? session.workdir, look.standing.branch]);
-      for (const { alert, once } of alertsOf(session.id, look)) {
-        if (told.has(`${branch} ${alert.kind}`)) continue;
-        told.add(`${branch} ${alert.kind}`);
+  /** Agents that share a branch get one alert, for the first of them. */
+  consider(found: readonly { session: Session; inspection: Inspection }[]): void {
+    const raisedKinds = new Set<string>();
+    for (const { session, inspection } of found) {
+      const branch = JSON.stringify([session.repo ?? session.workdir, inspection.standing.branch]);
+      for (const { alert, once } of alertsOf(session.id, inspection)) {
+        if (raisedKinds.has(`${branch} ${alert.kind}`)) continue;
+        raisedKinds.add(`${branch} ${alert.kind}`);
         const key = `${session.id} ${once.topic}`;
         if (this.#raised.get(key) === once.value) continue;
         this.#raised.set(key, once.value);
         this.#latest = this.#latest.then(() =>
           this.sink.raise(alert, once).catch((error: unknown) => {
             this.#raised.delete(key);
-            const why = `an alert about a branch could not be raised: ${messageOf(error)}`;
-            this.log.error({ err: error, kind: alert.kind, agent: session.id }, why);
+            const fields = { err: error, kind: alert.kind, agent: session.id };
+            this.log.error(fields, 'failed to raise branch alert');
           }),
         );
       }

@@ -14,21 +14,24 @@ const nothing: Refs = { branch: null, head: null, base: null, error: null };
 export interface Place {
   cwd: string;
   /** The branch that the session was told. */
-  told: string | null;
+  recordedBranch: string | null;
   /** Others work in this directory: what is checked out there is not the session's. */
   isShared: boolean;
 }
 
 /** Which branch is checked out in the directory, or was told; where it stands, and its base. */
-export async function readRefs(call: Call, { cwd, told, isShared }: Place): Promise<Refs> {
-  let branch = told;
-  if (told === null || !isShared) {
+export async function readRefs(
+  call: Call,
+  { cwd, recordedBranch, isShared }: Place,
+): Promise<Refs> {
+  let branch = recordedBranch;
+  if (recordedBranch === null || !isShared) {
     const head = await call('git', ['symbolic-ref', '--quiet', '--short', 'HEAD'], cwd);
     // Code 1: no branch is checked out.
     if (head.kind === 'failed' || (head.code !== 0 && head.code !== 1)) {
       return { ...nothing, branch, error: complaint('git', head) };
     }
-    branch = (head.code === 0 && head.stdout.trim()) || told;
+    branch = (head.code === 0 && head.stdout.trim()) || recordedBranch;
   }
   const names = [...(branch === null ? [] : [`refs/heads/${branch}`]), ...baseNames];
   const format = '--format=%(refname)%00%(objectname)%00%(symref)';
@@ -49,10 +52,10 @@ interface Ref {
 }
 
 const originHead = 'refs/remotes/origin/HEAD';
-const usual = ['main', 'master'] as const;
+const defaultNames = ['main', 'master'] as const;
 const baseNames = [
   originHead,
-  ...usual.flatMap((name) => [`refs/remotes/origin/${name}`, `refs/heads/${name}`]),
+  ...defaultNames.flatMap((name) => [`refs/remotes/origin/${name}`, `refs/heads/${name}`]),
 ];
 
 function parseRef(line: string): [name: string, ref: Ref] {
@@ -62,8 +65,8 @@ function parseRef(line: string): [name: string, ref: Ref] {
 
 /** What origin calls its own; without it main or master, that of origin first. */
 function baseIn(refs: ReadonlyMap<string, Ref>): Refs['base'] {
-  const told = refs.get(originHead);
-  if (told?.target) return { name: shortName(told.target), commit: told.commit };
+  const remoteHead = refs.get(originHead);
+  if (remoteHead?.target) return { name: shortName(remoteHead.target), commit: remoteHead.commit };
   for (const name of baseNames) {
     const ref = refs.get(name);
     if (ref && name !== originHead) return { name: shortName(name), commit: ref.commit };

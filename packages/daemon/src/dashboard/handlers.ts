@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
-import type { Caller } from '../server/access/gate.js';
-import type { ServedOperations } from '../server/served-operations.js';
+import type { Caller } from '../core/caller.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import type { DashboardSite, SiteFile } from './site.js';
 
 type DashboardHandlers = Pick<
@@ -42,21 +42,21 @@ const assetHeaders = {
 /** The dashboard's static files. They hold no data, so they need no token. */
 export function dashboardHandlers(site: Pick<DashboardSite, 'page' | 'asset'>): DashboardHandlers {
   return {
-    getDashboard: ({ request }) => {
+    getDashboard: ({ exchange }) => {
       const page = site.page();
       if (!page) {
         throw fail('NOT_FOUND', 'The dashboard is not built. Run `npm run build`, then reload.');
       }
       return {
-        ...answer(page, request.headers, pageHeaders),
+        ...answer(page, exchange.headers, pageHeaders),
         contentType: page.contentType as 'text/html',
       };
     },
-    getDashboardAsset: ({ params, request }) => {
+    getDashboardAsset: ({ params, exchange }) => {
       const asset = site.asset(params.file);
       if (!asset) throw fail('NOT_FOUND', `The dashboard has no file ${params.file}.`);
       return {
-        ...answer(asset, request.headers, assetHeaders),
+        ...answer(asset, exchange.headers, assetHeaders),
         contentType: asset.contentType as 'text/css',
       };
     },

@@ -44,19 +44,19 @@ export class Events {
   }
 
   #here(): Position {
-    const { seq, chain } = this.#parts.database.core.durable;
-    return { seq, mark: chain.high };
+    const { seq, chainHash } = this.#parts.database.logPosition;
+    return { seq, mark: chainHash.high };
   }
 
   /** The place that an id names; undefined when it is too old or was never here. */
   #find(id: string): Position | undefined {
     const position = positionOf(id);
-    const { core, watches } = this.#parts.database;
-    if (!position || position.seq > core.durable.seq) return undefined;
+    const { logPosition: log, watches } = this.#parts.database;
+    if (!position || position.seq > log.seq) return undefined;
     try {
       const isOurs = watches.chainAt(position.seq).high === position.mark;
       // The commit itself is read again for the rest of its changes.
-      const isWhole = position.index === undefined || position.seq >= core.durable.oldestSeq;
+      const isWhole = position.index === undefined || position.seq >= log.oldestSeq;
       return isOurs && isWhole ? position : undefined;
     } catch (error) {
       if (isCompacted(error)) return undefined;

@@ -1,6 +1,5 @@
 import type { Database } from '@millrace/db';
 import type { Clock, Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
 import { reportsCollection } from './event.js';
@@ -65,7 +64,7 @@ export class Reports {
       const changed_at = formatTimestamp(clock.now());
       await database.collection(reportsCollection).upsert(report, { changed_at });
     } catch (error) {
-      log.warn({ err: error, report }, `a change could not be told: ${messageOf(error)}`);
+      log.warn({ err: error, report }, 'failed to publish report change');
     }
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withMessage, type SessionHistory } from './history.js';
+import { withMessage, type SessionHistory } from '../spend/session-history.js';
 import { mineInsights } from './mine.js';
 import type { Session } from './session.js';
 

@@ -21,10 +21,10 @@ export function mineInsights(
   sessions: readonly Session[],
   { since, now, hourOf }: MineOptions,
 ): Insights {
-  const looked = sessions
+  const selected = sessions
     .filter(({ firstAt }) => since === undefined || firstAt >= since)
     .toSorted((a, b) => a.firstAt - b.firstAt || (a.id < b.id ? -1 : 1));
-  const ended = looked.filter(({ lastAt, hasEnded }) => hasEnded ?? lastAt <= now - silenceMs);
+  const ended = selected.filter(({ lastAt, hasEnded }) => hasEnded ?? lastAt <= now - silenceMs);
   const timed = ended.filter(({ isTimed }) => isTimed !== false);
   const byTotal = (keyOf: (session: Session) => string) =>
     [...grouped(timed, keyOf)]
@@ -33,15 +33,15 @@ export function mineInsights(
   return {
     since: since === undefined ? null : formatTimestamp(since),
     generated_at: formatTimestamp(now),
-    sessions: looked.length,
+    sessions: selected.length,
     durations: {
       overall: durationStats('all', timed.map(workOf)),
       by_backend: byTotal(({ backend }) => backend),
       by_repo: byTotal(({ repo }) => repo),
     },
-    busiest_hours: busiestHours(looked, hourOf),
+    busiest_hours: busiestHours(selected, hourOf),
     error_rates: errorRates(ended),
-    co_edited_files: coEditedFiles(looked),
+    co_edited_files: coEditedFiles(selected),
     parallel_candidates: parallelCandidates(ended),
   };
 }

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { isEnded } from '../core/session.js';
 import { slotMs } from '../spend/tally.js';
-import { historyKey } from './history.js';
+import { historyKey } from '../spend/session-history.js';
 import type { Session } from './session.js';
 
 type OwnSession = DaemonSchema<'Session'>;
@@ -18,13 +18,13 @@ export function withOwnSessions(
   now: number,
 ): Session[] {
   const byKey = new Map(found.map((each) => [keyOf(each.backend, each.id), each]));
-  const ours = own.map((session) => {
+  const ownSessions = own.map((session) => {
     const key = keyOf(session.backend, session.backend_session_id ?? '');
     const transcript = byKey.get(key);
     byKey.delete(key);
     return transcript ? joined(transcript, session) : alone(session, now);
   });
-  return [...byKey.values(), ...ours];
+  return [...byKey.values(), ...ownSessions];
 }
 
 function keyOf(backend: string, agent: string): string {

@@ -1,4 +1,4 @@
-import type { SessionHistory } from './history.js';
+import type { SessionHistory } from '../spend/session-history.js';
 
 /** A session with when it was at work, in stretches of time without overlap. */
 export interface Session extends SessionHistory {

@@ -1,6 +1,6 @@
 import type { KnownPlace } from '../spend/places.js';
 import { slotMs, type Cell } from '../spend/tally.js';
-import { historyKey, type SessionHistory } from './history.js';
+import { historyKey, type SessionHistory } from '../spend/session-history.js';
 import type { Session } from './session.js';
 
 export interface Histories {

@@ -4,11 +4,11 @@ import { workOf, type Session } from './session.js';
 type CoEditedFiles = DaemonSchema<'CoEditedFiles'>;
 type ParallelCandidate = DaemonSchema<'ParallelCandidate'>;
 
-const mostShown = 100;
+const maxShown = 100;
 /** Whoever edits more files than this edits everything: which of them belong together is not told. */
-const mostFilesPaired = 40;
+const maxPairedFiles = 40;
 /** Sessions further apart than this were not waiting for one another. */
-const longestPauseMs = 4 * 3_600_000;
+const maxPauseMs = 4 * 3_600_000;
 
 /** Pairs of files that two sessions or more have edited together, the most frequent first. */
 export function coEditedFiles(sessions: readonly Session[]): CoEditedFiles[] {
@@ -18,7 +18,7 @@ export function coEditedFiles(sessions: readonly Session[]): CoEditedFiles[] {
   for (const { repo, files } of sessions) {
     for (const file of files)
       edits.set(nameOf(repo, file), (edits.get(nameOf(repo, file)) ?? 0) + 1);
-    if (files.length > mostFilesPaired) continue;
+    if (files.length > maxPairedFiles) continue;
     for (const [at, first] of files.entries()) {
       for (const second of files.slice(at + 1)) {
         const name = nameOf(repo, first, second);
@@ -40,7 +40,7 @@ export function coEditedFiles(sessions: readonly Session[]): CoEditedFiles[] {
         b.share - a.share ||
         (nameOf(a.repo, ...a.files) < nameOf(b.repo, ...b.files) ? -1 : 1),
     )
-    .slice(0, mostShown);
+    .slice(0, maxShown);
 }
 
 /** Neighbours in time, in one repository, that had nothing to do with one another. */
@@ -51,12 +51,12 @@ export function parallelCandidates(ended: readonly Session[]): ParallelCandidate
     const first = last.get(second.repo);
     last.set(second.repo, second);
     if (!first || second.firstAt < first.lastAt) continue;
-    if (second.firstAt - first.lastAt > longestPauseMs) continue;
+    if (second.firstAt - first.lastAt > maxPauseMs) continue;
     // Of a session that is not known to have edited anything nothing follows.
     if (first.files.length === 0 || second.files.length === 0) continue;
-    const theirs = new Set(first.files);
+    const firstFiles = new Set(first.files);
     const saved = Math.min(workOf(first), workOf(second));
-    if (saved === 0 || second.files.some((file) => theirs.has(file))) continue;
+    if (saved === 0 || second.files.some((file) => firstFiles.has(file))) continue;
     candidates.push({
       repo: second.repo,
       first_id: first.id,
@@ -69,5 +69,5 @@ export function parallelCandidates(ended: readonly Session[]): ParallelCandidate
   }
   return candidates
     .sort((a, b) => b.saved_ms - a.saved_ms || (a.first_id < b.first_id ? -1 : 1))
-    .slice(0, mostShown);
+    .slice(0, maxShown);
 }

@@ -1,4 +1,4 @@
-import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import {
@@ -48,7 +48,7 @@ export function mcpServer({ version, call, log }: McpParts): Server {
       if (error instanceof Refusal) return errorResult(`${error.code}: ${error.detail}`);
       // The command line cannot do its part, and says what its user should do.
       if (error instanceof UsageError) return errorResult(error.message);
-      log.error({ err: error, tool: tool.name }, `a tool met a bug: ${messageOf(error)}`);
+      log.error({ err: error, tool: tool.name }, 'mcp tool failed');
       return errorResult('INTERNAL: Internal error');
     }
   });

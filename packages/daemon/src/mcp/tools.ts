@@ -1,5 +1,5 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/sdk/types.js';
-import type { ServedOperations } from '../server/served-operations.js';
+import type { ServedOperations } from '../core/served-operations.js';
 
 /** What a tool asks of the daemon: an operation of the contract and what it is called with. */
 export interface ToolRequest {

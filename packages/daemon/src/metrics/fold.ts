@@ -43,12 +43,12 @@ export function joined(before: Fold | undefined, next: Fold): Fold {
   before.memTotal = next.memTotal;
   before.uptime = next.uptime;
   for (const [id, figures] of Object.entries(next.agents)) {
-    const there = before.agents[id];
-    if (!there) before.agents[id] = figures;
+    const existing = before.agents[id];
+    if (!existing) before.agents[id] = figures;
     else {
-      add(there.cpu, figures.cpu);
-      add(there.rss, figures.rss);
-      add(there.context, figures.context);
+      add(existing.cpu, figures.cpu);
+      add(existing.rss, figures.rss);
+      add(existing.context, figures.context);
     }
   }
   return before;

@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import { hundredths } from './machine.js';
 
 /** Each look wakes the process up, so there are few: they run without any JavaScript. */
-const everyMs = 200;
+const intervalMs = 200;
 const windowMs = 15_000;
 /** Fewer looks than this tell nothing yet. */
 const fewest = 10;
@@ -21,7 +21,7 @@ export class LoopDelay {
 
   constructor(
     private readonly clock: Clock,
-    histogram: Histogram = monitorEventLoopDelay({ resolution: everyMs }),
+    histogram: Histogram = monitorEventLoopDelay({ resolution: intervalMs }),
   ) {
     this.#histogram = histogram;
     this.#since = clock.monotonic();
@@ -31,7 +31,7 @@ export class LoopDelay {
   p99Ms(): number | null {
     if (this.#histogram.count < fewest) return this.#last;
     // What is measured is the time from one look to the next.
-    const value = hundredths(Math.max(0, this.#histogram.percentile(99) / 1e6 - everyMs));
+    const value = hundredths(Math.max(0, this.#histogram.percentile(99) / 1e6 - intervalMs));
     const now = this.clock.monotonic();
     if (now - this.#since >= windowMs) {
       this.#since = now;

@@ -225,23 +225,23 @@ test('old samples are thinned out and forgotten at last', async () => {
   await record(40);
   expect(rows()).toBe(41 + 11 + 2);
   const start = clock.now();
-  clock.pass(tiers[0].keepMs);
+  clock.pass(tiers[0].retentionMs);
   await record(2);
   // The fine ones are gone, the minutes are left.
   expect((await metrics.history({ since: '1d', step: '15s' })).step_s).toBe(60);
   const since = new Date(start - 600_000).toISOString();
   expect((await metrics.history({ since, step: '30' })).samples.length).toBeGreaterThan(9);
-  clock.pass(tiers[1].keepMs);
+  clock.pass(tiers[1].retentionMs);
   await record(2);
   expect((await metrics.history({ since: '2w', step: '10m' })).samples.length).toBeGreaterThan(2);
-  clock.pass(tiers[2].keepMs);
+  clock.pass(tiers[2].retentionMs);
   await record(2);
   expect((await metrics.history({ since: '52w' })).samples.length).toBeLessThan(4);
   expect(rows()).toBeLessThan(12);
 });
 
 test('a long history is read in pieces, and none of it is lost or told twice', async () => {
-  const history = await History.open(database);
+  const history = new History(database);
   const sample = await metrics.read();
   const count = 1_200;
   const start = clock.now() - count * 15_000;

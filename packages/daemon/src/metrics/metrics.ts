@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/db';
 import type { Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
-import { parseSince } from '../savings/since.js';
+import { parseSince } from '../core/since.js';
 import { History } from './history.js';
 import { Sampler, type Sample, type SamplerParts } from './sampler.js';
 import { parseStep } from './step.js';
@@ -18,10 +18,10 @@ export interface HistoryQuery {
   step?: string | undefined;
 }
 
-const everyMs = 15_000;
+const intervalMs = 15_000;
 /** Samples are taken a little after a step begins, so that a timer's few milliseconds never tell. */
 const offsetMs = 500;
-const usualSince = '24h';
+const defaultSince = '24h';
 
 /** What the machine, the agents and the daemon use: now, and as far as it was recorded. */
 export class Metrics {
@@ -38,7 +38,7 @@ export class Metrics {
   }
 
   static async open(parts: MetricsParts): Promise<Metrics> {
-    return new Metrics(parts, await History.open(parts.database));
+    return new Metrics(parts, new History(parts.database));
   }
 
   /** Records from now on, when that is wanted. */
@@ -50,10 +50,10 @@ export class Metrics {
     return this.#sampler.read();
   }
 
-  async history(asked: HistoryQuery): Promise<DaemonSchema<'MetricsHistory'>> {
+  async history(query: HistoryQuery): Promise<DaemonSchema<'MetricsHistory'>> {
     const now = this.parts.clock.now();
-    const since = parseSince(asked.since ?? usualSince, now);
-    return this.records.read(since, parseStep(asked.step), now);
+    const since = parseSince(query.since ?? defaultSince, now);
+    return this.records.read(since, parseStep(query.step), now);
   }
 
   /** Ends the recording; what is on its way to the disk gets there. */
@@ -68,7 +68,7 @@ export class Metrics {
     this.#recording = this.#recordOnce().finally(() => {
       if (this.#isClosed) return;
       const { clock } = this.parts;
-      const delayMs = everyMs + offsetMs - (clock.now() % everyMs);
+      const delayMs = intervalMs + offsetMs - (clock.now() % intervalMs);
       this.#timer = clock.after(delayMs, () => this.#record());
     });
   }

@@ -26,13 +26,13 @@ export function procReader(directory = '/proc'): ProcessReader {
 }
 
 // A process may end, or change its owner, between the listing and the look.
-const gone = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
+const goneCodes = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
 
 async function statText(directory: string, pid: string): Promise<string | undefined> {
   try {
     return await readFile(join(directory, pid, 'stat'), 'latin1');
   } catch (error) {
-    if (gone.has(systemCode(error))) return undefined;
+    if (goneCodes.has(systemCode(error))) return undefined;
     throw error;
   }
 }

@@ -26,8 +26,8 @@ export function treesOf(
   const byPid = new Map(rows.map((row) => [row.pid, row]));
   const children = new Map<number, ProcessRow[]>();
   const add = (above: number, row: ProcessRow) => {
-    const there = children.get(above);
-    if (there) there.push(row);
+    const siblings = children.get(above);
+    if (siblings) siblings.push(row);
     else children.set(above, [row]);
   };
   for (const row of rows) {

@@ -36,14 +36,14 @@ interface Reading {
   trees: Map<number, TreeUse>;
 }
 
-/** Shares of a shorter time are noise, for the system counts in hundredths of a second. */
-const shortestMs = 200;
-/** Shares of a longer time are history. */
-const longestMs = 60_000;
-/** Whoever asks again within this time is told the same. */
+/** Shares over a shorter interval are noise: the system counts in hundredths of a second. */
+const minIntervalMs = 200;
+/** Shares over a longer interval are out of date. */
+const maxIntervalMs = 60_000;
+/** A sample is reused for this long. */
 const freshMs = 500;
 
-/** Tells what the machine, the agents and the daemon use at this moment. */
+/** Measures what the machine, the agents and the daemon use now. */
 export class Sampler {
   readonly #parts: SamplerParts;
   readonly #startedAt: number;
@@ -76,7 +76,7 @@ export class Sampler {
     const { clock } = this.#parts;
     const before = this.#before() ?? (await this.#first());
     const live = (await this.#parts.sessions.list()).filter(isLive);
-    const after = await this.#look(live);
+    const after = await this.#read(live);
     const sample = this.#sampleOf(live, before, after);
     this.#latest = { at: clock.monotonic(), sample };
     return sample;
@@ -85,19 +85,19 @@ export class Sampler {
   /** The last look, if it was neither just now nor long ago. */
   #before(): Reading | undefined {
     const agoMs = this.#reading ? this.#parts.clock.monotonic() - this.#reading.at : 0;
-    return agoMs >= shortestMs && agoMs <= longestMs ? this.#reading : undefined;
+    return agoMs >= minIntervalMs && agoMs <= maxIntervalMs ? this.#reading : undefined;
   }
 
   async #first(): Promise<Reading> {
-    const reading = await this.#look((await this.#parts.sessions.list()).filter(isLive));
-    await this.#parts.clock.sleep(shortestMs);
+    const reading = await this.#read((await this.#parts.sessions.list()).filter(isLive));
+    await this.#parts.clock.sleep(minIntervalMs);
     return reading;
   }
 
-  async #look(live: readonly Session[]): Promise<Reading> {
+  async #read(live: readonly Session[]): Promise<Reading> {
     const { clock, cpuTimes } = this.#parts;
     const pids = live.flatMap(({ pid }) => pid ?? []);
-    // Nobody's processes are looked at when nobody is there.
+    // Without agents the process table is not read.
     const trees = pids.length === 0 ? new Map<number, TreeUse>() : await this.#trees(pids);
     this.#reading = { at: clock.monotonic(), cpu: cpuTimes(), trees };
     return this.#reading;

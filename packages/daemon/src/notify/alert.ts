@@ -43,15 +43,15 @@ export const channels: Readonly<Record<NoteKind, { desktop: boolean; webhook: bo
   branch_behind: { desktop: false, webhook: false },
 };
 
-const longestTitle = 200;
-const longestBody = 2000;
+const maxTitleLength = 200;
+const maxBodyLength = 2000;
 
 /** Names and reasons come from agents: no control characters, no endless texts. */
 export function tidied(alert: Alert): Alert {
   return {
     ...alert,
-    title: cut(plain(alert.title).replaceAll(/\s+/g, ' '), longestTitle),
-    body: cut(plain(alert.body), longestBody),
+    title: cut(plain(alert.title).replaceAll(/\s+/g, ' '), maxTitleLength),
+    body: cut(plain(alert.body), maxBodyLength),
   };
 }
 
@@ -67,8 +67,8 @@ function plain(text: string): string {
     .trim();
 }
 
-function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
+function cut(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
   // No half of a character that is written as two.
-  return `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+  return `${text.slice(0, maxLength - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

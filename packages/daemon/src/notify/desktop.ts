@@ -15,7 +15,7 @@ export interface DesktopParts {
 
 const limitMs = 5_000;
 /** More than these at once is no help to anybody; the inbox has them all. */
-const mostWaiting = 20;
+const maxQueued = 20;
 
 /** Notifications on the screen of this machine, one after the other. Whatever fails is logged. */
 export class Desktop {
@@ -23,20 +23,20 @@ export class Desktop {
   readonly #stop = new AbortController();
   #waiting = 0;
   #queue: Promise<void> = Promise.resolve();
-  #told = new Set<string>();
+  #logged = new Set<string>();
 
   constructor(parts: DesktopParts) {
     this.#parts = parts;
   }
 
   show(alert: Alert): void {
-    if (this.#waiting >= mostWaiting) return;
+    if (this.#waiting >= maxQueued) return;
     this.#waiting++;
     this.#queue = this.#queue.then(async () => {
       try {
         if (!this.#stop.signal.aborted) await this.#run(alert);
       } catch (error) {
-        this.#tell(`a desktop notification could not be shown: ${String(error)}`);
+        this.#logOnce(`a desktop notification could not be shown: ${String(error)}`);
       } finally {
         this.#waiting--;
       }
@@ -53,21 +53,21 @@ export class Desktop {
     const { program, args } = platform === 'darwin' ? osascript(alert) : notifySend(alert);
     const file = await findProgram(program, environment['PATH']);
     if (file === undefined) {
-      return this.#tell(`there is no ${program} on the search path: no desktop notifications`);
+      return this.#logOnce(`there is no ${program} on the search path: no desktop notifications`);
     }
     const { signal } = this.#stop;
     const run = { file, args, input: '', cwd, environment, timeoutMs: limitMs, signal, clock };
     const end = await runProgram(run);
     if (end.kind === 'aborted' || (end.kind === 'exited' && end.code === 0)) return;
-    if (end.kind === 'not_started') return this.#tell(`${program}: ${end.reason}`);
-    if (end.kind !== 'exited') return this.#tell(`${program} took longer than ${limitMs} ms`);
-    this.#tell(`${program} failed: ${end.stderr.trim().slice(0, 200) || `exit ${end.code}`}`);
+    if (end.kind === 'not_started') return this.#logOnce(`${program}: ${end.reason}`);
+    if (end.kind !== 'exited') return this.#logOnce(`${program} took longer than ${limitMs} ms`);
+    this.#logOnce(`${program} failed: ${end.stderr.trim().slice(0, 200) || `exit ${end.code}`}`);
   }
 
   /** Each reason once: a machine without a screen has the same one every time. */
-  #tell(reason: string): void {
-    if (this.#told.has(reason) || this.#told.size > 20) return;
-    this.#told.add(reason);
+  #logOnce(reason: string): void {
+    if (this.#logged.has(reason) || this.#logged.size > 20) return;
+    this.#logged.add(reason);
     this.#parts.log.warn({}, reason);
   }
 }

@@ -4,7 +4,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';
 import type { Session } from '../sessions/port.js';
-import { AlertStore, mostNotes } from './alert-store.js';
+import { AlertStore, maxNotes } from './alert-store.js';
 import type { Alert } from './alert.js';
 import { Desktop } from './desktop.js';
 import { openNotify, type NotifySettings, type OpenNotify } from './index.js';
@@ -95,7 +95,7 @@ describe('the inbox', () => {
   });
 
   test('keeps the newest thousand', async () => {
-    const store = await AlertStore.open((await room.open()).database);
+    const store = new AlertStore((await room.open()).database);
     const note = (index: number) => ({
       id: room.random.ulid(room.clock.now()),
       ts: new Date(room.clock.now()).toISOString(),
@@ -107,12 +107,12 @@ describe('the inbox', () => {
       read: false,
     });
     const nothingElse = { once: undefined, outbox: undefined };
-    const indexes = Array.from({ length: mostNotes + 5 }, (_, index) => index);
+    const indexes = Array.from({ length: maxNotes + 5 }, (_, index) => index);
     await Promise.all(indexes.map((index) => store.add(note(index), nothingElse)));
     const kept = await store.list({ unread: false, limit: 5000 });
     expect([kept.length, kept[0]!.title, kept.at(-1)!.title]).toEqual([
-      mostNotes,
-      `note ${mostNotes + 4}`,
+      maxNotes,
+      `note ${maxNotes + 4}`,
       'note 5',
     ]);
   });

@@ -75,7 +75,9 @@ export class Room {
   get warnings(): string[] {
     return this.log.lines
       .filter(({ level }) => level === 'warn' || level === 'error')
-      .map(({ message }) => message);
+      .map(({ message, fields }) =>
+        'reason' in fields ? `${message}: ${fields['reason']}` : message,
+      );
   }
 }
 

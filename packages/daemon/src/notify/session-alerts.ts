@@ -1,5 +1,4 @@
 import type { Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import { humanDuration, parseTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
@@ -9,7 +8,7 @@ export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
   sessions: Pick<Sessions, 'list' | 'find' | 'onChange'>;
   alerts: AlertSink;
   /** Called when a session is gone. */
-  forget: (agentId: string) => Promise<void>;
+  deleteMarks: (agentId: string) => Promise<void>;
   /** How long an agent may be idle before that is an alert. */
   stuckAfterMs: number;
 }
@@ -28,8 +27,8 @@ export class SessionAlerts {
   /** Listens, and looks at what happened while nobody did. */
   async start(): Promise<void> {
     const { sessions } = this.#parts;
-    this.#stopListening = sessions.onChange((change) => this.#hear(change));
-    for (const after of await sessions.list()) this.#hear({ before: undefined, after });
+    this.#stopListening = sessions.onChange((change) => this.#handleChange(change));
+    for (const after of await sessions.list()) this.#handleChange({ before: undefined, after });
     await this.settled();
   }
 
@@ -45,11 +44,11 @@ export class SessionAlerts {
     return this.#work;
   }
 
-  #hear({ before, after }: SessionChange): void {
+  #handleChange({ before, after }: SessionChange): void {
     if (!after) {
       if (!before) return;
       this.#awaitNothing(before.id);
-      this.#do(() => this.#parts.forget(before.id));
+      this.#do(() => this.#parts.deleteMarks(before.id));
       return;
     }
     if (before?.status === after.status && before.status_since === after.status_since) return;
@@ -66,7 +65,7 @@ export class SessionAlerts {
     const leftMs = parseTimestamp(status_since) + stuckAfterMs - clock.now();
     const timer = clock.after(Math.max(0, leftMs), () => {
       this.#stuck.delete(id);
-      this.#do(() => this.#tellStuck(id, status_since));
+      this.#do(() => this.#alertStuck(id, status_since));
     });
     this.#stuck.set(id, timer);
   }
@@ -76,7 +75,7 @@ export class SessionAlerts {
     this.#stuck.delete(id);
   }
 
-  async #tellStuck(id: string, since: string): Promise<void> {
+  async #alertStuck(id: string, since: string): Promise<void> {
     const session = await this.#parts.sessions.find(id);
     if (session?.status !== 'idle' || session.status_since !== since) return;
     const alert: Alert = {
@@ -91,7 +90,7 @@ export class SessionAlerts {
 
   #do(run: () => Promise<void>): void {
     this.#work = this.#work.then(run).catch((error: unknown) => {
-      this.#parts.log.error({ err: error }, `an alert was not raised: ${messageOf(error)}`);
+      this.#parts.log.error({ err: error }, 'failed to raise alert');
     });
   }
 }

@@ -1,15 +1,15 @@
 import { readFileSync, statSync } from 'node:fs';
 import {
-  createOutbound,
   webhookGuard,
   type Outbound,
   type OutboundOutcome,
   type OutboundRequest,
 } from '@millrace/kit/outbound';
+import { createOutbound } from '@millrace/wire/http1';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';
-import { webhookSecretFile } from '../server/data-files.js';
+import { webhookSecretFile } from '../storage/data-files.js';
 import { openNotify, type NotifySettings, type OpenNotify } from './index.js';
 import type { OutboxEntry } from './alert-store.js';
 import type { Alert } from './alert.js';
@@ -169,7 +169,7 @@ test('an answer of 500 is tried again with the same id and body, and a new signa
   room.clock.advance(86_400_000);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(receiver.received.length).toBe(3);
-  expect(room.warnings).toEqual(['an alert could not be sent: the webhook answered 500']);
+  expect(room.warnings).toEqual(['webhook delivery failed: the webhook answered 500']);
 });
 
 test('a receiver that is down is not called for every alert that waits', async () => {
@@ -220,7 +220,7 @@ test.each([
   expect(room.warnings).toEqual([expect.stringMatching(/^notify\.webhook_url cannot be called/)]);
   await notify.raise(alert());
   await until(() => room.warnings.length === 2);
-  expect(room.warnings[1]).toMatch(/^an alert could not be sent: /);
+  expect(room.warnings[1]).toMatch(/^webhook delivery failed: /);
   expect(await notify.list({ unread: true, limit: 10 })).toHaveLength(1);
 });
 
@@ -316,7 +316,10 @@ test('an alert that nobody takes for a day is given up, after ever longer waits'
   await webhook.close();
   expect([stored.size, room.warnings]).toEqual([
     0,
-    ['an alert could not be sent: refused', 'an alert was given up; it is in the inbox'],
+    [
+      'webhook delivery failed: refused',
+      'webhook delivery abandoned, the note is in the inbox: refused',
+    ],
   ]);
   const waits = triedAt.slice(1).map((at, index) => at - triedAt[index]!);
   for (const [index, least] of [2_000, 10_000, 60_000, 300_000, 900_000, 900_000].entries()) {

@@ -1,9 +1,8 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import type { Random } from '@millrace/kit/random';
-import { mostInOutbox, type AlertStore, type OutboxEntry } from './alert-store.js';
+import { maxOutboxEntries, type AlertStore, type OutboxEntry } from './alert-store.js';
 import { signedHeaders } from './signature.js';
 
 export interface WebhookParts {
@@ -21,7 +20,7 @@ const giveUpAfterMs = 24 * 3_600_000;
 /** How long an alert waits after its first, second, ... failure; the last one again and again. */
 const waitsMs = [2_000, 10_000, 60_000, 300_000, 900_000];
 /** How long the others wait after one has failed, so that a receiver that is down gets few. */
-const longestPauseMs = 60_000;
+const maxBackoffMs = 60_000;
 
 /**
  * Sends what is in the outbox, one at a time and the oldest first among those that are due. One
@@ -56,7 +55,7 @@ export class Webhook {
     this.#waiting.set(entry.id, entry);
     const [oldest] = this.#waiting.keys();
     // The store has let it go, too.
-    if (this.#waiting.size > mostInOutbox) this.#waiting.delete(oldest!);
+    if (this.#waiting.size > maxOutboxEntries) this.#waiting.delete(oldest!);
     this.#wake();
   }
 
@@ -90,7 +89,7 @@ export class Webhook {
       } catch (error) {
         // The disk failed. The entry is still there, and the next daemon sends it.
         this.#waiting.delete(entry.id);
-        this.#parts.log.error({ err: error }, `the outbox failed: ${messageOf(error)}`);
+        this.#parts.log.error({ err: error }, 'webhook outbox failed');
       }
     }
   }
@@ -118,7 +117,7 @@ export class Webhook {
     });
     const objection = objectionTo(outcome);
     if (objection !== undefined) return this.#failed(entry, objection);
-    if (this.#failures > 0) log.info({}, 'the webhook takes alerts again');
+    if (this.#failures > 0) log.info({}, 'webhook delivery recovered');
     this.#failures = 0;
     await store.leaveOutbox(entry.id);
     this.#waiting.delete(entry.id);
@@ -128,13 +127,16 @@ export class Webhook {
     if (this.#stop.signal.aborted) return;
     const { clock, store, log } = this.#parts;
     const now = clock.now();
-    if (this.#failures === 0) log.warn({ reason }, `an alert could not be sent: ${reason}`);
+    if (this.#failures === 0) log.warn({ reason }, 'webhook delivery failed');
     this.#failures++;
-    this.#pausedUntil = now + Math.min(this.#waitMs(this.#failures), longestPauseMs);
+    this.#pausedUntil = now + Math.min(this.#waitMs(this.#failures), maxBackoffMs);
     const tries = entry.tries + 1;
     const later: OutboxEntry = { ...entry, tries, nextAt: now + this.#waitMs(tries) };
     if (later.nextAt - entry.raisedAt > giveUpAfterMs) {
-      log.warn({ id: entry.id, tries, reason }, 'an alert was given up; it is in the inbox');
+      log.warn(
+        { id: entry.id, tries, reason },
+        'webhook delivery abandoned, the note is in the inbox',
+      );
       await store.leaveOutbox(entry.id);
       this.#waiting.delete(entry.id);
     } else if (await store.postpone(later)) {

@@ -2,6 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DashboardSite } from '../dashboard/site.js';
 import type { Branches } from '../branches/index.js';
 import type { Events } from '../events/index.js';
+import type { Insights } from '../insights/insights.js';
 import type { Metrics } from '../metrics/index.js';
 import type { Notify } from '../notify/index.js';
 import type { Pipelines } from '../pipelines/pipelines.js';
@@ -32,7 +33,7 @@ export interface DaemonContext {
   /** Undefined when the setting `savings` is off. */
   spend: Pick<Spend, 'read'> | undefined;
   /** Undefined when the setting `insights` is off. */
-  insights: Pick<Spend, 'insights'> | undefined;
+  insights: Pick<Insights, 'read'> | undefined;
   config: () => DaemonSchema<'ConfigView'>;
   dashboard: Pick<DashboardSite, 'page' | 'asset'>;
   /** The queue server and the database, for the dashboard. */

@@ -1,5 +1,5 @@
 import type { Database } from '@millrace/db';
-import { messageOf, Refusal } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { nearest } from '@millrace/kit/nearest';
 import type { World } from '@millrace/kit/world';
 import {
@@ -46,13 +46,13 @@ export class Pipelines {
     this.#parts = parts;
     this.#store = store;
     this.#errands = new Errands((error, about) => {
-      parts.world.log.error({ err: error, ...about }, `a pipeline got stuck: ${messageOf(error)}`);
+      parts.world.log.error({ err: error, ...about }, 'pipeline stuck');
     });
   }
 
   /** Opens what is stored and goes on with it; the sessions must be adopted by then. */
   static async open(parts: PipelinesParts): Promise<Pipelines> {
-    const pipelines = new Pipelines(parts, await PipelineStore.open(parts.database));
+    const pipelines = new Pipelines(parts, new PipelineStore(parts.database));
     await pipelines.#resume();
     return pipelines;
   }
@@ -175,7 +175,7 @@ export class Pipelines {
 
   #notSpawned(which: { jobId: string; run: number }, error: unknown): PipelineEvent {
     if (!(error instanceof Refusal)) {
-      this.#parts.world.log.error({ err: error, job: which.jobId }, 'a job could not be started');
+      this.#parts.world.log.error({ err: error, job: which.jobId }, 'failed to start job');
       return { kind: 'refused', ...which, reason: 'The daemon could not start it: see its log.' };
     }
     if (error.code === 'BUDGET_CONFIRMATION_REQUIRED') return { kind: 'held', ...which };

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { takenOver, type Call, type Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
-import type { Caller } from '../server/access/gate.js';
-import type { ServedOperations } from '../server/served-operations.js';
+import type { Caller } from '../core/caller.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import type { Needs } from './allowlist.js';
 import { relay } from './relay.js';
 import type { Upstream, Upstreams } from './upstream.js';
@@ -14,7 +14,7 @@ type ProxyHandlers = Pick<
 
 type ProxyCall = Pick<
   Call<unknown, Caller>,
-  'principal' | 'request' | 'log' | 'signal' | 'ending' | 'takeOver'
+  'principal' | 'exchange' | 'log' | 'signal' | 'ending' | 'takeOver'
 > & { params: { path: string }; body?: unknown };
 
 /** The queue server and the database for pages that hold no token of theirs. */
@@ -32,10 +32,10 @@ export function proxyHandlers(upstreams: Upstreams): ProxyHandlers {
 }
 
 async function passOn(upstream: Upstream, call: ProxyCall): Promise<typeof takenOver> {
-  const { request, principal, log, signal, ending } = call;
+  const { exchange, principal, log, signal, ending } = call;
   const body = call.body as Uint8Array | undefined;
   const path = `/${call.params.path}`;
-  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  const method = exchange.method === 'HEAD' ? 'GET' : exchange.method;
   const needs = upstream.allowlist.find(method, path);
   if (needs === undefined) {
     throw fail(
@@ -43,14 +43,14 @@ async function passOn(upstream: Upstream, call: ProxyCall): Promise<typeof taken
       `The daemon does not pass ${method} ${path} on to the ${upstream.name}.`,
     );
   }
-  const content = body && parsed(body, request.headers['content-type']);
+  const content = body && parsed(body, exchange.headers['content-type']);
   if (principal.access === 'read_only' && !isReading(needs, content)) {
     throw fail('FORBIDDEN', 'A read-only token may change nothing: use the other one.');
   }
-  const answer = await upstream.ask({
+  const answer = await upstream.request({
     method,
-    target: path + queryOf(request.raw.url!),
-    headers: passedOn(request.headers, request.id),
+    target: path + (exchange.queryText === '' ? '' : `?${exchange.queryText}`),
+    headers: passedOn(exchange.headers, exchange.id),
     body,
     signal,
   });
@@ -80,11 +80,6 @@ function parsed(body: Uint8Array, contentType: string | undefined): unknown {
   } catch (error) {
     throw fail('INVALID_REQUEST', 'The body is not valid JSON.', { cause: error });
   }
-}
-
-function queryOf(target: string): string {
-  const mark = target.indexOf('?');
-  return mark === -1 ? '' : target.slice(mark).replace(/#.*$/, '');
 }
 
 /** Of the caller's headers only what names a form; above all no credentials and no origin. */

@@ -41,7 +41,7 @@ async function relaying(behind: RequestListener, clock: Clock): Promise<string> 
   return serve((_request, response) => {
     const { signal } = new AbortController();
     void upstream
-      .ask({ ...ask, signal })
+      .request({ ...ask, signal })
       .then((answer) => relay(answer, response, { clock, log: memoryLog(), ending: signal }))
       .catch(() => response.destroy());
   });
@@ -50,7 +50,7 @@ async function relaying(behind: RequestListener, clock: Clock): Promise<string> 
 test('an answer that does not begin in time is given up', async () => {
   const url = await serve(() => undefined);
   const { signal } = new AbortController();
-  await expect(upstreamAt(url, hasty).ask({ ...ask, signal })).rejects.toMatchObject({
+  await expect(upstreamAt(url, hasty).request({ ...ask, signal })).rejects.toMatchObject({
     code: 'UPSTREAM_UNREACHABLE',
     detail: expect.stringContaining('no answer within 35 s'),
   });

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 
 export interface RelayParts {
@@ -11,9 +10,9 @@ export interface RelayParts {
   ending: AbortSignal;
 }
 
-/** How long an answer may pause, and how long it may be, unless it is a stream of changes. */
-const pauseMs = 35_000;
-const mostBytes = 64 * 1_048_576;
+/** Idle timeout and maximum size of a response that is not a stream of changes. */
+const idleTimeoutMs = 35_000;
+const maxBytes = 64 * 1_048_576;
 
 // What a page has a use for. Everything else is between the daemon and the server behind it.
 const passedBack = ['content-type', 'etag', 'retry-after', 'idempotent-replayed'];
@@ -49,7 +48,7 @@ export async function relay(
     await pipeline(pieces, response);
   } catch (error) {
     // Most often the caller closed the page.
-    log.debug({ err: error }, `an answer was not handed on whole: ${messageOf(error)}`);
+    log.debug({ err: error }, 'failed to relay response');
   } finally {
     answer.destroy();
   }
@@ -73,17 +72,17 @@ async function* untilEnding(
 
 async function* bounded(answer: IncomingMessage, clock: Clock): AsyncGenerator<Uint8Array> {
   let length = 0;
-  const stop = () => answer.destroy(new Error(`it paused for ${pauseMs / 1000} s`));
-  let patience = clock.after(pauseMs, stop);
+  const stop = () => answer.destroy(new Error(`it paused for ${idleTimeoutMs / 1000} s`));
+  let timer = clock.after(idleTimeoutMs, stop);
   try {
     for await (const chunk of answer as AsyncIterable<Uint8Array>) {
-      patience.cancel();
+      timer.cancel();
       length += chunk.byteLength;
-      if (length > mostBytes) throw new Error(`it is longer than ${mostBytes} bytes`);
+      if (length > maxBytes) throw new Error(`it is longer than ${maxBytes} bytes`);
       yield chunk;
-      patience = clock.after(pauseMs, stop);
+      timer = clock.after(idleTimeoutMs, stop);
     }
   } finally {
-    patience.cancel();
+    timer.cancel();
   }
 }

@@ -5,7 +5,7 @@ import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
 import { fail } from '../core/refusals.js';
 import { databaseAllowlist, queueAllowlist, type Allowlist } from './allowlist.js';
 
-export interface UpstreamAsk {
+export interface UpstreamRequest {
   method: string;
   /** Path and query as they were sent, with the first slash. */
   target: string;
@@ -49,7 +49,13 @@ export class Upstream {
   }
 
   /** The answer once its head is there. Refuses with UPSTREAM_UNREACHABLE when none comes. */
-  async ask({ method, target, headers, body, signal }: UpstreamAsk): Promise<IncomingMessage> {
+  async request({
+    method,
+    target,
+    headers,
+    body,
+    signal,
+  }: UpstreamRequest): Promise<IncomingMessage> {
     const { protocol, hostname, port, pathname } = this.#url;
     const isHttps = protocol === 'https:';
     const sending = (isHttps ? requestHttps : requestHttp)({

@@ -37,7 +37,7 @@ export async function openQueueTasks(parts: QueueCallbackParts): Promise<QueueTa
   }
   return QueueTasks.open({
     world,
-    store: await TaskStore.open(database),
+    store: new TaskStore(database),
     sessions,
     client: new QueueClient({ outbound, url, token }),
     key,

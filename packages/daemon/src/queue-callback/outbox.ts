@@ -1,5 +1,5 @@
 import type { Timer } from '@millrace/kit/clock';
-import { messageOf, Refusal } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
 import { isSamePhase } from '../core/session-phase.js';
 import { Errands } from '../pipelines/errands.js';
@@ -43,10 +43,7 @@ export class Outbox {
   constructor(parts: OutboxParts) {
     this.#parts = parts;
     this.#errands = new Errands((error, about) => {
-      parts.world.log.error(
-        { err: error, ...about },
-        `a task of the queue got stuck: ${messageOf(error)}`,
-      );
+      parts.world.log.error({ err: error, ...about }, 'queue task stuck');
     });
     this.#stopListening = parts.sessions.onChange(({ before, after }) => {
       const key = this.#bySession.get((after ?? before)?.id ?? '');
@@ -176,16 +173,16 @@ export class Outbox {
 
   async #lost(task: QueueTask, why: string): Promise<void> {
     this.#parts.world.log.warn(
-      { task: task.task_id, session: task.session_id },
-      `a task of the queue is no longer ours, and its session is stopped: ${why}`,
+      { task: task.task_id, session: task.session_id, reason: why },
+      'queue task lost, stopping its session',
     );
     await this.#end(task, 'lost');
   }
 
   async #giveUp(task: QueueTask, why: string): Promise<void> {
     this.#parts.world.log.error(
-      { task: task.task_id, session: task.session_id },
-      `the queue was not told what became of a task: ${why}`,
+      { task: task.task_id, session: task.session_id, reason: why },
+      'failed to report the result of a queue task',
     );
     await this.#end(task, 'given_up');
   }

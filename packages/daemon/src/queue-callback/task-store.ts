@@ -18,19 +18,14 @@ export interface QueueTask {
   received_at: number;
 }
 
-/** What is over is kept for a day, in case the same attempt is delivered once more. */
-const keptMs = 24 * 3_600_000;
+const collection = 'queue_tasks';
 
-/** The tasks on disk, in a collection that nobody outside sees. */
+/** Tasks that are over stay for a day, in case the same attempt is delivered again. */
+const retentionMs = 24 * 3_600_000;
+
+/** The tasks on disk. The event stream does not show this collection. */
 export class TaskStore {
-  private constructor(
-    private readonly database: Database,
-    private readonly kept: Kept,
-  ) {}
-
-  static async open(database: Database): Promise<TaskStore> {
-    return new TaskStore(database, await database.core.ensureCollection('queue_tasks'));
-  }
+  constructor(private readonly database: Database) {}
 
   async find(key: string): Promise<QueueTask | undefined> {
     return (await this.#collection().findByKey(key))?.data;
@@ -41,21 +36,17 @@ export class TaskStore {
   }
 
   async remove(key: string): Promise<void> {
-    await this.database.transact((target) => {
-      const there = target.byKey(this.kept, key);
-      if (there) target.remove(this.kept, there);
-    });
+    await this.database.transact((target) => target.collection(collection).delete(key));
   }
 
   /** Changes what is there now; undefined when nothing is. */
   change(key: string, change: (task: QueueTask) => QueueTask): Promise<QueueTask | undefined> {
     return this.database.transact((target) => {
-      const there = target.byKey(this.kept, key);
-      if (!there) return undefined;
-      const task = change(there.data as unknown as QueueTask);
-      const expiresAt = isOver(task) ? target.now + keptMs : 0;
-      const data = target.encode({ ...task });
-      target.store(this.kept, there.id, there, data, { key, expiresAt });
+      const tasks = target.collection<QueueTask>(collection);
+      const before = tasks.get(key);
+      if (!before) return undefined;
+      const task = change(before);
+      tasks.put(key, task, { ttlMs: isOver(task) ? retentionMs : 0 });
       return task;
     });
   }
@@ -70,7 +61,7 @@ export class TaskStore {
   }
 
   #collection() {
-    return this.database.collection<QueueTask>(this.kept.name);
+    return this.database.collection<QueueTask>(collection);
   }
 }
 
@@ -82,5 +73,3 @@ export function isOver({ state }: QueueTask): boolean {
 export function isDeferred({ report }: QueueTask): boolean {
   return report?.kind === 'fail' && report.defer === true;
 }
-
-type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;

@@ -30,7 +30,7 @@ export interface CalibrationParts {
  */
 export async function calibrate(parts: CalibrationParts): Promise<Calibration | 'no samples'> {
   const { dataDir, now, most, countTokens } = parts;
-  const retained = await newestSamples(dataDir, { most });
+  const retained = await newestSamples(dataDir, { max: most });
   const texts = retained.map(({ raw }) => raw).filter((raw) => raw.trim() !== '');
   if (texts.length === 0) return 'no samples';
   let [bytes, tokens] = [0, 0];

@@ -4,7 +4,7 @@ import { formatTimestamp } from '@millrace/kit/units';
 import { appendEntry } from './append.js';
 import type { Entry, Feature } from './entry.js';
 import { readRatio, tokensIn, type Ratio } from './ratio.js';
-import { keepSample } from './samples.js';
+import { saveSample } from './samples.js';
 
 export interface RecorderParts {
   dataDir: string;
@@ -43,7 +43,7 @@ export class SavingsRecorder {
     const ratio = await this.#ratio();
     const entry = this.#entry({ feature, agentId, repo, rawBytes, keptBytes }, ratio);
     await this.#append(entry);
-    if (this.parts.keepsSamples) await this.#keep(entry, await texts());
+    if (this.parts.keepsSamples) await this.#saveSample(entry, await texts());
     return entry;
   }
 
@@ -112,9 +112,9 @@ export class SavingsRecorder {
     return appendEntry(this.parts.dataDir, entry);
   }
 
-  #keep(entry: Entry, { raw, kept }: { raw: string; kept: string }): Promise<void> {
+  #saveSample(entry: Entry, { raw, kept }: { raw: string; kept: string }): Promise<void> {
     const { at, feature, agentId, repo, rawTokens, keptTokens } = entry;
-    return keepSample(this.parts.dataDir, this.parts.random.ulid(at), {
+    return saveSample(this.parts.dataDir, this.parts.random.ulid(at), {
       ts: formatTimestamp(at),
       feature,
       agent_id: agentId,

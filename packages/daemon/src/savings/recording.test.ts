@@ -8,10 +8,10 @@ import { calibrate } from './calibrate.js';
 import { calibrationFile, ledgerFile, samplesFolder } from './places.js';
 import { readRatio } from './ratio.js';
 import { SavingsRecorder } from './recorder.js';
-import { longestSampleText, newestSamples } from './samples.js';
+import { maxSampleLength, newestSamples } from './samples.js';
 import { Directories } from './savings.test-support.js';
 import { Savings, type SavingsParts } from './savings.js';
-import { parseSince } from './since.js';
+import { parseSince } from '../core/since.js';
 
 const directories = new Directories();
 let dataDir: string;
@@ -87,9 +87,9 @@ test('no more than 200 samples are kept, none of them long', async () => {
   const long = 'z'.repeat(100_000);
   for (let count = 0; count < 205; count++) await shorten(count === 204 ? long : 'raw', `${count}`);
   expect(readdirSync(samplesFolder(dataDir))).toHaveLength(200);
-  const [newest] = await newestSamples(dataDir, { most: 1 });
+  const [newest] = await newestSamples(dataDir, { max: 1 });
   expect(newest!.kept).toBe('204');
-  expect(newest!.raw.length).toBeLessThan(longestSampleText + 10);
+  expect(newest!.raw.length).toBeLessThan(maxSampleLength + 10);
   expect(newest!.raw_tokens).toBe(25_000);
 });
 

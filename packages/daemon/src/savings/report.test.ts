@@ -6,7 +6,7 @@ import { Columns } from './columns.js';
 import type { Entry } from './entry.js';
 import { LocalTime } from './local-time.js';
 import { heuristicRatio, type Ratio } from './ratio.js';
-import { savingsReport, type ReportAsk } from './report.js';
+import { savingsReport, type ReportOptions } from './report.js';
 import { anyEntry, someEntry } from './savings.test-support.js';
 
 const schemas = new DocumentSchemas(openApiDocument('daemon') as unknown as OpenApiDocument);
@@ -19,7 +19,7 @@ function columnsOf(entries: readonly Entry[]): Columns {
   return columns;
 }
 
-function report(entries: readonly Entry[], ask: Partial<ReportAsk> = {}) {
+function report(entries: readonly Entry[], ask: Partial<ReportOptions> = {}) {
   const made = savingsReport(columnsOf(entries), {
     since: undefined,
     granularity: undefined,

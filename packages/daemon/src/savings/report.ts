@@ -10,7 +10,7 @@ import { tokensIn, type Ratio } from './ratio.js';
 type Report = DaemonSchema<'SavingsReport'>;
 type Bucket = DaemonSchema<'SavingsBucket'>;
 
-export interface ReportAsk {
+export interface ReportOptions {
   /** Unix milliseconds; undefined means all time. */
   since: number | undefined;
   granularity: Granularity | undefined;
@@ -30,8 +30,8 @@ interface Saved {
 }
 
 /** The ledger as a report. The two axes share nothing but the count of events. */
-export function savingsReport(rows: Columns, ask: ReportAsk): Report {
-  const { since, ratio } = ask;
+export function savingsReport(rows: Columns, options: ReportOptions): Report {
+  const { since, ratio } = options;
   const totals = new Map<Feature, Saved & { events: number }>();
   let first = Infinity;
   rows.each(since ?? -Infinity, (row) => {
@@ -45,7 +45,7 @@ export function savingsReport(rows: Columns, ask: ReportAsk): Report {
     totals.set(row.feature, total);
   });
   const context = contextAxis(totals);
-  const from = since ?? Math.min(first, ask.now);
+  const from = since ?? Math.min(first, options.now);
   return {
     since: since === undefined ? null : formatTimestamp(since),
     events: [...totals.values()].reduce((sum, { events }) => sum + events, 0),
@@ -59,9 +59,9 @@ export function savingsReport(rows: Columns, ask: ReportAsk): Report {
     axes: { context, offload: offloadAxis(totals) },
     basis: ratio.basis,
     calibrated_bytes_per_token: ratio.basis === 'CALIBRATED' ? ratio.bytesPerToken : null,
-    ...(ask.granularity && {
-      buckets: trend(rows, { ...ask, from, granularity: ask.granularity }),
-      bucket_granularity: ask.granularity,
+    ...(options.granularity && {
+      buckets: trend(rows, { ...options, from, granularity: options.granularity }),
+      bucket_granularity: options.granularity,
     }),
   };
 }
@@ -107,9 +107,9 @@ const nothing = { raw: 0, kept: 0, output: 0, events: 0 };
 /** An idle interval is a real zero. What is older than the first one stands in `cumulative`. */
 function trend(
   rows: Columns,
-  ask: ReportAsk & { from: number; granularity: Granularity },
+  options: ReportOptions & { from: number; granularity: Granularity },
 ): Bucket[] {
-  const { from, now, local, granularity, since = -Infinity, ratio } = ask;
+  const { from, now, local, granularity, since = -Infinity, ratio } = options;
   const intervals = intervalsOf(granularity, { from, to: now }, local);
   const buckets = intervals.map(({ start, label }): Bucket => ({
     ts: Math.floor(start / 1000),

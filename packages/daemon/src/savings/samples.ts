@@ -7,12 +7,12 @@ import { makePrivate, samplesFolder } from './places.js';
 export type Sample = DaemonSchema<'SavingsSample'>;
 
 /** Beyond these the oldest go. */
-const mostSamples = 200;
+const maxSamples = 200;
 /** More of a text tells nothing new about how it is shortened. */
-export const longestSampleText = 32_768;
+export const maxSampleLength = 32_768;
 
 /** Keeps a pair of raw and kept text. Names sort by time, so the oldest are known by theirs. */
-export async function keepSample(dataDir: string, id: string, sample: Sample): Promise<void> {
+export async function saveSample(dataDir: string, id: string, sample: Sample): Promise<void> {
   const folder = samplesFolder(dataDir);
   await makePrivate(folder);
   const cut = { ...sample, raw: shortened(sample.raw), kept: shortened(sample.kept) };
@@ -21,20 +21,18 @@ export async function keepSample(dataDir: string, id: string, sample: Sample): P
   await rename(fresh, join(folder, `${id}.json`));
   const names = await sampleNames(folder);
   // Another process may remove the same ones at the same time.
-  await Promise.all(
-    names.slice(mostSamples).map((name) => rm(join(folder, name), { force: true })),
-  );
+  await Promise.all(names.slice(maxSamples).map((name) => rm(join(folder, name), { force: true })));
 }
 
 /** The newest pairs, newest first. One that is damaged is not a pair. */
 export async function newestSamples(
   dataDir: string,
-  { most, since = -Infinity }: { most: number; since?: number },
+  { max, since = -Infinity }: { max: number; since?: number },
 ): Promise<Sample[]> {
   const folder = samplesFolder(dataDir);
   const found: Sample[] = [];
   for (const name of await sampleNames(folder)) {
-    if (found.length >= most) break;
+    if (found.length >= max) break;
     const sample = await readSample(join(folder, name));
     if (sample && Date.parse(sample.ts) >= since) found.push(sample);
   }
@@ -72,7 +70,7 @@ function isSample(value: unknown): value is Sample {
 }
 
 function shortened(text: string): string {
-  if (text.length <= longestSampleText) return text;
-  const half = longestSampleText / 2;
+  if (text.length <= maxSampleLength) return text;
+  const half = maxSampleLength / 2;
   return `${text.slice(0, half)}\n[...]\n${text.slice(-half)}`;
 }

@@ -8,7 +8,7 @@ import { ledgerFile } from './places.js';
 import { readRatio } from './ratio.js';
 import { savingsReport } from './report.js';
 import { newestSamples } from './samples.js';
-import { parseSince } from './since.js';
+import { parseSince } from '../core/since.js';
 
 export interface SavingsParts {
   dataDir: string;
@@ -29,7 +29,7 @@ export interface SavingsAsk {
   samples?: boolean | undefined;
 }
 
-const mostSamplesShown = 50;
+const maxSamplesShown = 50;
 
 /** Answers what has been saved, from a ledger that others write to at the same time. */
 export class Savings {
@@ -54,7 +54,7 @@ export class Savings {
     const now = clock.now();
     const from = since === undefined ? undefined : parseSince(since, now);
     const ratio = await readRatio(dataDir, (file) =>
-      log.warn({ file }, 'the calibration cannot be read: run `ctl usage savings --calibrate`'),
+      log.warn({ file }, 'calibration unreadable, run `ctl usage savings --calibrate`'),
     );
     const report = savingsReport(await this.#ledger.rows(), {
       since: from,
@@ -64,7 +64,7 @@ export class Savings {
       local: this.#local,
     });
     if (!samples) return report;
-    const window = { most: mostSamplesShown, since: from ?? -Infinity };
+    const window = { max: maxSamplesShown, since: from ?? -Infinity };
     const pairs = keepsSamples ? await newestSamples(dataDir, window) : [];
     return { ...report, samples: pairs };
   }

@@ -1,5 +1,5 @@
 import { publishText } from '../storage/published-file.js';
-import { addressFile } from './data-files.js';
+import { addressFile } from '../storage/data-files.js';
 
 /** Tells the command line where the daemon listens. Returns what takes it back. */
 export function publishAddress(dataDir: string, url: string): () => void {

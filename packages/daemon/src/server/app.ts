@@ -1,12 +1,13 @@
 import { daemonCodes } from '@millrace/contract/daemon';
 import { openApiDocument } from '@millrace/contract/documents';
 import { bindOperations, type BoundApp } from '@millrace/kit/http';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
 import { parseYamlBody } from '../pipelines/yaml-body.js';
 import { anyone, checkAccess, type Caller, type Gate } from './access/gate.js';
 import { daemonHandlers } from './handlers.js';
-import type { ServedOperations } from './served-operations.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import { daemonProblem } from './problem.js';
 
 export interface AppParts {
@@ -14,18 +15,23 @@ export interface AppParts {
   context: DaemonContext;
   gate: Gate;
   apiDocs: boolean;
+  peerMemory?: PeerMemory;
+  maxConnections?: number;
   /** Hears of every answer that the contract does not describe. For tests. */
   onUndocumentedAnswer?: ((difference: string) => void) | undefined;
 }
 
 /** The daemon's contract as a server. */
 export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp {
-  const { apiDocs, onUndocumentedAnswer } = rest;
-  const app = bindOperations<ServedOperations, Caller>({
+  const { apiDocs, peerMemory, maxConnections, onUndocumentedAnswer } = rest;
+  return bindOperations<ServedOperations, Caller>({
     world,
     document: openApiDocument('daemon'),
     codes: daemonCodes,
-    handlers: daemonHandlers(context, { apiDocs, clock: world.clock }),
+    glueCodes: { overloaded: 'TOO_MANY_ATTEMPTS' },
+    peerMemory,
+    maxConnections,
+    handlers: daemonHandlers(context, { apiDocs, clock: world.clock, gate }),
     bodyParsers: { 'application/yaml': parseYamlBody },
     shapeProblem: daemonProblem,
     admit: ({ headers }) => gate.admit({ headers }),
@@ -38,13 +44,8 @@ export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp
     protectedPrefixes: ['/api/v1', '/mcp'],
     quietOperations: ['getHealth'],
     quietReads: true,
+    // What the daemon says is true for a moment, and some of it is private; files say otherwise.
+    defaultHeaders: { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
     ...(onUndocumentedAnswer && { onUndocumentedAnswer }),
   });
-  app.fastify.addHook('onSend', (_request, reply, _payload, done) => {
-    reply.header('x-content-type-options', 'nosniff');
-    // What the daemon says is true for a moment, and some of it is private; files say otherwise.
-    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
-    done();
-  });
-  return app;
 }

@@ -1,10 +1,19 @@
-import { address, count, defineConfig, duration, path, secret } from '@millrace/kit/config';
+import {
+  address,
+  byteSize,
+  count,
+  defineConfig,
+  duration,
+  path,
+  secret,
+} from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
 export * from '../savings/index.js';
 export { tmuxSocket } from '../sessions/places.js';
-export * from './data-files.js';
+export * from '../storage/data-files.js';
+export { ensureToken } from './access/token-file.js';
 
 const backendId = z
   .string()
@@ -18,6 +27,22 @@ const httpUrl = () =>
     .meta({ expected: 'a URL such as http://127.0.0.1:11434', placeholder: 'url' });
 
 const dollars = z.number().min(0).default(0);
+
+const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*\*?$/)
+  .meta({ expected: 'the name of a variable, or the beginning of names and *' });
+
+const agents = z.object({
+  env: z
+    .union([z.array(variableName), z.record(z.string().regex(/^[A-Za-z_]\w*$/), z.string())])
+    .default([])
+    .meta({ description: 'Variables that agents get beside the usual ones', placeholder: 'names' }),
+  env_inherit: z.enum(['allowlist', 'all']).default('allowlist').meta({
+    description: "How much of the daemon's environment agents get",
+    placeholder: 'allowlist|all',
+  }),
+});
 
 const backends = z.object({
   limit_retry: duration()
@@ -72,6 +97,11 @@ const tokens = z.object({
   budget_gate: z.boolean().default(true).meta({ description: 'Ask before spending over a cap' }),
   budget_daily_usd: dollars.meta({ description: 'Cap on the spend of a day; 0: none' }),
   budget_weekly_usd: dollars.meta({ description: 'Cap on the spend of 7 days; 0: none' }),
+  assumed_session_usd: z
+    .number()
+    .min(0)
+    .default(0.5)
+    .meta({ description: 'What a running session counts against the caps until it is measured' }),
 });
 
 const notify = z.object({
@@ -160,8 +190,12 @@ const schema = z.object({
       description: 'Where data is kept (default: $XDG_DATA_HOME/millrace)',
       aliases: ['data'],
     }),
+  auth: z.enum(['token', 'none']).default('token').meta({
+    description: 'Ask every caller for a token, or nobody (only on loopback)',
+    placeholder: 'token|none',
+  }),
   token: secret().optional().meta({
-    description: 'Bearer token to ask for (default: the token file in the data directory)',
+    description: 'Bearer token to ask for (default: daemon.token in the data directory)',
   }),
   read_only_token: secret()
     .optional()
@@ -182,10 +216,27 @@ const schema = z.object({
       enabled: z.boolean().default(true).meta({ description: 'Track the branches of agents' }),
     })
     .prefault({}),
+  worktrees: z
+    .object({
+      hooks: z
+        .boolean()
+        .default(false)
+        .meta({ description: 'Run hooks and filters of repositories when making worktrees' }),
+    })
+    .prefault({}),
+  agents: agents.prefault({}),
   queue: queue.prefault({}),
   database: database.prefault({}),
   providers: providers.prefault({}),
   autopilot: autopilot.prefault({}),
+  max_connections: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Connections open at once; more are closed' }),
+  max_peer_memory_bytes: byteSize({ min: 1024 * 1024 })
+    .prefault('256MiB')
+    .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),
   drain_timeout_ms: z
     .int()
     .min(0)

@@ -2,7 +2,7 @@ import { openApiYaml } from '@millrace/contract/documents';
 import { docsSite, type Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
 import type { Caller } from './access/gate.js';
-import type { ServedOperations } from './served-operations.js';
+import type { ServedOperations } from '../core/served-operations.js';
 
 type DocsHandlers = Pick<
   Handlers<ServedOperations, Caller>,

@@ -15,10 +15,10 @@ export function eventHandlers(
   clock: Clock,
 ): Handlers<Pick<DaemonOperations, 'streamEvents'>, Caller> {
   return {
-    streamEvents: ({ headers, query, signal, ending, request }) => {
+    streamEvents: ({ headers, query, signal, ending, exchange }) => {
       const lastId = headers['Last-Event-ID'] ?? query.last_event_id;
       const over = AbortSignal.any([signal, ending]);
-      const { socket } = request.raw;
+      const { socket } = exchange.peer;
       const leave = () => {
         // Who does not read would hold up the end until its last moment.
         if (ending.aborted) {

@@ -18,12 +18,13 @@ import { setThinkingMode } from '../operations/set-thinking-mode.js';
 import { think } from '../operations/think.js';
 import { updateBackend } from '../operations/update-backend.js';
 import { proxyHandlers } from '../proxy/handlers.js';
-import type { Caller } from './access/gate.js';
+import type { Caller, Gate } from './access/gate.js';
 import { docsHandlers } from './docs.js';
 import { eventHandlers } from './event-handlers.js';
 import { inboxHandlers } from './inbox-handlers.js';
+import { loginHandlers } from './login-handlers.js';
 import { metricsHandlers } from './metrics-handlers.js';
-import type { ServedOperations } from './served-operations.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import { pipelineHandlers } from './pipeline-handlers.js';
 import { queueHandlers } from './queue-handlers.js';
 import { sessionHandlers } from './session-handlers.js';
@@ -32,13 +33,14 @@ import { daemonVersion } from './version.js';
 /** Ties each operation of the contract to the code that carries it out. */
 export function daemonHandlers(
   context: DaemonContext,
-  { apiDocs, clock }: { apiDocs: boolean; clock: Clock },
+  { apiDocs, clock, gate }: { apiDocs: boolean; clock: Clock; gate: Gate },
 ): Handlers<ServedOperations, Caller> {
   const registryJson = keepJson<DaemonSchema<'Registry'>>();
   return {
     getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
     ...docsHandlers(apiDocs),
     ...dashboardHandlers(context.dashboard),
+    ...loginHandlers(gate),
     listBackends: async () => ({ status: 200, body: registryJson(await listBackends(context)) }),
     rescanBackends: async () => ({ status: 200, body: await rescanBackends(context) }),
     setDefaultBackend: async ({ body }) => ({
@@ -75,7 +77,7 @@ export function daemonHandlers(
     ...metricsHandlers(context),
     getConfig: () => ({ status: 200, body: getConfig(context) }),
     ...proxyHandlers(context.upstreams),
-    postMcp: async ({ body, request, principal, log }) => {
+    postMcp: async ({ body, exchange, principal, log }) => {
       // The protocol's library takes longer to load than the rest of the daemon together.
       const { answerMcp } = await import('../mcp/http.js');
       const answer = await answerMcp(
@@ -85,7 +87,7 @@ export function daemonHandlers(
           access: principal.access,
           call: (asked) => callTool(context, asked),
         },
-        request.headers,
+        exchange.headers,
         body,
       );
       // The transport answers with what the contract lists, and the types cannot know which.

@@ -8,11 +8,11 @@ export function queueHandlers(
   context: Pick<DaemonContext, 'queueTasks'>,
 ): Handlers<Pick<DaemonOperations, 'receiveQueueTask'>, Caller> {
   return {
-    receiveQueueTask: async ({ headers, body, request }) => ({
+    receiveQueueTask: async ({ headers, body, exchange }) => ({
       status: 202,
       body: await receiveQueueTask(context, {
         headers,
-        contentType: request.headers['content-type'],
+        contentType: exchange.headers['content-type'],
         // The bytes as they came, which the types call text.
         body: body as unknown as Uint8Array | undefined,
       }),

@@ -13,6 +13,7 @@ function gateAt(
     caps: { isOn, dailyUsd: daily, weeklyUsd: weekly },
     spend: () => Promise.resolve(rollup as unknown as Rollup),
     sessions: () => sessions as never,
+    assumedSessionUsd: 0.5,
   });
 }
 
@@ -41,7 +42,11 @@ test('below the caps, without a cap, without the gate and without spend all pass
   expect(await pass(gateAt({ daily: 99 }, { daily: 0 }))).toBe('passed');
   expect(await pass(gateAt({ daily: 99 }, { isOn: false }))).toBe('passed');
   const caps = { isOn: true, dailyUsd: 1, weeklyUsd: 1 };
-  expect(await pass(new BudgetGate({ caps, spend: undefined, sessions: () => [] }))).toBe('passed');
+  expect(
+    await pass(
+      new BudgetGate({ caps, spend: undefined, sessions: () => [], assumedSessionUsd: 0.5 }),
+    ),
+  ).toBe('passed');
 });
 
 test('what was let in and has not spent yet counts as much as agents cost on average', async () => {
@@ -61,8 +66,15 @@ test('who is in the book counts until the figures show it or it has ended', asyn
   expect(await pass(gateAt(figures, { sessions: [over] }))).toBe('passed');
 });
 
-test('where nothing was ever spent nobody is held up by guesses', async () => {
-  const gate = gateAt({ daily: 0 }, { daily: 0.01 });
-  for (let n = 0; n < 5; n++) void gate.pass(false, never);
-  expect(await pass(gate)).toBe('passed');
+test('budget gate: on a fresh system running sessions count at the assumed cost', async () => {
+  const gate = gateAt({ daily: 0 }, { daily: 1 });
+  const refused: unknown[] = [];
+  for (let n = 0; n < 50; n++) gate.pass(false, never).catch((error) => refused.push(error));
+  await expect(pass(gate)).rejects.toMatchObject({ code: 'BUDGET_CONFIRMATION_REQUIRED' });
+  expect(refused).toHaveLength(48);
+  const running = { status: 'working', pid: 7, backend_session_id: 'a' };
+  await expect(
+    pass(gateAt({ daily: 0 }, { daily: 1, sessions: [running, running] })),
+  ).rejects.toMatchObject({ code: 'BUDGET_CONFIRMATION_REQUIRED' });
+  expect(await pass(gateAt({ daily: 0 }, { daily: 1, sessions: [running] }))).toBe('passed');
 });

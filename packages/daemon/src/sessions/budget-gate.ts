@@ -11,12 +11,14 @@ export interface BudgetParts {
   /** Undefined when spend is not counted, which it is wherever there is a cap. */
   spend: (() => Promise<Rollup>) | undefined;
   sessions: () => readonly Session[];
+  /** What a session counts as long as no session's cost is known. */
+  assumedSessionUsd: number;
 }
 
 /**
  * Asks before a session is started although a cap is reached. Sessions that are under way and have
- * not shown up in the figures count as much as sessions have cost so far on average, so that many
- * that are started at once do not all see the same room below the cap.
+ * not shown up in the figures count as much as sessions have cost so far on average, or an assumed
+ * cost on a fresh system, so that many that are started at once do not all pass below the cap.
  */
 export class BudgetGate {
   readonly #parts: BudgetParts;
@@ -56,8 +58,8 @@ export class BudgetGate {
 
   #reservations({ by_agent }: Rollup): Reservation[] {
     const costs = by_agent.map((row) => row.usd ?? 0).filter((cost) => cost > 0);
-    if (costs.length === 0) return [];
-    const usd = costs.reduce((sum, cost) => sum + cost, 0) / costs.length;
+    const total = costs.reduce((sum, cost) => sum + cost, 0);
+    const usd = costs.length === 0 ? this.#parts.assumedSessionUsd : total / costs.length;
     const counted = new Set(by_agent.map(({ key }) => key));
     const waiting = this.#parts
       .sessions()

@@ -28,7 +28,8 @@ export interface RunnerParts {
   random: Random;
   log: Log;
   dataDir: string;
-  environment: Readonly<Record<string, string | undefined>>;
+  /** What the program of a backend gets in its environment. */
+  variablesFor: (backend: string) => Record<string, string>;
   extra: readonly ExtraCli[];
   driverOf: (session: Session) => Driver;
   /** What an agent is told that went down amid its work. */
@@ -120,8 +121,8 @@ export class Runner {
     { args, input, paste }: PreparedRun,
     hasPrompt: boolean,
   ): Promise<void> {
-    const { book, clock, dataDir, environment } = this.#parts;
-    const { id, workdir: cwd } = session;
+    const { book, clock, dataDir, variablesFor } = this.#parts;
+    const { id, backend, workdir: cwd } = session;
     const started = await this.#parts.driverOf(session).start({
       id,
       directory: sessionDirectory(dataDir, id),
@@ -130,7 +131,7 @@ export class Runner {
       args,
       input,
       cwd,
-      environment: agentEnvironment(environment, { id, dataDir, cwd }),
+      environment: agentEnvironment(variablesFor(backend), { id, dataDir, cwd }),
     });
     if ('failure' in started) return this.#failed(id, started.failure);
     const isAtWork = hasPrompt && paste === undefined;

@@ -37,6 +37,10 @@ export interface SessionsParts extends World {
   /** What an agent is told that went down amid its work. */
   resumePrompt: string;
   budget: SpawnerParts['budget'];
+  /** `worktrees.hooks`: whether hooks and filters of repositories run. */
+  runsHooks: boolean;
+  /** What the program of a backend gets in its environment. */
+  variablesFor: (backend: string) => Record<string, string>;
 }
 
 /** The agents that this daemon runs. */

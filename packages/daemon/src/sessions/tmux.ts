@@ -62,8 +62,10 @@ export class TmuxDriver implements TalkingDriver {
     const script = writeRunScript(launch);
     const log = new OutputLog(directory).path;
     writeFileSync(log, '', { flag: 'a', mode: 0o600 });
-    // tmux gives a session those variables of whoever asks for it that are listed.
-    const list = ['set-option', '-g', 'update-environment', namesIn(env)];
+    // tmux gives a session those variables of whoever asks for it that are listed, and takes from
+    // it those that are listed and not there: what another agent started the server with.
+    const names = namesIn({ ...this.#tmux.environment, ...env });
+    const list = ['set-option', '-g', 'update-environment', names];
     const size = ['-x', String(columns), '-y', String(rows)];
     const tell = ['-P', '-F', '#{pane_pid}'];
     const make = ['new-session', '-d', '-s', id, ...size, '-c', plain(cwd), ...tell];

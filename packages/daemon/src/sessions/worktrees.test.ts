@@ -11,7 +11,7 @@ const environment = {
   GIT_CONFIG_GLOBAL: '/dev/null',
   HOME: '/nowhere',
 };
-const parts = { clock: systemClock, environment };
+const parts = { clock: systemClock, environment, runsHooks: false };
 let home: string;
 let repo: string;
 

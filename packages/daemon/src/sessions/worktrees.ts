@@ -1,6 +1,6 @@
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { git, type GitParts } from './git.js';
+import { git, type GitEnd, type GitParts } from './git.js';
 import type { WorktreeMark } from './handle.js';
 
 /** A directory that a session is to work in, and what git knows of it. */
@@ -170,9 +170,9 @@ export async function removeWorktree(
     await git(parts, mark.root, 'worktree', 'prune');
     return { isKept: false };
   }
-  const status = await git(parts, path, 'status', '--porcelain');
-  if (!status.isOk) return kept(`git cannot tell its state: ${status.trouble}`);
-  if (status.stdout !== '') return kept('the worktree has uncommitted changes');
+  const changes = await uncommittedChanges(parts, path);
+  if (!changes.isOk) return kept(`git cannot tell its state: ${changes.trouble}`);
+  if (changes.stdout !== '') return kept('the worktree has uncommitted changes');
   const head = await git(parts, path, 'rev-parse', 'HEAD');
   if (!head.isOk) return kept(`git cannot tell its commit: ${head.trouble}`);
   if (!(await isMerged(parts, path, head.stdout, mark))) {
@@ -185,6 +185,17 @@ export async function removeWorktree(
   }
   await removeIfEmpty(dirname(path));
   return { isKept: false };
+}
+
+/** Changed and new files, by plumbing: `status` obeys far more of a repository's config. */
+async function uncommittedChanges(parts: GitParts, path: string): Promise<GitEnd> {
+  // Its exit code tells of changes, which are listed below.
+  await git(parts, path, 'update-index', '-q', '--really-refresh');
+  const plain = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=all'];
+  const changed = await git(parts, path, 'diff-index', '--name-only', ...plain, 'HEAD', '--');
+  if (!changed.isOk || changed.stdout !== '') return changed;
+  const fresh = ['--others', '--exclude-standard', '--directory', '--no-empty-directory'];
+  return git(parts, path, 'ls-files', ...fresh);
 }
 
 /** The directory that holds the worktrees goes with the last one. */

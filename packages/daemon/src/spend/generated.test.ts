@@ -10,7 +10,7 @@ import {
   TranscriptHome,
   truth,
   type Truth,
-} from '../transcripts/transcripts.test-support.js';
+} from '../../test/support/transcripts.js';
 import { daysIn } from './local-day.js';
 import { rollup } from './rollup.js';
 

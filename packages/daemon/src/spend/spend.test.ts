@@ -3,7 +3,7 @@ import { open, type Database } from '@millrace/db';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { claudeLine, TranscriptHome, truth } from '../transcripts/transcripts.test-support.js';
+import { claudeLine, TranscriptHome, truth } from '../../test/support/transcripts.js';
 import { Spend } from './spend.js';
 
 let home: TranscriptHome;
@@ -49,7 +49,7 @@ function spendWith(clock: Clock, timeZone?: string): Spend {
   });
 }
 
-const scans = () => log.lines.filter(({ message }) => message.startsWith('read what is new'));
+const scans = () => log.lines.filter(({ message }) => message === 'transcripts read');
 const write = (id: string) => home.append(home.claude('session-1'), claudeLine(truth(id, { at })));
 
 test('the transcripts are read at the start and every thirty seconds', async () => {

@@ -16,11 +16,5 @@ export async function openStore(directory: string, world: World): Promise<Store>
   chmodSync(home, 0o700);
   const { clock, random, log } = world;
   const database = await open(home, { clock, random, log });
-  try {
-    const registry = await Registry.open(database);
-    return { database, registry, close: () => database.close() };
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+  return { database, registry: new Registry(database), close: () => database.close() };
 }

@@ -9,7 +9,8 @@ import { signalIn } from './signals.js';
 export interface AskParts {
   clock: Clock;
   log: Log;
-  environment: Readonly<Record<string, string | undefined>>;
+  /** What the program gets in its environment. */
+  environment: Readonly<Record<string, string>>;
   /** An empty directory: an agent that thinks has no project to look at. */
   cwd: string;
   timeoutMs: number;
@@ -34,7 +35,7 @@ export async function askCli(
     ...invocation,
     file: cli.file,
     cwd,
-    environment: environmentFor(parts.environment),
+    environment: { ...parts.environment, NO_COLOR: '1', TERM: 'dumb' },
     timeoutMs,
     signal,
     clock,
@@ -78,12 +79,4 @@ function plainEnd(code: number | null, signal: string | null, text: string): Att
   }
   const how = code === null ? `was ended by ${signal ?? 'a signal'}` : `ended with code ${code}`;
   return { outcome: 'error', reason: `it ${how}` };
-}
-
-/** Ours is not for agents to read: a variable may hold the daemon's own token. */
-function environmentFor(
-  environment: Readonly<Record<string, string | undefined>>,
-): Record<string, string | undefined> {
-  const passed = Object.entries(environment).filter(([name]) => !name.startsWith('MILLRACE_'));
-  return { ...Object.fromEntries(passed), NO_COLOR: '1', TERM: 'dumb' };
 }

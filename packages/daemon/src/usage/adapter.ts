@@ -47,10 +47,10 @@ export interface UsageAdapter {
   /** The windows it reports, in words that hold before anything is known. */
   readonly windows: readonly { readonly scope: string; readonly label: string }[];
   /** Ends soon after `signal` is aborted; whoever aborts does not wait for it. */
-  read(row: UsageRow, limits: AskLimits): Promise<Reading>;
+  read(row: UsageRow, limits: CallLimits): Promise<Reading>;
 }
 
-export interface AskLimits {
+export interface CallLimits {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }

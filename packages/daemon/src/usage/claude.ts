@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { failed, type UsageAdapter, type UsageWindow } from './adapter.js';
 import { percentOf, recordOf, timeOfText } from './figures.js';
 import { noLogin, readLogin, tokenOf, type Logins } from './login.js';
-import { askProvider, type CallTools } from './provider-call.js';
+import { callProvider, type CallTools } from './provider-call.js';
 
 const windows = [{ scope: 'five_hour', label: '5-hour window' }] as const;
 
@@ -15,7 +15,7 @@ export function claudeUsage(url: string, logins: Logins, tools: CallTools): Usag
       const token = login.found ? tokenIn(login.value) : null;
       if (token === null) return noLogin(login, 'claude');
       const headers = { 'anthropic-beta': 'oauth-2025-04-20' };
-      const answer = await askProvider(tools, { url, method: 'GET', token, headers }, limits);
+      const answer = await callProvider(tools, { url, method: 'GET', token, headers }, limits);
       if (!answer.ok) return answer.failure;
       const window = windowIn(answer.value);
       return window

@@ -21,7 +21,8 @@ export interface CodexUsage extends UsageAdapter {
 }
 
 /** Provider A: two windows that are never merged, asked of the command line's own app-server. */
-export function codexUsage(command: string, { environment }: Logins, clock: Clock): CodexUsage {
+export function codexUsage(command: string, logins: Logins, clock: Clock): CodexUsage {
+  const environment = logins.codexEnvironment ?? logins.environment;
   const servers = new AppServers({ clock, environment });
   return {
     windows,
@@ -29,7 +30,7 @@ export function codexUsage(command: string, { environment }: Logins, clock: Cloc
       const isUsual = command === 'codex';
       if (isUsual && !row.installed) return notInstalled;
       const program = isUsual && row.binary_path !== '' ? row.binary_path : command;
-      return readingOf(await servers.ask(program, 'account/rateLimits/read', limits));
+      return readingOf(await servers.request(program, 'account/rateLimits/read', limits));
     },
     close: () => servers.close(),
   };

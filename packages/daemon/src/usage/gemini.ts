@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { failed, type AskLimits, type Reading, type UsageAdapter } from './adapter.js';
+import { failed, type CallLimits, type Reading, type UsageAdapter } from './adapter.js';
 import { recordOf, textOf } from './figures.js';
 import { quotaWindows, quotaWindowNames } from './gemini-quota.js';
 import { noLogin, readLogin, tokenOf, type Logins } from './login.js';
-import { askProvider, type CallTools, type ProviderAnswer } from './provider-call.js';
+import { callProvider, type CallTools, type ProviderAnswer } from './provider-call.js';
 
 /**
  * Provider C: two windows, one for the models of its own family and one for all others, read with
@@ -15,19 +15,19 @@ export function geminiUsage(
   logins: Logins,
   tools: CallTools,
 ): UsageAdapter {
-  const ask = async (token: string, at: string, limits: AskLimits): Promise<ProviderAnswer> =>
-    askProvider(tools, { url: at, method: 'POST', token, body: bodyOf(logins) }, limits);
+  const request = async (token: string, at: string, limits: CallLimits): Promise<ProviderAnswer> =>
+    callProvider(tools, { url: at, method: 'POST', token, body: bodyOf(logins) }, limits);
   return {
     windows: quotaWindowNames,
     async read(_row, limits) {
       const login = await readLogin(loginFiles(command, logins));
       const token = login.found ? tokenIn(login.value) : null;
       if (token === null) return noLogin(login, command);
-      const first = await ask(token, url, limits);
+      const first = await request(token, url, limits);
       const seen = readingOf(first);
       const other = summaryUrl(url);
       if (seen.ok || other === undefined || !mayKnowElsewhere(first)) return seen;
-      const second = readingOf(await ask(token, other, limits));
+      const second = readingOf(await request(token, other, limits));
       // Where both fail, the one that was configured tells why.
       return second.ok || second.status === 'timeout' ? second : seen;
     },

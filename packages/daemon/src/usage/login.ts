@@ -7,6 +7,7 @@ import { textOf } from './figures.js';
 export interface Logins {
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly codexEnvironment?: Readonly<Record<string, string>> | undefined;
 }
 
 export type LoginFile =

@@ -45,6 +45,8 @@ export async function startDaemon(options: TestOptions = {}): Promise<TestDaemon
       data: join(home, 'data'),
       'backends-local-url': noLocalModel,
       'drain-timeout-ms': '2000',
+      // Access has tests of its own.
+      ...(!options.flags?.['token'] && { auth: 'none' }),
       ...options.flags,
     },
   });

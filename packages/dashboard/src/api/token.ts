@@ -6,12 +6,27 @@ const name = 'millrace.token';
 
 let token: string | undefined = readStored();
 let isWanted = false;
+let hasLinkFailed = false;
 const listeners = new Set<() => void>();
 
 export const tokenStore = {
   current: (): string | undefined => token,
   /** Whether a server has asked for a token, or refused the one there is. */
   isWanted: (): boolean => isWanted,
+  /** Whether the page was opened by a login link that did not work. */
+  hasLinkFailed: (): boolean => hasLinkFailed,
+  /** The browser has a login cookie, so a token that was refused before is of no use. */
+  loggedIn(): void {
+    token = undefined;
+    isWanted = false;
+    hasLinkFailed = false;
+    forget();
+    tell();
+  },
+  linkFailed(): void {
+    hasLinkFailed = true;
+    tell();
+  },
   set(value: string, { keep }: { keep: boolean }): void {
     token = value;
     isWanted = false;

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { useIsDark } from '../shell/theme.js';
+import { useIsDark } from '../style/theme.js';
 import './chart.css';
 
 export interface Series {

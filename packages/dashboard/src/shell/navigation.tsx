@@ -8,7 +8,7 @@ import { tokenStore } from '../api/token.js';
 import { useShortcut } from '../parts/shortcuts.js';
 import icon from '../style/icon.svg';
 import { pages } from './pages.js';
-import { setTheme, useTheme, type Theme } from './theme.js';
+import { setTheme, useTheme, type Theme } from '../style/theme.js';
 
 const groups = ['Agents', 'Accounts', 'Stores', 'Millrace'] as const;
 

@@ -1,7 +1,10 @@
 import { useState } from 'react';
 import { tokenStore } from '../api/token.js';
 
-/** Asks for the daemon's token. It is checked by use: a wrong one brings this page back. */
+/**
+ * Says how to log in, and takes the daemon's token instead. A token is checked by use: a wrong one
+ * brings this page back.
+ */
 export function TokenPrompt() {
   const [value, setValue] = useState('');
   const [keep, setKeep] = useState(false);
@@ -14,10 +17,18 @@ export function TokenPrompt() {
         if (value.trim() !== '') tokenStore.set(value.trim(), { keep });
       }}
     >
-      <h1>This daemon asks for a token</h1>
+      <h1>Log in to this daemon</h1>
       <p>
-        Show it with <code>ctl daemon token show</code> on the machine the daemon runs on, and paste
-        it here.
+        Run <code>ctl open</code> on the machine the daemon runs on: it opens this page logged in.
+      </p>
+      {tokenStore.hasLinkFailed() && (
+        <p role="alert" className="field-error">
+          The login link was used already or is older than 5 minutes. Run <code>ctl open</code> for
+          a new one.
+        </p>
+      )}
+      <p>
+        Or paste the token that <code>ctl daemon token show</code> prints there.
       </p>
       {wasRefused && (
         <p role="alert" className="field-error">

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
-import { claudeLine, truth } from '../../../daemon/src/transcripts/transcripts.test-support.js';
+import { claudeLine, truth } from '../../../daemon/test/support/transcripts.js';
 import {
   startDaemon,
   type TestDaemon,

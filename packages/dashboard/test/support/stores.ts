@@ -72,7 +72,6 @@ export class Stores {
       data: './queue',
       tokens_file: this.#write('tokens.json', { tokens }),
       drain_timeout_ms: 2000,
-      warm_up_ms: 0,
       callback_allowlist: [
         { scheme: 'http', host: '127.0.0.1', port: '*', networks: ['127.0.0.0/8'] },
       ],
@@ -91,6 +90,7 @@ export class Stores {
       grpc: '127.0.0.1:0',
       http: '127.0.0.1:0',
       data: join(this.folder, 'db'),
+      auth: 'none',
       shed_target_ms: 0,
       collections: { people: { indexes: [{ fields: ['age'] }] } },
     };

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../engine/documents.js';
-import { parsePath, type Row } from '../engine/query/path.js';
+import { parsePath, type Row } from '../engine/value/path.js';
 import { Sorter, toSortOrder, type OrderBy } from '../engine/query/sort.js';
 import { refuse } from '../engine/refusal.js';
 import { Refusal } from '@millrace/kit/errors';

@@ -43,7 +43,13 @@ export function useServers() {
       const directory = typeof flags['data'] === 'string' ? flags['data'] : makeDirectory();
       const { values } = loadConfig(databaseConfig, {
         environment: {},
-        flags: { grpc: '127.0.0.1:0', http: '127.0.0.1:0', data: directory, ...flags },
+        flags: {
+          grpc: '127.0.0.1:0',
+          http: '127.0.0.1:0',
+          data: directory,
+          auth: flags['keys-file'] === undefined ? 'none' : 'keys',
+          ...flags,
+        },
       });
       const world = { clock: systemClock, random: systemRandom, log: silentLog };
       const server = await serveDatabase(values, world);

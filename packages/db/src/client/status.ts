@@ -20,6 +20,8 @@ export interface DatabaseStatus {
   nodeId: string;
   version: string;
   durability: string;
+  /** `keys`, or `none` where every local user has full access. */
+  auth: string;
   minAcks: number;
   leaderAddress: string;
   leaderSeq: number;
@@ -86,6 +88,7 @@ function toStatus(reply: ReplicationStatusResponse): DatabaseStatus {
     nodeId,
     version,
     durability,
+    auth: reply.auth,
     minAcks,
     leaderAddress,
     leaderSeq: Number(reply.leaderSeq),

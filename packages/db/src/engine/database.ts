@@ -15,6 +15,7 @@ import { Core } from './core.js';
 import { checkCollectionName } from './documents.js';
 import { ExpirySweeper } from './expiry.js';
 import { openFormat } from './format.js';
+import type { Hash64 } from './hash.js';
 import { buildIndexes, reconcileIndexes } from './index-build.js';
 import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
@@ -72,6 +73,16 @@ export interface OpenOptions {
   log?: Log;
 }
 
+/** Where the change log stands. */
+export interface LogPosition {
+  /** The last commit that is on disk. */
+  readonly seq: number;
+  /** The oldest commit that the log still holds; `seq + 1` when it holds none. */
+  readonly oldestSeq: number;
+  /** The hash chain after commit `seq`: two logs that share it have the same history. */
+  readonly chainHash: Hash64;
+}
+
 /** An open database. Made by `open`. */
 export class Database {
   readonly reads: Reads;
@@ -114,7 +125,7 @@ export class Database {
         );
       }
     }
-    makeDirectory(directory);
+    makeDirectory(directory, options.log);
     const home = realpathSync(directory);
     const clock = options.clock ?? systemClock;
     const lock = new DirectoryLock(home, clock);
@@ -200,6 +211,12 @@ export class Database {
   /** Calls `read` with the rows beside the records (see rows.ts) as they are at one moment. */
   readRows<Result>(read: (rows: RowReader) => Result): Result {
     return readRows(this.core, read);
+  }
+
+  /** The position of the change log now; a watch with `startSeq: seq + 1` continues from it. */
+  get logPosition(): LogPosition {
+    const { seq, oldestSeq, chain } = this.core.durable;
+    return { seq, oldestSeq, chainHash: chain };
   }
 
   collections(): readonly CollectionInfo[] {

@@ -1,5 +1,6 @@
 import { address, byteSize, defineConfig, duration, path, secret } from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
+import { transportKinds } from '@millrace/wire/grpc';
 import { z } from 'zod';
 
 const index = z.strictObject({
@@ -15,6 +16,10 @@ const collection = z.strictObject({
 
 const schema = z.strictObject({
   grpc: address().prefault('127.0.0.1:5433').meta({ description: 'Where gRPC is served' }),
+  grpc_transport: z
+    .enum(transportKinds)
+    .default('own')
+    .meta({ description: 'HTTP/2 server under gRPC: our own, or that of Node' }),
   http: address().prefault('127.0.0.1:8080').meta({ description: 'Where REST is served' }),
   socket: path().optional().meta({
     description: 'Unix socket for the owner alone (default: db.sock in the data directory)',
@@ -22,7 +27,11 @@ const schema = z.strictObject({
   data: path().default('./data').meta({ description: 'Directory of the database' }),
   keys_file: path()
     .optional()
-    .meta({ description: 'YAML file of API keys; without one only this machine is served' }),
+    .meta({ description: 'YAML file of API keys (default: one key, in db.key of the data)' }),
+  auth: z
+    .enum(['keys', 'none'])
+    .default('keys')
+    .meta({ description: 'none: ask for no key, on a loopback address only' }),
   tls_cert: path().optional().meta({ description: 'Certificate (PEM) for both ports' }),
   tls_key: path().optional().meta({ description: 'Private key (PEM) of the certificate' }),
   client_ca: path()
@@ -50,14 +59,27 @@ const schema = z.strictObject({
   max_inflight: z
     .int()
     .min(1)
-    .default(1024)
-    .meta({ description: 'Calls under way at once; more are shed' }),
+    .default(10_000)
+    .meta({ description: 'Calls in flight at once; more are shed' }),
   max_watches: z.int().min(0).default(256).meta({ description: 'Watches open at once' }),
   shed_target_ms: z
     .int()
     .min(0)
-    .default(20)
-    .meta({ description: 'Shed load while calls wait longer than this; 0: never' }),
+    .default(1_000)
+    .meta({ description: 'Queue delay above which load is shed; 0: never' }),
+  shed_interval_ms: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'How long the queue delay must stay above the target' }),
+  max_peer_memory_bytes: byteSize().prefault('256MiB').meta({
+    description: 'Memory for unfinished requests and unread responses; a quarter per connection',
+  }),
+  max_connections: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Connections open at once, for each listener' }),
   log_retention: z
     .strictObject({
       age: duration().prefault('24h').meta({ description: 'Keep changes this long' }),

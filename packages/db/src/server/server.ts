@@ -1,24 +1,24 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { isLoopback } from '@millrace/kit/config';
 import { createMetrics } from '@millrace/kit/metrics';
-import { watchFile, type WatchedFile } from '@millrace/kit/tokens';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
 import { join } from 'node:path';
 import { Database } from '../engine/database.js';
 import { checkCollectionName } from '../engine/documents.js';
 import { compileIndex } from '../engine/index/entries.js';
 import { Gate } from './access/gate.js';
-import { parseKeys, type KeySet } from './access/keys.js';
+import { openAccess } from './access/access.js';
 import { Calls } from './calls/calls.js';
 import type { DatabaseSettings } from './config.js';
 import { drain } from './drain.js';
 import { Health } from './grpc/health.js';
 import { Admission } from './limits/admission.js';
 import { openListeners, type ListenerAddress } from './listeners/listeners.js';
-import { readTls } from './listeners/tls.js';
+import { readTls } from './tls.js';
 import { nodeIdOf } from './node-id.js';
 import { measureDatabase } from './observe/database-metrics.js';
-import { CallLedger } from './observe/ledger.js';
+import { CallLedger } from './calls/ledger.js';
 import { Readiness } from './readiness.js';
 import { repeat } from './repeat.js';
 import { DatabaseHolder } from './replication/holder.js';
@@ -49,18 +49,22 @@ export async function serveDatabase(
   const metrics = createMetrics('db');
   const undo: (() => unknown)[] = [() => metrics.close()];
   try {
-    const keys = keysOf(settings, world, metrics);
-    if (keys) undo.push(() => keys.close());
     const open = () => openDatabase(settings, world);
     const holder = new DatabaseHolder(await open(), open);
     undo.push(() => holder.close());
     const { clock, log, random } = world;
+    const access = openAccess(settings, holder.current.directory, world, metrics);
+    const { keys } = access;
+    if (keys) undo.push(() => keys.close());
+    const memory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
     const admission = new Admission({
       clock,
       log,
       maxInflight: settings.max_inflight,
       maxWatches: settings.max_watches,
       shedTargetMs: settings.shed_target_ms,
+      shedIntervalMs: settings.shed_interval_ms,
+      memory,
     });
     const meter = measureDatabase(metrics, holder.current, admission);
     undo.push(() => meter.stop());
@@ -71,7 +75,7 @@ export async function serveDatabase(
       holder,
       nodeId,
       follow: settings.follow,
-      followKey: settings.follow_key,
+      followKey: settings.follow_key ?? access.ownerKey?.(),
       tls: tls ? { ca: tls.clientCa, certificate: tls.cert, key: tls.key } : {},
       minAcks: settings.min_acks,
       count: countNodeEvents(metrics),
@@ -89,6 +93,7 @@ export async function serveDatabase(
       slowQueryMs: settings.slow_query_ms,
       nodeId,
       version: serverVersion(),
+      auth: keys ? 'keys' : 'none',
     });
     const gate = new Gate(keys, clock);
     const ledger = new CallLedger({ clock, random, log, metrics, accessLog: settings.access_log });
@@ -105,7 +110,7 @@ export async function serveDatabase(
       settings: { ...settings, socket: settings.socket ?? join(directory, 'db.sock') },
       isSocketAsked: settings.socket !== undefined,
       tls,
-      parts: { calls, clock, log, gate, health, readiness, metrics },
+      parts: { calls, clock, log, gate, health, readiness, metrics, memory },
     });
     node.start(listeners.addresses.find(({ listener }) => listener === 'grpc')?.url ?? '');
     let stopping: Promise<void> | undefined;
@@ -141,22 +146,12 @@ function checkSettings(settings: DatabaseSettings): void {
   }
   for (const name of ['grpc', 'http'] as const) {
     const { host } = settings[name];
-    if (settings.keys_file !== undefined || isLoopback(host)) continue;
+    if (settings.auth === 'keys' || isLoopback(host)) continue;
     throw new UsageError(
-      `${name} listens at ${host}, which others can reach, and there is no keys_file: ` +
-        'name one, or listen at 127.0.0.1',
+      `${name} listens at ${host}, which others can reach, and auth is none: ` +
+        'remove --no-auth (auth: none), or listen at 127.0.0.1',
     );
   }
-}
-
-function keysOf(
-  settings: DatabaseSettings,
-  { clock, log }: World,
-  metrics: ReturnType<typeof createMetrics>,
-): WatchedFile<KeySet> | undefined {
-  const { keys_file: file } = settings;
-  if (file === undefined) return undefined;
-  return watchFile({ file, name: 'keys', parse: parseKeys, clock, log, metrics });
 }
 
 function openDatabase(settings: DatabaseSettings, { clock, random, log }: World) {

@@ -231,11 +231,11 @@ test('a refused call is in the log, with the key but never its secret', async ()
   expect(JSON.stringify(server.log.lines)).not.toContain('rrr');
 });
 
-test('a server without keys does not listen where others can reach it', async () => {
+test('auth none: refused on an address that others can reach', async () => {
   for (const flag of ['grpc', 'http']) {
-    const started = startServer({ [flag]: '0.0.0.0:0' });
+    const started = startServer({ [flag]: '0.0.0.0:0', auth: 'none' });
     await expect(started).rejects.toThrow(UsageError);
-    await expect(started).rejects.toThrow(/0\.0\.0\.0.*keys_file/);
+    await expect(started).rejects.toThrow(/0\.0\.0\.0.*auth is none/);
   }
   const open = await startServer({ grpc: '0.0.0.0:0', http: '0.0.0.0:0', 'keys-file': keysFile });
   expect((await new RestClient(open.http).refusal('POST', '/v1/c/records:find')).status).toBe(401);
@@ -275,7 +275,15 @@ describe('without keys', () => {
     expect(await statusWith({})).toBe(200);
     expect(await statusWith({ host: 'localhost:8080' })).toBe(200);
     expect(await statusWith({ host: '[::1]:8080' })).toBe(200);
-    expect(await statusWith({ origin: 'http://localhost:3000' })).toBe(200);
+    const { port } = new URL(lone.http);
+    const json = { 'content-type': 'application/json' };
+    const own = { origin: `http://localhost:${port}` };
+    expect(await statusWith({ ...own, ...json })).toBe(200);
+    expect(await statusWith({ ...own, 'content-type': 'text/plain' })).toBe(400);
+    expect(await statusWith({ ...own })).toBe(400);
+    expect(await statusWith({ origin: 'http://localhost:3000', ...json })).toBe(400);
+    expect(await statusWith({ 'sec-fetch-site': 'cross-site', ...json })).toBe(400);
+    expect(await statusWith({ 'sec-fetch-site': 'same-origin', ...json })).toBe(200);
     expect(await statusWith({ host: 'rebound.example:8080' })).toBe(400);
     expect(await statusWith({ host: '127.0.0.1.example' })).toBe(400);
     expect(await statusWith({ origin: 'https://evil.example' })).toBe(400);

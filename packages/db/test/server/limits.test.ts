@@ -26,7 +26,7 @@ async function occupy(): Promise<() => Promise<void>> {
   const { core, writes } = server.database;
   const request = { collection: 'c', min_seq: core.durable.seq + 1 };
   const held = [grpc.collect('Find', request), grpc.collect('Find', request)];
-  await expect.poll(async () => (await inFlight()) === 2).toBe(true);
+  await expect.poll(async () => (await inFlight()) === 2, { timeout: 20_000 }).toBe(true);
   return async () => {
     await writes.insert('c', {});
     await Promise.all(held);
@@ -93,18 +93,36 @@ test('there is a limit to open watches, and a closed one makes room', async () =
   third.close();
 });
 
+/** Keeps the event loop busy for `ms` in each of its turns, so that every call waits that long. */
+function blockEveryTurn(ms: number): () => void {
+  let isOn = true;
+  const block = () => {
+    const end = performance.now() + ms;
+    while (performance.now() < end);
+    if (isOn) setImmediate(block);
+  };
+  block();
+  return () => (isOn = false);
+}
+
 test('a server whose calls wait too long sheds some, and recovers', async () => {
-  const busy = await startServer({ 'shed-target-ms': '1', 'max-inflight': '64' });
+  const busy = await startServer({
+    'shed-target-ms': '1',
+    'shed-interval-ms': '500',
+    'max-inflight': '64',
+  });
   const client = new RestClient(busy.http);
   const { writes } = busy.database;
   for (let round = 0; round < 10; round++) {
     await Promise.all(Array.from({ length: 1_000 }, (_, n) => writes.insert('c', { n })));
   }
   const load = fileURLToPath(new URL('./programs/load.mjs', import.meta.url));
+  const stopBlocking = blockEveryTurn(5);
   const callers = spawn(process.execPath, [load, busy.http, '60', '3000'], { stdio: 'pipe' });
   let statuses = '';
   callers.stdout.on('data', (bytes: Buffer) => (statuses += bytes.toString()));
   await new Promise((resolve) => callers.on('close', resolve));
+  stopBlocking();
   expect(Object.keys(JSON.parse(statuses) as object)).toEqual(['200', '429']);
   const { text } = await client.send('GET', '/metrics');
   expect(text).toMatch(/millrace_db_shed_calls_total\{cause="queue_delay"\} [1-9]/);

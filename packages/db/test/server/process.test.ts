@@ -8,7 +8,7 @@ import { RestClient } from './support/rest.js';
 
 const program = fileURLToPath(new URL('./programs/serve.mjs', import.meta.url));
 const built = new URL('../../dist/server/serve.js', import.meta.url);
-const anyPorts = ['--grpc=127.0.0.1:0', '--http=127.0.0.1:0'];
+const anyPorts = ['--grpc=127.0.0.1:0', '--http=127.0.0.1:0', '--auth=none'];
 const children: ChildProcess[] = [];
 const directories: string[] = [];
 
@@ -117,11 +117,11 @@ test('a second process on the same directory ends with one clear line and exit c
 });
 
 test.each([
-  [['--grpc=0.0.0.0:0'], /grpc listens at 0\.0\.0\.0.*keys_file/],
-  [['--http=[::]:0'], /http listens at ::.*keys_file/],
+  [['--grpc=0.0.0.0:0'], /grpc listens at 0\.0\.0\.0.*auth is none/],
+  [['--http=[::]:0'], /http listens at ::.*auth is none/],
   [['--http=nonsense'], /--http must be an address/],
   [['--durability=maybe'], /--durability must be .*full.*relaxed/],
-  [['--keys-file=none.yaml'], /none\.yaml: no such file/],
+  [['--auth=keys', '--keys-file=none.yaml'], /none\.yaml: no such file/],
   [['--config=none.yaml'], /none\.yaml: no such file/],
   [['--follow=leader'], /--follow must be an address such as grpc/],
 ])('%s is refused in one line with exit code 2', async (flags, text) => {
@@ -138,6 +138,7 @@ test('settings come from a file, variables and flags, in this order of weight', 
     file,
     `grpc: 127.0.0.1:0
 http: 127.0.0.1:0
+auth: none
 data: ./here
 durability: relaxed
 max_watches: 1

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, token } from '../../test/http/sample-server.js';
 import type { SampleOptions } from '../../test/http/sample-server.js';
 import { Refusal } from '../errors.js';
@@ -12,7 +13,7 @@ async function reported(handlers: Partial<Record<keyof Sample, unknown>>, url: s
     handlers: { ...sampleHandlers(), ...handlers } as NonNullable<SampleOptions['handlers']>,
     onUndocumentedAnswer: (difference) => differences.push(difference),
   });
-  await app.fastify.inject({ url, headers: token });
+  await inject(app, { url, headers: token });
   return differences;
 }
 

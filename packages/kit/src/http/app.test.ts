@@ -1,9 +1,10 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inject } from '../../test/http/inject.js';
 import { sampleApp, startSample, token } from '../../test/http/sample-server.js';
 import { Refusal } from '../errors.js';
 import { createMetrics } from '../metrics.js';
-import { serveMetrics, serveYaml } from './documents.js';
+import { serveMetrics } from './documents.js';
 import { listen } from './listen.js';
 
 const metrics = createMetrics('sample');
@@ -204,7 +205,7 @@ test('a refusal brings its members, headers and field errors', async () => {
       });
     },
   });
-  const answer = await app.fastify.inject({ url: '/v1/x' });
+  const answer = await inject(app, { url: '/v1/x' });
   expect(answer.headers).toMatchObject({ ratelimit: 'r=0', 'retry-after': '1' });
   expect(answer.json()).toMatchObject({
     errors: [{ pointer: '/a', message: 'is wrong' }],
@@ -214,12 +215,14 @@ test('a refusal brings its members, headers and field errors', async () => {
 
 test('documents and metrics can be served beside the operations', async () => {
   const app = sampleApp({ metrics: createMetrics('other') });
-  serveYaml(app, '/openapi.yaml', 'openapi: 3.1.0\n');
+  app.addPage('/openapi.yaml', (exchange) =>
+    exchange.send(200, ['content-type', 'application/yaml'], 'openapi: 3.1.0\n'),
+  );
   serveMetrics(app, metrics);
-  const yaml = await app.fastify.inject({ url: '/openapi.yaml' });
+  const yaml = await inject(app, { url: '/openapi.yaml' });
   expect(yaml.headers['content-type']).toBe('application/yaml');
   expect(yaml.body).toBe('openapi: 3.1.0\n');
-  const text = await app.fastify.inject({ url: '/metrics' });
+  const text = await inject(app, { url: '/metrics' });
   expect(text.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
   expect(text.body).toContain('millrace_sample_process_resident_memory_bytes');
 });

@@ -1,13 +1,14 @@
 import type { CodeTable } from '../errors.js';
 import type { IncomingHttpHeaders } from 'node:http';
-import { AppCore, usualKeepAliveMs } from './app.js';
-import type { HttpApp } from './app.js';
-import { Dispatcher } from './dispatch.js';
+import { AnswerCheck } from './answer-check.js';
+import { AppCore, type AppEndpoint, type Binding, type HttpApp } from './app.js';
+import { boundOperation } from './bound.js';
 import { operationsOf } from './document.js';
 import type { OpenApiDocument, OperationDescription } from './document.js';
+import type { Exchange } from './exchange.js';
+import { parseJson } from './json.js';
+import { OperationEndpoint } from './operation-endpoint.js';
 import type { BindOptions, RequestLoad, UntypedOptions } from './options.js';
-import { openPlainDoor } from './plain/door.js';
-import { PlainOperations } from './plain/service.js';
 import { DocumentSchemas } from './schemas.js';
 
 /** An app that serves a document. */
@@ -31,41 +32,82 @@ export function bindOperations<Operations extends object, Principal>(
   const app = new AppCore(options);
   const schemas = options.schemas ?? new DocumentSchemas(options.document);
   const untyped = options as unknown as UntypedOptions;
-  const dispatcher = new Dispatcher(app, operations, schemas, untyped);
-  app.routeMissing = (request, reply) => dispatcher.dispatch(request, reply);
-  app.pathUnreadable = (request, reply) => dispatcher.refuseUnreadable(request, reply);
-  app.fastify.addHook('onRequest', (request, reply, done) => {
-    dispatcher.identify(request, reply, done);
-  });
-  if (options.load) tellLoad(app, options.load);
-  if (options.plainOperations) servePlainly(app, dispatcher, untyped);
+  const { onUndocumentedAnswer: report } = options;
+  const answers = report ? new AnswerCheck(schemas, report) : undefined;
+  app.binding = new OperationBinding(untyped, answers);
+  const parsers = { 'application/json': parseJson, ...options.bodyParsers };
+  const parts = { schemas, glueCodes: app.glueCodes, parsers, options: untyped };
+  for (const operation of operations) {
+    const endpoint = new OperationEndpoint(app, boundOperation(operation, parts), answers);
+    const rest = operation.parameters.find(({ takesRest }) => takesRest);
+    app.dispatcher.add(operation.method, operation.path, endpoint, rest?.name);
+  }
   return Object.assign(app, { document: options.document, operations, codes: options.codes });
+}
+
+/** Who calls, and may they? */
+class OperationBinding implements Binding {
+  readonly protectedPrefixes: readonly string[];
+
+  constructor(
+    private readonly options: UntypedOptions,
+    private readonly answers: AnswerCheck | undefined,
+  ) {
+    this.protectedPrefixes = options.protectedPrefixes;
+  }
+
+  identify(exchange: Exchange, endpoint: AppEndpoint | undefined, isNeeded: boolean) {
+    if (endpoint instanceof OperationEndpoint) exchange.operation = endpoint.operation;
+    if (!isNeeded) {
+      exchange.principal = this.options.anonymous;
+      return this.#enter(exchange);
+    }
+    const principal = this.options.authenticate(exchange);
+    if (principal instanceof Promise) {
+      return principal.then((known: unknown) => this.#accept(exchange, known));
+    }
+    return this.#accept(exchange, principal);
+  }
+
+  #accept(exchange: Exchange, principal: unknown): void {
+    exchange.principal = principal;
+    exchange.principalName = this.options.principalName?.(principal);
+    this.#enter(exchange);
+  }
+
+  #enter(exchange: Exchange): void {
+    const { load } = this.options;
+    if (load && !exchange.isClosed) trackLoad(exchange, load);
+  }
+
+  authorize(exchange: Exchange, endpoint: AppEndpoint): void | Promise<void> {
+    if (endpoint.isPublic || !(endpoint instanceof OperationEndpoint)) return undefined;
+    const { principal, params } = exchange;
+    return this.options.authorize?.(principal, endpoint.operation, params);
+  }
+
+  problemSent({ operation }: Exchange, problem: object, code: string | undefined): void {
+    if (operation) this.answers?.seeProblem(operation, problem, code);
+  }
 }
 
 /** A body of unknown length counts as this much. */
 const largestBodyBytes = 16 * 2 ** 20;
 
-function tellLoad({ fastify }: AppCore, load: RequestLoad): void {
-  fastify.addHook('onRequest', ({ headers }, reply, done) => {
-    const bytes = announcedBytes(headers);
-    load.enter(bytes);
-    reply.raw.on('close', () => load.leave(bytes));
-    done();
-  });
+function trackLoad(exchange: Exchange, load: RequestLoad): void {
+  const bytes = announcedBytes(exchange.headers);
+  const { onClose } = exchange;
+  load.enter(bytes);
+  exchange.onClose = (isComplete) => {
+    load.leave(bytes);
+    onClose?.(isComplete);
+  };
 }
 
 function announcedBytes(headers: IncomingHttpHeaders): number {
   const length = headers['content-length'];
   if (length !== undefined) return Math.min(Number(length), largestBodyBytes);
   return headers['transfer-encoding'] === undefined ? 0 : largestBodyBytes;
-}
-
-function servePlainly(app: AppCore, dispatcher: Dispatcher, options: UntypedOptions): void {
-  if (options.admit) throw new Error('admit looks at requests of Fastify, so none can be plain');
-  const { router, answers } = dispatcher;
-  const { keepAliveTimeoutMs = usualKeepAliveMs } = options;
-  const service = new PlainOperations({ app, router, answers, options, keepAliveTimeoutMs });
-  openPlainDoor(app.fastify.server, service, keepAliveTimeoutMs);
 }
 
 function checkHandlers(operations: readonly OperationDescription[], handlers: object): void {

@@ -1,6 +1,6 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { Refusal } from '../errors.js';
-import { hasBody, invalidBody, malformedBody, mediaTypeOf, readBody } from './body.js';
+import { invalidBody, malformedBody, mediaTypeOf } from './body.js';
 import type { BodyParser } from './body.js';
 import type { OperationDescription } from './document.js';
 import type { GlueCodes } from './problem.js';
@@ -29,7 +29,7 @@ interface Form {
 export class BodyReader {
   readonly #operation: OperationDescription;
   readonly #glueCodes: GlueCodes;
-  readonly limitBytes: number;
+  readonly #limitBytes: number;
   readonly #invalidCode: string;
   readonly #required: boolean;
   readonly #forms = new Map<string, Form>();
@@ -43,7 +43,7 @@ export class BodyReader {
     }
     this.#operation = operation;
     this.#glueCodes = options.glueCodes;
-    this.limitBytes = options.limitBytes;
+    this.#limitBytes = options.limitBytes;
     this.#invalidCode = invalidCode;
     this.#required = body.required;
     const { fillDefaults, schemas, parsers } = options;
@@ -56,14 +56,8 @@ export class BodyReader {
     }
   }
 
-  /** Calls back with the bytes, or with undefined when they are too many. */
-  receive(raw: IncomingMessage, done: (bytes: Buffer | undefined) => void): void {
-    if (hasBody(raw)) readBody(raw, this.limitBytes, done);
-    else done(noBytes);
-  }
-
-  parse(bytes: Buffer | undefined, headers: IncomingHttpHeaders): ReadBody {
-    if (bytes === undefined) throw this.#tooLarge();
+  parse(bytes: Buffer | 'too large', headers: IncomingHttpHeaders): ReadBody {
+    if (bytes === 'too large') throw this.#tooLarge();
     if (bytes.length === 0) {
       if (!this.#required) return { value: undefined, check: undefined };
       throw new Refusal(this.#invalidCode, `A body is needed: send ${this.#mediaTypes()}.`);
@@ -99,7 +93,7 @@ export class BodyReader {
   #tooLarge(): Refusal {
     return new Refusal(
       this.#glueCodes.payloadTooLarge,
-      `The body is larger than the ${this.limitBytes} bytes that ${this.#operation.id} takes.`,
+      `The body is larger than the ${this.#limitBytes} bytes that ${this.#operation.id} takes.`,
     );
   }
 
@@ -111,5 +105,3 @@ export class BodyReader {
     );
   }
 }
-
-const noBytes = Buffer.alloc(0);

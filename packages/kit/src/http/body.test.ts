@@ -193,7 +193,7 @@ describe('syntax', () => {
       `{"handler_ref":"x","headers":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
     expect((await post(nested(126))).detail).toBe('/headers/a must be a string, not a list.');
     expect((await post(nested(127))).detail).toBe(
-      'The body is not valid JSON: it is nested more than 128 deep.',
+      'The body is not valid JSON: it is nested more than 128 levels deep.',
     );
   });
 

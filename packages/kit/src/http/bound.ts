@@ -1,5 +1,6 @@
 import { BodyReader } from './body-reader.js';
 import type { BodyParser } from './body.js';
+import type { Endpoint } from './dispatch.js';
 import type { OperationDescription } from './document.js';
 import { untypedHandler } from './handlers.js';
 import type { UntypedHandler } from './handlers.js';
@@ -10,22 +11,13 @@ import type { GlueCodes } from './problem.js';
 import type { DocumentSchemas } from './schemas.js';
 
 /** An operation with everything that was made ready for it at start-up. */
-export interface BoundOperation {
+export interface BoundOperation extends Endpoint {
   operation: OperationDescription;
   handler: UntypedHandler;
   path: ParameterReader | undefined;
   query: ParameterReader | undefined;
   headers: ParameterReader | undefined;
   body: BodyReader | undefined;
-}
-
-/** All operations of one path. */
-export interface PathEntry {
-  methods: Map<string, BoundOperation>;
-  /** The value of `Allow`. */
-  allow: string;
-  /** True when none of them needs a token. */
-  isPublic: boolean;
 }
 
 export interface BindingParts {
@@ -57,31 +49,18 @@ export function boundOperation(
   if (options.readyOperations?.includes(operation.id)) {
     for (const each of [path, query, headers]) each?.prepare();
   }
+  const limitBytes = operation.bodyLimitBytes ?? options.bodyLimitBytes ?? defaultBodyLimitBytes;
+  const body = operation.body
+    ? new BodyReader(operation, { schemas, glueCodes, fillDefaults, parsers, limitBytes })
+    : undefined;
   return {
     operation,
+    isPublic: operation.isPublic,
+    bodyLimitBytes: body && limitBytes,
     handler,
     path,
     query,
     headers,
-    body: operation.body
-      ? new BodyReader(operation, {
-          schemas,
-          glueCodes,
-          fillDefaults,
-          parsers,
-          limitBytes: operation.bodyLimitBytes ?? options.bodyLimitBytes ?? defaultBodyLimitBytes,
-        })
-      : undefined,
+    body,
   };
-}
-
-/** The operation that a method asks for on this path; HEAD is answered as GET without its body. */
-export function operationFor(entry: PathEntry, method: string): BoundOperation | undefined {
-  return entry.methods.get(method) ?? (method === 'HEAD' ? entry.methods.get('GET') : undefined);
-}
-
-export function allowOf(entry: PathEntry): string {
-  const methods = new Set(entry.methods.keys());
-  if (methods.has('GET')) methods.add('HEAD');
-  return [...methods].sort().join(', ');
 }

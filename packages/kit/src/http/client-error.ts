@@ -1,39 +1,37 @@
 import { STATUS_CODES } from 'node:http';
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { bareProblem } from './problem.js';
-import type { Problem } from './problem.js';
+
+/** What bytes that are no HTTP request are answered with. */
+export interface MalformedAnswer {
+  contentType: string;
+  body: string;
+  headers?: Readonly<Record<string, string>>;
+}
 
 /**
  * Answers bytes that are no HTTP request, on the bare socket since no request object exists.
- * Returns the status, or undefined when there was no one left to answer.
+ * Returns the status, or undefined when nobody can be answered.
  */
 export function answerClientError(
   error: Error & { code?: string },
   socket: Socket,
-  requestId: string,
-  shapeProblem: (problem: Problem) => object,
+  isResponding: boolean,
+  malformed: (status: number, detail: string) => MalformedAnswer,
 ): number | undefined {
-  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
+  if (error.code === 'ECONNRESET' || !socket.writable || isResponding) {
     socket.destroy();
     return undefined;
   }
   const [status, detail] = meaningOf(error.code);
-  const body = JSON.stringify(shapeProblem(bareProblem(status, detail, requestId)));
+  const { contentType, body, headers = {} } = malformed(status, detail);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
       'Connection: close\r\n' +
-      'Content-Type: application/problem+json\r\n' +
-      `X-Request-Id: ${requestId}\r\n` +
+      `Content-Type: ${contentType}\r\n${lines.join('')}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
   return status;
-}
-
-/** True while an answer is on its way, into which a second one must not be written. */
-function isAnswering(socket: Socket): boolean {
-  const { _httpMessage: message } = socket as Socket & { _httpMessage?: ServerResponse | null };
-  return message?.headersSent === true;
 }
 
 function meaningOf(code: string | undefined): [status: number, detail: string] {

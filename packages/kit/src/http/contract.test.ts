@@ -4,7 +4,6 @@ import { sampleApp, token } from '../../test/http/sample-server.js';
 import { contractDifferences } from './contract.js';
 import type { ContractCheckOptions } from './contract.js';
 import type { OpenApiDocument } from './document.js';
-import { serveText } from './documents.js';
 
 const roles = ['submitter', 'operator', 'admin'];
 const options: ContractCheckOptions = { headers: token, roles };
@@ -106,15 +105,13 @@ describe('what one has and the other lacks', () => {
 
   test('routes beside the operations', async () => {
     const app = sampleApp();
-    serveText(app, '/debug', 'text/plain', 'x');
-    serveText(app, '/healthz', 'text/plain', 'x');
+    app.addPage('/debug', (exchange) => exchange.send(200, [], 'x'));
+    expect(() => app.addPage('/healthz', () => undefined)).toThrow('is served already');
     expect(await contractDifferences(sampleDocument, app, options)).toContain(
       'The document lacks the route /debug',
     );
     const allowed = { ...options, undocumentedRoutes: ['/debug'] };
-    expect(await contractDifferences(sampleDocument, app, allowed)).toEqual([
-      'The route /healthz stands before the operation of that path',
-    ]);
+    expect(await contractDifferences(sampleDocument, app, allowed)).toEqual([]);
   });
 
   test('a path that lets strangers in', async () => {

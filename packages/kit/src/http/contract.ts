@@ -2,6 +2,7 @@ import type { CodeTable } from '../errors.js';
 import type { BoundApp } from './bind.js';
 import { follow, operationsOf, valueAt } from './document.js';
 import type { OpenApiDocument, OperationDescription } from './document.js';
+import { onLoopback, type LoopbackSend } from './loopback.js';
 
 export interface ContractCheckOptions {
   /** Headers that authenticate a caller, for the paths that need one. */
@@ -33,7 +34,7 @@ export async function contractDifferences(
     ...operations.flatMap((operation) => roleDifferences(operation, options)),
     ...schemaDifferences(document),
     ...routeDifferences(operations, app, options),
-    ...(await pathDifferences(operations, app, options)),
+    ...(await onLoopback(app, (send) => pathDifferences(operations, send, options))),
   ];
 }
 
@@ -170,19 +171,15 @@ function routeDifferences(
   { undocumentedRoutes = [] }: ContractCheckOptions,
 ): string[] {
   const paths = new Set(operations.map((operation) => operation.path));
-  return [...new Set(app.routes.map((route) => route.url))]
-    .filter((url) => !undocumentedRoutes.includes(url))
-    .map((url) =>
-      paths.has(url)
-        ? `The route ${url} stands before the operation of that path`
-        : `The document lacks the route ${url}`,
-    );
+  return app.pages
+    .filter((path) => !undocumentedRoutes.includes(path) && !paths.has(path))
+    .map((path) => `The document lacks the route ${path}`);
 }
 
 /** TRACE is in no document of ours, so the server has to say what it would take instead. */
 async function pathDifferences(
   operations: readonly OperationDescription[],
-  app: BoundApp,
+  send: LoopbackSend,
   { headers, admitsAnyone = false }: ContractCheckOptions,
 ): Promise<string[]> {
   const differences: string[] = [];
@@ -192,18 +189,18 @@ async function pathDifferences(
     if (methods.has('GET')) methods.add('HEAD');
     const expected = [...methods].sort().join(', ');
     const url = path.replaceAll(/\{[^{}]+\}/g, 'probe');
-    const answer = await app.fastify.inject({ method: 'TRACE', url, headers });
+    const answer = await send({ method: 'TRACE', path: url, headers });
     const allow = answer.headers.allow ?? '';
-    if (answer.statusCode !== 405) {
-      differences.push(`TRACE ${url} answers ${answer.statusCode}, not 405`);
+    if (answer.status !== 405) {
+      differences.push(`TRACE ${url} answers ${answer.status}, not 405`);
     } else if (allow.split(', ').sort().join(', ') !== expected) {
       differences.push(`${path} takes ${allow} in the server and ${expected} in the document`);
     }
     const isProtected = here.some((operation) => !operation.isPublic);
     if (admitsAnyone || !isProtected) continue;
-    const stranger = await app.fastify.inject({ method: 'TRACE', url });
-    if (stranger.statusCode !== 401) {
-      differences.push(`${path} answers ${stranger.statusCode} without a token, not 401`);
+    const stranger = await send({ method: 'TRACE', path: url });
+    if (stranger.status !== 401) {
+      differences.push(`${path} answers ${stranger.status} without a token, not 401`);
     }
   }
   return differences;

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import { messageOf } from '../errors.js';
 import type { Log } from '../log.js';
 import type { HttpApp } from './app.js';
+import type { HttpServer } from './http-server.js';
 
 export interface DrainOptions {
   clock: Clock;
@@ -12,7 +13,7 @@ export interface DrainOptions {
   signal?: AbortSignal;
 }
 
-const idleCheckMs = 50;
+const idleCheckMs = 20;
 const partingStepMs = 10;
 const partingSteps = 20;
 
@@ -23,30 +24,46 @@ const partingSteps = 20;
  */
 export async function drainHttp(app: HttpApp, options: DrainOptions): Promise<boolean> {
   const { clock, deadlineMs, signal } = options;
-  const { fastify } = app;
-  let isGentle = true;
-  const cut = () => {
-    isGentle = false;
-    fastify.server.closeAllConnections();
-  };
+  const { server } = app;
   app.beginDrain();
   const endsAt = clock.monotonic() + deadlineMs;
-  await part(fastify.server, options);
-  const closed = fastify.close();
+  await part(server.node, options);
+  const timeUp = new AbortController();
+  const deadline = clock.after(Math.max(0, endsAt - clock.monotonic()), () => timeUp.abort());
+  const cut = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
+  const isGentle = await closeGently(server, clock, cut);
+  deadline.cancel();
+  return isGentle;
+}
+
+/**
+ * Stops accepting, closes connections as they turn idle, and cuts the others when `cut` is
+ * aborted. Returns false when some had to be cut.
+ */
+export async function closeGently(
+  server: HttpServer,
+  clock: Clock,
+  cut: AbortSignal,
+): Promise<boolean> {
+  server.isDraining = true;
+  let isGentle = true;
+  const cutAll = () => {
+    isGentle = false;
+    server.closeAll();
+  };
+  const closed = server.close();
   // A connection that was busy when the server closed turns idle later.
   let check = clock.after(0, function closeIdle() {
-    fastify.server.closeIdleConnections();
+    server.closeIdle();
     check = clock.after(idleCheckMs, closeIdle);
   });
-  const deadline = clock.after(Math.max(0, endsAt - clock.monotonic()), cut);
-  if (signal?.aborted) cut();
-  signal?.addEventListener('abort', cut, { once: true });
+  if (cut.aborted) cutAll();
+  cut.addEventListener('abort', cutAll, { once: true });
   try {
     await closed;
   } finally {
     check.cancel();
-    deadline.cancel();
-    signal?.removeEventListener('abort', cut);
+    cut.removeEventListener('abort', cutAll);
   }
   return isGentle;
 }

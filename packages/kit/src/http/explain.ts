@@ -182,7 +182,7 @@ function phrase(error: ErrorObject): string {
     case 'maxLength':
       return `must have at most ${count(limit, 'character')}`;
     case 'pattern':
-      return `must match ${params['pattern'] as string}${examplesOf(error)}`;
+      return patternPhrase(error);
     case 'format':
       return formatHints[params['format'] as string] ?? `must be a ${params['format'] as string}`;
     case 'minItems':
@@ -204,6 +204,13 @@ function phrase(error: ErrorObject): string {
     default:
       return error.message ?? `fails "${keyword}"`;
   }
+}
+
+/** A schema can say in words what its pattern means: `x-pattern-message: must be a ULID`. */
+function patternPhrase(error: ErrorObject): string {
+  const message = error.parentSchema?.['x-pattern-message'] as unknown;
+  if (typeof message === 'string') return message;
+  return `must match ${error.params['pattern'] as string}${examplesOf(error)}`;
 }
 
 function examplesOf({ parentSchema }: ErrorObject): string {

@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { sampleDocument } from '../../test/http/sample-document.js';
 import type { operations } from '../../test/http/sample-operations.js';
+import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, startSample, token } from '../../test/http/sample-server.js';
 import type { SamplePrincipal } from '../../test/http/sample-server.js';
 import { takenOver } from './handlers.js';
@@ -120,7 +121,7 @@ describe('answers', () => {
       const app = appWith({
         watchEvents: () => ({ status: 200, contentType: 'text/event-stream', content }),
       });
-      const answer = await app.fastify.inject({ url: '/v1/events', headers: token });
+      const answer = await inject(app, { url: '/v1/events', headers: token });
       expect(answer.headers['content-type']).toBe('text/event-stream');
       expect(answer.body).toBe('data: 1\n\ndata: 2\n\n');
     }
@@ -135,7 +136,7 @@ describe('answers', () => {
     const app = appWith({
       watchEvents: () => ({ status: 200, contentType: 'text/event-stream', content: parts() }),
     });
-    const answer = await app.fastify.inject({ method: 'HEAD', url: '/v1/events', headers: token });
+    const answer = await inject(app, { method: 'HEAD', url: '/v1/events', headers: token });
     expect([answer.statusCode, answer.body, started]).toEqual([200, '', false]);
   });
 
@@ -146,7 +147,7 @@ describe('answers', () => {
       { status: 200 as const, body: circular, headers: { etag: '"1"' } },
       { status: 200 as const, body: {}, headers: { etag: '"1"', 'x-bad': 'a\r\nb: c' } },
     ]) {
-      const sent = await appWith({ getHealth: () => answer }).fastify.inject({ url: '/healthz' });
+      const sent = await inject(appWith({ getHealth: () => answer }), { url: '/healthz' });
       expect(sent.json()).toMatchObject({ status: 500, code: 'INTERNAL' });
       expect(sent.headers).not.toHaveProperty('etag');
     }
@@ -159,7 +160,7 @@ describe('answers', () => {
         return takenOver;
       },
     });
-    const answer = await app.fastify.inject({ url: '/healthz' });
+    const answer = await inject(app, { url: '/healthz' });
     expect(answer.body).toBe('own');
     expect(answer.headers).toMatchObject({
       'x-own': 'yes',

@@ -1,8 +1,8 @@
-import type { FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Log } from '../log.js';
 import type { OperationDescription } from './document.js';
+import type { Exchange } from './exchange.js';
 import type { KeptJson } from './kept-json.js';
 
 /**
@@ -46,7 +46,7 @@ export interface Call<Operation, Principal> {
   readonly body: BodyOf<Operation>;
   /** The caller; on a public operation the server's `anonymous`. */
   readonly principal: Principal;
-  readonly request: FastifyRequest;
+  readonly exchange: Exchange;
   /** Carries the request's id. */
   readonly log: Log;
   /** Aborted when the client goes away before it has its answer. */

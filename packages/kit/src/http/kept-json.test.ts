@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, token } from '../../test/http/sample-server.js';
 import { KeptJson, keepJson } from './kept-json.js';
 
@@ -24,12 +25,11 @@ test('an answer with kept JSON is sent and checked as any other', async () => {
     },
     onUndocumentedAnswer: (difference) => differences.push(difference),
   });
-  const answer = await app.fastify.inject({ url: '/v1/tasks/good', headers: token });
+  const answer = await inject(app, { url: '/v1/tasks/good', headers: token });
   expect(answer.headers['content-type']).toBe('application/json');
   expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(answer.body)));
   expect(answer.json()).toEqual({ op: 'getTask', who: 'Zoë' });
   expect(differences).toEqual([]);
-  await app.fastify.inject({ url: '/v1/tasks/bad', headers: token });
+  await inject(app, { url: '/v1/tasks/bad', headers: token });
   expect(differences).toEqual([expect.stringContaining('does not fit its schema')]);
-  await app.fastify.close();
 });

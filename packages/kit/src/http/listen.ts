@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises';
+import type { Server } from 'node:net';
 import { addressOf, addressText } from '../config/address.js';
 import type { Address } from '../config/address.js';
 import { UsageError, messageOf, systemCode } from '../errors.js';
@@ -18,29 +19,42 @@ export interface ListenOptions {
 
 /** Starts to listen at `host:port`; port 0 means any free one. */
 export async function listen(
-  app: Pick<HttpApp, 'fastify'>,
+  app: Pick<HttpApp, 'server'>,
   address: string,
   { flag = '--listen' }: ListenOptions = {},
 ): Promise<Listener> {
   const { host, port } = parse(address, flag);
-  const { fastify } = app;
-  try {
-    // Fastify binds twice for "localhost"; one address is enough and easier to close.
-    const resolved = (await lookup(host)).address;
-    await fastify.listen({ host: resolved, port });
-  } catch (error) {
-    throw listenError(error, address, flag);
-  }
-  const bound = fastify.server.address();
-  if (bound === null || typeof bound === 'string') throw new Error('The server has no port');
+  const { server } = app;
+  const bound = await listenAt(server.node, { host, port }, flag);
   return {
-    url: urlOf({ host, port: bound.port }),
+    url: urlOf(bound),
     close: async () => {
-      const closed = fastify.close();
-      fastify.server.closeAllConnections();
+      const closed = server.close();
+      server.closeAll();
       await closed;
     },
   };
+}
+
+/** Makes a server listen; resolves with its real port, also when port 0 was asked for. */
+export async function listenAt(server: Server, address: Address, flag: string): Promise<Address> {
+  const { host, port } = address;
+  try {
+    // One address is enough, also where "localhost" has two.
+    const resolved = (await lookup(host)).address;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host: resolved, port }, () => {
+        server.removeListener('error', reject);
+        resolve();
+      });
+    });
+  } catch (error) {
+    throw listenError(error, addressText(address), flag);
+  }
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('The server has no port');
+  return { host, port: bound.port };
 }
 
 function parse(text: string, flag: string): Address {
@@ -58,7 +72,7 @@ export function urlOf(address: Address, scheme = 'http'): string {
 }
 
 /** One line for the person who started the server, where it is theirs to fix. */
-export function listenError(error: unknown, address: string, flag = '--listen'): unknown {
+function listenError(error: unknown, address: string, flag = '--listen'): unknown {
   switch (systemCode(error)) {
     case 'EADDRINUSE':
       return new UsageError(

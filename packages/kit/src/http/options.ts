@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppOptions } from './app.js';
 import type { BodyParser } from './body.js';
@@ -11,7 +10,7 @@ export interface BindOptions<Operations extends object, Principal> extends AppOp
   document: OpenApiDocument;
   handlers: Handlers<Operations, Principal>;
   /** Runs first of all, on every request: the place for a check of Host and Origin. */
-  admit?: (request: FastifyRequest) => void;
+  admit?: (caller: Caller) => void;
   /** Who is calling? Refuses with the server's code for 401. */
   authenticate: (caller: Caller) => Principal | Promise<Principal>;
   /** May this caller do that? Refuses with the server's code for 403. */
@@ -38,11 +37,6 @@ export interface BindOptions<Operations extends object, Principal> extends AppOp
   bodyParsers?: Readonly<Record<string, BodyParser>>;
   /** Told of every request that has a caller, from its first byte to the last of its answer. */
   load?: RequestLoad;
-  /**
-   * Operations whose requests are read without Node's HTTP where they are plain. Their handlers
-   * answer with a body or none, and ask for neither `request` nor `takeOver`.
-   */
-  plainOperations?: readonly string[];
   /** Operations whose first call must be as quick as the others: their checks are made at once. */
   readyOperations?: readonly string[];
   /** The schemas of `document`, where the server has made them already. */

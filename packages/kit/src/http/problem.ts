@@ -29,6 +29,8 @@ export interface GlueCodes {
   payloadTooLarge: string;
   unsupportedMediaType: string;
   internal: string;
+  /** The server holds too much memory for its peers. Undefined: a 503 without a code. */
+  overloaded: string | undefined;
 }
 
 export const defaultGlueCodes: GlueCodes = {
@@ -37,6 +39,7 @@ export const defaultGlueCodes: GlueCodes = {
   payloadTooLarge: 'PAYLOAD_TOO_LARGE',
   unsupportedMediaType: 'UNSUPPORTED_MEDIA_TYPE',
   internal: 'INTERNAL',
+  overloaded: undefined,
 };
 
 export interface ProblemOptions {

@@ -13,6 +13,11 @@
 export class PathRouter<Leaf> {
   readonly #fixed = new Map<string, Leaf>();
   readonly #root: Branch<Leaf> = newBranch();
+  readonly #options: RouterOptions;
+
+  constructor(options: RouterOptions = {}) {
+    this.#options = options;
+  }
 
   /**
    * `rest` names the parameter that takes all that is left of the path. Throws when another
@@ -38,17 +43,28 @@ export class PathRouter<Leaf> {
     const fixed = this.#fixed.get(path);
     if (fixed !== undefined) return { leaf: fixed, params: noParams };
     const values: string[] = [];
-    const branch = descend(this.#root, path, 1, values);
+    const branch = descend(this.#root, path, 1, values, this.#options.isLiteral ?? false);
     if (!branch) return undefined;
     const params: Record<string, string> = {};
     for (let i = 0; i < values.length; i++) {
       const name = branch.names[i]!;
       const value = branch.isRest && i === values.length - 1 ? values[i] : decodeValue(values[i]!);
-      if (value === undefined) return undefined;
+      if (value === undefined) {
+        const refusal = this.#options.undecodable?.(name);
+        if (refusal) throw refusal;
+        return undefined;
+      }
       params[name] = value;
     }
     return { leaf: branch.leaf!, params };
   }
+}
+
+export interface RouterOptions {
+  /** Fixed segments match as they are spelled alone, and a `:` starts a verb in every segment. */
+  isLiteral?: boolean;
+  /** The refusal of a parameter that is not UTF-8; without it such a path matches nothing. */
+  undecodable?: (name: string) => Error;
 }
 
 export interface RouteMatch<Leaf> {
@@ -138,22 +154,24 @@ function descend<Leaf>(
   path: string,
   start: number,
   values: string[],
+  isLiteral: boolean,
 ): Branch<Leaf> | undefined {
   if (start > path.length) return branch.leaf === undefined ? undefined : branch;
   const slash = path.indexOf('/', start);
   const end = slash === -1 ? path.length : slash;
   const segment = path.slice(start, end);
 
-  const fixed = branch.fixed.get(plainSpelling(segment));
+  const fixed = branch.fixed.get(isLiteral ? segment : plainSpelling(segment));
   if (fixed) {
-    const found = descend(fixed, path, end + 1, values);
+    const found = descend(fixed, path, end + 1, values, isLiteral);
     if (found) return found;
   }
   for (const { prefix, suffix, branch: child } of branch.named) {
     const value = valueBetween(segment, prefix, suffix);
-    if (value === '' || (slash === -1 && value.includes(':'))) continue;
+    const hasVerb = (isLiteral || slash === -1) && value.includes(':');
+    if (value === '' || hasVerb) continue;
     values.push(value);
-    const found = descend(child, path, end + 1, values);
+    const found = descend(child, path, end + 1, values, isLiteral);
     if (found) return found;
     values.pop();
   }

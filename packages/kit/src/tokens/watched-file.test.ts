@@ -94,12 +94,20 @@ describe('a change on the disk', () => {
   });
 
   test('of other files in the folder is nothing', async () => {
-    writeFileSync(file, '1');
+    writeFileSync(file, '1', { mode: 0o600 });
     const { log } = follow();
     writeFileSync(join(folder, 'other.txt'), 'x');
     await pause(300);
     expect(log.lines).toEqual([]);
   });
+});
+
+test('a file that other users can read is warned about at start', () => {
+  writeFileSync(file, '1', { mode: 0o644 });
+  const { log } = follow();
+  expect(log.lines).toMatchObject([
+    { level: 'warn', message: expect.stringContaining(`chmod 600 ${file}`) },
+  ]);
 });
 
 describe('a bad version', () => {
@@ -186,7 +194,9 @@ test('a file that nothing tells about is looked at every few seconds', async () 
 });
 
 test('clear tokens are warned about at each reading', async () => {
-  writeFileSync(file, 'tokens: [{id: a, principal: b, token: opensesame, grants: []}]');
+  writeFileSync(file, 'tokens: [{id: a, principal: b, token: opensesame, grants: []}]', {
+    mode: 0o600,
+  });
   const log = listeningLog();
   const watched = watchTokens({ file, roles: ['reader'], clock: systemClock, log });
   closing.push(() => watched.close());

@@ -6,6 +6,7 @@ import { readTextFile } from '../config/text-file.js';
 import { UsageError, messageOf, systemCode } from '../errors.js';
 import type { Log } from '../log.js';
 import type { Metrics } from '../metrics.js';
+import { readableByOthers } from '../private-files.js';
 
 export interface WatchFileOptions<T> {
   file: string;
@@ -62,6 +63,8 @@ class FollowedFile<T> implements WatchedFile<T> {
     this.#stamp = stampOf(options.file);
     this.#text = this.#read();
     this.#current = options.parse(this.#text, options.file);
+    const warning = readableByOthers(options.file);
+    if (warning !== undefined) options.log.warn({ file: options.file }, warning);
     this.#countFailure = failureCounter(options, () => (this.#lastError === undefined ? 1 : 0));
     this.#signals().on('SIGHUP', this.#onHangup);
     this.#watchFolder();

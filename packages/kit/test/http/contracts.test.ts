@@ -11,6 +11,7 @@ import type { CodeTable } from '../../src/errors.js';
 import { bindOperations, contractDifferences, operationsOf } from '../../src/http/index.js';
 import type { Answer, Call, Handlers, OpenApiDocument } from '../../src/http/index.js';
 import { systemRandom } from '../../src/random.js';
+import { inject } from './inject.js';
 import { listeningLog, token } from './sample-server.js';
 
 /** Serves a whole contract with handlers that answer their own name. */
@@ -46,13 +47,13 @@ describe('the queue contract', () => {
   const document = openApiDocument('queue');
   const app = serve(document, queueCodes, ['/v1'], 'INVALID_QUERY');
   const ask = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: unknown) => {
-    const answer = await app.fastify.inject({
+    const answer = await inject(app, {
       method,
       url,
       headers: { ...token, ...(payload !== undefined && { 'content-type': 'application/json' }) },
       ...(payload !== undefined && { payload: JSON.stringify(payload) }),
     });
-    return answer.json<Record<string, unknown>>();
+    return answer.json();
   };
 
   test('can be served as it stands', async () => {

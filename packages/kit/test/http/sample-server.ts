@@ -82,8 +82,6 @@ export function sampleHandlers(): Handlers<operations, SamplePrincipal> {
   };
 }
 
-const samplePlainOperations = ['submitTask', 'submitBatch', 'getTask', 'getQueue', 'getHealth'];
-
 export type SampleOptions = Partial<BindOptions<operations, SamplePrincipal>>;
 
 export function sampleApp(options: SampleOptions = {}): BoundApp & { lines: LogLine[] } {
@@ -106,8 +104,6 @@ export function sampleApp(options: SampleOptions = {}): BoundApp & { lines: LogL
     authorize: (principal) => {
       if (principal.grants.length === 0) throw new Refusal('FORBIDDEN', 'No grant.');
     },
-    // On a socket they go the short way; what is injected goes the long one.
-    ...(!options.admit && { plainOperations: samplePlainOperations }),
     ...options,
   });
   return Object.assign(app, { lines: log.lines });

@@ -6,6 +6,9 @@ export type QueueConfig = Omit<
   'name' | 'paused' | 'version' | 'created_at' | 'updated_at'
 >;
 
+/** The current value of a secret, if it exists and the queue may use it. */
+export type SecretLookup = (name: string, queue: string) => string | undefined;
+
 export interface Queue {
   name: string;
   config: QueueConfig;

@@ -1,12 +1,20 @@
-import type { Verdict } from '../storage/task-store.js';
 import { retryDelayMs, type RetryPolicy } from './backoff.js';
+import type { DeadReason } from './task.js';
+
+/** How a claim ends. */
+export type Verdict =
+  | { kind: 'succeeded' }
+  | { kind: 'retry'; dueAt: number }
+  | { kind: 'dead'; reason: DeadReason }
+  /** Returned to the queue: the attempt does not count. */
+  | { kind: 'handed_back'; dueAt: number };
 
 export interface Failure {
-  /** False: whoever did the work forbids another attempt. */
+  /** False: the handler forbids another attempt. */
   mayRetry: boolean;
-  /** True: the work could not be begun yet, so the attempt does not count. */
+  /** True: the handler could not start the work yet, so the attempt does not count. */
   isDeferred: boolean;
-  /** What the handler asked for. */
+  /** Delay requested by the handler. */
   retryAfterMs: number | null;
 }
 
@@ -19,7 +27,7 @@ export interface Circumstances {
   chance: number;
 }
 
-/** What becomes of a task whose attempt failed. */
+/** Decides between retry, hand back and dead letter after a failed attempt. */
 export function verdictOnFailure(failure: Failure, about: Circumstances): Verdict {
   const { attempt, policy, now, chance } = about;
   if (!failure.mayRetry) return { kind: 'dead', reason: 'PERMANENT' };
@@ -30,7 +38,7 @@ export function verdictOnFailure(failure: Failure, about: Circumstances): Verdic
   return { kind: failure.isDeferred ? 'handed_back' : 'retry', dueAt: now + delayMs };
 }
 
-/** A lease that ran out counts as a failed attempt, so that a poison task ends in the DLQ. */
+/** An expired lease counts as a failed attempt, so that a poison task ends in the DLQ. */
 export function verdictOnEndedLease(about: Circumstances): Verdict {
   return verdictOnFailure({ mayRetry: true, isDeferred: false, retryAfterMs: null }, about);
 }

@@ -10,7 +10,7 @@ import { createDelivery, type Delivery, type DeliveryOptions } from './index.js'
 
 type Parts<T> = { [Key in keyof T]?: T[Key] extends object ? Partial<T[Key]> : T[Key] };
 
-/** A queue's config with the contract's defaults, but for what is given. */
+/** The default config of a queue, with changes; a test compares it with the contract's. */
 export function sampleConfig(parts: Parts<QueueConfig> = {}): QueueConfig {
   const defaults: QueueConfig = {
     description: '',
@@ -146,7 +146,7 @@ export async function newScene(
     log,
     outbound,
     metrics,
-    secretsOf: () => undefined,
+    findSecret: () => undefined,
     isAllowed: () => true,
     nodeId: 'node-1',
     ...options,

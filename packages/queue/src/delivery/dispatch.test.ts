@@ -179,8 +179,8 @@ test('a store that fails is asked again, and nothing is lost', async () => {
   await world.runFor(2_000);
   expect(await scene.task(id)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
   const lines = world.log.lines.map((line) => line.message);
-  expect(lines.filter((line) => line.startsWith('the store fails'))).toHaveLength(1);
-  expect(lines).toContain('the store answers to claim again');
+  expect(lines.filter((line) => line === 'store call failed, retrying')).toHaveLength(1);
+  expect(lines).toContain('store call succeeded again');
 });
 
 test('a single failure of the store costs a moment', async () => {
@@ -269,7 +269,7 @@ test.each([
   { what: 'large', bytes: 4_097, second: 200 },
 ])('a store that is best asked for many at a time is, when tasks are $what', async (tasks) => {
   const scene = await newScene();
-  Object.assign(scene.store, { bestSteps: { claim: 500, deletion: 200 } });
+  Object.assign(scene.store, { capabilities: { batchSizes: { claim: 500, deletion: 200 } } });
   await scene.putQueue({ limits: { max_in_flight: 2_000 } });
   slowHandler(scene, 10_000);
   await scene.store.setPaused({

@@ -4,7 +4,7 @@ import type { MemoryStore } from '../storage/memory/index.js';
 import { newScene } from './delivery.test-support.js';
 
 const inOrder = (store: MemoryStore, claimsFollowSettlements: boolean) =>
-  Object.assign(store, { claimsFollowSettlements });
+  Object.assign(store, { capabilities: { claimsFollowSettlements } });
 
 test.each([
   { keepsOrder: true, started: 3 },

@@ -1,5 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import type { DeadFilter, DeadPlace } from '../storage/task-store.js';
 import type { Selector } from './selector.js';
 

@@ -1,6 +1,6 @@
 import type { Queue } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { requireGrant, type Principal, type Role } from './principal.js';
 import { fail } from './refusal.js';
 

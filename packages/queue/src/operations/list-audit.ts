@@ -1,8 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import { auditToWire } from '../core/audit.js';
-import type { QueueContext } from '../server/context.js';
-import type { CursorScope } from '../server/cursors.js';
+import type { QueueContext } from './context.js';
+import type { CursorScope } from './cursors.js';
 import { staleCursor, usualPage } from './list-dlq.js';
 import { requireGrant, type Principal } from './principal.js';
 import { failQuery } from './refusal.js';

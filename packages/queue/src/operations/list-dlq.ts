@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { QueueContext } from '../server/context.js';
-import type { CursorScope } from '../server/cursors.js';
+import type { QueueContext } from './context.js';
+import type { CursorScope } from './cursors.js';
 import type { DeadPlace } from '../storage/task-store.js';
 import { deadFilter } from './dead-filter.js';
 import { toWholeTask } from './envelope.js';

@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import type { Queue, QueueConfig } from '../core/queue.js';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { configFaults } from './config-rules.js';
 import { readPrecondition, requirePrecondition } from './precondition.js';
 import type { Principal } from './principal.js';
@@ -54,7 +54,7 @@ export async function putQueueConfig(
 }
 
 function readConfig(
-  { checks, secrets, allowlist }: QueueContext,
+  { checks, findSecret, allowlist }: QueueContext,
   name: string,
   body: unknown,
 ): { config: QueueConfig; readOnly: ReadOnly } {
@@ -69,7 +69,7 @@ function readConfig(
   const config = rest as QueueConfig;
   // Defaults inside a choice of forms are left to us.
   if (config.callback.signing) config.callback.signing.scheme ??= 'standard_webhooks';
-  const faults = configFaults(config, name, secrets());
+  const faults = configFaults(config, name, findSecret);
   if (faults.length > 0) throw failBody('INVALID_CONFIG', faults);
   const match = allowlist.match(config.callback.url);
   if (!match.allowed) {

@@ -1,5 +1,5 @@
-import type { AsyncResult } from '../delivery/index.js';
-import type { QueueContext } from '../server/context.js';
+import type { ReportResult } from '../delivery/index.js';
+import type { QueueContext } from './context.js';
 import { toEnvelope, type Envelope } from './envelope.js';
 import { requireTask, taskNotFound } from './find.js';
 import type { Principal } from './principal.js';
@@ -16,7 +16,7 @@ export async function settleTask(
   context: QueueContext,
   caller: Principal,
   { id }: SettleAsk,
-  settle: (id: string) => Promise<AsyncResult>,
+  settle: (id: string) => Promise<ReportResult>,
 ): Promise<Envelope> {
   const { task, queue } = await requireTask(context, caller, id, 'submitter');
   const settled = await settle(task.id);

@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { queueCodes, type QueueCode } from '@millrace/contract/queue';
 import { Refusal } from '@millrace/kit/errors';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import type { NewTask } from '../storage/task-store.js';
 import { queueNotFound, requireQueue } from './find.js';
 import { newTask } from './new-task.js';

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import type { InsertResult, NewTask } from '../storage/task-store.js';
 import { toEnvelope, toTombstone } from './envelope.js';
 import { queueNotFound, requireQueue } from './find.js';

@@ -1,5 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { requireQueue } from './find.js';
 
 /** Sends one probe to the queue's callback. A target that fails is an answer, not an error. */

@@ -2,15 +2,16 @@ import { queueCodes } from '@millrace/contract/queue';
 import { openApiDocument } from '@millrace/contract/documents';
 import { bindOperations, type BoundApp, type DocumentSchemas } from '@millrace/kit/http';
 import type { Metrics } from '@millrace/kit/metrics';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { TokenSet } from '@millrace/kit/tokens';
 import { anonymous, type Principal, type Role } from '../operations/principal.js';
 import { fail } from '../operations/refusal.js';
 import { StorageUnavailable } from '../storage/task-store.js';
 import { accessLogOf, type AccessLog } from './access-log.js';
 import { authenticate, authorize } from './access.js';
-import type { QueueContext } from './context.js';
+import type { QueueContext } from '../operations/context.js';
 import { queueHandlers, type Served } from './handlers.js';
-import type { Load, Urgency } from './limits/load.js';
+import type { Load, Urgency } from '../operations/limits/load.js';
 
 export interface QueueAppOptions {
   context: QueueContext;
@@ -19,6 +20,8 @@ export interface QueueAppOptions {
   load: Load;
   metrics: Metrics;
   accessLog: AccessLog;
+  peerMemory?: PeerMemory;
+  maxConnections?: number;
   /** Hears of every answer that the contract does not describe. For tests. */
   onUndocumentedAnswer?: ((difference: string) => void) | undefined;
 }
@@ -26,13 +29,17 @@ export interface QueueAppOptions {
 /** The HTTP face of the queue: the contract's operations, who may call them, and how many. */
 export function queueApp(options: QueueAppOptions): BoundApp {
   const { context, schemas, tokens, load, metrics, accessLog, onUndocumentedAnswer } = options;
+  const { peerMemory, maxConnections } = options;
   const { clock, random, log } = context;
   return bindOperations<Served, Principal>({
     world: { clock, random, log: accessLogOf(log, accessLog) },
     document: openApiDocument('queue'),
     schemas,
     codes: queueCodes,
+    glueCodes: { overloaded: 'RATE_LIMITED' },
     metrics,
+    peerMemory,
+    maxConnections,
     handlers: queueHandlers(context),
     // A store that is away is no bug.
     translateError: (error) =>
@@ -44,7 +51,6 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     invalidQueryCode: 'INVALID_QUERY',
     quietOperations: ['getLiveness', 'getReadiness'],
     readyOperations: ['submitTask', 'submitBatch'],
-    plainOperations,
     authenticate: ({ headers }) => authenticate(headers.authorization, tokens.current, clock),
     authorize: (caller, operation, params) => {
       authorize(caller, operation, params);
@@ -54,19 +60,6 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     ...(onUndocumentedAnswer && { onUndocumentedAnswer }),
   });
 }
-
-/** What producers, workers and probes ask for all day. */
-const plainOperations = [
-  'submitTask',
-  'submitBatch',
-  'getTask',
-  'getStats',
-  'completeTask',
-  'failTask',
-  'extendTask',
-  'getLiveness',
-  'getReadiness',
-];
 
 const urgencies: Readonly<Partial<Record<string, Urgency>>> = {
   submitTask: 'new_work',

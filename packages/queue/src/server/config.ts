@@ -1,4 +1,4 @@
-import { address, defineConfig, path } from '@millrace/kit/config';
+import { address, byteSize, defineConfig, path } from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
@@ -61,12 +61,17 @@ const schema = z.strictObject({
     .max(600_000)
     .default(30_000)
     .meta({ description: 'How long requests and callbacks under way have to finish at the end' }),
-  warm_up_ms: z
+  max_connections: z
     .int()
-    .min(0)
-    .max(10_000)
-    .default(400)
-    .meta({ description: 'How long to rehearse before the first request is taken; 0: not at all' }),
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Connections to the API open at once; more are closed' }),
+  max_peer_memory_bytes: byteSize({ min: 1024 * 1024 })
+    .prefault('256MiB')
+    .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),
+  warm_up_ms: z.number().optional().meta({
+    deprecation: 'the server no longer warms up before it starts; remove it',
+  }),
   access_log: z
     .enum(['all', 'failures', 'off'])
     .default('failures')

@@ -1,11 +1,19 @@
-import type { Server } from 'node:http';
 import { queueCodes } from '@millrace/contract/queue';
-import { addressText, type Address } from '@millrace/kit/config';
-import { createApp, listen, serveMetrics, type HttpApp } from '@millrace/kit/http';
+import { addressText, isLoopback, type Address } from '@millrace/kit/config';
+import {
+  createApp,
+  foreignClaim,
+  listen,
+  serveMetrics,
+  shownHeader,
+  type HttpApp,
+} from '@millrace/kit/http';
 import type { Metrics } from '@millrace/kit/metrics';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
+import type { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
+import { fail } from '../operations/refusal.js';
 import { accessLogOf } from './access-log.js';
-import type { UndoList } from './undo-list.js';
 
 export interface ListenerAddress {
   readonly listener: 'http' | 'metrics';
@@ -19,12 +27,35 @@ export interface Doors {
   readonly failed: Promise<void>;
 }
 
-/** The metrics are served apart, so that the API can be shown to others and they not. */
-export function metricsApp(metrics: Metrics, { clock, random, log }: World): HttpApp {
+/**
+ * The metrics are served apart, so that the API can be shown to others and they not. On loopback
+ * they are for programs of this machine, not for pages of other sites.
+ */
+export function metricsApp(
+  metrics: Metrics,
+  { clock, random, log }: World,
+  { listen: { host }, peerMemory }: { listen: Address; peerMemory: PeerMemory },
+): HttpApp {
   const world = { clock, random, log: accessLogOf(log, 'off') };
-  const app = createApp({ world, codes: queueCodes });
+  const needsLoopbackHost = isLoopback(host);
+  const app = createApp({
+    world,
+    codes: queueCodes,
+    peerMemory,
+    admit: ({ headers }) => {
+      const foreign = foreignClaim(headers, { port: listeningPort(app), needsLoopbackHost });
+      if (foreign === undefined) return;
+      const { header, value } = foreign;
+      throw fail('FORBIDDEN', `The ${header} ${shownHeader(value)} is not this machine.`);
+    },
+  });
   serveMetrics(app, metrics);
   return app;
+}
+
+function listeningPort({ server }: HttpApp): number {
+  const address = server.node.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 export async function openDoors(
@@ -32,15 +63,14 @@ export async function openDoors(
   { api, metrics }: { api: HttpApp; metrics: HttpApp },
   undo: UndoList,
 ): Promise<Doors> {
-  let fail: (reason: unknown) => void = () => undefined;
-  const failed = new Promise<void>((_, reject) => (fail = reject));
+  let reject: (reason: unknown) => void = () => undefined;
+  const failed = new Promise<void>((_, rejectFailed) => (reject = rejectFailed));
   // Someone may never look at it.
   failed.catch(() => undefined);
   const open = async (app: HttpApp, address: Address, flag: string) => {
     const { url, close } = await listen(app, addressText(address), { flag });
     undo.add(close);
-    const server: Server = app.fastify.server;
-    server.on('error', fail);
+    app.server.node.on('error', reject);
     return url;
   };
   const addresses: ListenerAddress[] = [

@@ -24,7 +24,7 @@ import { resumeQueue } from '../operations/resume-queue.js';
 import { submitBatch } from '../operations/submit-batch.js';
 import { submitTask } from '../operations/submit-task.js';
 import { testCallback } from '../operations/test-callback.js';
-import type { QueueContext } from './context.js';
+import type { QueueContext } from '../operations/context.js';
 
 /** The operations that are served; the document also describes the callback, which is sent. */
 export type Served = Pick<QueueOperations, QueueOperationId>;

@@ -5,25 +5,21 @@ import { systemRandom } from '@millrace/kit/random';
 import type { World } from '@millrace/kit/world';
 import { queueConfig, type QueueSettings } from './config.js';
 import { foundations } from './foundations.js';
-import { rehearse } from './rehearsal.js';
 import { startServer, type RunningQueue } from './server.js';
 
 export { queueConfig, type QueueSettings } from './config.js';
 export type { ListenerAddress } from './doors.js';
 export type { RunningQueue } from './server.js';
 
-/** Opens the store, warms up, and serves the queue. `stopping` ends the wait for a database. */
+/** Opens the store and serves the queue. `stopping` ends the wait for a database. */
 export function serveQueue(
   settings: QueueSettings,
   world: World,
   stopping?: AbortSignal,
 ): Promise<RunningQueue> {
-  const beforeDoors = async () => {
-    if (settings.warm_up_ms > 0) await rehearse(settings, world, foundations);
-  };
   const openStore: typeof foundations.openStore = (asked, within) =>
     foundations.openStore(asked, within, stopping);
-  return startServer(settings, world, { ...foundations, openStore, beforeDoors });
+  return startServer(settings, world, { ...foundations, openStore });
 }
 
 /**

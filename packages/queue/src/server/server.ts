@@ -1,23 +1,25 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
-import { callbackGuard, createOutbound, parseAllowlist } from '@millrace/kit/outbound';
+import { callbackGuard, parseAllowlist } from '@millrace/kit/outbound';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
+import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
+import { createOutbound } from '@millrace/wire/http1';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
-import type { DeliveryDesk, QueueContext } from './context.js';
+import type { DeliveryControl, QueueContext } from '../operations/context.js';
 import { openSecrets, openTokens } from './credentials-files.js';
-import { Cursors } from './cursors.js';
+import { Cursors } from '../operations/cursors.js';
 import { metricsApp, openDoors, type ListenerAddress } from './doors.js';
-import { Load } from './limits/load.js';
-import { SubmitLimits } from './limits/submit-limits.js';
+import { Load } from '../operations/limits/load.js';
+import { SubmitLimits } from '../operations/limits/submit-limits.js';
 import { measuredQueues } from './measure.js';
 import { ownFiles } from './own-files.js';
-import { Readiness } from './readiness.js';
-import { UndoList } from './undo-list.js';
+import { Readiness } from '../operations/readiness.js';
 
 /** To one origin. */
 const mostConnections = 10_000;
@@ -31,14 +33,12 @@ export interface RunningQueue {
 }
 
 /** What delivers the tasks while the server runs. */
-export type RunningDelivery = DeliveryDesk & Pick<Delivery, 'start' | 'stop'>;
+export type RunningDelivery = DeliveryControl & Pick<Delivery, 'start' | 'stop'>;
 
 /** What the server stands on; tests put other things in their place. */
 export interface Foundations {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
-  /** Runs when all is there and nobody can ask yet. */
-  beforeDoors?: () => Promise<void>;
   /** Hears of every answer that the contract does not describe. */
   onUndocumentedAnswer?: ((difference: string) => void) | undefined;
 }
@@ -53,7 +53,6 @@ export async function startServer(
   try {
     const house = await openHouse(settings, world, foundations, undo);
     const { api, metrics } = buildApps(settings, world, foundations, house);
-    await foundations.beforeDoors?.();
     const doors = await openDoors(settings, { api, metrics }, undo);
     await house.delivery.start();
     const stop = () =>
@@ -103,13 +102,13 @@ async function openHouse(
     ...world,
     store,
     outbound,
-    secretsOf: (name, queue) => secrets.current.find(name, queue),
+    findSecret: (name, queue) => secrets.current.find(name, queue),
     isAllowed: (url) => allowlist.match(url).allowed,
     nodeId,
     metrics,
   });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
-  const cursorKey = store.cursorKey ?? ownKey;
+  const cursorKey = store.capabilities.cursorKey ?? ownKey;
   return { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey };
 }
 
@@ -121,6 +120,7 @@ function buildApps(
 ): { api: HttpApp; metrics: HttpApp } {
   const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = house;
   const { clock, random, log } = world;
+  const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
   const load = new Load({
     clock,
@@ -134,7 +134,7 @@ function buildApps(
     random,
     log,
     delivery,
-    secrets: () => secrets.current,
+    findSecret: (name, queue) => secrets.current.find(name, queue),
     allowlist,
     cursors: new Cursors(cursorKey, clock),
     submitLimits: new SubmitLimits(clock, settings.principal_submit_per_second),
@@ -148,10 +148,15 @@ function buildApps(
     load,
     metrics,
     accessLog: settings.access_log,
+    peerMemory,
+    maxConnections: settings.max_connections,
     onUndocumentedAnswer,
   });
   const measured = measuredQueues({ metrics, store, load, clock, log });
-  return { api, metrics: metricsApp(measured, world) };
+  return {
+    api,
+    metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
+  };
 }
 
 interface ShutDown {

@@ -1,6 +1,7 @@
 import type { AuditRecord } from '../core/audit.js';
-import type { Attempt, DeadReason, LastError, Task, Tombstone, WholeTask } from '../core/task.js';
 import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
+import type { Attempt, LastError, Task, Tombstone, WholeTask } from '../core/task.js';
+import type { Verdict } from '../core/verdict.js';
 
 /**
  * What the queue asks of a database, in the queue's own words. Each call is one atomic step that is
@@ -10,6 +11,8 @@ import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
  * A store that cannot reach its database throws `StorageUnavailable`.
  */
 export interface TaskStore {
+  readonly capabilities: StoreCapabilities;
+
   // Queues
 
   listQueues(): Promise<Queue[]>;
@@ -45,16 +48,6 @@ export interface TaskStore {
    * nor more than `dispatchPerSecond` (0: any number) start in a second.
    */
   claimDue(ask: ClaimAsk): Promise<WholeTask[]>;
-  /**
-   * True: a claim that is made while claims are being settled comes after that, as if it had waited,
-   * so the places that become free can be claimed at once. Absent: it may come before.
-   */
-  readonly claimsFollowSettlements?: boolean;
-  /**
-   * So many tasks at a time suit a store that is another process: each step has its price there, and
-   * holds nobody up here. Absent: it is this process that works meanwhile.
-   */
-  readonly bestSteps?: { readonly claim: number; readonly deletion: number };
   /** Ends claims, each if its lease token is still the task's; a result for each, in order. */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
   /** Moves the end of a lease that is still held. */
@@ -85,10 +78,6 @@ export interface TaskStore {
 
   // Dead letters
 
-  /** True: `deadTasks` with a filter reads only what matches. */
-  readonly pushesDownFilters: boolean;
-  /** What cursors are signed with, when several servers share the store. */
-  readonly cursorKey?: Uint8Array;
   /** One page of DEAD tasks. */
   deadTasks(ask: DeadAsk): Promise<DeadPage>;
   deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]>;
@@ -118,6 +107,19 @@ export interface TaskStore {
   /** Resolves when the database answers. */
   probe(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What callers may rely on beyond the calls; an empty object promises nothing. */
+export interface StoreCapabilities {
+  /**
+   * A claim made while a settlement is being written runs after it, so the capacity that the
+   * settlement frees can be claimed at once.
+   */
+  readonly claimsFollowSettlements?: boolean;
+  /** Preferred batch sizes of an out-of-process store. */
+  readonly batchSizes?: { readonly claim: number; readonly deletion: number };
+  /** Signs cursors when several servers share the store. */
+  readonly cursorKey?: Uint8Array;
 }
 
 /** How long the id of a deleted task is remembered. */
@@ -196,13 +198,6 @@ export interface Settlement {
   error?: LastError | undefined;
 }
 
-export type Verdict =
-  | { kind: 'succeeded' }
-  | { kind: 'retry'; dueAt: number }
-  | { kind: 'dead'; reason: DeadReason }
-  /** Given back unharmed: the attempt does not count. */
-  | { kind: 'handed_back'; dueAt: number };
-
 export type SettleResult =
   | { kind: 'settled'; task: Task }
   /** This very claim was settled before, with this kind of verdict. */
@@ -271,7 +266,7 @@ export interface RedriveChange extends AuditedChange {
 
 export type PurgeChange = AuditedChange;
 
-export type { AuditRecord };
+export type { AuditRecord, Verdict };
 
 export interface AuditAsk {
   /** Only acts on these queues are given; undefined: all. */

@@ -131,7 +131,9 @@ export function testSettings(directory: string): QueueSettings {
     max_inflight: 1024,
     shed_target_ms: 0,
     drain_timeout_ms: 5_000,
-    warm_up_ms: 0,
+    max_connections: 1_000,
+    max_peer_memory_bytes: 256 * 2 ** 20,
+    warm_up_ms: undefined,
     access_log: 'off',
     log_level: undefined,
   };

@@ -5,7 +5,7 @@ import type { RemoteDatabase } from '@millrace/db/client';
 import { CtlCommand, Mistake } from '../../command.js';
 import { dataDirectory } from '../../data-directory.js';
 import { reportFailure } from '../../failure.js';
-import type { Tools } from '../../registry.js';
+import type { Tools } from '../../tools.js';
 import type { DatabaseTools } from '../connection.js';
 import { tokenize, unquote } from '../tokens.js';
 import { Completer } from './completion.js';

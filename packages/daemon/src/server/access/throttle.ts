@@ -12,7 +12,7 @@ interface Bucket {
 
 /**
  * Slows down whoever guesses tokens: an address may be wrong ten times, and then once every six
- * seconds. While it has to wait, a right token is not looked at either, or guessing would go on.
+ * seconds. A right token is not counted and never waits.
  */
 export class Throttle {
   readonly #buckets = new Map<string, Bucket>();

@@ -2,10 +2,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { hashSecret, sameHash } from '@millrace/kit/tokens';
+import type { Caller } from '../../core/caller.js';
 
-export type Access = 'full' | 'read_only';
+export type Access = Caller['access'];
 
 export interface TokenSources {
+  /** False under `auth: none`: nobody needs a token then. */
+  areRequired: boolean;
   token: TokenSource;
   readOnly: TokenSource;
   log: Log;
@@ -19,10 +22,12 @@ export interface TokenSource {
 
 /** The daemon's tokens. A token file that changes counts from the next request on. */
 export class Tokens {
+  readonly areRequired: boolean;
   readonly #full: FollowedToken;
   readonly #readOnly: FollowedToken;
 
-  constructor({ token, readOnly, log }: TokenSources) {
+  constructor({ areRequired, token, readOnly, log }: TokenSources) {
+    this.areRequired = areRequired;
     this.#full = new FollowedToken(token, 'token', log);
     this.#readOnly = new FollowedToken(readOnly, 'read_only_token', log);
     const [full, reading] = [this.#full.hash, this.#readOnly.hash];
@@ -33,9 +38,9 @@ export class Tokens {
     }
   }
 
-  /** True when callers need one. */
-  get areSet(): boolean {
-    return this.#full.hash !== undefined || this.#readOnly.hash !== undefined;
+  /** Hash of the token that may do everything. */
+  get fullHash(): string | undefined {
+    return this.#full.hash;
   }
 
   /** Where the token that may do everything comes from; undefined when there is none. */

@@ -2,6 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import { queries } from '../../api/queries.js';
+import { logOut } from '../../api/login.js';
 import { tokenStore } from '../../api/token.js';
 import { unknown } from '../../parts/format.js';
 import { Page, Panel } from '../../parts/page.js';
@@ -9,7 +10,7 @@ import { useShortcutsOn } from '../../parts/shortcuts.js';
 import { Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
-import { setTheme, useTheme, type Theme } from '../../shell/theme.js';
+import { setTheme, useTheme, type Theme } from '../../style/theme.js';
 import './settings.css';
 
 type Entry = DaemonSchema<'ConfigEntry'>;
@@ -64,6 +65,9 @@ function BrowserSettings() {
               Forget the token
             </button>
           )}
+          <button type="button" onClick={() => void logOut()}>
+            Log out
+          </button>
         </div>
       </div>
     </Panel>

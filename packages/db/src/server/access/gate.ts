@@ -10,7 +10,7 @@ export interface Credentials {
   readonly authorization: string | undefined;
 }
 
-/** Tells callers apart. Without keys everyone who reaches us is local. */
+/** Authenticates callers. Without keys (`auth: none`) everyone has full access. */
 export class Gate {
   constructor(
     private readonly keys: { readonly current: KeySet } | undefined,

@@ -36,7 +36,7 @@ export class Principal {
   }
 }
 
-/** Whoever comes over the Unix socket, or over loopback while there is no key file. */
+/** A caller on the Unix socket, or any caller of a server with `auth: none`. */
 export const local = new Principal('local', [{ collections: '*', access: 'admin' }]);
 
 function noScope(id: string, access: DbAccess, where: string): Error {

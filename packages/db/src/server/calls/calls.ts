@@ -1,10 +1,11 @@
 import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
 import type { Gate, Credentials } from '../access/gate.js';
-import { checkScope } from '../access/scopes.js';
+import type { Principal } from '../access/principal.js';
+import { checkScope } from './check-scope.js';
 import { refuse } from '../../engine/refusal.js';
 import type { Admission } from '../limits/admission.js';
-import type { CallLedger } from '../observe/ledger.js';
+import type { CallLedger } from './ledger.js';
 import type {
   Request,
   ResponseMessage,
@@ -44,12 +45,22 @@ export class Calls {
     return scope;
   }
 
+  /** A call waited this long before it was begun. */
+  queued(delayMs: number): void {
+    this.parts.admission.queued(delayMs);
+  }
+
   /** Refuses those who are not known, and everyone while the server shuts down. */
-  identify(scope: CallScope, credentials: Credentials): void {
+  checkCaller(rpc: DbMethod, credentials: Credentials): Principal {
     // Writes under way may wait for what followers report by this.
-    if (this.#draining && scope.rpc !== 'ReplicationStatus') throw shuttingDown();
+    if (this.#draining && rpc !== 'ReplicationStatus') throw shuttingDown();
+    return this.parts.gate.identify(credentials);
+  }
+
+  /** As `checkCaller`, when the request is complete: the key may have been revoked meanwhile. */
+  identify(scope: CallScope, credentials: Credentials): void {
     const { gate } = this.parts;
-    scope.principal = gate.identify(credentials);
+    scope.principal = this.checkCaller(scope.rpc, credentials);
     if (scope.rpc !== 'Watch' || !gate.needsKeys) return;
     scope.recheck = () => void (scope.principal = gate.identify(credentials));
   }

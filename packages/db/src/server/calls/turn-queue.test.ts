@@ -1,3 +1,4 @@
+import { systemClock } from '@millrace/kit/clock';
 import { expect, test } from 'vitest';
 import { TurnQueue } from './turn-queue.js';
 
@@ -29,4 +30,26 @@ test('what comes while others are done waits for the next turn', async () => {
   expect(done).toEqual([1, 2]);
   await turn();
   expect(done).toEqual([1, 2, 3]);
+});
+
+test('work that takes long lets others have their turn in between', async () => {
+  let now = 0;
+  const clock = { ...systemClock, monotonic: () => now };
+  const done: number[] = [];
+  const delays: number[] = [];
+  const queue = new TurnQueue<number>(
+    (item) => {
+      done.push(item);
+      now += 6;
+    },
+    { clock, onDelay: (delayMs) => delays.push(delayMs) },
+  );
+  for (let n = 0; n < 5; n++) queue.push(n);
+  await turn();
+  expect(done).toEqual([0, 1]);
+  queue.push(5);
+  await turn();
+  await turn();
+  expect(done).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(delays).toEqual([0, 12, 24]);
 });

@@ -1,6 +1,19 @@
-import { fromBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
+import {
+  fromBinary,
+  toBinary,
+  type DescMessage,
+  type DescMethod,
+  type Message,
+} from '@bufbuild/protobuf';
 import type { Value } from '@bufbuild/protobuf/wkt';
-import { Database as Api, FilterSchema, type DbMethod, type Filter } from '@millrace/contract/db';
+import {
+  ChangeSchema,
+  Database as Api,
+  FilterSchema,
+  RecordSchema,
+  type DbMethod,
+  type Filter,
+} from '@millrace/contract/db';
 import { messageOf } from '@millrace/kit/errors';
 import { refuse } from '../../engine/refusal.js';
 import type { Request } from '../service/call.js';
@@ -18,14 +31,17 @@ const recursionLimit = 200;
 /** Turns the bytes of one method into what the service takes, and its answers into bytes. */
 export class MethodCodec<Rpc extends DbMethod> {
   readonly #method: DescMethod;
-  readonly #decoder: PlainDecoder;
-  readonly #encoder: MessageEncoder;
+  /** Undefined for the methods that protobuf-es reads and writes. */
+  readonly #decoder: PlainDecoder | undefined;
+  readonly #encoder: MessageEncoder | undefined;
   readonly #conditions: readonly string[];
 
   constructor(readonly rpc: Rpc) {
     this.#method = Api.methods.find(({ name }) => name === rpc)!;
-    this.#decoder = new PlainDecoder(this.#method.input);
-    this.#encoder = MessageEncoder.of(this.#method.output);
+    if (carriesRecords(this.#method.output)) {
+      this.#decoder = new PlainDecoder(this.#method.input);
+      this.#encoder = MessageEncoder.of(this.#method.output);
+    }
     this.#conditions = this.#method.input.fields
       .filter((field) => field.message?.typeName === FilterSchema.typeName)
       .map((field) => field.localName);
@@ -33,7 +49,7 @@ export class MethodCodec<Rpc extends DbMethod> {
 
   decode(bytes: Buffer): Request<Rpc> {
     if (bytes.length > mostRequestBytes) throw tooLarge(bytes.length);
-    const plain = this.#decoder.decode(bytes);
+    const plain = this.#decoder?.decode(bytes);
     if (plain) return plain as Request<Rpc>;
     const request = this.#read(bytes) as unknown as Record<string, unknown>;
     for (const name of this.#conditions) {
@@ -44,7 +60,7 @@ export class MethodCodec<Rpc extends DbMethod> {
   }
 
   encode(message: Message): Buffer {
-    return this.#encoder.encode(message);
+    return this.#encoder?.encode(message) ?? Buffer.from(toBinary(this.#method.output, message));
   }
 
   /**
@@ -53,7 +69,8 @@ export class MethodCodec<Rpc extends DbMethod> {
    */
   frame(message: Message): Buffer {
     const { written } = message as Partial<FoundRecords>;
-    if (written instanceof PiledRecords) return written.frame(this.#encoder.encode(message));
+    if (written instanceof PiledRecords) return written.frame(this.encode(message));
+    if (!this.#encoder) return framed(this.encode(message));
     if (this.rpc !== 'Watch') return this.#encoder.frame(message);
     return madeOnce(message, frameOf, this.#encoder);
   }
@@ -66,6 +83,18 @@ export class MethodCodec<Rpc extends DbMethod> {
       throw refuse('BAD_REQUEST', text, undefined, { cause: error });
     }
   }
+}
+
+/** Records, find pages and watch messages have a codec of our own; all others are rare. */
+function carriesRecords({ fields }: DescMessage): boolean {
+  const carried = new Set<string>([RecordSchema.typeName, ChangeSchema.typeName]);
+  return fields.some(({ message }) => message !== undefined && carried.has(message.typeName));
+}
+
+function framed(message: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
 }
 
 function frameOf(message: Message, encoder: MessageEncoder): Buffer {

@@ -2,26 +2,48 @@ import type { Socket } from 'node:net';
 import type { DescService } from '@bufbuild/protobuf';
 import { Database as Api, dbMethods, type DbMethod } from '@millrace/contract/db';
 import { Health as HealthApi, reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
-import type { TlsFiles } from '../listeners/tls.js';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
+import {
+  createTransport,
+  type CallEndings,
+  type GrpcTransport,
+  type TransportKind,
+  type Method,
+  type Methods,
+} from '@millrace/wire/grpc';
+import { refuse } from '../../engine/refusal.js';
+import { TurnBytes } from '../calls/turn-bytes.js';
+import type { TlsFiles } from '../tls.js';
+import { statusOf } from '../status.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
+import { grpcStatus } from './errors.js';
 import { streamingMethod, unaryMethod, type HandlerParts } from './handlers.js';
 import type { Health } from './health.js';
 import { Reflection } from './reflection.js';
-import { Connections } from './transport/connections.js';
-import type { Method, Methods } from './transport/methods.js';
 
-export interface GrpcFaceOptions extends HandlerParts {
+export interface GrpcFaceOptions extends Omit<HandlerParts, 'encoded'> {
+  memory: PeerMemory;
+  transport: TransportKind;
   health: Health;
   tls: TlsFiles | undefined;
 }
 
+const endings: CallEndings = {
+  cancelled: () => refuse('CANCELLED', 'The caller gave the call up.'),
+  expired: () => {
+    const reason = refuse('DEADLINE_EXCEEDED', 'The deadline of the call passed.');
+    return { status: grpcStatus(statusOf(reason)), reason };
+  },
+};
+
 /** The gRPC face: takes connections, whoever accepted them. */
 export class GrpcFace {
-  readonly #connections: Connections;
+  readonly #connections: GrpcTransport;
 
   constructor(options: GrpcFaceOptions) {
-    const { clock, tls } = options;
-    this.#connections = new Connections({ clock, methods: allMethods(options) }, tls);
+    const { clock, memory, tls, transport } = options;
+    const methods = allMethods(options);
+    this.#connections = createTransport(transport, { clock, memory, methods, endings }, tls);
   }
 
   take(socket: Socket): void {
@@ -45,7 +67,7 @@ function allMethods(options: GrpcFaceOptions): Methods {
       methods.set(`/${service.typeName}/${name}`, implemented[name]!);
     }
   };
-  add(Api, databaseMethods(options));
+  add(Api, databaseMethods({ ...options, encoded: new TurnBytes() }));
   add(HealthApi, options.health.methods);
   for (const version of versions) {
     add(version.ServerReflection, { ServerReflectionInfo: reflection.method(version) });

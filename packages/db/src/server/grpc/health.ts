@@ -7,9 +7,10 @@ import {
   HealthListResponseSchema,
 } from '@millrace/contract/grpc';
 import { messageOf } from '@millrace/kit/errors';
-import type { GrpcCall } from './transport/call.js';
-import type { SingleMethod } from './transport/methods.js';
-import { failed } from './transport/status.js';
+import { type ServerCall, type SingleMethod, failed } from '@millrace/wire/grpc';
+
+/** Anyone may call these, so they take small messages only. */
+const open = { takes: 'one', maxMessageBytes: 16 * 1024 } as const;
 
 /**
  * What `grpc.health.v1.Health` says: serving until the shutdown begins. The database by its own
@@ -47,27 +48,31 @@ export class Health {
 
   get methods(): Record<'Check' | 'Watch' | 'List', SingleMethod> {
     return {
-      Check: { takes: 'one', start: (call, request) => this.#check(call, request) },
-      Watch: { takes: 'one', start: (call, request) => this.#watch(call, request) },
-      List: { takes: 'one', start: (call) => this.#list(call) },
+      Check: { ...open, start: (call, request) => this.#check(call, request) },
+      Watch: {
+        ...open,
+        isExemptFromReadRate: true,
+        start: (call, request) => this.#watch(call, request),
+      },
+      List: { ...open, start: (call) => this.#list(call) },
     };
   }
 
-  #check(call: GrpcCall, request: Buffer): void {
+  #check(call: ServerCall, request: Buffer): void {
     const service = serviceOf(call, request);
     if (service === undefined) return;
     if (this.#services.has(service)) call.answer(this.#message(service));
     else call.end(failed('NOT_FOUND', `There is no service "${service}" here.`));
   }
 
-  #list(call: GrpcCall): void {
+  #list(call: ServerCall): void {
     const statuses = Object.fromEntries(
       [...this.#services].map((service) => [service, { status: this.#statusOf(service) }]),
     );
     call.answer(toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses })));
   }
 
-  #watch(call: GrpcCall, request: Buffer): void {
+  #watch(call: ServerCall, request: Buffer): void {
     const service = serviceOf(call, request);
     if (service === undefined) return;
     const watcher = {
@@ -92,7 +97,7 @@ export class Health {
 }
 
 /** Undefined when the request cannot be read, and the caller has been told. */
-function serviceOf(call: GrpcCall, request: Buffer): string | undefined {
+function serviceOf(call: ServerCall, request: Buffer): string | undefined {
   try {
     return fromBinary(HealthCheckRequestSchema, request).service;
   } catch (error) {

@@ -3,14 +3,18 @@ import { grpcCodes } from '@millrace/contract/db';
 import type { reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
+import {
+  type ServerCall,
+  type StreamedMethod,
+  type RequestQueue,
+  failed,
+} from '@millrace/wire/grpc';
 import { Descriptors } from './descriptors.js';
 import { StreamSender } from './sender.js';
-import type { GrpcCall } from './transport/call.js';
-import type { StreamedMethod } from './transport/methods.js';
-import type { RequestQueue } from './transport/requests.js';
-import { failed } from './transport/status.js';
 
 const stallMs = 60_000;
+// Anyone may call it, so it takes small messages only.
+const maxMessageBytes = 64 * 1024;
 
 /** The two versions of reflection have the same messages under other names. */
 type Version = typeof reflectionV1 | typeof reflectionV1alpha;
@@ -27,10 +31,14 @@ export class Reflection {
   ) {}
 
   method(version: Version): StreamedMethod {
-    return { takes: 'many', start: (call, requests) => void this.#serve(version, call, requests) };
+    return {
+      takes: 'many',
+      maxMessageBytes,
+      start: (call, requests) => void this.#serve(version, call, requests),
+    };
   }
 
-  async #serve(version: Version, call: GrpcCall, requests: RequestQueue): Promise<void> {
+  async #serve(version: Version, call: ServerCall, requests: RequestQueue): Promise<void> {
     const gone = new AbortController();
     const { signal } = gone;
     call.work = gone;

@@ -1,12 +1,13 @@
 import type { Clock } from '@millrace/kit/clock';
+import type { ServerCall } from '@millrace/wire/grpc';
 import { refuse } from '../../engine/refusal.js';
-import type { GrpcCall } from './transport/call.js';
 
 // Enough to keep the line busy while the next message is made.
-const mostUnsentBytes = 1024 * 1024;
+const maxUnsentBytes = 1024 * 1024;
+const maxScarceBytes = 64 * 1024;
 
 export interface SenderOptions {
-  call: GrpcCall;
+  call: ServerCall;
   clock: Clock;
   signal: AbortSignal;
   /** A caller that takes nothing for this long is given up. */
@@ -39,7 +40,9 @@ export class StreamSender {
 
   /** What is pushed now would not have to wait. */
   hasRoom(): boolean {
-    return this.#options.call.outbox.unsentBytes <= mostUnsentBytes;
+    const { call } = this.#options;
+    const { unsentBytes } = call;
+    return unsentBytes <= maxScarceBytes || (unsentBytes <= maxUnsentBytes && !call.isMemoryScarce);
   }
 
   /** As `sendFramed`, for those who ask first whether there is room. */
@@ -48,25 +51,23 @@ export class StreamSender {
   }
 
   #unlessTaken(): Promise<void> | undefined {
-    const { call } = this.#options;
-    return call.outbox.unsentBytes > mostUnsentBytes ? this.#taken() : undefined;
+    return this.hasRoom() ? undefined : this.#taken();
   }
 
   async #taken(): Promise<void> {
     const { call, clock, signal, stallMs } = this.#options;
-    const { outbox } = call;
     await new Promise<void>((resolve, reject) => {
       const end = (settle: () => void) => {
         timer.cancel();
         signal.removeEventListener('abort', onAbort);
-        outbox.onSent = undefined;
+        call.onSent = undefined;
         settle();
       };
       const onAbort = () => end(() => reject(signal.reason));
       const onStall = () => end(() => reject(stalled(stallMs)));
       let timer = clock.after(stallMs, onStall);
-      outbox.onSent = () => {
-        if (outbox.unsentBytes <= mostUnsentBytes) return end(resolve);
+      call.onSent = () => {
+        if (this.hasRoom()) return end(resolve);
         timer.cancel();
         timer = clock.after(stallMs, onStall);
       };

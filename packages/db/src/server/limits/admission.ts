@@ -1,5 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { DbMethod } from '@millrace/contract/db';
 import { dbMethods } from '@millrace/contract/db';
 import { refuse } from '../../engine/refusal.js';
@@ -13,9 +14,11 @@ export interface AdmissionOptions {
   maxWatches: number;
   /** 0: no shedding by delay. */
   shedTargetMs: number;
+  shedIntervalMs: number;
+  memory: PeerMemory;
 }
 
-export type ShedCause = 'queue_delay' | 'inflight' | 'watches';
+export type ShedCause = 'queue_delay' | 'inflight' | 'memory' | 'watches';
 
 const retryAfterMs = 250;
 const retryWatchAfterMs = 1_000;
@@ -36,7 +39,8 @@ export class Admission {
   turnMs = 0;
 
   constructor(private readonly options: AdmissionOptions) {
-    this.#shedder = new Shedder(options.shedTargetMs, options.maxInflight / 8);
+    const { shedTargetMs, shedIntervalMs, maxInflight } = options;
+    this.#shedder = new Shedder(shedTargetMs, shedIntervalMs, maxInflight / 8);
     this.#turns = new TurnProbe(options.clock, (delayMs) => this.#observe('loop', delayMs));
   }
 
@@ -57,16 +61,24 @@ export class Admission {
     // Whoever looks after an overloaded server must get through, and its followers keep up.
     if (isFollower || dbMethods[rpc].access === 'admin') return leave;
     if (rpc === 'Watch') return this.#enterWatch();
-    const { maxInflight, shedTargetMs, clock } = this.options;
+    const { maxInflight, shedTargetMs, clock, memory } = this.options;
     if (shedTargetMs > 0) this.#turns.arm();
     if (this.#inflight >= maxInflight) {
       throw this.#overloaded('inflight', `${maxInflight} calls are under way already`);
+    }
+    if (memory.isOverLimit) {
+      throw this.#overloaded('memory', 'it holds as much for its peers as it may');
     }
     if (!this.#shedder.admits(clock.monotonic())) {
       throw this.#overloaded('queue_delay', `calls wait longer than ${shedTargetMs} ms`);
     }
     this.#inflight++;
     return this.#leaveCall;
+  }
+
+  /** A call waited this long before it was begun. */
+  queued(delayMs: number): void {
+    if (this.options.shedTargetMs > 0) this.#observe('loop', delayMs);
   }
 
   /** A write waited this long for its turn. */

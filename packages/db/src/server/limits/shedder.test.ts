@@ -13,12 +13,12 @@ function second(shedder: Shedder, start: number, perSecond: number, delayMs: num
 }
 
 test('nothing is shed while calls do not wait', () => {
-  const shedder = new Shedder(20, 128);
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 5_000; at += 1_000) expect(second(shedder, at, 10_000, 5)).toBe(1);
 });
 
 test('a delay that stays is shed more and more, and what is shed comes back when it is over', () => {
-  const shedder = new Shedder(20, 128);
+  const shedder = new Shedder(20, 500, 128);
   const shares = [0, 1, 2, 3].map((at) => second(shedder, at * 1_000, 10_000, 50));
   expect(shares[1]).toBeLessThan(0.5);
   expect(shares[3]).toBeLessThan(shares[1]!);
@@ -28,7 +28,7 @@ test('a delay that stays is shed more and more, and what is shed comes back when
 });
 
 test('a burst that passes within half a second is not shed', () => {
-  const shedder = new Shedder(20, 128);
+  const shedder = new Shedder(20, 500, 128);
   second(shedder, 0, 1_000, 1);
   for (let n = 0; n < 400; n++) {
     shedder.admits(1_000 + n);
@@ -38,7 +38,7 @@ test('a burst that passes within half a second is not shed', () => {
 });
 
 test('one call that waits now and then is enough to show that there is no standing queue', () => {
-  const shedder = new Shedder(20, 128);
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 4_000; at += 1) {
     shedder.admits(at);
     shedder.observe('loop', at % 100 === 0 ? 0 : 90, at, 0);
@@ -47,13 +47,13 @@ test('one call that waits now and then is enough to show that there is no standi
 });
 
 test('a slow machine with few callers sheds nobody', () => {
-  const shedder = new Shedder(20, 128);
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 5; at++) second(shedder, at * 1_000, 1_000, 100);
   expect(shedder.share).toBe(1);
 });
 
 test('many calls under way that wait for the writer count, however few come in', () => {
-  const shedder = new Shedder(20, 128);
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 3_000; at += 10) {
     shedder.observe('loop', 0, at, 900);
     shedder.observe('writer', 80, at, 900);
@@ -62,9 +62,24 @@ test('many calls under way that wait for the writer count, however few come in',
 });
 
 test('whoever comes after a quiet time is taken in', () => {
-  const shedder = new Shedder(20, 128);
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 3; at++) second(shedder, at * 1_000, 10_000, 50);
   expect(shedder.share).toBeLessThan(0.5);
   expect(shedder.admits(10_000)).toBe(true);
   expect(shedder.share).toBe(1);
+});
+
+test('shedding begins when the delay has stayed above the target for a whole interval', () => {
+  const shedder = new Shedder(1_000, 1_000, 128);
+  // A burst of 2 s: calls wait longer and longer, and reach the target in its middle.
+  for (let at = 0; at <= 2_000; at += 10) {
+    shedder.admits(at);
+    shedder.observe('writer', at, at, 5_000);
+  }
+  expect(shedder.share).toBe(1);
+  for (let at = 2_010; at <= 4_000; at += 10) {
+    shedder.admits(at);
+    shedder.observe('writer', 2_000, at, 5_000);
+  }
+  expect(shedder.share).toBeLessThan(1);
 });

@@ -1,5 +1,3 @@
-// Long enough for a burst to pass: only a delay that stays is a queue that grows.
-const intervalMs = 500;
 const leastShare = 0.05;
 const cut = 0.5;
 const growth = 0.1;
@@ -10,8 +8,8 @@ export type Queue = 'loop' | 'writer';
 /**
  * Decides how much work to take in, by how long work waits before it is begun.
  *
- * As CoDel does for packets: a queue that is empty now and then is a good queue, so only the
- * smallest delay of an interval counts. While that stays above the target, the share of calls
+ * As CoDel does for packets: a delay that falls below the target now and then is that of a burst,
+ * so only one that stayed above it for a whole interval counts. While it stays, the share of calls
  * taken in shrinks with each interval; when it is below, the share grows again, more slowly.
  */
 export class Shedder {
@@ -19,10 +17,13 @@ export class Shedder {
   #credit = 0;
   #intervalStart = 0;
   #calls = 0;
-  readonly #smallest = new Map<Queue, number>();
+  /** Since when the delay of a queue has been above the target. */
+  readonly #aboveSince = new Map<Queue, number>();
+  readonly #lastDelay = new Map<Queue, number>();
 
   constructor(
     private readonly targetMs: number,
+    private readonly intervalMs: number,
     /** So few calls that wait are never the trouble: to shed them would not help. */
     private readonly fewCalls: number,
   ) {}
@@ -34,13 +35,15 @@ export class Shedder {
 
   /** One piece of work waited this long. `inFlight`: calls that are under way. */
   observe(queue: Queue, delayMs: number, now: number, inFlight: number): void {
-    this.#smallest.set(queue, Math.min(this.#smallest.get(queue) ?? Infinity, delayMs));
+    this.#lastDelay.set(queue, delayMs);
+    if (delayMs <= this.targetMs) this.#aboveSince.delete(queue);
+    else if (!this.#aboveSince.has(queue)) this.#aboveSince.set(queue, now);
     const elapsedMs = now - this.#intervalStart;
-    if (elapsedMs < intervalMs) return;
-    const worst = Math.max(...this.#smallest.values());
-    // As many calls wait as come in while one waits (Little's law), or are under way.
+    if (elapsedMs < this.intervalMs) return;
+    // As many calls wait as come in while one waits (Little's law), or are in flight.
+    const worst = Math.max(...this.#lastDelay.values());
     const waiting = Math.max(inFlight, (this.#calls / elapsedMs) * worst);
-    if (waiting > this.fewCalls && worst > this.targetMs) {
+    if (waiting > this.fewCalls && this.#isStanding(now)) {
       this.#share = Math.max(leastShare, this.#share * cut);
     } else {
       this.#share = Math.min(1, this.#share + growth);
@@ -51,8 +54,10 @@ export class Shedder {
   /** True when one more call may be taken in. */
   admits(now: number): boolean {
     // Nobody came for a while, so nobody waits.
-    if (now - this.#intervalStart > 4 * intervalMs) {
+    if (now - this.#intervalStart > 4 * this.intervalMs) {
       this.#share = 1;
+      this.#aboveSince.clear();
+      this.#lastDelay.clear();
       this.#begin(now);
     }
     this.#calls++;
@@ -65,7 +70,13 @@ export class Shedder {
 
   #begin(now: number): void {
     this.#intervalStart = now;
-    this.#smallest.clear();
     this.#calls = 0;
+  }
+
+  #isStanding(now: number): boolean {
+    for (const since of this.#aboveSince.values()) {
+      if (now - since >= this.intervalMs) return true;
+    }
+    return false;
   }
 }

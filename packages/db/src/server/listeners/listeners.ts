@@ -1,22 +1,21 @@
 import { createServer, type Server } from 'node:net';
-import type { Server as HttpServer } from 'node:http';
 import type { Address } from '@millrace/kit/config';
 import type { Clock } from '@millrace/kit/clock';
-import { urlOf } from '@millrace/kit/http';
+import { closeGently, listenAt, urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
+import type { TransportKind } from '@millrace/wire/grpc';
 import type { Gate } from '../access/gate.js';
 import type { Calls } from '../calls/calls.js';
 import { GrpcFace } from '../grpc/face.js';
 import type { Health } from '../grpc/health.js';
 import type { Readiness } from '../readiness.js';
-import { repeat } from '../repeat.js';
 import { RestFace } from '../rest/face.js';
 import { Pages } from '../rest/pages.js';
 import { httpServer } from './http.js';
 import { fitsSocket, listenOnSocket } from './socket.js';
-import { closeServer, listenAt } from './tcp.js';
-import type { TlsFiles } from './tls.js';
+import type { TlsFiles } from '../tls.js';
 
 export interface ListenerAddress {
   readonly listener: 'grpc' | 'http' | 'socket';
@@ -24,7 +23,13 @@ export interface ListenerAddress {
 }
 
 export interface ListenerOptions {
-  settings: { grpc: Address; http: Address; socket: string };
+  settings: {
+    grpc: Address;
+    http: Address;
+    socket: string;
+    max_connections: number;
+    grpc_transport: TransportKind;
+  };
   /** Someone named the socket: then it must be there. */
   isSocketAsked: boolean;
   tls: TlsFiles | undefined;
@@ -36,6 +41,8 @@ export interface ListenerOptions {
     health: Health;
     readiness: Readiness;
     metrics: Metrics;
+    /** What the process holds for the peers of all listeners. */
+    memory: PeerMemory;
   };
 }
 
@@ -50,6 +57,7 @@ export interface Listeners {
 
 export async function openListeners(options: ListenerOptions): Promise<Listeners> {
   const { settings, tls, parts } = options;
+  const transport = settings.grpc_transport;
   const addresses: ListenerAddress[] = [];
   const closers: ((signal: AbortSignal) => Promise<void>)[] = [];
   const failures = new Failures();
@@ -57,21 +65,28 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     await Promise.all(closers.map((each) => each(signal)));
   };
   try {
-    const grpc = grpcListener(new GrpcFace({ ...parts, trusted: false, tls }), failures);
+    const grpc = grpcListener(new GrpcFace({ ...parts, transport, trusted: false, tls }), failures);
+    grpc.server.maxConnections = settings.max_connections;
     closers.push(grpc.close);
     const grpcAt = await listenAt(grpc.server, settings.grpc, '--grpc');
     addresses.push({ listener: 'grpc', url: urlOf(grpcAt, tls ? 'grpcs' : 'grpc') });
 
     const face = new RestFace({ ...parts, pages: new Pages(parts) });
-    const http = httpServer(face, tls, parts.log);
-    failures.watch(http);
-    closers.push((signal) => closeHttp(http, parts.clock, signal));
-    const httpAt = await listenAt(http, settings.http, '--http');
+    const http = httpServer(face, tls, {
+      ...parts,
+      peerMemory: parts.memory,
+      maxConnections: settings.max_connections,
+    });
+    failures.watch(http.node);
+    closers.push(async (signal) => void (await closeGently(http, parts.clock, signal)));
+    const httpAt = await listenAt(http.node, settings.http, '--http');
+    face.port = httpAt.port;
     addresses.push({ listener: 'http', url: urlOf(httpAt, tls ? 'https' : 'http') });
 
     if (options.isSocketAsked || fitsSocket(settings.socket)) {
-      const trusted = new GrpcFace({ ...parts, trusted: true, tls: undefined });
+      const trusted = new GrpcFace({ ...parts, transport, trusted: true, tls: undefined });
       const socket = grpcListener(trusted, failures);
+      socket.server.maxConnections = settings.max_connections;
       closers.push(socket.close);
       await listenOnSocket(socket.server, settings.socket, parts.log);
       addresses.push({ listener: 'socket', url: `unix://${settings.socket}` });
@@ -102,22 +117,10 @@ function grpcListener(face: GrpcFace, failures: Failures) {
   return { server, close };
 }
 
-const idleCheckMs = 20;
-
-async function closeHttp(server: HttpServer, clock: Clock, signal: AbortSignal): Promise<void> {
-  const closed = closeServer(server);
-  const cut = () => server.closeAllConnections();
-  server.closeIdleConnections();
-  // A connection that was busy when the server closed turns idle later.
-  const stop = repeat(clock, idleCheckMs, () => server.closeIdleConnections());
-  if (signal.aborted) cut();
-  signal.addEventListener('abort', cut, { once: true });
-  try {
-    await closed;
-  } finally {
-    stop();
-    signal.removeEventListener('abort', cut);
-  }
+/** Stops accepting. Resolves when the last connection is closed. */
+function closeServer(server: Server): Promise<void> {
+  // It may not be listening any more, which is as good.
+  return new Promise((resolve) => server.close(() => resolve()));
 }
 
 class Failures {

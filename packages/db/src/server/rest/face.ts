@@ -1,23 +1,28 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Clock } from '@millrace/kit/clock';
+import {
+  MalformedRequest,
+  PeerMemoryExceeded,
+  peerMemoryRetryMs,
+  type Dispatcher,
+  type Exchange,
+  type Steps,
+} from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
-import { dbRoutes, type DbRoute } from '@millrace/contract/db';
+import type { Socket } from 'node:net';
 import { refuse } from '../../engine/refusal.js';
 import type { Gate } from '../access/gate.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
 import { TurnQueue } from '../calls/turn-queue.js';
-import { stallMsOf } from '../limits/stalls.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
-import { statusOf } from '../status.js';
+import { statusOf, type CallStatus } from '../status.js';
 import { checkTimeout, deadlineOf, untilAborted } from './deadline.js';
 import { statusHeaders, statusJson } from './errors.js';
-import { Operation, type Fields } from './operation.js';
+import type { Fields, Operation } from './operation.js';
 import { checkOrigin } from './origin.js';
 import type { Pages } from './pages.js';
 import { ResponseWriter } from './response-writer.js';
-import { noSuchRoute, RouteTable, type FoundRoute } from './routes.js';
+import { noSuchRoute, restDispatcher, type RestEndpoint } from './routes.js';
 
 export interface RestParts {
   calls: Calls;
@@ -27,87 +32,78 @@ export interface RestParts {
   pages: Pages;
 }
 
-/** The REST face: every binding of the contract, and the pages beside them. */
-export class RestFace {
-  readonly #routes = new RouteTable();
-  readonly #operations = new Map<DbRoute, Operation>(
-    dbRoutes.map((route) => [route, new Operation(route)]),
-  );
+/** The REST interface: every binding of the contract, and the pages beside them. */
+export class RestFace implements Steps<RestEndpoint> {
+  readonly protectedPrefixes = [];
+  /** The port that the server listens at, known once it does. */
+  port = 0;
+  readonly #dispatcher: Dispatcher<RestEndpoint>;
+  readonly #requests = new TurnQueue<Exchange>((exchange) => this.#dispatcher.handle(exchange));
 
-  constructor(private readonly parts: RestParts) {}
-
-  readonly #requests = new TurnQueue<IncomingMessage>((request) => this.#begin(request));
+  constructor(private readonly parts: RestParts) {
+    this.#dispatcher = restDispatcher(this, parts.pages.all);
+  }
 
   /** Answers one request. Never throws. */
-  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
-    (request as HeldRequest)[responseOf] = response;
-    this.#requests.push(request);
-  };
-
-  #begin(request: IncomingMessage): void {
-    const response = (request as HeldRequest)[responseOf];
-    const url = request.url ?? '/';
-    const mark = url.indexOf('?');
-    const path = mark === -1 ? url : url.slice(0, mark);
-    try {
-      if (this.parts.calls.isDraining) response.setHeader('connection', 'close');
-      const page = this.parts.pages.find(path);
-      if (page) return this.#page(page, request, response);
-      const found = this.#routes.find(path);
-      if (!found) throw noSuchRoute(path);
-      const route = this.#routeFor(request.method, found);
-      if (!route) throw noSuchMethod(request.method, response, this.#methodsOf(found));
-      const query = mark === -1 ? '' : url.slice(mark + 1);
-      this.#call(this.#operations.get(route)!, found.fields, query, request, response);
-    } catch (error) {
-      this.#refuse(response, error);
-    }
+  handle(exchange: Exchange): void {
+    this.#requests.push(exchange);
   }
 
-  #page(
-    page: NonNullable<ReturnType<Pages['find']>>,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): void {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      throw noSuchMethod(request.method, response, ['GET', 'HEAD']);
-    }
-    Promise.resolve(page(request, response)).catch((error: unknown) =>
-      this.#refuse(response, error),
-    );
+  admit(exchange: Exchange): void {
+    if (!this.parts.gate.needsKeys) checkOrigin(exchange, this.port);
   }
 
-  #call(
-    operation: Operation,
-    path: Readonly<Record<string, string>>,
-    query: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): void {
-    const { calls, clock, gate } = this.parts;
-    const { headers } = request;
+  /** Opens a call and finds out who makes it. Pages are for everybody, or look for themselves. */
+  identify(exchange: Exchange, endpoint: RestEndpoint | undefined): void {
+    const operation = endpoint?.operation;
+    if (!operation) return;
+    const { calls, clock } = this.parts;
+    const { headers, peer } = exchange;
     const deadline = deadlineOf(headers, clock);
-    const scope = calls.open(operation.route.rpc, 'rest', peerOf(request.socket), deadline);
-    const call: RestCall = { operation, scope, request, response };
-    response.on('close', () => {
-      if (!response.writableFinished) scope.abort(callerLeft());
-    });
+    const scope = calls.open(operation.route.rpc, 'rest', addressOf(peer.socket), deadline);
+    const call: RestCall = { operation, scope, exchange, isReceiving: true };
+    exchange.context = call;
+    exchange.onClose = (isComplete) => {
+      if (isComplete) return;
+      scope.abort(callerLeft());
+      if (call.isReceiving) this.#fail(call, callerLeft());
+    };
     // It may have left while the request waited for its turn.
-    if (response.destroyed) scope.abort(callerLeft());
-    try {
-      if (!gate.needsKeys) checkOrigin(headers);
-      checkTimeout(headers);
-      const { 'x-api-key': apiKey, authorization } = headers;
-      calls.identify(scope, { apiKey: apiKey?.toString(), authorization });
-      const read = operation.read(request, path, query);
-      if (!(read instanceof Promise)) this.#carryOut(call, read);
-      else {
-        const go = (message: Fields) => this.#carryOut(call, message);
-        read.then(go, (error: unknown) => this.#fail(call, error));
-      }
-    } catch (error) {
-      this.#fail(call, error);
-    }
+    if (exchange.isClosed) throw callerLeft();
+    checkTimeout(headers);
+    const { 'x-api-key': apiKey, authorization } = headers;
+    calls.identify(scope, { apiKey: apiKey?.toString(), authorization });
+  }
+
+  serve(
+    exchange: Exchange,
+    { page }: RestEndpoint,
+    body: Buffer | 'too large' | undefined,
+  ): Promise<void> | void {
+    if (page) return page(exchange);
+    const call = exchange.context as RestCall;
+    call.isReceiving = false;
+    this.#carryOut(call, call.operation.read(exchange, body!));
+  }
+
+  notFound({ path }: Exchange): Error {
+    return noSuchRoute(path);
+  }
+
+  methodNotAllowed(exchange: Exchange, allow: string): Error {
+    exchange.setHead(['allow', allow]);
+    const { method } = exchange;
+    return refuse('NO_SUCH_METHOD', `This path does not take ${method}; it takes ${allow}.`);
+  }
+
+  fail(exchange: Exchange, error: unknown): void {
+    const meant = meaningOf(error);
+    const call = exchange.context as RestCall | undefined;
+    if (call) return this.#fail(call, meant);
+    const status = statusOf(meant);
+    if (status.isBug) this.parts.log.error({ err: error }, 'a request failed');
+    if (exchange.response.headersSent) exchange.response.destroy();
+    else sendStatus(exchange, status);
   }
 
   /** Never throws. What is there at once is answered at once. */
@@ -119,9 +115,9 @@ export class RestFace {
       const { clock } = this.parts;
       const done = scope.deadline === undefined ? work : untilAborted(scope, clock, work);
       const close = () => this.parts.calls.close(scope);
-      done.then(close, (error: unknown) => this.#fail(call, error));
+      done.then(close).catch((error: unknown) => this.#fail(call, meaningOf(error)));
     } catch (error) {
-      this.#fail(call, error);
+      this.#fail(call, meaningOf(error));
     }
   }
 
@@ -134,49 +130,27 @@ export class RestFace {
     return undefined;
   }
 
-  async #stream(call: RestCall, message: Fields): Promise<void> {
-    const { operation, scope, request, response } = call;
-    const { calls, clock } = this.parts;
+  async #stream({ operation, scope, exchange }: RestCall, message: Fields): Promise<void> {
     const rpc = operation.route.rpc as StreamingRpc;
-    const form = operation.chooseForm(request);
-    const { signal } = scope;
-    const writer = new ResponseWriter({ response, clock, signal, stallMs: stallMsOf(rpc) });
-    await calls.stream(scope, rpc, message, (messages) => form.deliver(messages, writer));
+    const form = operation.chooseForm(exchange.request);
+    const writer = new ResponseWriter(exchange, scope.signal);
+    await this.parts.calls.stream(scope, rpc, message, (messages) =>
+      form.deliver(messages, writer),
+    );
   }
 
   /** Ends the call, and tells the caller what went wrong as far as there is still a way to. */
-  #fail({ operation, scope, request, response }: RestCall, error: unknown): void {
+  #fail({ operation, scope, exchange }: RestCall, error: unknown): void {
     const { calls } = this.parts;
+    const { response } = exchange;
     const status = calls.explain(scope, error);
     calls.close(scope, status);
     if (response.writableEnded || response.destroyed) return;
-    if (!response.headersSent) {
-      sendJson(response, status.status, statusJson(status), statusHeaders(status));
-      return;
-    }
-    const failure = operation.forms && operation.chooseForm(request).failure;
+    if (!response.headersSent) return sendStatus(exchange, status);
+    const failure = operation.forms && operation.chooseForm(exchange.request).failure;
     if (failure) response.end(failure(statusJson(status)));
     // The caller must not take half an answer for a whole one.
     else response.destroy();
-  }
-
-  #routeFor(method = '', { methods }: FoundRoute): DbRoute | undefined {
-    if (method !== 'HEAD') return methods.get(method);
-    // HEAD is a GET whose body Node leaves out. A stream has an end only when the caller leaves.
-    const route = methods.get('GET');
-    return route && this.#operations.get(route)!.forms ? undefined : route;
-  }
-
-  #methodsOf(found: FoundRoute): string[] {
-    const known = [...found.methods.keys()];
-    return this.#routeFor('HEAD', found) ? [...known, 'HEAD'] : known;
-  }
-
-  #refuse(response: ServerResponse, error: unknown): void {
-    const status = statusOf(error);
-    if (status.isBug) this.parts.log.error({ err: error }, 'a request failed');
-    if (response.headersSent) response.destroy();
-    else sendJson(response, status.status, statusJson(status), statusHeaders(status));
   }
 }
 
@@ -184,63 +158,45 @@ export class RestFace {
 interface RestCall {
   readonly operation: Operation;
   readonly scope: CallScope;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly exchange: Exchange;
+  /** True until the body is complete. */
+  isReceiving: boolean;
 }
 
-const responseOf = Symbol('response');
-type HeldRequest = IncomingMessage & { [responseOf]: ServerResponse };
-
-const peer = Symbol('peer');
+const address = Symbol('address');
 
 /** Kept by the connection, which makes many calls. */
-function peerOf(socket: Socket & { [peer]?: string }): string {
-  return (socket[peer] ??= `${socket.remoteAddress}:${socket.remotePort}`);
+function addressOf(socket: Socket & { [address]?: string }): string {
+  return (socket[address] ??= `${socket.remoteAddress}:${socket.remotePort}`);
 }
 
-function show({ operation, scope, response }: RestCall, answer: unknown): void {
-  if (!scope.isOver) sendText(response, 200, operation.write(answer), []);
+function show({ operation, scope, exchange }: RestCall, answer: unknown): void {
+  if (!scope.isOver) sendJson(exchange, 200, operation.write(answer), []);
+}
+
+function sendStatus(exchange: Exchange, status: CallStatus): void {
+  const headers = Object.entries(statusHeaders(status)).flat();
+  sendJson(exchange, status.status, JSON.stringify(statusJson(status)), headers);
 }
 
 function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Record<string, string>,
-): void {
-  sendText(response, status, JSON.stringify(body), Object.entries(headers).flat());
-}
-
-function sendText(
-  response: ServerResponse,
+  exchange: Exchange,
   status: number,
   text: string,
   headers: readonly string[],
 ): void {
-  const length = String(Buffer.byteLength(text));
-  // A list, which node writes as it is: names of an object it would look up one by one.
-  response.writeHead(status, [
-    'content-type',
-    'application/json',
-    'content-length',
-    length,
-    'cache-control',
-    'no-store',
-    ...headers,
-  ]);
-  response.end(text);
+  const common = ['content-type', 'application/json', 'cache-control', 'no-store'];
+  exchange.send(status, [...common, ...headers], text);
+}
+
+/** What an error of the HTTP core means in the terms of the contract. */
+function meaningOf(error: unknown): unknown {
+  if (error instanceof MalformedRequest) return refuse('BAD_REQUEST', `${error.message}.`);
+  if (!(error instanceof PeerMemoryExceeded)) return error;
+  const retryAfterMs = peerMemoryRetryMs;
+  return refuse('OVERLOADED', error.message, undefined, { retryAfterMs });
 }
 
 function callerLeft(): Error {
   return refuse('CANCELLED', 'The caller gave the call up.');
-}
-
-function noSuchMethod(
-  method: string | undefined,
-  response: ServerResponse,
-  allowed: readonly string[],
-): Error {
-  const known = allowed.join(', ');
-  response.setHeader('allow', known);
-  return refuse('NO_SUCH_METHOD', `This path does not take ${method}; it takes ${known}.`);
 }

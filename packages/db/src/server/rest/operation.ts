@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { Database as Api, DataEncoding, UpdateMode, type DbRoute } from '@millrace/contract/db';
-import { badField } from '../service/values.js';
-import { parseBody, readBody } from './body.js';
+import { refuse } from '../../engine/refusal.js';
+import { tooLarge } from '../grpc/codec.js';
+import { badField, parseJson } from '../service/values.js';
+import type { Exchange } from '@millrace/kit/http';
 import { chooseForm, formsOf } from './forms.js';
 import { RequestReader } from './json-in.js';
 import { jsonWriter } from './json-out.js';
@@ -40,25 +42,10 @@ export class Operation {
     this.#mode = hasMode ? modes[route.method] : undefined;
   }
 
-  /** The request, at once when it has no body to wait for. */
-  read(
-    request: IncomingMessage,
-    path: Readonly<Record<string, string>>,
-    queryText: string,
-  ): Fields | Promise<Fields> {
+  /** The request message. */
+  read({ request, params: path, queryText }: Exchange, bytes: Buffer | 'too large'): Fields {
     const query = parseQuery(queryText);
-    const bytes = readBody(request);
-    return bytes instanceof Promise
-      ? bytes.then((all) => this.#make(request, path, query, all))
-      : this.#make(request, path, query, bytes);
-  }
-
-  #make(
-    request: IncomingMessage,
-    path: Readonly<Record<string, string>>,
-    query: [name: string, value: string][],
-    bytes: Buffer,
-  ): Fields {
+    if (bytes === 'too large') throw tooLarge(announcedBytes(request));
     if (this.route.body === '') {
       checkNoBody(request, bytes);
       return this.#finish(this.#reader.fromQuery(path, query, this.route.queryFields), request);
@@ -108,6 +95,21 @@ function setPosition(message: Fields, request: IncomingMessage): void {
   if (typeof lastEvent !== 'string' || lastEvent === '') return;
   message['resumeToken'] = lastEvent;
   message['startSeq'] = 0n;
+}
+
+function announcedBytes({ headers }: IncomingMessage): number | undefined {
+  const length = headers['content-length'];
+  return length === undefined ? undefined : Number(length);
+}
+
+/** The body as JSON; nothing at all is an empty object. */
+function parseBody(request: IncomingMessage, bytes: Buffer): unknown {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw badField('Content-Encoding', `${encoding} is not taken: send the body as it is`);
+  }
+  if (bytes.length === 0) return {};
+  return parseJson(bytes, (problem) => refuse('BAD_REQUEST', `The body ${problem}.`));
 }
 
 function checkNoBody(request: IncomingMessage, bytes: Buffer): void {

@@ -17,4 +17,6 @@ export interface ServiceParts {
   /** Id of the node, made once for its data directory. */
   readonly nodeId: string;
   readonly version: string;
+  /** Whether gRPC and REST need a key. */
+  readonly auth: 'keys' | 'none';
 }

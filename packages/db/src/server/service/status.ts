@@ -44,6 +44,7 @@ export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStat
       minAcks: place.minAcks,
       savedTails: place.savedTails.map(savedTail),
       collections,
+      auth: parts.auth,
     });
   };
 }

@@ -54,6 +54,7 @@ export function useNodes() {
         data,
         // A busy machine is not what is tested here.
         'shed-target-ms': '0',
+        auth: flags['keys-file'] === undefined ? 'none' : 'keys',
         ...flags,
       },
     });

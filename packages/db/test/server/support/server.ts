@@ -28,7 +28,14 @@ export async function startServer(
   const { values } = loadConfig(databaseConfig, {
     environment: {},
     // A busy machine must not make a server shed what a test asks; those about shedding say so.
-    flags: { grpc: '127.0.0.1:0', http: '127.0.0.1:0', data, 'shed-target-ms': '0', ...flags },
+    flags: {
+      grpc: '127.0.0.1:0',
+      http: '127.0.0.1:0',
+      data,
+      'shed-target-ms': '0',
+      auth: flags['keys-file'] === undefined ? 'none' : 'keys',
+      ...flags,
+    },
   });
   const server = await serveDatabase(values, { clock: systemClock, random: systemRandom, log });
   const urlOf = (name: string) =>

@@ -10,11 +10,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WholeTask } from '../../core/task.js';
 import { noon, settlementOf, someConfig } from '../../../test/task-store/fixture.js';
 import { StorageUnavailable, type ClaimAsk, type NewTask } from '../task-store.js';
-import { convertOrder } from './claims.js';
 import { storeProblems } from './consistency.test-support.js';
 import { EmbeddedStore } from './embedded-store.js';
 import { kinds, nameKey } from './keys.js';
 import { openEmbeddedStore } from './open.js';
+import { reorder } from './reorder.js';
 import { Step } from './step.js';
 import { deleteQueue } from './queue-acts.js';
 import { RecentTasks } from './recent-tasks.js';
@@ -337,7 +337,7 @@ describe('large amounts', () => {
     'one of priority %i submitted in the middle of the change has its place in the line',
     async (priority) => {
       for (let i = 0; i < 5; i++) await insert(1_000, () => ({ groupKey: 'a' }));
-      const convert = () => act((step) => convertOrder(step, 'mail', true));
+      const convert = () => act((step) => reorder(step, 'mail', true));
       expect(await convert()).toBe(false);
       const early = newTask({ groupKey: 'a', dueAt: noon - 1_000, priority });
       await store.insertTasks([early], noon);

@@ -15,7 +15,7 @@ import {
   timeOf,
   type Kind,
 } from './keys.js';
-import { readCounters, readQueue, type StoredQueue } from './queue-rows.js';
+import { readQueue, type StoredQueue } from './queue-rows.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 import { firstTime } from './upkeep.js';
 import { showWhole } from './whole-tasks.js';
@@ -96,71 +96,7 @@ export function wrecks(rows: RowReader): number[] {
   return Array.from(rows.range(range), ({ key }) => key.readUInt32BE(1));
 }
 
-/**
- * When a task of each running queue is next due. It is asked often and of all queues, few of which
- * have changed since, so what was found is remembered until someone says that it may be otherwise.
- */
-export class DueTimes {
-  readonly #known = new Map<string, number | undefined>();
-  readonly #supposed = new Set<string>();
-  #names: readonly string[] | undefined;
-
-  forget(queue: string): void {
-    this.#known.delete(queue);
-    this.#supposed.delete(queue);
-  }
-
-  /** More may be due, which the next claim finds out by itself. */
-  suppose(queue: string): void {
-    this.#known.delete(queue);
-    this.#supposed.add(queue);
-  }
-
-  isSupposed(queue: string): boolean {
-    return this.#supposed.has(queue);
-  }
-
-  forgetAll(): void {
-    this.#known.clear();
-    this.#supposed.clear();
-  }
-
-  /** There is a queue more, or less. */
-  forgetQueues(): void {
-    this.#names = undefined;
-  }
-
-  read(rows: RowReader): Map<string, number> {
-    const due = new Map<string, number>();
-    this.#names ??= queues(rows).map((queue) => queue.name);
-    for (const name of this.#names) {
-      const at = this.of(name, rows);
-      if (at !== undefined) due.set(name, at);
-    }
-    return due;
-  }
-
-  /** Undefined: nothing waits, or the queue does not run. */
-  of(name: string, rows: RowReader): number | undefined {
-    if (!this.#known.has(name)) this.#known.set(name, dueAt(rows, name));
-    return this.#known.get(name);
-  }
-}
-
-function dueAt(rows: RowReader, name: string): number | undefined {
-  const queue = readQueue(rows, name);
-  if (!queue || queue.paused) return undefined;
-  const { number } = queue;
-  if (readCounters(rows, number).pending === 0) return undefined;
-  let earliest: number | undefined;
-  for (const kind of [kinds.ready, kinds.lined, kinds.scheduled]) {
-    const first = firstOf(rows, kind, number);
-    if (first) earliest = Math.min(earliest ?? Infinity, timeOf(first));
-  }
-  return earliest;
-}
-
-function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | undefined {
+export function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | undefined {
   const start = queueKey(kind, queue);
   for (const { key } of rows.range({ start, end: after(start), limit: 1 })) return key;
   return undefined;

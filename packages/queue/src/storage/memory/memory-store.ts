@@ -30,6 +30,7 @@ import {
   type RedriveChange,
   type Settlement,
   type SettleResult,
+  type StoreCapabilities,
   type TaskStore,
 } from '../task-store.js';
 import { AuditLog } from './audit-log.js';
@@ -51,7 +52,7 @@ interface MemoryQueue extends Queue {
  * model that other stores are held against, and the disk of simulated servers.
  */
 export class MemoryStore implements TaskStore {
-  readonly pushesDownFilters = true;
+  readonly capabilities: StoreCapabilities = {};
   readonly #queues = new Map<string, MemoryQueue>();
   readonly #rows = new Map<string, MemoryRow>();
   readonly #tombstones = new Map<string, Tombstone>();

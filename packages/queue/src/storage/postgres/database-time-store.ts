@@ -23,24 +23,18 @@ import type { PostgresStore, TransferAsk } from './postgres-store.js';
 import type { TransferTally } from './transfer/transfer.js';
 
 /**
- * The store as a server with a wrong clock sees it: what it says of now goes in as the database's
- * time, and the leases that it counts down come out as its own. All other times are shown as they
- * are stored. A server whose clock is right sees no difference.
+ * Converts between the clock of this machine and that of the database: `now` and due times on the way
+ * in, leases on the way out. Other times are returned as stored. It changes nothing if the clocks
+ * agree.
  */
 export class DatabaseTimeStore implements TaskStore {
-  readonly pushesDownFilters = true;
-
   constructor(
     private readonly store: PostgresStore,
     private readonly shift: ClockShift,
   ) {}
 
-  get cursorKey(): Uint8Array {
-    return this.store.cursorKey;
-  }
-
-  get bestSteps(): PostgresStore['bestSteps'] {
-    return this.store.bestSteps;
+  get capabilities(): PostgresStore['capabilities'] {
+    return this.store.capabilities;
   }
 
   listQueues(): Promise<Queue[]> {
@@ -182,7 +176,7 @@ export class DatabaseTimeStore implements TaskStore {
     return ms === 0 ? ask : { ...ask, now: ask.now + ms };
   }
 
-  /** With its lease in the server's own time. */
+  /** With its lease in the time of this machine. */
   #own<Shown extends Task>(task: Shown): Shown {
     const { ms } = this.shift;
     if (ms === 0 || !task.lease) return task;

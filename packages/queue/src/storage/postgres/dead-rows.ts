@@ -4,8 +4,8 @@ import type { DeadAsk, DeadGroup, DeadPage, PurgeChange, RedriveChange } from '.
 import { recordAct } from './audit.js';
 import type { Connections, Transaction } from './connections.js';
 import { attemptsOf } from './history.js';
-import { toTask, wholeMs, withoutZeros, type TaskColumns } from './rows.js';
-import { purge as purgeTasks } from './statements/bury.sql.js';
+import { toTask, wholeMs, withoutZeros, type TaskColumns } from './task-columns.js';
+import { purge as purgeTasks } from './statements/retention.sql.js';
 import { deadGroups } from './statements/dead-groups.sql.js';
 import { deadPage, payloads } from './statements/dead-page.sql.js';
 import { holdQueue } from './statements/queues.sql.js';
@@ -17,7 +17,7 @@ const noBytes = new Uint8Array(0);
 
 export async function readDeadPage(connections: Connections, ask: DeadAsk): Promise<DeadPage> {
   const { statement, values } = deadPage(cleaned(ask));
-  const rows = await connections.ask<PageColumns>(statement, values);
+  const rows = await connections.query<PageColumns>(statement, values);
   const page: DeadPage = { tasks: [], next: undefined };
   let bytes = 0;
   for (const row of rows) {
@@ -43,11 +43,11 @@ async function withPayloads(
 ): Promise<WholeTask[]> {
   if (tasks.length === 0) return [];
   const ids = tasks.map(({ id }) => id);
-  const rows = await connections.ask<{ id: string; payload: Buffer }>(payloads, [ids]);
+  const rows = await connections.query<{ id: string; payload: Buffer }>(payloads, [ids]);
   const byId = new Map(rows.map((row) => [row.id, row.payload]));
   return tasks.flatMap((task) => {
     const payload = byId.get(task.id);
-    // Forgotten between the two statements.
+    // Deleted between the two statements.
     if (!payload) return [];
     task.payload = payload;
     return task;
@@ -64,7 +64,7 @@ export async function readDeadGroups(
   connections: Connections,
   { queue, limit }: { queue: string; limit: number },
 ): Promise<DeadGroup[]> {
-  const rows = await connections.ask<{
+  const rows = await connections.query<{
     error_type: string | null;
     handler_ref: string;
     http_status: number | null;
@@ -84,34 +84,31 @@ export async function readDeadGroups(
   }));
 }
 
-/** Returns the tasks that it changed, in the order of the ids given. */
-export function redrive(
-  connections: Connections,
-  change: RedriveChange,
-): Promise<{ id: string; dueAt: number }[]> {
+/** Returns the ids that it changed, in the order given. */
+export function redrive(connections: Connections, change: RedriveChange): Promise<string[]> {
   const dueAt = new Map<string, number>();
   for (const [index, id] of change.ids.entries()) {
     if (!dueAt.has(id)) dueAt.set(id, wholeMs(change.dueAt(index)));
   }
   return connections.transact(async (transaction) => {
-    const [queue] = await transaction.ask<{ no: number }>(holdQueue, [change.queue]);
+    const [queue] = await transaction.query<{ no: number }>(holdQueue, [change.queue]);
     if (!queue) return [];
     const ids = [...dueAt.keys()];
     const values = [queue.no, ids, [...dueAt.values()], change.diedBy, change.now];
-    const rows = await transaction.ask<{ id: string }>(redriveTasks, values);
+    const rows = await transaction.query<{ id: string }>(redriveTasks, values);
     const changed = new Set(rows.map(({ id }) => id));
     await record(transaction, 'redrive', change, changed.size);
-    return ids.filter((id) => changed.has(id)).map((id) => ({ id, dueAt: dueAt.get(id)! }));
+    return ids.filter((id) => changed.has(id));
   });
 }
 
 export function purge(connections: Connections, change: PurgeChange): Promise<string[]> {
   const ids = [...new Set(change.ids)];
   return connections.transact(async (transaction) => {
-    const [queue] = await transaction.ask<{ no: number }>(holdQueue, [change.queue]);
+    const [queue] = await transaction.query<{ no: number }>(holdQueue, [change.queue]);
     if (!queue) return [];
     const values = [queue.no, ids, change.diedBy, change.now];
-    const rows = await transaction.ask<{ id: string }>(purgeTasks, values);
+    const rows = await transaction.query<{ id: string }>(purgeTasks, values);
     const gone = new Set(rows.map(({ id }) => id));
     await record(transaction, 'purge', change, gone.size);
     return ids.filter((id) => gone.has(id));

@@ -1,8 +1,8 @@
 import type { Attempt, AttemptOutcome } from '../../core/task.js';
 
 /**
- * An attempt as the table has it: the values of its fields as JSON in this order, without the nulls at
- * the end. With its names it would be three times as long, and most of what a settlement sends.
+ * An attempt as stored: its values as a JSON array in this order, without trailing nulls. With field
+ * names it would be three times as long, and most of what a settlement sends.
  */
 type Kept = [
   attempt: number,
@@ -48,7 +48,7 @@ function quoted(text: string | null): string {
   return text === null ? 'null' : JSON.stringify(text);
 }
 
-/** For texts that are mostly the same as the one before: to quote them is a third of what they cost. */
+/** Caches the last quoted text: most texts are the same as the one before. */
 function quoter(): (text: string | null) => string {
   let last: string | null = null;
   let lastQuoted = quoted(last);
@@ -61,7 +61,7 @@ function quoter(): (text: string | null) => string {
   };
 }
 
-/** Of attempts that were joined by commas. Older programs wrote them with their names. */
+/** Parses attempts joined by commas. Older versions wrote them with field names. */
 export function attemptsOf(text: string): Attempt[] {
   if (text === '') return [];
   return (JSON.parse(`[${text}]`) as (Attempt | Kept)[]).map((kept) =>

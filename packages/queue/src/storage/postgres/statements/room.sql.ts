@@ -1,6 +1,6 @@
 import { statement } from '../statement.js';
 
-/** In the order of their names, so that nobody waits for another in a circle. */
+/** In the order of names, so that there is no deadlock. */
 export const lockGates = statement(
   'lock_gates',
   `SELECT g.queue_no FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no

@@ -36,7 +36,7 @@ export async function refuseOthers(connections: Connections, clock: Clock): Prom
 /** Other engines may keep no such list; nobody is found there. */
 async function namesOf(connections: Connections): Promise<string[]> {
   try {
-    const found = await connections.ask<{ name: string }>(others);
+    const found = await connections.query<{ name: string }>(others);
     return found.map(({ name }) => name);
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;

@@ -1,0 +1,3 @@
+export type { Connect } from './dial.js';
+export type { LaneLimits } from './lanes.js';
+export { createOutbound, type OutboundOptions } from './outbound.js';
