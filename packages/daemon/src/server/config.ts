@@ -42,6 +42,10 @@ const agents = z.object({
     description: "How much of the daemon's environment agents get",
     placeholder: 'allowlist|all',
   }),
+  trust_workspace: z.array(backendId).default([]).meta({
+    description: 'Backends whose own check for trusted workspaces is skipped (gemini)',
+    placeholder: 'ids',
+  }),
 });
 
 const backends = z.object({
@@ -97,6 +101,10 @@ const tokens = z.object({
   budget_gate: z.boolean().default(true).meta({ description: 'Ask before spending over a cap' }),
   budget_daily_usd: dollars.meta({ description: 'Cap on the spend of a day; 0: none' }),
   budget_weekly_usd: dollars.meta({ description: 'Cap on the spend of 7 days; 0: none' }),
+  budget_basis: z.enum(['greater', 'contract', 'exact']).default('greater').meta({
+    description: 'Which spend a cap is compared with: by family rates, by exact prices, or both',
+    placeholder: 'greater|contract|exact',
+  }),
   assumed_session_usd: z
     .number()
     .min(0)

@@ -57,15 +57,16 @@ export class Observation {
     if (!isOver) this.wasAlive = true;
     const isNews = this.#listener.listen({ isOver });
     if (isNews) this.#heardAt = this.parts.clock.monotonic();
-    const tail = await this.#transcript.look(entry);
-    const facts = { ...this.#reported(), ...this.#written(tail) };
+    const known = this.#reported();
+    const tail = await this.#transcript.look(withFactsOf(entry, known), { isOver });
+    const facts = { ...known, ...this.#written(tail) };
     if (isOver) return { facts, exit: await this.#exit(entry, look, driver) };
     if (isTalking(driver)) await this.pane.look(driver, entry, this.log.end());
     this.log.trim();
     return {
       facts,
       event: this.#event(isNews),
-      transcript: isTalking(driver) ? turnOf(tail, handle.inputAt) : undefined,
+      transcript: isTalking(driver) ? this.#turn(tail, handle.inputAt) : undefined,
       pane: isTalking(driver) ? this.pane.sign(entry) : undefined,
       staleness:
         this.#staleness(session.status) ??
@@ -118,6 +119,17 @@ export class Observation {
     return isNews && doing !== undefined ? { status: 'working', reason: doing } : undefined;
   }
 
+  /** What the transcript says of the turn that the last input began. */
+  #turn(tail: TranscriptTail | undefined, inputAt: number): Sign | undefined {
+    if (!tail?.turn || tail.turn.at < inputAt) return undefined;
+    const { sign, at } = tail.turn;
+    if (sign.status !== 'rate_limited') return sign;
+    const limitedUntil = Math.max(at + this.parts.limitRetryMs, sign.limitedUntil ?? 0);
+    if (this.parts.clock.now() < limitedUntil) return { ...sign, limitedUntil };
+    const reason = 'its limit is over and its prompt is empty';
+    return { status: 'idle', reason, failure: sign.reason };
+  }
+
   #staleness(status: string): Sign | undefined {
     if (status !== 'working' || this.parts.clock.monotonic() - this.#heardAt < staleMs) return;
     return { status: 'working', reason: 'nothing was heard of it for over 10 minutes' };
@@ -128,7 +140,7 @@ export function isTalking(driver: Driver): driver is TalkingDriver {
   return 'paste' in driver;
 }
 
-/** What the transcript says of the turn that the last input began. */
-function turnOf(tail: TranscriptTail | undefined, inputAt: number): Sign | undefined {
-  return tail?.turn && tail.turn.at >= inputAt ? tail.turn.sign : undefined;
+/** The backend's own session may have been reported a moment ago. */
+function withFactsOf(entry: Entry, facts: Facts): Entry {
+  return { ...entry, session: { ...entry.session, ...facts } };
 }

@@ -32,6 +32,7 @@ export interface SessionsParts extends World {
   dataDir: string;
   environment: Readonly<Record<string, string | undefined>>;
   extra: SpawnerParts['extra'];
+  trusted: readonly string[];
   limitRetryMs: number;
   contextLimits: EvidenceParts['contextLimits'];
   /** What an agent is told that went down amid its work. */
@@ -164,7 +165,7 @@ export class AgentSessions implements Sessions {
     if (!isTaken) {
       throw fail(
         'SESSION_STATE',
-        'The agent did not take the text: look at it with `ctl agent attach`.',
+        'The agent did not take the text. Open its terminal with `ctl agent attach`.',
       );
     }
     return this.#atWork(id, inputAt, 'it was sent input');
@@ -320,9 +321,7 @@ export class AgentSessions implements Sessions {
 
   async #atWork(id: string, inputAt: number, reason: string): Promise<Session> {
     const entry = await this.#book.change(id, ({ session, handle }) => ({
-      session: isEnded(session)
-        ? session
-        : withStatus(session, 'working', reason, this.#parts.clock.now()),
+      session: isEnded(session) ? session : working(session, reason, this.#parts.clock.now()),
       handle: { ...handle, inputAt, isPromptPending: false },
     }));
     void this.#watch.wake();
@@ -354,6 +353,11 @@ export class AgentSessions implements Sessions {
     }
     return entry;
   }
+}
+
+function working(session: Session, reason: string, now: number): Session {
+  const fresh = session.turn_error ? { ...session, turn_error: null } : session;
+  return withStatus(fresh, 'working', reason, now);
 }
 
 function isWithin(directory: string, path: string): boolean {

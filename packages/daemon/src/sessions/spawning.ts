@@ -163,7 +163,8 @@ export async function newEntry(
     updated_at: stamp,
   };
   const handle = newHandle(parts, backend, session.model, made?.mark ?? null);
-  return { session, handle };
+  const isWorkspaceNamed = (request.cwd ?? request.repo) !== undefined;
+  return { session, handle: { ...handle, isWorkspaceNamed } };
 }
 
 function newHandle(
