@@ -14,7 +14,8 @@ export const clis = {
   claude: {
     binary: () => native(`@anthropic-ai/claude-code-${platform}`, 'claude'),
     version: () => versionOf('@anthropic-ai/claude-code'),
-    shellTool: (command) => `Bash ${JSON.stringify({ command, description: 'run' })}`,
+    readTool: (folder) => `Read ${JSON.stringify({ file_path: join(folder, 'README.md') })}`,
+    tokens: (usages) => sumOf(usages, ['in'], ['out']),
     setUp({ home, modelUrl, workspaces }) {
       // The key is approved by its last 20 characters, and each workspace by its path.
       const projects = Object.fromEntries(
@@ -31,7 +32,8 @@ export const clis = {
   codex: {
     binary: () => native('@openai/codex', 'bin/codex.js'),
     version: () => versionOf('@openai/codex'),
-    shellTool: (command) => `exec_command ${JSON.stringify({ cmd: command })}`,
+    readTool: () => `exec_command ${JSON.stringify({ cmd: 'cat README.md' })}`,
+    tokens: (usages) => sumOf(usages, ['in', 'read'], ['out', 'reason']),
     setUp({ home, modelUrl, workspaces }) {
       const trusted = workspaces
         .map((path) => `[projects.${JSON.stringify(path)}]\ntrust_level = "trusted"\n`)
@@ -49,7 +51,8 @@ export const clis = {
   gemini: {
     binary: () => native('@google/gemini-cli', binOf('@google/gemini-cli', 'gemini')),
     version: () => versionOf('@google/gemini-cli'),
-    shellTool: (command) => `run_shell_command ${JSON.stringify({ command })}`,
+    readTool: () => `read_file ${JSON.stringify({ file_path: 'README.md' })}`,
+    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
     setUp({ home, modelUrl }) {
       writeJson(home, '.gemini/settings.json', {
         security: { auth: { selectedType: 'gemini-api-key' } },
@@ -62,8 +65,8 @@ export const clis = {
   qwen: {
     binary: () => native('@qwen-code/qwen-code', binOf('@qwen-code/qwen-code', 'qwen')),
     version: () => versionOf('@qwen-code/qwen-code'),
-    shellTool: (command) =>
-      `run_shell_command ${JSON.stringify({ command, is_background: false })}`,
+    readTool: (folder) => `read_file ${JSON.stringify({ file_path: join(folder, 'README.md') })}`,
+    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
     setUp({ home, modelUrl }) {
       writeJson(home, '.qwen/settings.json', {
         security: { auth: { selectedType: 'openai' } },
@@ -80,7 +83,11 @@ export const clis = {
   opencode: {
     binary: () => native(`opencode-${platform}`, 'bin/opencode'),
     version: () => versionOf(`opencode-${platform}`),
-    shellTool: (command) => `bash ${JSON.stringify({ command, description: 'run' })}`,
+    readTool: (folder) => `read ${JSON.stringify({ filePath: join(folder, 'README.md') })}`,
+    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
+    known: {
+      'tokens: equal to the model': 'its transcripts are not read yet',
+    },
     setUp({ home, modelUrl }) {
       writeJson(home, '.config/opencode/opencode.json', {
         autoupdate: false,
@@ -101,6 +108,13 @@ export const clis = {
 };
 
 const madeUpKey = 'made-up-key-for-a-fake-model-server-00000000000000000000';
+
+/** What the daemon is to count of these answers. */
+function sumOf(usages, inputs, outputs) {
+  const total = (names) =>
+    usages.reduce((sum, usage) => sum + names.reduce((all, name) => all + usage[name], 0), 0);
+  return { input: total(inputs), output: total(outputs) };
+}
 
 function native(name, file) {
   const path = join(modules, name, file);

@@ -76,7 +76,7 @@ export class World {
     const binary = cli.binary();
     if (binary === undefined) return;
     const { home, model, repository } = this;
-    const setUp = { home, modelUrl: model.url, workspaces: [repository] };
+    const setUp = { home, modelUrl: model.url, workspaces: [repository, this.directory] };
     Object.assign(this.environment, cli.setUp(setUp));
     const file = join(bin, name);
     const command = /\.[cm]?js$/.test(binary) ? `"${process.execPath}" "${binary}"` : `"${binary}"`;

@@ -7,6 +7,7 @@ import { Listener } from './last-words.js';
 import { OutputLog } from './output-log.js';
 import { PaneWatch } from './pane-watch.js';
 import { sessionDirectory } from './places.js';
+import { isFullScreen, saveScreen } from './screen-output.js';
 import type { TranscriptTail } from './transcript-tail.js';
 import { TranscriptWatch, type TranscriptParts } from './transcript-watch.js';
 
@@ -83,6 +84,9 @@ export class Observation {
     const end = look.exit ?? { code: null, signal: null };
     // A pane outlives its program, and shows what its output only tells how to draw.
     const screen = isTalking(driver) ? await driver.screen(session.id) : undefined;
+    if (screen !== undefined && isFullScreen(handle.cli)) {
+      saveScreen(sessionDirectory(this.parts.dataDir, session.id), screen);
+    }
     const when = { now: clock.now(), limitRetryMs };
     const verdict = this.#listener.verdict(handle.cli, { ...end, screen }, when);
     return { ...end, ...verdict, isLost: look.exit === undefined, wasStopped: handle.isStopping };

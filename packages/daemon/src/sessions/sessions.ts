@@ -11,6 +11,7 @@ import type { EvidenceParts } from './evidence.js';
 import type { Entry, WorktreeMark } from './handle.js';
 import { HeadlessDriver } from './headless.js';
 import { readOutput } from './output.js';
+import { isFullScreen, screenOutput } from './screen-output.js';
 import { OutputLog } from './output-log.js';
 import { sessionDirectory, sessionsDirectory } from './places.js';
 import type { Session, SessionChange, Sessions, SpawnOrigin, SpawnRequest } from './port.js';
@@ -145,7 +146,12 @@ export class AgentSessions implements Sessions {
     from: { after?: number | undefined; limit: number },
   ): Promise<DaemonSchema<'SessionOutput'>> {
     const { session, handle } = this.#entry(id);
-    const log = new OutputLog(sessionDirectory(this.#parts.dataDir, id));
+    const directory = sessionDirectory(this.#parts.dataDir, id);
+    const log = new OutputLog(directory);
+    if (session.driver === 'tmux' && isFullScreen(handle.cli)) {
+      const screen = isEnded(session) ? undefined : await this.#tmux.history(id);
+      return screenOutput({ directory, screen, end: log.end() }, from);
+    }
     return readOutput({ log, format: handle.format, isOver: isEnded(session) }, from);
   }
 
