@@ -70,7 +70,9 @@ export async function groundFor(parts: GitParts, request: SpawnRequest): Promise
   const facts = await repoFacts(parts, directory);
   // A branch that is checked out where the agent is to work needs no worktree of its own.
   const isCheckedOut =
-    request.worktree === false && branch !== undefined && facts?.branch === branch;
+    request.worktree === false &&
+    branch !== undefined &&
+    (await repoFacts(parts, cwd ?? directory))?.branch === branch;
   const wantsWorktree = request.worktree === true || (branch !== undefined && !isCheckedOut);
   if (!facts && (repo !== undefined || wantsWorktree)) await checkGit(parts);
   if (repo !== undefined && !facts) {
