@@ -91,8 +91,8 @@ async function publish() {
   const lines = [
     '# Supported agents',
     '',
-    `Written by \`npm run agents -- --publish\` on ${new Date().toISOString().slice(0, 10)}, on`,
-    `${process.platform}-${process.arch}, with ${versions.join(', ')} against fake model servers.`,
+    `Results of \`npm run agents\` on ${new Date().toISOString().slice(0, 10)} on`,
+    `${process.platform}-${process.arch}, against fake model servers: ${versions.join(', ')}.`,
     '',
     `| Capability | ${names.join(' | ')} |`,
     `|---|${names.map(() => '---').join('|')}|`,

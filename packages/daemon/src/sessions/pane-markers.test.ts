@@ -100,6 +100,12 @@ describe('the input box holds a text', () => {
     expect(holds('claude', '> [Pasted text #1 +12 lines]', 'a\n'.repeat(12))).toBe(true);
   });
 
+  test('with the cursor of qwen behind it', () => {
+    expect(
+      holds('qwen', `${rules}\n> [[fail 400]] please \u200b\n${rules}`, '[[fail 400]] please'),
+    ).toBe(true);
+  });
+
   test('that is cut at its edge', () => {
     const long = 'word '.repeat(60);
     expect(holds('claude', `> ${long.slice(0, 120)}\n${rules}`, long)).toBe(true);

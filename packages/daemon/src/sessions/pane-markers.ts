@@ -84,7 +84,8 @@ export function readPane(cli: string, screen: string): PaneReading {
   const markers = markersOf(cli);
   const lines = screen
     .split('\n')
-    .map((line) => line.trimEnd())
+    // qwen draws its cursor as a zero-width space.
+    .map((line) => line.replaceAll('\u200b', '').trimEnd())
     .filter((line) => line.trim() !== '')
     .slice(-lastLines);
   const at = lines.findLastIndex((line) => markers.prompt.test(line));

@@ -1,12 +1,10 @@
 import type { Tokens } from '../transcripts/sighting.js';
 
 /*
- * List prices by exact model, as published by the provider on the date below, in thousandths of a
- * dollar per million tokens, so that every price and every sum is a whole number. A model that is
- * not listed has no exact price.
+ * List prices by exact model, as of November 2026, in thousandths of a dollar per million tokens,
+ * so that every price and every sum is a whole number. A model that is not listed has no exact
+ * price.
  */
-
-export const pricesAsOf = '2026-11-01';
 
 interface ModelRates {
   input: number;
