@@ -9,7 +9,9 @@ import { fileURLToPath } from 'node:url';
 const modules = join(dirname(fileURLToPath(import.meta.url)), 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
 
-/** The model id that the fake server answers for, by backend. */
+const screenUnknown = 'its screens are not known, so nothing shows when a turn ends';
+
+/** By backend id. `known` names the cases that do not work, and why; they are not run. */
 export const clis = {
   claude: {
     binary: () => native(`@anthropic-ai/claude-code-${platform}`, 'claude'),
@@ -86,7 +88,13 @@ export const clis = {
     readTool: (folder) => `read ${JSON.stringify({ filePath: join(folder, 'README.md') })}`,
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
     known: {
-      'tokens: equal to the model': 'its transcripts are not read yet',
+      'tmux: turn seen': screenUnknown,
+      'tmux: text arrives': screenUnknown,
+      'tmux: failed turn': screenUnknown,
+      'tmux: two agents, one stopped': screenUnknown,
+      'tmux: daemon restart': screenUnknown,
+      'pipeline: failing job': screenUnknown,
+      'tokens: equal to the model': 'its transcripts, a SQLite database, are not read',
     },
     setUp({ home, modelUrl }) {
       writeJson(home, '.config/opencode/opencode.json', {

@@ -64,15 +64,20 @@ async function runCli(name) {
 
 async function runCase(world, cli, name) {
   const known = cli.known?.[name];
+  if (known !== undefined) {
+    table.get(name).set(cli.name, 'no');
+    notes.push(`${cli.name}, ${name}: ${known}`);
+    return;
+  }
   const startedAt = performance.now();
   let cell = 'ok';
   try {
     await cases[name](world, cli);
   } catch (error) {
-    cell = known === undefined ? 'FAILED' : 'known';
+    cell = 'FAILED';
     const reason = String(error?.message ?? error).split('\n')[0];
-    notes.push(`${cli.name}, ${name}: ${known ?? reason}`);
-    if (known === undefined) say(`  ${reason}`);
+    notes.push(`${cli.name}, ${name}: ${reason}`);
+    say(`  ${reason}`);
   }
   table.get(name).set(cli.name, cell);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
