@@ -71,6 +71,19 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     expect(idle.limited_until).toBeNull();
   });
 
+  test('a turn that ends in an API error is a failed turn, until the next one', async ({
+    newDaemon,
+  }) => {
+    const { api, workdir } = await newDaemon();
+    const { id } = await spawn(api, { prompt: 'fail 500', backend: 'claude', cwd: workdir });
+    const failed = await until(api, id, 'idle');
+    const error = 'API Error: 500 {"type":"error"}';
+    expect(failed).toMatchObject({ turn_error: error, last_error: error });
+    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'say better now' });
+    const idle = await until(api, id, 'idle');
+    expect(idle.turn_error).toBeNull();
+  });
+
   test('an agent that ends by itself is done or errored, by its code', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
     const request = (prompt: string) => ({ prompt, backend: 'claude', cwd: workdir });

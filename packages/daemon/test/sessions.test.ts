@@ -273,7 +273,7 @@ test('spawn: an invalid value is reported by its field', async ({ newDaemon }) =
   expect(existsSync(`${repo}-worktrees`) ? 'left behind' : 'clean').toBe('clean');
 });
 
-test('backends that cannot be used are refused, and no default says what to do', async ({
+test('backends that cannot be used are refused, and a single usable one is the default', async ({
   newDaemon,
 }) => {
   const daemon = await newDaemon();
@@ -283,17 +283,16 @@ test('backends that cannot be used are refused, and no default says what to do',
     path: '/api/v1/spawn',
     body: { prompt: 'x', driver: 'headless', cwd: daemon.workdir, ...change },
   });
-  const none = await api.refused(spawnOn({}), 409, 'BACKEND_NOT_ELIGIBLE');
-  expect(none.detail).toContain('ctl backend default');
   await api.refused(spawnOn({ backend: 'cluade' }), 404, 'BACKEND_NOT_FOUND');
   await api.refused(spawnOn({ backend: 'goose' }), 409, 'BACKEND_NOT_ELIGIBLE');
   await api.refused(spawnOn({ backend: 'local' }), 409, 'BACKEND_NOT_ELIGIBLE');
-  await api.ok('PUT', '/api/v1/backends/default', { id: 'claude' });
   const { id, backend } = await spawn(api, spawnOn({}).body);
   expect(backend).toBe('claude');
   await until(api, id, 'done');
   await api.ok('PATCH', '/api/v1/backends/claude', { enabled: false });
   await api.refused(spawnOn({ backend: 'claude' }), 409, 'BACKEND_NOT_ELIGIBLE');
+  const none = await api.refused(spawnOn({}), 409, 'BACKEND_NOT_ELIGIBLE');
+  expect(none.detail).toContain('ctl backend default');
   const restart = { method: 'POST', path: `/api/v1/sessions/${id}:restart` };
   await api.refused(restart, 409, 'BACKEND_NOT_ELIGIBLE');
 });

@@ -1489,6 +1489,8 @@ export interface components {
       output_tokens: number;
       /** @description Dollars; `null` when nothing in the row has a price (tokens only). */
       usd: number | null;
+      /** @description Dollars by the list price of each model, cache included; `null` when no model of the row has a known price. */
+      exact_usd?: number | null;
     };
     /**
      * @description Spend from measured tokens, in dollars per million input and output tokens: top model tier 5
@@ -1506,6 +1508,14 @@ export interface components {
       week_usd: number;
       /** @description Cache reads and writes, all time; in none of the other dollar figures. */
       cache_usd: number;
+      /** @description All time by the list price of each model, cache included; `null` when no model has a known price. */
+      exact_usd?: number | null;
+      /** @description `exact_usd` of the local day so far. */
+      daily_exact_usd?: number | null;
+      /** @description `exact_usd` of the trailing 7 days, from the quarter of an hour they begin in. */
+      weekly_exact_usd?: number | null;
+      /** @description Models that have no known list price and are in no exact figure. */
+      unpriced_models?: string[];
       /** @description Input tokens of every backend that reports them. */
       input_tokens: number;
       /** @description Output tokens of every backend that reports them. */
@@ -1772,6 +1782,12 @@ export interface components {
       last_error: string | null;
       /** @description When it took its status. */
       status_since: components['schemas']['Timestamp'];
+      /**
+       * @description The error that ended the last turn of an idle agent, as its provider or command line
+       *     reported it; null when the turn ended well. The queue and pipelines count such a turn
+       *     as failed.
+       */
+      turn_error?: string | null;
       /** @description The evidence for its status; `null` when there is none yet. */
       status_reason: string | null;
       /** @description When it was spawned. */

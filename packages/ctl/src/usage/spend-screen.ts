@@ -45,27 +45,36 @@ function basisOf({ basis }: SpendRollup, { paint }: Sheet): string {
 function sumsOf(rollup: SpendRollup, sheet: Sheet): string {
   const { input_tokens: input, output_tokens: output } = rollup;
   const { cache_read_tokens: read, cache_write_tokens: written } = rollup;
-  const rows: [string, number, string][] = [
-    ['Today', rollup.daily_usd, ''],
-    ['Last 7 days', rollup.weekly_usd, ''],
-    ['This week', rollup.week_usd, ''],
-    ['All time', rollup.total_usd, `${humanCount(input)} in, ${humanCount(output)} out`],
+  const all = `${humanCount(input)} in, ${humanCount(output)} out`;
+  const rows: [string, number, string, string][] = [
+    ['Today', rollup.daily_usd, exactOf(rollup.daily_exact_usd), ''],
+    ['Last 7 days', rollup.weekly_usd, exactOf(rollup.weekly_exact_usd), ''],
+    ['This week', rollup.week_usd, '', ''],
+    ['All time', rollup.total_usd, exactOf(rollup.exact_usd), all],
     [
       'Cache',
       rollup.cache_usd,
+      '',
       `${humanCount(read)} read, ${humanCount(written)} written; not above`,
     ],
   ];
   const figures = rightAligned(rows.map(([, usd]) => dollars(usd)));
+  const exact = rightAligned(rows.map(([, , usd]) => usd));
   return renderTable(
-    ['SPEND', 'USD', 'TOKENS'].map((title) => ({ title })),
-    rows.map(([name, , tokens], at): Cell[] => [
+    ['SPEND', 'USD', 'EXACT USD', 'TOKENS'].map((title) => ({ title })),
+    rows.map(([name, , , tokens], at): Cell[] => [
       name,
       { text: figures[at]!, tone: name === 'Cache' ? 'dim' : 'strong' },
+      { text: exact[at]!, tone: 'dim' },
       { text: tokens, tone: 'dim' },
     ]),
     sheet,
   );
+}
+
+/** An unknown price is not 0. */
+function exactOf(usd: number | null | undefined): string {
+  return typeof usd !== 'number' ? 'unknown' : dollars(usd);
 }
 
 /** The last days up to the newest one, including days without spend. */
@@ -88,10 +97,12 @@ function tableOf(title: string, rows: readonly SpendRow[], sheet: Sheet, most = 
   const shown = rows.slice(0, most);
   const top = Math.max(0, ...shown.map(({ usd }) => usd ?? 0));
   const figures = rightAligned(shown.map(({ usd }) => (usd === null ? '-' : dollars(usd))));
+  const exact = rightAligned(shown.map(({ exact_usd }) => exactOf(exact_usd)));
   const cells = shown.map(
     ({ key, usd, input_tokens: input, output_tokens: output }, at): Cell[] => [
       key,
       usd === null ? { text: figures[at]!, tone: 'dim' } : figures[at]!,
+      { text: exact[at]!, tone: 'dim' },
       ...(isWide
         ? [{ text: usd === null ? '' : barOf(usd, top, barCells), tone: 'ok' } as const]
         : []),
@@ -99,7 +110,7 @@ function tableOf(title: string, rows: readonly SpendRow[], sheet: Sheet, most = 
       `${humanCount(output)} out`,
     ],
   );
-  const columns = [title, 'USD', ...(isWide ? [''] : []), 'TOKENS', ''];
+  const columns = [title, 'USD', 'EXACT USD', ...(isWide ? [''] : []), 'TOKENS', ''];
   const table = renderTable(
     columns.map((each) => ({ title: each })),
     cells,

@@ -187,6 +187,8 @@ describe('a busy agent', () => {
     expect(run.see({}, 10 * compactCooldownMs)).toEqual([]);
     expect(run.see({ status: 'idle' })).toEqual(['compact']);
     expect(run.see({ status: 'working' })).toEqual([]);
+    // A size of 0 is no size: it books no saving, and the wait goes on.
+    expect(run.see({ status: 'idle', tokens: 0 })).toEqual([]);
     expect(run.see({ status: 'idle', tokens: 50 })).toEqual(['saved']);
   });
 

@@ -146,7 +146,10 @@ function reportCrossings(state: GuardState, { tokens }: Observation, rules: Guar
 
 function countSaving(state: GuardState, { tokens }: Observation): GuardStep {
   const before = state.toSave;
-  if (before === null || tokens === null || tokens === before) return { state, actions: [] };
+  // No context is empty after a compaction: 0 says that the size is not known.
+  if (before === null || tokens === null || tokens === 0 || tokens === before) {
+    return { state, actions: [] };
+  }
   // A context that has grown was not compacted.
   const actions: GuardAction[] =
     tokens < before ? [{ kind: 'saved', tokensBefore: before, tokensAfter: tokens }] : [];

@@ -9,7 +9,11 @@ type Session = DaemonSchema<'Session'>;
  */
 export type Phase = 'works' | 'waits' | 'limited' | 'done' | 'stopped' | 'failed';
 
-export function phaseOf({ status, exit_code }: Pick<Session, 'status' | 'exit_code'>): Phase {
+export function phaseOf({
+  status,
+  exit_code,
+  turn_error = null,
+}: Pick<Session, 'status' | 'exit_code' | 'turn_error'>): Phase {
   switch (status) {
     case 'spawning':
     case 'working':
@@ -20,7 +24,7 @@ export function phaseOf({ status, exit_code }: Pick<Session, 'status' | 'exit_co
       return 'limited';
     case 'idle':
       // An interactive agent does not end by itself: its turn is over.
-      return 'done';
+      return turn_error === null ? 'done' : 'failed';
     case 'done':
       return exit_code === 0 ? 'done' : 'stopped';
     case 'errored':
@@ -33,6 +37,9 @@ export function phaseOf({ status, exit_code }: Pick<Session, 'status' | 'exit_co
 export function isSamePhase(a: Session | undefined, b: Session | undefined): boolean {
   if (!a || !b) return a === b;
   return (
-    a.status === b.status && a.exit_code === b.exit_code && (a.pid === null) === (b.pid === null)
+    a.status === b.status &&
+    a.exit_code === b.exit_code &&
+    (a.turn_error ?? null) === (b.turn_error ?? null) &&
+    (a.pid === null) === (b.pid === null)
   );
 }

@@ -11,6 +11,8 @@ export interface Sign {
   reason: string;
   /** With `rate_limited`: when the limit ends. */
   limitedUntil?: number | undefined;
+  /** With `idle`: the error that ended the turn. */
+  failure?: string | undefined;
 }
 
 /** How the agent's process ended. */
@@ -83,7 +85,16 @@ export function judge(session: Session, evidence: Evidence, now: number): Sessio
       ? next
       : { ...next, limited_until: stamp, last_error: sign.reason, updated_at: stampOf(now) };
   }
-  return next.limited_until === null ? next : { ...next, limited_until: null };
+  const unlimited = next.limited_until === null ? next : { ...next, limited_until: null };
+  return withTurnError(unlimited, sign, now);
+}
+
+/** Records how the turn ended. An idle agent keeps the error of its turn until the next one. */
+function withTurnError(session: Session, { status, failure }: Sign, now: number): Session {
+  const before = session.turn_error ?? null;
+  const error = failure ?? (status === 'idle' ? before : null);
+  if (error === before) return session;
+  return withFacts(session, { turn_error: error, ...(error && { last_error: error }) }, now);
 }
 
 function isLimited({ status, limited_until }: Session, now: number): boolean {
@@ -117,7 +128,13 @@ function wordsOf({ code, signal }: Exit): string {
 
 /** The session at a start or restart. */
 export function starting(session: Session, reason: string | null, now: number): Session {
-  const fresh: Session = { ...session, pid: null, exit_code: null, limited_until: null };
+  const fresh: Session = {
+    ...session,
+    pid: null,
+    exit_code: null,
+    limited_until: null,
+    ...(session.turn_error && { turn_error: null }),
+  };
   return { ...withStatus(fresh, 'spawning', '', now), status_reason: reason };
 }
 

@@ -147,6 +147,7 @@ class Conversation {
     const end = await runTurn({ transcript, cwd, signal, face }, text);
     switch (end.kind) {
       case 'limited':
+      case 'failed':
         this.#say(`  ⎿  ${end.text}`);
         return undefined;
       case 'interrupted':

@@ -210,6 +210,13 @@ describe('when the session is over, the task is', () => {
     await vi.waitFor(() => expect(rig.sessions.stopped).toEqual([session_id]), patience);
   });
 
+  test('failed when an API error ended the turn of an interactive agent', async () => {
+    const error = 'API Error: 500';
+    const { call } = await reported({ status: 'idle', turn_error: error, last_error: error });
+    expect(call).toMatchObject({ act: 'fail', body: { error_type: 'AGENT_FAILED', retry: true } });
+    expect(call.body['message']).toContain(error);
+  });
+
   test('failed with the end of what the agent said', async () => {
     const { call } = await reported({ status: 'errored', exit_code: 3, last_error: 'it  broke' });
     expect(call).toMatchObject({ act: 'fail', body: { error_type: 'AGENT_FAILED', retry: true } });

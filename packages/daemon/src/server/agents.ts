@@ -118,13 +118,14 @@ function queueParts({ settings, world, store, outbound }: AgentsParts, sessions:
 }
 
 function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) {
-  const { backends, tokens, worktrees } = settings;
+  const { agents, backends, tokens, worktrees } = settings;
   return {
     ...world,
     ...rest,
     database: store.database,
     extra: backends.extra,
     runsHooks: worktrees.hooks,
+    trusted: agents.trust_workspace,
     limitRetryMs: backends.limit_retry,
     contextLimits: { warn: tokens.warn, critical: tokens.critical },
     resumePrompt: tokens.compact_resume_prompt,
@@ -134,6 +135,7 @@ function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) 
         dailyUsd: tokens.budget_daily_usd,
         weeklyUsd: tokens.budget_weekly_usd,
       },
+      basis: tokens.budget_basis,
       spend: spend && (() => spend.read()),
       assumedSessionUsd: tokens.assumed_session_usd,
     },

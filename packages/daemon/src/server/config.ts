@@ -42,6 +42,10 @@ const agents = z.object({
     description: "Which of the daemon's environment variables agents inherit",
     placeholder: 'allowlist|all',
   }),
+  trust_workspace: z.array(backendId).default([]).meta({
+    description: 'Backends whose own check for trusted workspaces is skipped (gemini)',
+    placeholder: 'ids',
+  }),
 });
 
 const backends = z.object({
@@ -100,6 +104,10 @@ const tokens = z.object({
     .meta({ description: 'Require confirmation to spawn over a cap' }),
   budget_daily_usd: dollars.meta({ description: 'Cap on spend per day; 0: none' }),
   budget_weekly_usd: dollars.meta({ description: 'Cap on spend per 7 days; 0: none' }),
+  budget_basis: z.enum(['greater', 'contract', 'exact']).default('greater').meta({
+    description: 'Spend that a cap is compared with: family rates, exact prices, or the greater',
+    placeholder: 'greater|contract|exact',
+  }),
   assumed_session_usd: z
     .number()
     .min(0)

@@ -10,6 +10,7 @@ function gateAt(
   const by_agent = Object.entries(figures.agents ?? {}).map(([key, usd]) => ({ key, usd }));
   const rollup = { daily_usd: figures.daily, weekly_usd: figures.weekly ?? 0, by_agent };
   return new BudgetGate({
+    basis: 'greater',
     caps: { isOn, dailyUsd: daily, weeklyUsd: weekly },
     spend: () => Promise.resolve(rollup as unknown as Rollup),
     sessions: () => sessions as never,
@@ -37,6 +38,25 @@ test('at a cap it asks, with the figures, and force goes on', async () => {
   expect(await pass(gate, true)).toBe('passed');
 });
 
+test.each([
+  ['greater', 4, 12, false],
+  ['greater', 12, 4, false],
+  ['contract', 4, 12, true],
+  ['exact', 12, 4, true],
+  ['exact', 12, null, false],
+] as const)('basis %s: $%d by family and $%s exact', async (basis, usd, exact, passes) => {
+  const rollup = { daily_usd: usd, daily_exact_usd: exact, weekly_usd: 0, by_agent: [] };
+  const gate = new BudgetGate({
+    basis,
+    caps: { isOn: true, dailyUsd: 10, weeklyUsd: 0 },
+    spend: () => Promise.resolve(rollup as unknown as Rollup),
+    sessions: () => [],
+    assumedSessionUsd: 0.5,
+  });
+  if (passes) expect(await pass(gate)).toBe('passed');
+  else await expect(pass(gate)).rejects.toMatchObject({ code: 'BUDGET_CONFIRMATION_REQUIRED' });
+});
+
 test('below the caps, without a cap, without the gate and without spend all pass', async () => {
   expect(await pass(gateAt({ daily: 9.99 }))).toBe('passed');
   expect(await pass(gateAt({ daily: 99 }, { daily: 0 }))).toBe('passed');
@@ -44,7 +64,13 @@ test('below the caps, without a cap, without the gate and without spend all pass
   const caps = { isOn: true, dailyUsd: 1, weeklyUsd: 1 };
   expect(
     await pass(
-      new BudgetGate({ caps, spend: undefined, sessions: () => [], assumedSessionUsd: 0.5 }),
+      new BudgetGate({
+        basis: 'greater',
+        caps,
+        spend: undefined,
+        sessions: () => [],
+        assumedSessionUsd: 0.5,
+      }),
     ),
   ).toBe('passed');
 });

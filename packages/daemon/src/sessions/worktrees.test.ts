@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { groundFor } from './spawning.js';
 import { addWorktree, removeWorktree, repoFacts, slugOf, type Worktree } from './worktrees.js';
 
 const environment = {
@@ -63,6 +64,15 @@ test('a repository is known from any directory inside, a worktree of it too', as
   expect(await repoFacts(parts, path)).toMatchObject({ top: path, root: repo, branch: 'side' });
   git(path, 'checkout', '--quiet', '--detach');
   expect(await repoFacts(parts, path)).toMatchObject({ branch: null });
+});
+
+test('a branch that is checked out needs no worktree when none is wanted', async () => {
+  const wants = async (request: object) =>
+    (await groundFor(parts, { prompt: 'x', cwd: repo, ...request })).wantsWorktree;
+  expect(await wants({ branch: 'main', worktree: false })).toBe(false);
+  expect(await wants({ branch: 'main' })).toBe(true);
+  expect(await wants({ branch: 'other', worktree: false })).toBe(true);
+  expect(await wants({ worktree: false })).toBe(false);
 });
 
 test('a branch is made, taken as it is, or taken from the remote', async () => {

@@ -224,10 +224,14 @@ function expected(truths: readonly (Truth & { backend: string })[], zone: string
 
 function written(home: TranscriptHome, zone: string) {
   const whole = rollup(home.tally, { now, dayOf: daysIn(zone), basis: 'HEURISTIC' });
-  const { week_usd: _, cache_usd: __, basis: ___, ...rest } = whole;
-  const inOrder = (rows: typeof rest.by_agent) => rows.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  const { week_usd: _, cache_usd: __, basis: ___, ...others } = whole;
+  const { exact_usd: _4, daily_exact_usd: _5, weekly_exact_usd: _6, ...more } = others;
+  const { unpriced_models: _7, ...rest } = more;
+  const inOrder = (rows: typeof rest.by_agent) =>
+    rows.map(({ exact_usd: _8, ...row }) => row).toSorted((a, b) => (a.key < b.key ? -1 : 1));
   return {
     ...rest,
+    by_day: inOrder(rest.by_day),
     by_agent: inOrder(rest.by_agent),
     by_repo: inOrder(rest.by_repo),
     by_model: inOrder(rest.by_model),

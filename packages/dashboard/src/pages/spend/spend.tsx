@@ -41,6 +41,11 @@ function SpendReport({ rollup }: { rollup: Rollup }) {
         <Figure name="This week" value={dollars(rollup.week_usd)} note="from Monday" />
         <Figure name="All time" value={dollars(rollup.total_usd)} />
         <Figure
+          name="Exact, all time"
+          value={typeof rollup.exact_usd === 'number' ? dollars(rollup.exact_usd) : 'unknown'}
+          note="list prices, cache included"
+        />
+        <Figure
           name="Tokens"
           value={tokens(rollup.input_tokens + rollup.output_tokens)}
           note={`${tokens(rollup.input_tokens)} in, ${tokens(rollup.output_tokens)} out`}
