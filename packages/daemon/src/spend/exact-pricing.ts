@@ -1,7 +1,7 @@
 import type { Tokens } from '../transcripts/sighting.js';
 
 /*
- * List prices by exact model, as of November 2026, in thousandths of a dollar per million tokens,
+ * List prices by exact model, in thousandths of a dollar per million tokens,
  * so that every price and every sum is a whole number. A model that is not listed has no exact
  * price.
  */
@@ -30,6 +30,8 @@ function anthropic(input: number, output: number): ModelRates {
 const table: readonly (readonly [rates: ModelRates, ...names: string[]])[] = [
   [anthropic(10_000, 50_000), 'claude-fable-5', 'claude-mythos-5'],
   [anthropic(5_000, 25_000), 'claude-opus-4-5', 'claude-opus-4-6', 'claude-opus-4-7'],
+  // As claude 2.1 reports it in `total_cost_usd`.
+  [anthropic(5_000, 25_000), 'claude-opus-4-8'],
   [anthropic(15_000, 75_000), 'claude-opus-4', 'claude-opus-4-0', 'claude-opus-4-1'],
   [anthropic(15_000, 75_000), 'claude-3-opus'],
   [anthropic(3_000, 15_000), 'claude-sonnet-4', 'claude-sonnet-4-0', 'claude-sonnet-4-5'],
