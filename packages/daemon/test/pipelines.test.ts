@@ -192,7 +192,7 @@ jobs:
       400,
       'INVALID_REQUEST',
     );
-    expect(huge.detail).toContain('aliases stand for more than');
+    expect(huge.detail).toContain('aliases expand to more than 10000 values');
     await api.refused(post('name: x', 'text/yaml'), 415, 'UNSUPPORTED_MEDIA_TYPE');
   });
 });

@@ -106,7 +106,7 @@ test('a ledger that cannot be written costs no answer of the local model', async
   const { text } = await daemon.api.ok('POST', '/api/v1/think', { prompt: 'hello' });
   expect(text).toBe('from the local model');
   expect(daemon.log.lines.filter(({ level }) => level === 'warn')).toMatchObject([
-    { message: expect.stringContaining('could not be recorded') },
+    { message: 'failed to record local model savings' },
   ]);
 });
 

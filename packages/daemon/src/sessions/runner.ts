@@ -71,8 +71,8 @@ export class Runner {
   start(id: string, how: StartKind): Promise<void> {
     const start = this.#start(id, how)
       .catch(async (error: unknown) => {
-        this.#parts.log.error({ err: error, session: id }, 'a session could not be started');
-        await this.#failed(id, 'a fault of the daemon, which its log tells');
+        this.#parts.log.error({ err: error, session: id }, 'failed to start session');
+        await this.#failed(id, 'internal error, see the daemon log');
       })
       .finally(() => {
         this.#starting.delete(id);
