@@ -156,7 +156,10 @@ const promises: readonly [RegExp, RegExp][] = [
   [/ queue purge /, /\b1\b/],
   [/ audit verify$/, /^The audit log is intact/m],
   [/ token list /, /payments\.\*/],
-  [/ queue migrate /, /^Moved 2 queues, \d+ tasks? and \d+ audit records .* both are the same\.$/m],
+  [
+    / queue migrate /,
+    /^Moved 2 queues, \d+ tasks? and \d+ audit records .* source and target are equal\.$/m,
+  ],
 ];
 
 async function run(command: string): Promise<string> {

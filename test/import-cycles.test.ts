@@ -88,6 +88,8 @@ test.each([
   ['packages/queue/src/operations/x.ts', '../server/y.js'],
   ['packages/queue/src/storage/embedded/x.ts', '../postgres/y.js'],
   ['packages/queue/src/storage/postgres/x.ts', '../embedded/y.js'],
+  ['packages/queue/src/storage/postgres/transfer/x.ts', '../../embedded/y.js'],
+  ['packages/queue/src/storage/transfer/x.ts', '../postgres/y.js'],
   ['packages/daemon/src/notify/x.ts', '../server/y.js'],
   ['packages/daemon/src/proxy/x.ts', '../server/y.js'],
   ['packages/daemon/src/mcp/x.ts', '../operations/y.js'],
@@ -104,10 +106,12 @@ test.each([
   expect(status).toBe(1);
 });
 
-test('layers: the transfer between two stores may import both', () => {
+test('layers: stores import the transfer, and a file beside them imports both', () => {
   const { status } = check({
-    'packages/queue/src/storage/postgres/transfer/x.ts': `import '../../embedded/y.js';\n`,
-    'packages/queue/src/storage/embedded/y.ts': 'export const y = 1;\n',
+    'packages/queue/src/storage/postgres/x.ts': `import '../transfer/y.js';\n`,
+    'packages/queue/src/storage/embedded/x.ts': `import '../transfer/y.js';\n`,
+    'packages/queue/src/storage/transfer/y.ts': 'export const y = 1;\n',
+    'packages/queue/src/storage/z.ts': `import './embedded/x.js';\nimport './postgres/x.js';\n`,
   });
   expect(status).toBe(0);
 });

@@ -71,6 +71,12 @@ function clientOf(up: Up) {
   return createQueueClient({ url: up.url('queue'), token });
 }
 
+/** The database's owner key, which a restored directory has a new one of. */
+function ownerOfDb(): { authorization: string } {
+  const key = readFileSync(join(data, 'db', 'db.key'), 'utf8').trim();
+  return { authorization: `Bearer ${key}` };
+}
+
 async function makeQueue(up: Up, name: string, path: string): Promise<void> {
   const callback = { url: `http://127.0.0.1:${portOf(handler)}${path}`, timeout_ms: 5_000 };
   const body = { callback, lease: { grace_ms: 500 }, retry: { initial_backoff_ms: 50 } };
@@ -127,14 +133,16 @@ test('what was backed up comes back as it was', async () => {
   const { id } = await client.submit('work', { handler_ref: 'x' });
   await expect.poll(() => leftIn(up, 'work'), patient).toBe(0);
   const url = `${up.url('db')}/v1/parts/keys`;
-  const headers = { 'content-type': 'application/json' };
+  const headers = { ...ownerOfDb(), 'content-type': 'application/json' };
   for (const key of ['wheel', 'shaft']) {
     const body = JSON.stringify({ key, data: { name: key, teeth: 12 } });
     expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200);
   }
   const answers = async (of: Up) => ({
     task: await clientOf(of).call('getTask', { path: { id } }),
-    wheel: await (await fetch(`${of.url('db')}/v1/parts/keys/wheel`)).json(),
+    wheel: await (
+      await fetch(`${of.url('db')}/v1/parts/keys/wheel`, { headers: ownerOfDb() })
+    ).json(),
     backends: await (await of.daemon('/api/v1/backends')).json().then(preferences),
   });
   const patch = { method: 'PATCH', body: JSON.stringify({ tier: 'free' }) };

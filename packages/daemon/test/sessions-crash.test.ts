@@ -113,7 +113,7 @@ test('headless runs go on without the daemon, and the next one knows how they en
   expect(await until(api, crashing.id, 'errored')).toMatchObject({
     exit_code: 7,
     pid: null,
-    last_error: 'The fake agent was told to crash with code 7',
+    last_error: 'The fake agent crashes as scripted, with code 7',
   });
   expect(await until(api, short.id, 'done')).toMatchObject({ exit_code: 0 });
   const orphan = await until(api, killed.id, 'orphaned');

@@ -95,7 +95,7 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
       exit_code: 6,
       pid: null,
       // Its prompt and the line of hints below it are drawn after these words.
-      last_error: 'The fake agent was told to crash with code 6',
+      last_error: 'The fake agent crashes as scripted, with code 6',
     });
     await until(api, leaving.id, 'idle');
     await api.send({

@@ -87,7 +87,7 @@ test('a run that fails says how', async ({ newDaemon }) => {
   expect(await until(daemon.api, id, 'errored')).toMatchObject({
     exit_code: 3,
     pid: null,
-    last_error: 'The fake agent was told to crash with code 3',
+    last_error: 'The fake agent crashes as scripted, with code 3',
     status_reason: 'its process exited with code 3',
   });
 });

@@ -5,7 +5,7 @@ import type { TokenFlags } from './token.js';
 export function addToken(daemon: CtlCommand, tools: Tools): void {
   const token = daemon
     .command('token')
-    .summary('Show, create and rotate the bearer token')
+    .summary('Manage the bearer token: show, create, rotate')
     .description(
       'Manage the tokens of the daemon. Its first start creates one. Works on the token ' +
         'files in the data directory, whether a daemon is running or not; a running daemon ' +

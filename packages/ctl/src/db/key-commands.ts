@@ -15,7 +15,7 @@ interface CreateFlags extends FileFlags {
 export function addKeys(db: CtlCommand, tools: Tools): void {
   const keys = db
     .command('keys')
-    .summary('Create, list and revoke API keys')
+    .summary('Manage API keys: create, list, revoke')
     .description(
       'Edit the keys file of a server. A running server reloads it within seconds, or at ' +
         'once on SIGHUP.',

@@ -5,7 +5,7 @@ import type { TokenFlags, TokensFileFlags } from './tokens.js';
 export function addToken(queue: CtlCommand, tools: Tools): void {
   const token = queue
     .command('token')
-    .summary('Create, list and revoke bearer tokens')
+    .summary('Manage bearer tokens: create, list, revoke')
     .description(
       'Edit the tokens file of a server. A running server reloads it within seconds, or at ' +
         'once on SIGHUP.',

@@ -3,9 +3,8 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 type Session = DaemonSchema<'Session'>;
 
 /**
- * How far a session is with the one thing it was asked to do, for those who wait for that: a job
- * of a pipeline, a task of the queue. `limited`: the provider refuses to go on with it. `stopped`:
- * somebody ended it before it was done.
+ * Progress of a session with its one assignment, for the pipeline job or queue task that waits for
+ * it. `limited`: the provider refuses to continue. `stopped`: ended by someone before it was done.
  */
 export type Phase = 'works' | 'waits' | 'limited' | 'done' | 'stopped' | 'failed';
 

@@ -154,7 +154,7 @@ class Conversation {
         this.#say('  ⎿  Interrupted by user');
         return undefined;
       case 'crashed':
-        this.#say(`The fake agent was told to crash with code ${end.code}`);
+        this.#say(`The fake agent crashes as scripted, with code ${end.code}`);
         return end.code;
       case 'answered':
         return undefined;

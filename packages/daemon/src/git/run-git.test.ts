@@ -111,15 +111,15 @@ test('git: a repository runs no command at a spawn, a listing or a deletion', as
 
   writeFileSync(join(path, 'wheel.txt'), 'iron\n');
   expect(await removeWorktree(parts, path, mark)).toMatchObject({
-    isKept: true,
+    isRetained: true,
     reason: 'the worktree has uncommitted changes',
   });
   writeFileSync(join(path, 'wheel.txt'), 'wood\n');
   writeFileSync(join(path, 'new'), '');
-  expect(await removeWorktree(parts, path, mark)).toMatchObject({ isKept: true });
+  expect(await removeWorktree(parts, path, mark)).toMatchObject({ isRetained: true });
   rmSync(join(path, 'new'));
   mkdirSync(join(path, 'empty'));
-  expect(await removeWorktree(parts, path, mark)).toEqual({ isKept: false });
+  expect(await removeWorktree(parts, path, mark)).toEqual({ isRetained: false });
   expect(existsSync(path)).toBe(false);
   expect(traced()).toBe('');
 });

@@ -225,15 +225,15 @@ export class AgentSessions implements Sessions {
     const kept =
       worktree !== null && handle.worktree
         ? await this.#removeWorktree(id, worktree, handle.worktree)
-        : { isKept: false as const };
+        : { isRetained: false as const };
     await this.#book.remove(id);
     rmSync(sessionDirectory(this.#parts.dataDir, id), { recursive: true, force: true });
     return {
       id,
       deleted: true,
       worktree,
-      worktree_kept: kept.isKept,
-      reason: kept.isKept ? kept.reason : null,
+      worktree_kept: kept.isRetained,
+      reason: kept.isRetained ? kept.reason : null,
     };
   }
 
@@ -242,7 +242,10 @@ export class AgentSessions implements Sessions {
       .all()
       .find(({ session }) => session.id !== id && isWithin(path, session.workdir));
     if (!other) return removeWorktree(this.#parts, path, mark);
-    return { isKept: true as const, reason: `the session ${other.session.id} works in it, too` };
+    return {
+      isRetained: true as const,
+      reason: `the session ${other.session.id} works in it, too`,
+    };
   }
 
   async setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session> {

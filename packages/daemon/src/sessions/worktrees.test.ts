@@ -108,7 +108,7 @@ test('what cannot be checked out is refused, and leaves nothing behind', async (
 
 test('a clean worktree goes, with its branch when nothing was done on it', async () => {
   const made = await added('x');
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
   expect(existsSync(`${repo}-worktrees`)).toBe(false);
   expect(git(repo, 'branch', '--list', 'x')).toBe('');
 });
@@ -116,13 +116,13 @@ test('a clean worktree goes, with its branch when nothing was done on it', async
 test('changes, new files and commits are never lost', async () => {
   const made = await added('x');
   writeFileSync(join(made.path, 'a.txt'), 'a');
-  expect(await remove(made)).toMatchObject({ isKept: true });
+  expect(await remove(made)).toMatchObject({ isRetained: true });
   git(made.path, 'add', '.');
-  expect(await remove(made)).toMatchObject({ isKept: true });
+  expect(await remove(made)).toMatchObject({ isRetained: true });
   git(made.path, 'commit', '--quiet', '--message=work');
-  expect(await remove(made)).toEqual({ isKept: true, reason: 'the branch x is not merged' });
+  expect(await remove(made)).toEqual({ isRetained: true, reason: 'the branch x is not merged' });
   git(repo, 'merge', '--quiet', 'x');
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
   expect(git(repo, 'branch', '--list', 'x')).toContain('x');
 });
 
@@ -132,22 +132,22 @@ test('what is pushed is not lost either', async () => {
   git(repo, 'remote', 'add', 'origin', origin);
   const made = await added('x');
   git(made.path, 'commit', '--quiet', '--allow-empty', '--message=work');
-  expect(await remove(made)).toMatchObject({ isKept: true });
+  expect(await remove(made)).toMatchObject({ isRetained: true });
   git(made.path, 'push', '--quiet', 'origin', 'x');
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
 });
 
 test('a worktree that somebody removed is gone', async () => {
   const made = await added('x');
   rmSync(made.path, { recursive: true });
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
 });
 
 test('where no directory can be made beside the repository it goes to the data', async () => {
   writeFileSync(`${repo}-worktrees`, 'in the way');
   const made = await added('x');
   expect(made.path).toBe(join(home, 'data', 'worktrees', 'mill', 'x'));
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
 });
 
 test.each([

@@ -164,11 +164,11 @@ export async function removeWorktree(
   parts: GitParts,
   path: string,
   mark: WorktreeMark,
-): Promise<{ isKept: false } | { isKept: true; reason: string }> {
-  const kept = (reason: string) => ({ isKept: true as const, reason });
+): Promise<{ isRetained: false } | { isRetained: true; reason: string }> {
+  const kept = (reason: string) => ({ isRetained: true as const, reason });
   if (!(await exists(path))) {
     await git(parts, mark.root, 'worktree', 'prune');
-    return { isKept: false };
+    return { isRetained: false };
   }
   const changes = await uncommittedChanges(parts, path);
   if (!changes.isOk) return kept(`git cannot tell its state: ${changes.trouble}`);
@@ -184,7 +184,7 @@ export async function removeWorktree(
     await git(parts, mark.root, 'branch', '--delete', '--force', mark.branch);
   }
   await removeIfEmpty(dirname(path));
-  return { isKept: false };
+  return { isRetained: false };
 }
 
 /** Changed and new files, by plumbing: `status` obeys far more of a repository's config. */

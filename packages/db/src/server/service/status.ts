@@ -9,7 +9,7 @@ import {
 } from '@millrace/contract/db';
 import type { CollectionInfo } from '../../engine/catalog.js';
 import { checkFind } from '../../engine/query/query.js';
-import { KeptRecords } from '../../engine/query/record-sink.js';
+import { RecordList } from '../../engine/query/record-sink.js';
 import type { CallContext, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import type { FollowerState, SavedTailState } from './replication.js';
@@ -106,7 +106,7 @@ async function countRecords(
 ): Promise<number> {
   const place = { collection: name, transaction: undefined, signal: context.signal };
   const query = checkFind({ countOnly: true });
-  const sink = new KeptRecords(undefined);
+  const sink = new RecordList(undefined);
   for await (const { end } of stoppableFind(parts.database.core, place, query, sink)) {
     if (end) return end.count ?? 0;
   }

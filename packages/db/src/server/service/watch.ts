@@ -47,7 +47,7 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
       heartbeatMs: durationMs(request.heartbeat, 'heartbeat'),
       signal: context.signal,
       show: changeShower(request, project),
-      look: shareKeyOf(request),
+      shareKey: shareKeyOf(request),
     });
     return new WatchStream(watch, context.signal);
   };
