@@ -77,7 +77,7 @@ test('commit, push and sync do what git does, and say it in short', async () => 
   const [first] = lines as { raw_bytes: number; kept_bytes: number }[];
   expect(first!.kept_bytes).toBe(Buffer.byteLength(committed.out));
   expect(first!.kept_bytes).toBeLessThan(first!.raw_bytes / 4);
-  const log = /all of them in (.+)\n$/.exec(committed.out)![1]!;
+  const log = /; full log: (.+)\n$/.exec(committed.out)![1]!;
   expect(readFileSync(log, 'utf8')).toContain(' create mode 100644 src/part-79.ts\n');
 });
 

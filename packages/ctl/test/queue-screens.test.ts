@@ -69,7 +69,7 @@ last error  HTTP_4XX 404: The callback answered 404: no such payment
 
 ATTEMPT  STARTED              DURATION  OUTCOME  REASON
 1        2026-03-02 09:15:00  402ms     FAILED   HTTP_4XX 404: The callback
-                                                  answered 404: no such payment
+                                                 answered 404: no such payment
 `.slice(1),
   );
   expect(taskSheet(dead, now, wide)).toBe(
@@ -107,7 +107,7 @@ last error  UNAVAILABLE 503: The callback answered 503: try later
 
 ATTEMPT  STARTED              DURATION  OUTCOME  REASON
 1        2026-03-02 09:15:00  402ms     FAILED   UNAVAILABLE 503: The callback
-                                                  answered 503: try later
+                                                 answered 503: try later
 `.slice(1),
   );
 });
