@@ -65,7 +65,7 @@ describe('mistakes', () => {
   test.for(cases)('ctl %s', async ([line, first, hint]) => {
     const { code, out, err } = await ctl(line.split(' '));
     expect([code, out]).toEqual([2, '']);
-    expect(err).toBe(`ctl: ${first}\nRun '${hint}' to see how it is used.\n`);
+    expect(err).toBe(`ctl: ${first}\nRun '${hint}' for usage.\n`);
   });
 
   test('under --json the error alone is on stderr', async () => {

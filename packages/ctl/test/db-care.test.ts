@@ -114,7 +114,7 @@ test('a watch goes on after a restart of the server, without gap or duplicate', 
   const seen = out.split('\n').length - 1;
   await server.stop();
   await server.start();
-  await says('Going on when it is back');
+  await says('Resuming when it is back');
   for (let n = seen; n < 4; n++) await server.json(['put', 'feed', `k${n}`, '{}']);
   const { code, out: all } = await ended;
   expect(code).toBe(0);
@@ -214,7 +214,7 @@ describe('backup, restore, verify', () => {
       '--url',
       server.url('socket'),
     ]);
-    expect([none.code, none.err]).toEqual([2, expect.stringContaining('make it first')]);
+    expect([none.code, none.err]).toEqual([2, expect.stringContaining('Create it first')]);
   });
 
   test('compact shows what it brought', async () => {
@@ -283,7 +283,7 @@ test('keys: made once, good for what they say, gone when revoked', async () => {
   running.child.kill('SIGHUP');
   await expect
     .poll(async () => (await as(reader.key, 'find', 'people')).err, { timeout: 10_000 })
-    .toContain('API key is not known');
+    .toContain('API key is unknown or was revoked');
   const gone = await server.ctl(['keys', 'revoke', 'reader', '--keys-file', file]);
   expect([gone.code, gone.err]).toEqual([1, expect.stringContaining('has no key "reader"')]);
   expect(

@@ -79,7 +79,7 @@ describe('records', () => {
       [['put', 'one', 'k', '{}', '--ttl', '5'], '--ttl must be a duration such as'],
       [['find', 'one', 'age'], '"age" is not a condition'],
       [['find', 'one', '--filter', '5'], '--filter must be a JSON object'],
-      [['aggregate', 'one', '--compute', 'most(age)'], '"most(age)" computes nothing'],
+      [['aggregate', 'one', '--compute', 'most(age)'], '"most(age)" is not an aggregate'],
       [['watch'], 'Name a collection to watch, or --database for all of them.'],
       [['find', 'one', '--url', 'http://x'], '"http://x" is not a database address'],
       [['backup'], "required option '--out <file>' not specified"],
@@ -283,7 +283,7 @@ describe('import and export', () => {
     const stopped = await server.ctl(['import', 'lines'], { input });
     expect([stopped.code, stopped.out]).toEqual([2, '']);
     expect(stopped.err).toBe(
-      "ctl: stdin:2: is not JSON: Unexpected token 'o'. The lines before it are written; " +
+      "ctl: stdin:2: is not JSON: Unexpected token 'o'. The lines before it are written. " +
         'Fix it, then resume with --start-line 2.\n',
     );
     const going = await server.ctl(['import', 'lines', '--keep-going', '--json'], { input });

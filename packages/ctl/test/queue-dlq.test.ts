@@ -100,7 +100,7 @@ describe('redrive and purge', () => {
     ]) {
       const refused = await server.ctl(args);
       expect([refused.code, refused.out]).toEqual([2, '']);
-      expect(refused.err).toContain('add --yes, or --dry-run to count.');
+      expect(refused.err).toContain('Add --yes, or --dry-run to count.');
     }
     expect(await server.ok(['purge', queue, '--all', '--dry-run'])).toBe(
       `Would purge 1 task of ${queue}.\n`,

@@ -203,7 +203,7 @@ LINE  CODE          REASON
         ['submit', 'mail', 'x', '--payload', '{to:ada}', '--content-type', 'application/json'],
         `Put single quotes around it, as in '{"name":"Ada"}'.`,
       ],
-      [['audit', 'verify', '--url', 'http://x', '--data', 'y'], 'Name what to check'],
+      [['audit', 'verify', '--url', 'http://x', '--data', 'y'], 'Give --url or --data, not both.'],
       [['audit', 'verify', '--data', '/no/such'], '/no/such contains no queue'],
       [['token', 'new', '--principal', 'x', '--grant', 'mail'], '--grant must be queues:role'],
       [['token', 'new', '--principal', 'x', '--grant', 'mail:owner'], 'roles are submitter,'],
@@ -228,7 +228,7 @@ describe('what the server refuses', () => {
       [['dlq', 'list', 'mail', '--cursor', 'x'], 'STALE_CURSOR'],
       [['config', 'get', 'nowhere'], 'QUEUE_NOT_FOUND'],
       [['submit', 'mail', '--batch', '/tmp'], 'EISDIR'],
-      [['list', '--token-file', '/no/such'], 'UNREADABLE'],
+      [['list', '--token-file', '/no/such'], 'ENOENT'],
     ];
     for (const [args, code] of cases) {
       const ended = await server.ctl([...args, '--json']);
