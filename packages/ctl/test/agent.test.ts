@@ -249,7 +249,7 @@ describe('acting', () => {
     expect((await ctl(['attach', 'run'])).err).toMatch(/has no terminal.*ctl agent logs -f/);
     expect((await ctl(['attach', 'over'])).err).toMatch(/has ended \(done\)/);
     daemon.routes.set('GET /api/v1/config', { body: { ...contractExample('ConfigView') } });
-    expect((await ctl(['attach', 'docs'])).err).toMatch(/attach where the daemon runs/);
+    expect((await ctl(['attach', 'docs'])).err).toMatch(/Attach on the machine of the daemon\./);
   });
 });
 

@@ -71,9 +71,9 @@ Thinking mode: free_plus_local
 
   test('each change is reported in a sentence', async () => {
     const lines: [string[], string][] = [
-      [['tier', 'codex', 'free'], 'The tier of codex is free now.\n'],
-      [['disable', 'codex'], 'codex is disabled now.\n'],
-      [['enable', 'codex'], 'codex is enabled now.\n'],
+      [['tier', 'codex', 'free'], 'The tier of codex is now free.\n'],
+      [['disable', 'codex'], 'codex is now disabled.\n'],
+      [['enable', 'codex'], 'codex is now enabled.\n'],
       [['default', 'codex'], 'The default is now codex.\n'],
       [['thinking-mode', 'free_plus_local'], 'The thinking mode is now free_plus_local.\n'],
     ];
@@ -97,7 +97,7 @@ Thinking mode: free_plus_local
   test('what the daemon refuses is exit code 1, with its code under --json', async () => {
     const cases: [string[], string, string][] = [
       [['tier', 'cladue', 'free'], 'BACKEND_NOT_FOUND', '"cladue"; did you mean "claude"?'],
-      [['enable', 'nothing-like-it'], 'BACKEND_NOT_FOUND', 'there are agy, aider,'],
+      [['enable', 'nothing-like-it'], 'BACKEND_NOT_FOUND', 'Known backends: agy, aider,'],
       [['default', 'kodex'], 'BACKEND_NOT_FOUND', 'did you mean "codex"?'],
       [['default', 'local'], 'BACKEND_NOT_ELIGIBLE', ''],
       [['default', 'amp'], 'BACKEND_NOT_ELIGIBLE', 'not installed'],
@@ -108,6 +108,7 @@ Thinking mode: free_plus_local
       const plain = await server.ctl(['backend', ...args]);
       expect([plain.code, plain.out], args.join(' ')).toEqual([1, '']);
       expect(plain.err).toContain(text);
+      expect(plain.err).not.toContain('..\n');
       const json = await server.ctl(['backend', ...args, '--json']);
       expect([json.code, json.out]).toEqual([1, '']);
       expect(JSON.parse(json.err).error).toMatchObject({ code });
@@ -160,9 +161,11 @@ async function filesRunBy(program: readonly string[]): Promise<string[]> {
 describe('finding the daemon', () => {
   test('by --url, by MILLRACE_URL and by the data directory', async () => {
     const nowhere = { HOME: '/nonexistent' };
+    const token = readFileSync(join(server.data, 'daemon.token'), 'utf8').trim();
+    const withToken = { ...nowhere, MILLRACE_TOKEN: token };
     const ways: [string[], Record<string, string>][] = [
-      [['--url', server.url], nowhere],
-      [[], { ...nowhere, MILLRACE_URL: server.url }],
+      [['--url', server.url], withToken],
+      [[], { ...withToken, MILLRACE_URL: server.url }],
       [['--data', server.data], nowhere],
       [[], { ...nowhere, MILLRACE_DATA_DIR: server.data }],
       [[], { HOME: server.home }],
@@ -171,6 +174,9 @@ describe('finding the daemon', () => {
       const { code, err } = await startCtl(['backend', 'list', ...args], env).ended;
       expect({ code, err }, args.join(' ')).toEqual({ code: 0, err: '' });
     }
+    const refused = await startCtl(['backend', 'list', '--url', server.url], nowhere).ended;
+    expect(refused).toMatchObject({ code: 1, out: '' });
+    expect(refused.err).toContain('requires a token. Set MILLRACE_TOKEN');
   });
 
   test('a directory without one is reported, also where another daemon runs', async () => {
@@ -188,14 +194,17 @@ describe('finding the daemon', () => {
     const shown = { running: false, url: null, reason: expect.stringContaining(none) };
     expect(JSON.parse(status.out)).toMatchObject(shown);
     const config = await server.ctl(['config', 'savings', ...args]);
-    expect(config).toMatchObject({ code: 0, err: expect.stringContaining('No daemon runs') });
+    expect(config).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('No daemon is running.'),
+    });
   });
 
   test('refusals: a backend that is not found comes with the command that lists them', async () => {
     const { code, err } = await server.ctl(['agent', 'spawn', 'hi', '--backend', 'zzzzzz']);
     expect(code).toBe(1);
     expect(err).toMatch(
-      /^ctl: There is no backend "zzzzzz".* Run `ctl backend list` to see them\.\n$/,
+      /^ctl: There is no backend "zzzzzz".* List them with `ctl backend list`\.\n$/,
     );
   });
 
@@ -221,7 +230,7 @@ describe('finding the daemon', () => {
       fake.reply = reply;
       const { code, err } = await server.ctl(['backend', 'list', '--url', fake.url]);
       expect(code).toBe(1);
-      expect(err).toContain('but not as a Millrace daemon does');
+      expect(err).toContain('is not a Millrace daemon. Name another with --url.');
     }
     await fake.stop();
   });

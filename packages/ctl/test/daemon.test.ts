@@ -99,10 +99,10 @@ describe('without a daemon', () => {
     const made = await server.json(['daemon', 'token', 'generate']);
     expect(made.file).toBe(join(server.home, 'elsewhere', 'daemon.token'));
     const named = await server.json(['daemon', 'token', 'generate', '--data', 'here']);
-    expect(named.file).toBe(join(server.home, 'here', 'token'));
+    expect(named.file).toBe(join(server.home, 'here', 'daemon.token'));
     const file = server.write('other.yaml', 'data_dir: there\n');
     const byFile = await server.json(['daemon', 'token', 'generate', '--config', file]);
-    expect(byFile.file).toBe(join(server.home, 'there', 'token'));
+    expect(byFile.file).toBe(join(server.home, 'there', 'daemon.token'));
   });
 
   test('config shows what a daemon would start with, secrets masked', async () => {
@@ -114,14 +114,14 @@ describe('without a daemon', () => {
     const env = { MILLRACE_SAVINGS: 'off', COLUMNS: '140' };
     const shown = await server.ctl(['config'], env);
     expect(shown.code).toBe(0);
-    expect(shown.out).toMatch(/^KEY +VALUE +FROM\n/);
+    expect(shown.out).toMatch(/^KEY +VALUE +SOURCE\n/);
     expect(shown.out).toMatch(new RegExp(`^tokens\\.warn +150k +${file}$`, 'm'));
     expect(shown.out).toMatch(/^savings +off +\$MILLRACE_SAVINGS$/m);
     expect(shown.out).toMatch(/^tokens\.critical +400k +default$/m);
     expect(shown.out).toMatch(/^token +\*{8} +/m);
     expect(shown.err).toContain('Warning: ');
     expect(shown.err).toContain('foo');
-    expect(shown.err).toContain('No daemon runs');
+    expect(shown.err).toContain('No daemon is running.');
     const view = await server.json(['config'], env);
     expect(faultsOf('ConfigView', view)).toEqual([]);
     expect(view.config_file).toBe(file);
@@ -135,7 +135,7 @@ describe('without a daemon', () => {
   test('config of one setting or group; a slip is exit code 2', async () => {
     leaveStaleAddress();
     const group = await server.ctl(['config', 'branches']);
-    expect(group.out).toBe('KEY               VALUE  FROM\nbranches.enabled  on     default\n');
+    expect(group.out).toBe('KEY               VALUE  SOURCE\nbranches.enabled  on     default\n');
     const one = await server.json(['config', 'backends.limit_retry']);
     expect(one.entries).toEqual([
       { key: 'backends.limit_retry', value: '15m', source: 'default', origin: null, secret: false },

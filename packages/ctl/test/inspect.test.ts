@@ -118,7 +118,7 @@ describe('whatever the daemon says', () => {
     ]) {
       const { code, out, err } = await ctl(at(...args));
       expect([code, out]).toEqual([1, '']);
-      expect(err).toContain('Is it another version of Millrace?');
+      expect(err).toContain('It may be another version of Millrace.');
     }
     const standings = contractExample('BranchStandings');
     standings.branches[1]!.error = 'bad \u001B[2J thing';

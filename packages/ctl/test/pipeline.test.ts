@@ -101,7 +101,7 @@ describe('pipeline list, show, start and cancel', () => {
       expect(JSON.parse(out)).toEqual(pipeline);
     }
     expect((await ctl(['pipeline', 'show', 'nope'])).err).toMatch(
-      /no pipeline is called "nope"; `ctl pipeline list` shows them all/,
+      /no pipeline is called "nope"\. List them all with `ctl pipeline list`\./,
     );
     const { out } = await ctl(['pipeline', 'ls', '--json']);
     expect(faultsOf('PipelineList', JSON.parse(out))).toEqual([]);
@@ -146,7 +146,9 @@ describe('inbox', () => {
     const { out } = await ctl(['inbox', 'read', '--all', '--json']);
     expect(JSON.parse(out)).toEqual({ notes: [{ ...note, read: true }] });
     expect((await ctl(['inbox', 'read', 'zzz'])).code).toBe(1);
-    expect((await ctl(['inbox', 'read'])).err).toMatch(/Name the notes, or all of them/);
+    expect((await ctl(['inbox', 'read'])).err).toMatch(
+      /Name the notifications by id, or use --all\./,
+    );
     expect((await ctl(['inbox', 'read', 'x', '--all'])).code).toBe(2);
   });
 });

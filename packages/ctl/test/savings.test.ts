@@ -35,8 +35,8 @@ llm_offload       1     1.2k   1.2k
 2026-01-14 █▁ 2026-01-15
 context saved by the day, at most 81k tokens
 
-Tokens rest on the rule of thumb of 4 bytes each (HEURISTIC). Run \`ctl usage
-savings --calibrate\` to measure it.
+Tokens are estimated at 4 bytes each (HEURISTIC). Run \`ctl usage savings
+--calibrate\` to measure the ratio.
 `,
     });
     const wide = await savings([], { COLUMNS: '140' });
@@ -108,7 +108,7 @@ describe('with a real daemon', () => {
       features: [{ feature: 'check', events: 1 }],
       samples: [{ feature: 'check', raw: `${lines}\n3 passed\n` }],
     });
-    expect(report.samples[0].shortened).toContain('3 passed\n');
+    expect(report.samples[0].kept).toContain('3 passed\n');
     const shown = await server.ctl(['usage', 'savings', '--since', '24h']);
     expect([shown.code, shown.err]).toEqual([0, '']);
     expect(shown.out).toContain('context saved by the hour');
@@ -181,7 +181,7 @@ describe('calibrating', () => {
     for (let at = 0; at < count; at++) {
       const sample = { ts: '2026-01-14T10:12:00.000Z', feature: 'check', raw: 'x'.repeat(256) };
       const name = `01K9ZQ4M7T3V8X2B6C0D5E1F${String(at).padStart(2, '0')}.json`;
-      writeFileSync(join(folder, name), JSON.stringify({ ...sample, shortened: 'x' }));
+      writeFileSync(join(folder, name), JSON.stringify({ ...sample, kept: 'x' }));
     }
   }
 

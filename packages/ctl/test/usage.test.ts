@@ -98,7 +98,7 @@ claude: the provider answered 503.
       [{ status: 401, body: { ...problem, code: 'UNAUTHENTICATED' } }, 'requires a token'],
       [{ body: {} }, 'no usage document of version 1'],
       [{ body: { schema_version: 2, backends: [] } }, 'no usage document of version 1'],
-      [{ body: 'hello' }, 'not as a Millrace daemon'],
+      [{ body: 'hello' }, 'is not a Millrace daemon.'],
     ];
     for (const [reply, text] of cases) {
       fake.reply = reply as FakeDaemon['reply'];

@@ -89,7 +89,7 @@ async function helpWithName<Result>(
     if (!(error instanceof Refusal) || error.code !== 'BACKEND_NOT_FOUND') throw error;
     const { backends } = await api.call('listBackends');
     const ids = backends.map((row) => row.id);
-    const meant = suggestion(id, ids) || `. Known backends: ${ids.join(', ')}.`;
+    const meant = suggestion(id, ids) || `. Known backends: ${ids.join(', ')}`;
     const detail = `no backend is called "${id}"${meant}`;
     throw new Refusal(error.code, /[?]$/.test(detail) ? detail : `${detail}.`);
   }
