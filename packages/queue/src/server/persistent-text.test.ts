@@ -31,7 +31,7 @@ test('a text is made once, for its owner alone', () => {
   expect(readdirSync(directory)).toEqual(['a']);
   writeFileSync(file, 'nonsense');
   expect(read).toThrow(UsageError);
-  expect(read).toThrow(/a does not hold a number; remove it/);
+  expect(read).toThrow(/a does not hold a number; delete it/);
 });
 
 test('a server keeps its id and its key over restarts', () => {
