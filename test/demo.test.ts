@@ -49,7 +49,7 @@ test('a task becomes an agent, a failing one dies, is redriven and succeeds, and
 
 test('--keep leaves it running until Ctrl-C, told step by step', async () => {
   const demo = startCtl(['demo', '--keep'], { ...env(), COLUMNS: '80' });
-  await demo.says('Ctrl-C ends everything');
+  await demo.says('Ctrl-C stops');
   const [stage = ''] = readdirSync(folder);
   const data = join(folder, stage, 'data');
   const status = await startCtl(['status', '--json'], { MILLRACE_DATA_DIR: data }).ended;
