@@ -29,7 +29,7 @@ const wideColumns = 120;
 /** Maximum number of samples remembered. */
 export const maxSamples = wideBars;
 
-/** The table of queues, with at most `mostRows` rows. */
+/** The table of queues, with at most `maxRows` rows. */
 export function watchScreen(watched: readonly Watched[], sheet: Sheet, maxRows: number): string {
   if (watched.length === 0)
     return 'No queues yet. Create one with `ctl queue config set NAME FILE`.\n';

@@ -61,7 +61,7 @@ function sightingIn(
   };
 }
 
-/** Cached tokens are a part of the input; thoughts stand beside the output. */
+/** The input count includes cached tokens; the output count excludes thoughts. */
 function tokensOf(tokens: JsonObject): Tokens {
   const cacheRead = countIn(tokens, 'cached');
   const input = Math.max(0, countIn(tokens, 'input') - cacheRead) + countIn(tokens, 'tool');
