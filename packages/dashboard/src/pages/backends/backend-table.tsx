@@ -73,6 +73,13 @@ function BackendRow({ row }: { row: Backend }) {
     done: ({ id, tier, enabled }) => `${id}: ${words(tier)}, ${enabled ? 'enabled' : 'disabled'}.`,
     refresh: ['registry', 'usage'],
   });
+  // React puts a controlled input back at once unless its state changes inside the event;
+  // the mutation's own `isPending` changes one timer later.
+  const [chosen, setChosen] = useState<DaemonSchema<'UpdateBackendRequest'>>();
+  const change = (body: DaemonSchema<'UpdateBackendRequest'>) => {
+    setChosen(body);
+    update.mutate(body, { onSettled: () => setChosen(undefined) });
+  };
   const makeDefault = useAction({
     run: () => daemon.call('setDefaultBackend', { body: { id: row.id } }),
     done: () => `${row.id} is now the default.`,
@@ -92,9 +99,9 @@ function BackendRow({ row }: { row: Backend }) {
         ) : (
           <select
             aria-label={`Tier of ${row.id}`}
-            value={(update.isPending ? update.variables.tier : undefined) ?? row.tier}
-            disabled={update.isPending}
-            onChange={(event) => update.mutate({ tier: event.target.value as Tier })}
+            value={chosen?.tier ?? row.tier}
+            disabled={chosen !== undefined}
+            onChange={(event) => change({ tier: event.target.value as Tier })}
           >
             {tiers.map((tier) => (
               <option key={tier} value={tier}>
@@ -109,9 +116,9 @@ function BackendRow({ row }: { row: Backend }) {
           type="checkbox"
           className="check-box"
           aria-label={`Enable ${row.id}`}
-          checked={(update.isPending ? update.variables.enabled : undefined) ?? row.enabled}
-          disabled={update.isPending}
-          onChange={(event) => update.mutate({ enabled: event.target.checked })}
+          checked={chosen?.enabled ?? row.enabled}
+          disabled={chosen !== undefined}
+          onChange={(event) => change({ enabled: event.target.checked })}
         />
       </td>
       <td role="cell" data-label="Default">
