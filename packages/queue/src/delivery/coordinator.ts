@@ -301,7 +301,7 @@ export class Coordinator {
         credentials,
         now,
         timeoutMs: Math.min(config.callback.timeout_ms, leftMs),
-        signal: entry.abort.signal,
+        signal: entry.abort,
       });
       outbound.request(request).then(
         (answer) => {

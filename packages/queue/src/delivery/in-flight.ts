@@ -1,3 +1,4 @@
+import { RequestAbort } from '@millrace/kit/outbound';
 import type { ClaimedTask } from '../core/attempt-record.js';
 import type { Queue } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
@@ -7,7 +8,7 @@ import type { QueueState } from './queue-state.js';
 /** A task that this server has claimed and not settled yet. */
 export class InFlightTask {
   /** Closes the callback's connection. */
-  readonly abort = new AbortController();
+  readonly abort = new RequestAbort();
   /** End of the lease as last known; an extension moves it. */
   leaseEnd: number;
   /** Its settlement is being written, so it no longer takes up capacity. */

@@ -60,7 +60,6 @@ function probeRequest(queue: Queue, credentials: Credentials, { clock, random }:
     credentials,
     now,
     timeoutMs: config.callback.timeout_ms,
-    signal: new AbortController().signal,
   });
 }
 

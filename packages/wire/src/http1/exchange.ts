@@ -14,7 +14,6 @@ export interface ExchangeParams {
   timeoutMs: number;
   connectTimeoutMs: number;
   maxResponseBytes: number;
-  signal: AbortSignal | undefined;
 }
 
 /** A connection that carries one request at a time. */

@@ -11,6 +11,7 @@ import {
   watch,
 } from '../../test/http1/loopback.js';
 import { systemClock } from '@millrace/kit/clock';
+import { RequestAbort } from '@millrace/kit/outbound';
 
 const never = () => new Promise<never>(() => undefined);
 
@@ -252,16 +253,15 @@ describe('aborts', () => {
       resolver,
       limits: { connectionsPerPool: 1 },
     });
-    const controller = new AbortController();
-    const { signal } = controller;
-    const reading = { url: `http://a.test:${server.port}/`, method: 'POST' as const, signal };
+    const abort = new RequestAbort();
+    const reading = { url: `http://a.test:${server.port}/`, method: 'POST' as const, signal: abort };
     const outcomes = Promise.all([
-      outbound.request({ url: 'http://slow.test/', method: 'POST', signal }),
+      outbound.request({ url: 'http://slow.test/', method: 'POST', signal: abort }),
       outbound.request(reading),
       outbound.request(reading),
     ]);
     await expect.poll(() => server.connections).toBe(1);
-    controller.abort();
+    abort.abort();
     for (const outcome of await outcomes) {
       expect(outcome).toMatchObject({ ok: false, errorType: 'ABORTED' });
     }
@@ -274,12 +274,12 @@ describe('aborts', () => {
     const server = await startHttp((_, response) => void setTimeout(() => response.end(), 100));
     const outbound = openOutbound({ guard: loopbackGuard() });
     const url = `http://127.0.0.1:${server.port}/`;
-    const controller = new AbortController();
+    const abort = new RequestAbort();
     const [mine, other] = [
-      outbound.request({ url, method: 'POST', signal: controller.signal }),
+      outbound.request({ url, method: 'POST', signal: abort }),
       outbound.request({ url, method: 'POST' }),
     ];
-    controller.abort();
+    abort.abort();
     expect(await mine).toMatchObject({ errorType: 'ABORTED' });
     expect(await other).toMatchObject({ ok: true });
   });

@@ -45,7 +45,6 @@ class GuardedOutbound implements Outbound {
   readonly #guard: Guard;
   readonly #clock: Clock;
   readonly #pools: ConnectionPools;
-  readonly #watched = new WeakSet<AbortSignal>();
   readonly #parsed = new Map<string, TargetResult>();
   #isClosed = false;
 
@@ -94,18 +93,6 @@ class GuardedOutbound implements Outbound {
     return result;
   }
 
-  /** One listener per signal, because servers pass their shutdown signal to every request. */
-  #watch(signal: AbortSignal): void {
-    if (this.#watched.has(signal)) return;
-    this.#watched.add(signal);
-    const stopThose = () => {
-      for (const exchange of this.#pools.inFlight()) {
-        if (exchange.params.signal === signal) exchange.abort('The request was aborted');
-      }
-    };
-    signal.addEventListener('abort', stopThose, { once: true });
-  }
-
   #send(params: OutboundRequest, target: Target, policy: AddressPolicy): Promise<OutboundOutcome> {
     const startedAt = this.#clock.monotonic();
     return new Promise((resolve) => {
@@ -126,17 +113,18 @@ class GuardedOutbound implements Outbound {
           timeoutMs,
           connectTimeoutMs: params.connectTimeoutMs ?? 5_000,
           maxResponseBytes: params.maxResponseBytes ?? 65_536,
-          signal: params.signal,
         },
         () => Math.round(this.#clock.monotonic() - startedAt),
         (outcome) => {
           deadline.cancel();
+          params.signal?.removeEventListener('abort', abort);
           this.#pools.release(pool, exchange);
           resolve(outcome);
         },
       );
+      const abort = () => exchange.abort('The request was aborted');
       const deadline = this.#clock.after(timeoutMs, () => exchange.expire());
-      if (params.signal !== undefined) this.#watch(params.signal);
+      params.signal?.addEventListener('abort', abort);
       this.#pools.acquire(pool, exchange);
     });
   }
