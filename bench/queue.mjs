@@ -12,7 +12,7 @@ import { endToEnd, fill, latency, submitOnly, workOff } from './queue/loads.mjs'
 
 export const summary = 'the queue beside BullMQ, pg-boss and graphile-worker, over REST';
 
-// Vacuums, checkpoints and deletions that a load leaves behind are not the next one's.
+// Wait for vacuums, checkpoints and deletions of the previous load.
 const settlingMs = 5_000;
 const peerNames = ['bullmq', 'pg-boss', 'graphile-worker'];
 const measures = {
@@ -34,7 +34,7 @@ const help = `npm run bench -- queue [options]
 
 bench/results/queue.md is written only with all peers and the whole backlog.`;
 
-/** Everything durable; each queue in turn, in rounds; the same handler, payload and load tool. */
+/** Durable settings for all; queues alternate in rounds; same handler, payload and load tool. */
 export async function run({ args, root, machine, report, note }) {
   const { values } = parseArgs({
     args,
@@ -64,7 +64,7 @@ export async function run({ args, root, machine, report, note }) {
       else queues.push(await startPeer(kind, home, handler));
     }
     for (let round = 1; round <= Number(values.rounds); round++) {
-      // There and back, so that none has always the same one's clearing up beside it.
+      // Alternates the order, so that no queue always runs after the same one.
       const turn = round % 2 === 1 ? queues : queues.toReversed();
       for (const queue of turn) {
         await measure(queue, handler, options, results);
@@ -100,12 +100,12 @@ async function measure(queue, handler, options, results) {
   results.add(measures.p99, name, p99);
 }
 
-/** The price of a task behind a short queue and behind a long one. */
-async function measureBacklog(queue, handler, options, most, results, note) {
+/** Cost per task with a short and with a long backlog. */
+async function measureBacklog(queue, handler, options, maxBacklog, results, note) {
   const { name } = queue;
   await queue.pause();
   let pending = 0;
-  for (const size of [10_000, most]) {
+  for (const size of [10_000, maxBacklog]) {
     await fill(queue, size - pending);
     const what = `with ${size.toLocaleString('en')} pending`;
     results.add(`worked off ${what}, tasks/s`, name, await workOff(queue, handler, options));
@@ -118,9 +118,8 @@ async function measureBacklog(queue, handler, options, most, results, note) {
 }
 
 /**
- * What the server holds itself, the pages of files that are mapped, and both together. The mapped
- * ones are the kernel's cache, which it takes back when somebody needs the memory, so the first
- * is what is judged.
+ * Anonymous memory of the server, mapped file pages, and their sum. Mapped pages are page cache that
+ * the kernel can reclaim, so the first number counts.
  */
 function memoryMb(pid) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');

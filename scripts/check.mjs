@@ -9,9 +9,12 @@ import { bin, prepare, root, say } from './prepare.mjs';
 prepare();
 
 const node = process.execPath;
+// Prints its counts even when they are 0.
+const importCheck = 'import cycles and layers';
 const checks = [
   ['format', node, [bin('prettier'), '--check', '--log-level=warn', '.']],
   ['lint and import rules', node, [bin('oxlint'), '--type-aware', '--deny-warnings']],
+  [importCheck, node, ['scripts/import-cycles.mjs']],
   ['types of tests and benchmarks', node, [bin('typescript', 'tsc'), '-p', 'tsconfig.tests.json']],
   [
     'types of the tests in a browser',
@@ -38,6 +41,7 @@ async function judge() {
     const { ok, out } = await outcomeOf(command, args);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     say(`${ok ? 'ok    ' : 'FAILED'} ${title} (${seconds} s)`);
+    if (title === importCheck && ok) say(`       ${out.trim()}`);
     if (ok) continue;
     failed.push(title);
     say(out);

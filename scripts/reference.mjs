@@ -92,7 +92,7 @@ function commandPart(command, depth) {
 function options(list) {
   const rows = list.map(({ long, short, value, description, choices }) => {
     const name = `\`${[short, long].filter(Boolean).join(', ')}${value ? ` <${value}>` : ''}\``;
-    const allowed = choices.length > 0 ? ` One of ${choices.join(', ')}.` : '';
+    const allowed = choices.length > 0 ? ` (one of ${choices.join(', ')})` : '';
     return `| ${cell(name)} | ${cell(plain(description) + allowed)} |`;
   });
   return ['| Option | Does |', '| --- | --- |', ...rows].join('\n');

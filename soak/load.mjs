@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bodyOf, daemonClient, queueClient } from '../packages/client/dist/index.js';
+import { createDaemonClient, createQueueClient } from '../packages/client/dist/index.js';
 import { backend } from './system.mjs';
 
 const queue = 'soak';
@@ -41,15 +41,14 @@ export class Load {
   constructor(system, handler) {
     this.system = system;
     this.handler = handler;
-    this.queue = queueClient({ url: system.url('queue'), token: system.token });
-    this.daemon = daemonClient({ url: system.url('daemon') });
+    this.queue = createQueueClient({ url: system.url('queue'), token: system.token });
+    this.daemon = createDaemonClient({ url: system.url('daemon'), token: system.daemonToken });
   }
 
   async prepare() {
     const callback = { url: `http://127.0.0.1:${this.handler.port}/`, timeout_ms: 5_000 };
-    const params = { path: { queue } };
     const body = { callback, retry: { initial_backoff_ms: 100 }, lease: { grace_ms: 1_000 } };
-    await bodyOf(this.queue.PUT('/v1/admin/queues/{queue}/config', { params, body }));
+    await this.queue.call('putQueueConfig', { path: { queue }, body });
   }
 
   async run() {
@@ -129,7 +128,7 @@ export class Load {
   }
 
   async #look() {
-    await this.#timed('list sessions', () => bodyOf(this.daemon.GET('/api/v1/sessions')));
+    await this.#timed('list sessions', () => this.daemon.call('listSessions', {}));
   }
 
   async #spawn() {
@@ -139,25 +138,28 @@ export class Load {
       cwd: `${this.system.folder}/work`,
       driver: 'headless',
     };
-    await this.#timed('spawn an agent', () => bodyOf(this.daemon.POST('/api/v1/spawn', { body })));
+    await this.#timed('spawn an agent', () => this.daemon.call('spawnSession', { body }));
     this.#sessions++;
     await this.#tidy();
   }
 
   /** Sessions that ended are deleted, as people do. */
   async #tidy() {
-    const { sessions } = await bodyOf(this.daemon.GET('/api/v1/sessions'));
+    const { sessions } = await this.daemon.call('listSessions', {});
     for (const { id, status } of sessions.slice(20)) {
       if (!['done', 'errored', 'orphaned'].includes(status)) continue;
-      const params = { path: { id } };
-      await bodyOf(this.daemon.DELETE('/api/v1/sessions/{id}', { params }));
+      await this.daemon.call('deleteSession', { path: { id } });
     }
+  }
+
+  #owner() {
+    return { authorization: `Bearer ${this.system.dbKey}` };
   }
 
   async #database(path, body) {
     const answer = await fetch(`${this.system.url('db')}${path}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { ...this.#owner(), 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
     const text = await answer.text();
@@ -172,20 +174,20 @@ export class Load {
     for (const name of [queue, 'agents']) {
       let left = 1;
       while (left > 0 && performance.now() < deadline) {
-        const params = { path: { queue: name } };
-        const stats = await bodyOf(this.queue.GET('/v1/queues/{queue}/stats', { params }));
+        const stats = await this.queue.call('getStats', { path: { queue: name } });
         left = stats.pending + stats.in_flight;
         if (left > 0) await sleep(500);
       }
       if (left > 0) faults.push(`${left} tasks of ${name} did not come to an end`);
     }
     for (const [id, wanted] of this.#tasks) {
-      const params = { path: { id } };
-      const { status } = await bodyOf(this.queue.GET('/v1/tasks/{id}', { params }));
+      const { status } = await this.queue.call('getTask', { path: { id } });
       if (status !== wanted) faults.push(`task ${id} is ${status}, not ${wanted}`);
     }
     for (const [key, n] of this.#records) {
-      const answer = await fetch(`${this.system.url('db')}/v1/soak/keys/${key}`);
+      const answer = await fetch(`${this.system.url('db')}/v1/soak/keys/${key}`, {
+        headers: this.#owner(),
+      });
       const { record } = await answer.json();
       if (record?.data?.n !== n) faults.push(`record ${key} is ${record?.data?.n}, not ${n}`);
     }

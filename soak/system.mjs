@@ -51,6 +51,8 @@ export async function startSystem({ root, handlerPort, note }) {
     folder,
     url: (component) => urls.get(`${component} http`),
     token: readFileSync(join(data, 'queue.token'), 'utf8').trim(),
+    daemonToken: readFileSync(join(data, 'daemon.token'), 'utf8').trim(),
+    dbKey: readFileSync(join(data, 'db', 'db.key'), 'utf8').trim(),
     parts: () => partsOf(child.pid),
     async stop() {
       const ended = once(child, 'close');

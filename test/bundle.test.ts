@@ -102,7 +102,7 @@ test('another set of libraries and another way to bundle count as well', () => {
   }
 });
 
-test('a bundle that a server may be running from is left there, but not for ever', () => {
+test('a bundle that a server may be running from is left there, but not forever', () => {
   bundle();
   bundle();
   expect(bundles()).toHaveLength(1);
@@ -114,7 +114,7 @@ test('a bundle that a server may be running from is left there, but not for ever
   expect(ctl()).toContain('fifth');
 });
 
-test('MILLRACE_DEBUG tells the line of the module that failed', () => {
+test('MILLRACE_DEBUG shows the line of the module that failed', () => {
   bundle();
   const fail = (variables = {}) => {
     try {

@@ -1,4 +1,4 @@
-import { bodyOf, daemonClient, Problem, queueClient } from '@millrace/client';
+import { ApiError, createDaemonClient, createQueueClient } from '@millrace/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startDaemon, type TestDaemon } from '../packages/daemon/test/support/daemon.js';
 import { makeQueue, startTestServer, tokens } from '../packages/queue/test/support/server.js';
@@ -21,41 +21,39 @@ async function newQueue() {
 test('a task whose answer was lost is stored once', async () => {
   const { url } = await newQueue();
   const sent: string[] = [];
-  const client = queueClient({
+  const client = createQueueClient({
     url,
     token: tokens.root,
-    fetch: async (request) => {
-      sent.push(((await request.clone().json()) as { id: string }).id);
-      const answer = await fetch(request);
-      // It is stored, and nobody hears of it.
+    fetch: async (target, init) => {
+      sent.push((JSON.parse(init.body!) as { id: string }).id);
+      const answer = await fetch(target, init);
+      // It is stored, and nobody is notified of it.
       if (sent.length < 3) throw new TypeError('the line was cut');
       return answer;
     },
   });
   const { id } = await client.submit('mail', task, atOnce);
   expect(sent).toEqual([id, id, id]);
-  const watcher = queueClient({ url, token: () => tokens.root });
-  const stats = await bodyOf(
-    watcher.GET('/v1/queues/{queue}/stats', { params: { path: { queue: 'mail' } } }),
-  );
+  const watcher = createQueueClient({ url, token: () => tokens.root });
+  const stats = await watcher.call('getStats', { path: { queue: 'mail' } });
   expect(stats.pending).toBe(1);
 });
 
-test('a refusal is told at once, with its code and what to do', async () => {
+test('a refusal is reported at once, with its code and what to do', async () => {
   const { url } = await newQueue();
   let tries = 0;
-  const client = queueClient({
+  const client = createQueueClient({
     url,
     token: tokens.root,
-    fetch: (request) => {
+    fetch: (target, init) => {
       tries++;
-      return fetch(request);
+      return fetch(target, init);
     },
   });
   const refused = await client.submit('nope', task, atOnce).catch((error: unknown) => error);
-  expect(refused).toBeInstanceOf(Problem);
+  expect(refused).toBeInstanceOf(ApiError);
   expect(refused).toMatchObject({ status: 404, code: 'QUEUE_NOT_FOUND' });
-  expect((refused as Problem).message).toContain('nope');
+  expect((refused as ApiError).detail).toContain('nope');
   expect(tries).toBe(1);
 });
 
@@ -65,7 +63,7 @@ test('a server that asks to wait is asked again after that time', async () => {
     new Response('{"code":"RATE_LIMITED"}', { status: 429, headers: { 'retry-after': '2' } }),
     Response.json({ id: '01ARYZ6S410000000000000000', status: 'PENDING' }, { status: 202 }),
   ];
-  const client = queueClient({
+  const client = createQueueClient({
     url: 'http://queue.test',
     fetch: () => Promise.resolve(answers.shift()!),
   });
@@ -74,18 +72,45 @@ test('a server that asks to wait is asked again after that time', async () => {
   expect(waits).toEqual([2_000]);
 });
 
-test('the last failure is told when no try succeeds', async () => {
-  const client = queueClient({ url: 'http://127.0.0.1:9' });
+test('the last failure is reported when no try succeeds', async () => {
+  const client = createQueueClient({ url: 'http://127.0.0.1:9' });
   await expect(client.submit('mail', task, { ...atOnce, attempts: 2 })).rejects.toThrow('fetch');
 });
 
 test('the daemon answers with the types of its contract', async () => {
-  const client = daemonClient({ url: daemon.url });
-  const { backends, settings } = await bodyOf(client.GET('/api/v1/backends'));
+  const client = createDaemonClient({ url: daemon.url });
+  const { backends, settings } = await client.call('listBackends');
   expect(settings.internal_thinking_mode).toBe('free_plus_local');
   expect(backends.map(({ id }) => id)).toContain('claude');
-  const params = { path: { id: 'nobody' } };
   await expect(
-    bodyOf(client.PATCH('/api/v1/backends/{id}', { params, body: {} })),
+    client.call('updateBackend', { path: { id: 'nobody' }, body: {} }),
   ).rejects.toMatchObject({ status: 404, code: 'BACKEND_NOT_FOUND' });
+});
+
+test('client: sends path, query, body and headers as the contract has them', async () => {
+  const sent: { url: string; init: object }[] = [];
+  const client = createDaemonClient({
+    url: 'http://daemon.test/',
+    token: () => 'mr_1',
+    fetch: async (url, init) => {
+      sent.push({ url, init });
+      return Response.json({ lines: [], next: 0 }, { headers: { etag: '"7"' } });
+    },
+  });
+  const request = { path: { id: 'a/b' }, query: { limit: 5 }, headers: { 'x-one': '1' } };
+  const { status, headers } = await client.send('getSessionOutput', request);
+  expect([status, headers.get('etag')]).toEqual([200, '"7"']);
+  const headersSent = { accept: 'application/json', authorization: 'Bearer mr_1', 'x-one': '1' };
+  expect(sent).toEqual([
+    {
+      url: 'http://daemon.test/api/v1/sessions/a%2Fb/output?limit=5',
+      init: { method: 'GET', headers: headersSent },
+    },
+  ]);
+});
+
+test('client: a success that is not JSON is an ApiError without a code', async () => {
+  const fetch = () => Promise.resolve(new Response('<html>', { status: 200 }));
+  const client = createDaemonClient({ url: 'http://daemon.test', fetch });
+  await expect(client.call('getSpend')).rejects.toMatchObject({ status: 200, code: '' });
 });

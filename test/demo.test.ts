@@ -49,7 +49,7 @@ test('a task becomes an agent, a failing one dies, is redriven and succeeds, and
 
 test('--keep leaves it running until Ctrl-C, told step by step', async () => {
   const demo = startCtl(['demo', '--keep'], { ...env(), COLUMNS: '80' });
-  await demo.says('Ctrl-C ends everything');
+  await demo.says('Ctrl-C stops');
   const [stage = ''] = readdirSync(folder);
   const data = join(folder, stage, 'data');
   const status = await startCtl(['status', '--json'], { MILLRACE_DATA_DIR: data }).ended;
@@ -64,11 +64,11 @@ test('--keep leaves it running until Ctrl-C, told step by step', async () => {
   const steps = Array.from(out.matchAll(/^\d\. .+$/gm), ([line]) => line);
   expect(steps).toEqual([
     '1. Start the database, the queue and the daemon',
-    '2. Lay work for an agent in the queue',
-    '3. Lay work in the queue that fails',
-    '4. Mend the cause and try again',
-    '5. What happened',
-    '6. Look around',
+    '2. Queue work for an agent',
+    '3. Queue work that fails',
+    '4. Fix the cause and try again',
+    '5. Summary',
+    '6. Explore',
   ]);
   expect(readdirSync(folder)).toEqual([]);
   expect(leftovers()).toEqual([]);

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseSecrets } from '../packages/queue/src/server/secrets.js';
 import { fencesIn, fencesOf, markdownFiles, root } from './support/markdown.js';
+import { programPages } from './support/pages.js';
 
 /* The programs and settings that pages show: they compile, they run, the product takes them. */
 
@@ -32,12 +33,13 @@ const fences = markdownFiles().flatMap((file) => fencesOf(file));
 
 /** What a fragment takes from the program around it. */
 const surroundings: Readonly<Record<string, string>> = {
-  'docs/agents.md Notifications': 'const [secret, rawBody, request] = ["", "", { headers: {} }];',
+  'docs/how-to/get-notified.md Webhook':
+    'const [secret, rawBody, request] = ["", "", { headers: {} }];',
 };
 
 /**
- * The guide as one program: the snippets of the first section are the beginning of all others, and
- * each further section is a block of its own.
+ * A page as one program: the snippets of the first section come before all others, and each
+ * further section is a block of its own.
  */
 function programOf(file: string): string {
   const imports: string[] = [];
@@ -72,8 +74,8 @@ function compile(programs: Record<string, string>, options: object): { said: str
   return { said: status === 0 ? '' : `${stdout}exit code ${status}`, out: join(folder, 'out') };
 }
 
-test('every snippet of the database guide compiles, runs and prints what it says', () => {
-  const program = programOf('docs/database.md');
+test.each(programPages)('%s: its program compiles and prints what it says', (page) => {
+  const program = programOf(page);
   const { said, out } = compile({ 'guide.ts': program }, { rootDir: '.' });
   expect(said).toBe('');
   const printed = execFileSync(process.execPath, [join(out, 'guide.js')], {
@@ -85,7 +87,7 @@ test('every snippet of the database guide compiles, runs and prints what it says
 
 test('the programs of the other pages compile', () => {
   const others = fences.filter(
-    ({ language, file }) => language === 'ts' && file !== 'docs/database.md',
+    ({ language, file }) => language === 'ts' && !programPages.includes(file),
   );
   expect(others.map(({ file }) => file)).toContain('packages/client/README.md');
   const programs = others.map(({ text }, at) => [`${at}.ts`, text] as const);
@@ -115,7 +117,7 @@ test('the JavaScript of every page stands up to the compiler', () => {
 });
 
 test('the receiver of a webhook verifies a call as the guide shows', async () => {
-  const [snippet = ''] = fencesIn('docs/agents.md', 'Notifications', 'js');
+  const [snippet = ''] = fencesIn('docs/how-to/get-notified.md', 'Webhook', 'js');
   const [opening, body] = snippet.split('\n\n');
   const receive = `export function receive(secret, rawBody, request) {\n${body}return alert;\n}`;
   const file = join(scratch, 'receiver.js');
@@ -177,23 +179,25 @@ const takeQueueConfig = (text: string) => expectSchema('QueueConfigInput', parse
 
 /** Who reads the settings and bodies that pages show, fence by fence. */
 const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> = {
-  'docs/queue.md The first task': [
+  'docs/tutorials/first-task.md Write the files': [
     takeQueue,
     (text) => parseSecrets(text, 'secrets.yaml'),
     takeQueueConfig,
   ],
-  'docs/queue.md Submit': [(text) => expectSchema('SubmitTaskRequest', JSON.parse(text))],
-  'docs/scale-out.md ': [takeQueue],
-  'docs/agents.md Notifications': [takeDaemon],
-  'docs/agents.md Pipelines': [
+  'docs/how-to/submit-tasks.md Over HTTP': [
+    (text) => expectSchema('SubmitTaskRequest', JSON.parse(text)),
+  ],
+  'docs/how-to/run-the-queue-on-postgresql.md ': [takeQueue],
+  'docs/how-to/get-notified.md Webhook': [takeDaemon],
+  'docs/how-to/run-pipelines.md Pipelines': [
     // test/docs-servers.test.ts runs it.
     (text) => expect(parse(text)).toMatchObject({ jobs: expect.any(Array) }),
   ],
-  'docs/agents.md The queue drives agents': [
+  'docs/how-to/queue-work-for-agents.md Set it up by hand': [
     (text) => takeDaemon(text.replaceAll('...', Buffer.alloc(24).toString('base64'))),
     takeQueueConfig,
   ],
-  'docs/database.md Replication and fail-over': [
+  'docs/how-to/run-database-followers.md Bring the old leader back': [
     // Lines of a file that the server writes, cut short.
     (text) => expect(text.trim().split('\n')).toHaveLength(2),
   ],

@@ -23,8 +23,10 @@ async function serve(address: string, command: string): Promise<void> {
   addresses[address] = /grpc:\/\/([\d.]+:\d+)/.exec(out)?.[1] ?? '';
 }
 
-async function ctl(line: string): Promise<string> {
-  const { code, out } = await sandbox.run(here(`bin/ctl ${line}`));
+const ctl = (line: string) => run(`bin/ctl ${line}`);
+
+async function run(command: string): Promise<string> {
+  const { code, out } = await sandbox.run(here(command));
   expect(code, out).toBe(0);
   return out;
 }
@@ -35,6 +37,8 @@ function untilHas(address: string, key: string): Promise<unknown> {
 }
 
 const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
+  'mkdir -m 700 copy': (command) => run(command),
+  'cp data/db.key copy/': (command) => run(command),
   'bin/ctl db serve --data ./copy --follow grpc://10.0.0.1:5433': async (command) => {
     await ctl(`db put parts wheel '{"teeth":48}' --url grpc://10.0.0.1:5433`);
     await serve('10.0.0.2:5433', command);
@@ -50,7 +54,7 @@ const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
   },
 };
 
-test.each(commandsOf('docs/database.md'))('%s', async (command) => {
+test.each(commandsOf('docs/how-to/run-database-followers.md'))('%s', async (command) => {
   const step = steps[command];
   if (!step) throw new Error('Say here what there must be before this command, and after it.');
   await step(command);

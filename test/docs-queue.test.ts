@@ -11,15 +11,16 @@ import {
 } from '../packages/queue/test/postgres/postgres-server.js';
 import { exceptionOf } from './support/exceptions.js';
 import { commandsOf, fencesIn, root } from './support/markdown.js';
+import { pagesOfQueue } from './support/pages.js';
 import { Sandbox } from './support/sandbox.js';
 import { patient } from './support/up.js';
 
 /*
- * Follows docs/queue.md: its files, its handler, its commands, and then the move to PostgreSQL.
- * Only ports are others, and names that the page cannot know.
+ * Follows the queue's pages in order: files, handler and commands of the tutorial, the how-to
+ * guides, and the move to PostgreSQL. Only ports and generated names differ.
  */
 
-const guide = 'docs/queue.md';
+const tutorial = 'docs/tutorials/first-task.md';
 const pageTask = '01JD3Z8Q4M7X2N5V9RTBKWCH6E';
 let sandbox: Sandbox;
 let postgres: PostgresServer;
@@ -29,7 +30,7 @@ beforeAll(async () => {
   [sandbox, postgres] = await Promise.all([Sandbox.make(), startPostgres()]);
   names.set('postgres://queue@db.internal/queue', await postgres.database('queue'));
   const ports = [await freePort(), await freePort()];
-  const [queue = '', secrets = '', mail = ''] = fencesIn(guide, 'The first task', 'yaml');
+  const [queue = '', secrets = '', mail = ''] = fencesIn(tutorial, 'Write the files', 'yaml');
   // The second port is for the handler of long work.
   const entry = queue.split('\n').find((line) => line.includes('port: 9000')) ?? '';
   const second = entry.replace('9000', String(ports[1]));
@@ -37,10 +38,10 @@ beforeAll(async () => {
   write('secrets.yaml', secrets);
   write('mail.yaml', mail.replace('9000', String(ports[0])));
   write('impatient.yaml', readWork('mail.yaml').replace(/max_attempts: \d+/, 'max_attempts: 1'));
-  write('handler.mjs', fencesIn(guide, 'The first task', 'js')[0] ?? '');
-  write('settle.mjs', fencesIn(guide, 'Long work', 'js')[0] ?? '');
+  write('handler.mjs', fencesIn(tutorial, 'Write the files', 'js')[0] ?? '');
+  write('settle.mjs', fencesIn('docs/how-to/write-a-handler.md', 'Long work', 'js')[0] ?? '');
   write('letter.json', '{"to":"ada"}');
-  const task = JSON.parse(fencesIn(guide, 'Submit', 'json')[0] ?? '');
+  const task = JSON.parse(fencesIn('docs/how-to/submit-tasks.md', 'Over HTTP', 'json')[0] ?? '');
   write('tasks.jsonl', `${JSON.stringify(task)}\n`.repeat(3));
   mkdirSync(join(sandbox.work, 'node_modules'));
   const webhooks = 'node_modules/standardwebhooks';
@@ -145,7 +146,7 @@ function here(command: string): string {
 
 /** What is to be seen afterwards. */
 const promises: readonly [RegExp, RegExp][] = [
-  [/ config set mail mail\.yaml$/, /^Made the queue mail\.$/m],
+  [/ config set mail mail\.yaml$/, /^Created the queue mail\.$/m],
   [/ queue test mail$/, /^delivered +yes\nstatus +204$/m],
   [/ --wait$/, /SUCCEEDED after 1 attempt/],
   [/ --batch tasks\.jsonl$/, /\b3\b/],
@@ -153,9 +154,12 @@ const promises: readonly [RegExp, RegExp][] = [
   [/ dlq list mail /, new RegExp(pageTask)],
   [/ queue redrive /, /\b1\b/],
   [/ queue purge /, /\b1\b/],
-  [/ audit verify$/, /^The audit log is whole/m],
+  [/ audit verify$/, /^The audit log is intact/m],
   [/ token list /, /payments\.\*/],
-  [/ queue migrate /, /^Moved 2 queues, \d+ tasks? and \d+ audit records .* both are the same\.$/m],
+  [
+    / queue migrate /,
+    /^Moved 2 queues, \d+ tasks? and \d+ audit records .* source and target are equal\.$/m,
+  ],
 ];
 
 async function run(command: string): Promise<string> {
@@ -165,9 +169,9 @@ async function run(command: string): Promise<string> {
     sandbox.env['MILLRACE_QUEUE_URL'] = /http:\/\/[\d.:]+/.exec(out)?.[0] ?? '';
     return out;
   }
-  const isAsked = / queue (?:redrive|purge) /.test(command) && !command.includes('--dry-run');
+  const isRequested = / queue (?:redrive|purge) /.test(command) && !command.includes('--dry-run');
   const typed = [{ after: /\[y\/N\]/i, keys: 'y\r' }];
-  const { code, out } = await sandbox.run(here(command), isAsked ? { typed } : {});
+  const { code, out } = await sandbox.run(here(command), isRequested ? { typed } : {});
   expect(code, out).toBe(0);
   if (command.includes('--principal me')) {
     sandbox.env['MILLRACE_QUEUE_TOKEN'] = /^ {2}(mr_\S+)$/m.exec(out)?.[1] ?? '';
@@ -178,9 +182,13 @@ async function run(command: string): Promise<string> {
   return out;
 }
 
-describe('docs/queue.md', () => {
-  test.each(commandsOf('docs/queue.md'))('%s', follow);
+const migrationPage = 'docs/how-to/run-the-queue-on-postgresql.md';
 
+describe.each(pagesOfQueue.filter((page) => page !== migrationPage))('%s', (page) => {
+  test.each(commandsOf(page))('%s', follow);
+});
+
+describe('docs/how-to/write-a-handler.md', () => {
   test('long work is settled as the guide says', async () => {
     await ok(`bin/ctl queue config set mail mail.yaml`);
     const tasks: { id: string; leaseToken: string }[] = [];
@@ -195,7 +203,7 @@ describe('docs/queue.md', () => {
       await ok('bin/ctl queue config set mail.long long.yaml');
       const waiting = ok('bin/ctl queue submit mail.long report --wait');
       await expect.poll(() => tasks.length, patient).toBe(1);
-      await settleAsTold(tasks[0]!);
+      await settleAsDocumented(tasks[0]!);
       expect(await waiting).toContain('SUCCEEDED after 1 attempt');
     } finally {
       worker.closeAllConnections();
@@ -204,7 +212,12 @@ describe('docs/queue.md', () => {
   });
 });
 
-async function settleAsTold(task: { id: string; leaseToken: string }): Promise<void> {
+// Last: it stops the server of the pages before.
+describe(migrationPage, () => {
+  test.each(commandsOf(migrationPage))('%s', follow);
+});
+
+async function settleAsDocumented(task: { id: string; leaseToken: string }): Promise<void> {
   const { settle } = await import(pathToFileURL(join(sandbox.work, 'settle.mjs')).href);
   const { MILLRACE_QUEUE_URL: url, MILLRACE_QUEUE_TOKEN: token } = sandbox.env;
   await expect(settle(url, 'mr_nobody', task, 'complete')).rejects.toThrow('answered 401');
@@ -214,10 +227,6 @@ async function settleAsTold(task: { id: string; leaseToken: string }): Promise<v
   expect((await settle(url, token, task, 'complete')).status).toBe('SUCCEEDED');
   expect((await settle(url, token, task, 'complete')).status).toBe('SUCCEEDED');
 }
-
-describe('docs/scale-out.md', () => {
-  test.each(commandsOf('docs/scale-out.md'))('%s', follow);
-});
 
 async function follow(command: string): Promise<void> {
   for (const [pattern, prepare] of preparations) if (pattern.test(command)) await prepare();

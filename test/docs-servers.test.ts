@@ -15,7 +15,7 @@ let sandbox: Sandbox;
 beforeAll(async () => {
   demandInstalled();
   sandbox = await Sandbox.make();
-  const [pipeline = ''] = fencesIn('docs/agents.md', 'Pipelines', 'yaml');
+  const [pipeline = ''] = fencesIn('docs/how-to/run-pipelines.md', 'Pipelines', 'yaml');
   const here = pipeline.replace('/home/ada/src/mill', sandbox.work);
   expect(here).not.toBe(pipeline);
   writeFileSync(join(sandbox.work, 'upload.yaml'), here);

@@ -28,6 +28,10 @@ function lintPlanted(path: string, text: string): { status: number | null; outpu
 test.each([
   ['packages/contract/src/planted.ts', '@millrace/kit/errors'],
   ['packages/kit/src/planted.ts', '@millrace/db'],
+  ['packages/kit/src/planted.ts', '@millrace/wire/http1'],
+  ['packages/wire/src/http2/planted.ts', '@millrace/contract/db'],
+  ['packages/wire/src/http2/planted.ts', '@millrace/kit/http'],
+  ['packages/db/src/engine/planted.ts', '@millrace/wire/grpc'],
   ['packages/db/src/server/planted.ts', '@millrace/queue'],
   ['packages/db/src/engine/planted.ts', '@grpc/grpc-js'],
   ['packages/db/src/engine/planted.ts', '../server/main.js'],
@@ -45,6 +49,9 @@ test.each([
 
 test.each([
   ['packages/kit/src/planted.ts', '@millrace/contract/queue'],
+  ['packages/wire/src/http2/planted.ts', '@millrace/kit/clock'],
+  ['packages/db/src/server/planted.ts', '@millrace/wire/grpc'],
+  ['packages/queue/src/planted.ts', '@millrace/wire/http1'],
   ['packages/db/src/engine/planted.ts', '@millrace/kit/errors'],
   ['packages/db/src/engine/planted.ts', '@millrace/contract/db-reasons'],
   ['packages/queue/src/planted.ts', '@millrace/db'],

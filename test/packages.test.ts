@@ -80,13 +80,13 @@ function run(args: readonly string[]): string {
 const ctl = () => join(placeOf('ctl'), 'bin', 'ctl.js');
 
 test('no package carries sources or tests', () => {
-  const strays = names.flatMap((name) => {
+  const unexpected = names.flatMap((name) => {
     const files = readdirSync(placeOf(name), { recursive: true, encoding: 'utf8' });
     return files.filter(
       (file) => !file.includes('node_modules') && /\.test(-support)?\./.test(file),
     );
   });
-  expect(strays).toEqual([]);
+  expect(unexpected).toEqual([]);
 });
 
 test('the database works in one import', () => {
@@ -104,8 +104,9 @@ test('the database works in one import', () => {
 
 test('the clients can be imported', () => {
   const program = `
-    import { daemonClient, queueClient } from '@millrace/client';
-    console.log(typeof queueClient({ url: 'http://127.0.0.1:1' }).submit, typeof daemonClient);
+    import { createDaemonClient, createQueueClient } from '@millrace/client';
+    const queue = createQueueClient({ url: 'http://127.0.0.1:1' });
+    console.log(typeof queue.submit, typeof createDaemonClient);
   `;
   writeFileSync(join(home, 'clients.js'), program);
   expect(run(['clients.js'])).toBe('function function\n');

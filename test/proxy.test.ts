@@ -94,7 +94,7 @@ test('records are made, found, watched, changed by revision and deleted', async 
   expect(collections).toMatchObject([{ name: 'people', records: 0 }]);
 });
 
-test('a token that the queue server does not know is told as what it is', async () => {
+test('a token that the queue server does not know is reported as what it is', async () => {
   const stranger = await startDaemon({ flags: { ...stores.flags, 'queue-token': 'wrong' } });
   const { detail } = await stranger.api.refused(
     { path: `${queue}/admin/queues` },

@@ -29,7 +29,7 @@ beforeEach(async () => {
   clis.add(
     'gemini',
     `const { existsSync } = require('node:fs');
-     console.log('I was told: ' + prompt);
+     console.log('I was sent: ' + prompt);
      if (/please fail/.test(prompt)) process.exit(3);
      const wait = /wait for (\\S+)/.exec(prompt);
      if (wait) setInterval(() => existsSync(wait[1]) && process.exit(0), 20);`,
@@ -69,7 +69,7 @@ async function startQueue(listen: string): Promise<void> {
   queueUrl = queue.listeners.find(({ listener }) => listener === 'http')!.url;
 }
 
-/** Starts the daemon and tells the queue where it is. */
+/** Starts the daemon and shows the queue where it is. */
 async function startAgents(flags: Record<string, string> = {}): Promise<void> {
   daemon = await startDaemon({
     home,
@@ -82,7 +82,7 @@ async function startAgents(flags: Record<string, string> = {}): Promise<void> {
     },
   });
   await daemon.api.ok('PUT', '/api/v1/backends/default', { id: 'gemini' });
-  await ask('PUT', '/v1/admin/queues/agents/config', {
+  await request('PUT', '/v1/admin/queues/agents/config', {
     callback: {
       url: `${daemon.url}/api/v1/queue/callback`,
       signing: { scheme: 'standard_webhooks', secret_refs: ['agents'] },
@@ -91,7 +91,7 @@ async function startAgents(flags: Record<string, string> = {}): Promise<void> {
   });
 }
 
-async function ask(method: string, path: string, body?: unknown): Promise<any> {
+async function request(method: string, path: string, body?: unknown): Promise<any> {
   const answer = await fetch(queueUrl + path, {
     method,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -106,7 +106,7 @@ async function ask(method: string, path: string, body?: unknown): Promise<any> {
 async function submit(payload: unknown): Promise<string> {
   const isText = typeof payload === 'string';
   const bytes = isText ? payload : JSON.stringify(payload);
-  const { id } = await ask('POST', '/v1/queues/agents/tasks', {
+  const { id } = await request('POST', '/v1/queues/agents/tasks', {
     handler_ref: 'agent/work',
     payload: Buffer.from(bytes).toString('base64'),
     payload_content_type: isText ? 'text/plain' : 'application/json',
@@ -115,7 +115,7 @@ async function submit(payload: unknown): Promise<string> {
 }
 
 async function become(id: string, status: string): Promise<any> {
-  const read = () => ask('GET', `/v1/tasks/${id}`);
+  const read = () => request('GET', `/v1/tasks/${id}`);
   await vi.waitFor(async () => {
     const task = await read();
     expect([task.status, task.last_error, task.attempts]).toEqual([
@@ -158,7 +158,7 @@ test('an agent that fails is tried again, and the dead letter says what it said 
     { attempt: 1, outcome: 'FAILED', error_type: 'AGENT_FAILED' },
     { attempt: 2, outcome: 'FAILED', error_type: 'AGENT_FAILED' },
   ]);
-  expect(task.last_error.message).toContain('I was told: please fail');
+  expect(task.last_error.message).toContain('I was sent: please fail');
   expect((await sessions()).map(({ name }) => name)).toEqual(['to-fail', 'to-fail']);
 });
 
@@ -193,7 +193,7 @@ test('a task whose agent is at a limit waits until the limit ends', async () => 
   const before = Date.now();
   const id = await submit({ prompt: 'limit 45', backend: 'claude', cwd: home });
   await vi.waitFor(async () => {
-    const task = await ask('GET', `/v1/tasks/${id}`);
+    const task = await request('GET', `/v1/tasks/${id}`);
     expect(task).toMatchObject({ status: 'PENDING', waiting_for: 'time' });
     expect(task.last_error).toMatchObject({ error_type: 'RATE_LIMITED' });
     const minutes = (Date.parse(task.next_attempt_at) - before) / 60_000;
@@ -214,7 +214,7 @@ test.skipIf(noTmux)('a conversation keeps its task until its turn is over', asyn
   await vi.waitFor(async () => expect((await sessions()).length).toBe(1), patience);
   const [{ id: session }] = await sessions();
   await until(daemon.api, session, 'waiting_for_input');
-  expect(await ask('GET', `/v1/tasks/${id}`)).toMatchObject({ status: 'IN_FLIGHT' });
+  expect(await request('GET', `/v1/tasks/${id}`)).toMatchObject({ status: 'IN_FLIGHT' });
   await daemon.api.ok('POST', `/api/v1/sessions/${session}:send`, { text: '1' });
   await become(id, 'SUCCEEDED');
   const { status_reason } = await until(daemon.api, session, 'done');
@@ -233,7 +233,7 @@ test('a task outlives the daemon that began it', async () => {
   expect((await sessions()).length).toBe(1);
 });
 
-test('a queue that was away when the agent was done is told when it is back', async () => {
+test('a queue that was away when the agent was done is reported when it is back', async () => {
   const go = join(home, 'go');
   const id = await submit(`wait for ${go}`);
   await working();
@@ -264,7 +264,7 @@ test('over the budget a task waits in the queue', async () => {
   await startAgents({ 'tokens-budget-daily-usd': '0.01' });
   const id = await submit('Spend more.');
   await vi.waitFor(async () => {
-    const task = await ask('GET', `/v1/tasks/${id}`);
+    const task = await request('GET', `/v1/tasks/${id}`);
     expect(task).toMatchObject({ status: 'PENDING', waiting_for: 'time', attempt: 0 });
     expect(task.last_error).toMatchObject({ error_type: 'RATE_LIMITED', http_status: 429 });
     expect(Date.parse(task.next_attempt_at)).toBeGreaterThan(Date.now());

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bodyOf, queueClient } from '@millrace/client';
+import { createQueueClient } from '@millrace/client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ctl } from '../packages/ctl/test/run-ctl.js';
 import { installFakeAgent } from '../packages/daemon/test/support/fake-agent.js';
@@ -68,7 +68,13 @@ async function start(): Promise<Up> {
 
 function clientOf(up: Up) {
   const token = readFileSync(join(data, 'queue.token'), 'utf8').trim();
-  return queueClient({ url: up.url('queue'), token });
+  return createQueueClient({ url: up.url('queue'), token });
+}
+
+/** The database's owner key, which a restored directory has a new one of. */
+function ownerOfDb(): { authorization: string } {
+  const key = readFileSync(join(data, 'db', 'db.key'), 'utf8').trim();
+  return { authorization: `Bearer ${key}` };
 }
 
 async function makeQueue(up: Up, name: string, path: string): Promise<void> {
@@ -80,7 +86,7 @@ async function makeQueue(up: Up, name: string, path: string): Promise<void> {
 
 async function leftIn(up: Up, queue: string): Promise<number> {
   const params = { path: { queue } };
-  const stats = await bodyOf(clientOf(up).GET('/v1/queues/{queue}/stats', { params }));
+  const stats = await clientOf(up).call('getStats', params);
   return stats.pending + stats.in_flight;
 }
 
@@ -113,7 +119,7 @@ test('a thousand tasks, some of them agents, come to their ends although every s
   const client = clientOf(up);
   const wrong: string[] = [];
   for (const [id, status] of wanted) {
-    const task = await bodyOf(client.GET('/v1/tasks/{id}', { params: { path: { id } } }));
+    const task = await client.call('getTask', { path: { id } });
     if (task.status !== status) wrong.push(`${id} is ${task.status}, not ${status}`);
   }
   expect(wrong).toEqual([]);
@@ -127,28 +133,30 @@ test('what was backed up comes back as it was', async () => {
   const { id } = await client.submit('work', { handler_ref: 'x' });
   await expect.poll(() => leftIn(up, 'work'), patient).toBe(0);
   const url = `${up.url('db')}/v1/parts/keys`;
-  const headers = { 'content-type': 'application/json' };
+  const headers = { ...ownerOfDb(), 'content-type': 'application/json' };
   for (const key of ['wheel', 'shaft']) {
     const body = JSON.stringify({ key, data: { name: key, teeth: 12 } });
     expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200);
   }
   const answers = async (of: Up) => ({
-    task: await bodyOf(clientOf(of).GET('/v1/tasks/{id}', { params: { path: { id } } })),
-    wheel: await (await fetch(`${of.url('db')}/v1/parts/keys/wheel`)).json(),
-    backends: await (await fetch(`${of.url('daemon')}/api/v1/backends`)).json().then(preferences),
+    task: await clientOf(of).call('getTask', { path: { id } }),
+    wheel: await (
+      await fetch(`${of.url('db')}/v1/parts/keys/wheel`, { headers: ownerOfDb() })
+    ).json(),
+    backends: await (await of.daemon('/api/v1/backends')).json().then(preferences),
   });
-  const patch = { method: 'PATCH', headers, body: JSON.stringify({ tier: 'free' }) };
-  expect((await fetch(`${up.url('daemon')}/api/v1/backends/made-up`, patch)).status).toBe(200);
+  const patch = { method: 'PATCH', body: JSON.stringify({ tier: 'free' }) };
+  expect((await up.daemon('/api/v1/backends/made-up', patch)).status).toBe(200);
   const before = await answers(up);
   const file = join(home, 'db.backup');
   const backup = ['db', 'backup', '--out', file, '--data', join(data, 'db')];
   expect(await ctl(backup)).toMatchObject({ code: 0 });
   expect((await up.stop()).code).toBe(0);
 
-  const kept = join(home, 'kept');
-  cpSync(data, kept, { recursive: true });
+  const stored = join(home, 'kept');
+  cpSync(data, stored, { recursive: true });
   rmSync(data, { recursive: true });
-  cpSync(kept, data, { recursive: true, filter: (path) => path !== join(kept, 'db') });
+  cpSync(stored, data, { recursive: true, filter: (path) => path !== join(stored, 'db') });
   const restore = ['db', 'restore', '--from', file, '--data', join(data, 'db')];
   expect(await ctl(restore)).toMatchObject({ code: 0 });
 
@@ -157,7 +165,7 @@ test('what was backed up comes back as it was', async () => {
   expect((await again.stop()).code).toBe(0);
 });
 
-/** Without what a rescan finds out anew. */
+/** Without what a rescan finds out again. */
 function preferences(registry: unknown): object[] {
   const { backends } = registry as { backends: { id: string; tier: string; enabled: boolean }[] };
   return backends.map(({ id, tier, enabled }) => ({ id, tier, enabled }));

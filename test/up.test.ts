@@ -26,8 +26,8 @@ afterEach(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
-function up(flags: readonly string[] = [], isTold = false): Up {
-  const started = new Up(data, [...anyPorts, ...flags], isTold);
+function up(flags: readonly string[] = [], isReported = false): Up {
+  const started = new Up(data, [...anyPorts, ...flags], isReported);
   running.push(started);
   return started;
 }
@@ -43,11 +43,11 @@ test('the parts are processes that know one another, from the first run on', asy
     callback: {
       url: `${first.url('daemon')}/api/v1/queue/callback`,
       signing: { scheme: 'standard_webhooks', secret_refs: ['agents-callback'] },
-      auth: { type: 'none' },
+      auth: { type: 'bearer', secret_ref: 'daemon-token' },
     },
     ordering: { mode: 'group' },
   });
-  const config = (await (await fetch(`${first.url('daemon')}/api/v1/config`)).json()) as {
+  const config = (await (await first.daemon('/api/v1/config')).json()) as {
     entries: { key: string; value: unknown; source: string }[];
   };
   const settings = new Map(config.entries.map((entry) => [entry.key, entry]));
@@ -73,7 +73,7 @@ test('the parts are processes that know one another, from the first run on', asy
   const again = await up().ended;
   expect(again.code).toBe(1);
   expect(JSON.parse(again.err.trim().split('\n').at(-1)!).error.message).toMatch(
-    /^Millrace already runs on .*, as process \d+: `ctl status` shows it\.$/,
+    /^Millrace is already running on .*, as process \d+\. Check it with `ctl status`\.$/,
   );
 
   // What its owner changes in the queue stays, while the address of the daemon is kept up to date.
@@ -113,12 +113,12 @@ test('a part that dies is started again at its address, and the others do not no
   const before = running.parts();
   const urls = ['queue', 'daemon', 'db'].map((name) => running.url(name));
   for (const name of ['queue', 'daemon', 'db']) {
-    const told = running.events.length;
+    const output = running.events.length;
     process.kill(before.get(name)!, 'SIGKILL');
     await expect
-      .poll(() => running.events.slice(told).map(({ event }) => event), patient)
+      .poll(() => running.events.slice(output).map(({ event }) => event), patient)
       .toContain('listening');
-    expect(running.events.slice(told)[0]).toMatchObject({ event: 'died', component: name });
+    expect(running.events.slice(output)[0]).toMatchObject({ event: 'died', component: name });
   }
   await expect.poll(() => running.parts().size, patient).toBe(3);
   expect(['queue', 'daemon', 'db'].map((name) => running.url(name))).toEqual(urls);
@@ -171,8 +171,8 @@ test('one Ctrl-C waits for work under way, and a second one ends everything at o
   }
 });
 
-test('a daemon that asks for a token is shown it by the queue', async () => {
-  writeFileSync(join(data, 'token'), 'mr_token_of_the_daemon\n', { mode: 0o600 });
+test('a daemon that requires a token is shown it by the queue', async () => {
+  writeFileSync(join(data, 'daemon.token'), 'mr_token_of_the_daemon\n', { mode: 0o600 });
   const running = await up().ready();
   expect((await fetch(`${running.url('daemon')}/api/v1/sessions`)).status).toBe(401);
   expect((await running.agentsConfig()).callback.auth).toEqual({
@@ -193,7 +193,7 @@ test('a daemon that asks for a token is shown it by the queue', async () => {
   expect((await running.stop()).code).toBe(0);
 });
 
-test('a port that is taken is told as the reason, and nothing is left running', async () => {
+test('a port that is taken is reported as the reason, and nothing is left running', async () => {
   const holder = createServer();
   holder.listen(0, '127.0.0.1');
   await once(holder, 'listening');

@@ -8,7 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stop } from '../shared/processes.mjs';
 
 /** Nothing listens at port 9: the local model of this machine is not part of what is measured. */
-const flags = ['--listen', '127.0.0.1:0', '--backends-local-url', 'http://127.0.0.1:9'];
+const flags = [
+  '--no-auth',
+  '--listen',
+  '127.0.0.1:0',
+  '--backends-local-url',
+  'http://127.0.0.1:9',
+];
 
 export class Daemon {
   constructor(child, url, readyMs, environment) {

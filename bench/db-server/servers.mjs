@@ -6,16 +6,16 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort, stop } from '../shared/processes.mjs';
 
-/** `ctl db serve` as a user starts it. Nothing is turned off but the line for each failure. */
-export async function startMillrace(root, home) {
-  const directory = join(home, 'millrace');
+/** `ctl db serve` with default settings, but without keys: its peers are called without any. */
+export async function startMillrace(root, home, flags = []) {
+  const directory = join(home, ['millrace', ...flags].join(''));
   mkdirSync(directory, { recursive: true });
   const config = join(home, 'db.yaml');
   writeFileSync(config, 'collections:\n  people:\n    indexes:\n      - {fields: [city]}\n');
-  const args = ['--data', directory, '--config', config, '--grpc', '127.0.0.1:0'];
+  const args = ['--data', directory, '--config', config, '--grpc', '127.0.0.1:0', ...flags];
   const server = spawn(
     process.execPath,
-    [join(root, 'bin', 'ctl'), 'db', 'serve', ...args, '--http', '127.0.0.1:0'],
+    [join(root, 'bin', 'ctl'), 'db', 'serve', '--no-auth', ...args, '--http', '127.0.0.1:0'],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const urls = {};

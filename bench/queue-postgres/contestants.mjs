@@ -1,12 +1,12 @@
-/** How each queue stores tasks and works them off, by the means that its manual has for speed. */
+/** How each queue stores and processes tasks, with the settings its manual recommends for speed. */
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const require = createRequire(import.meta.url);
 const concurrency = 64;
-/** So many tasks are claimed at a time: the most that a server of Millrace claims. */
+/** Tasks per claim: the maximum of a Millrace server. */
 const claimed = 500;
-/** Its claims sort everything that waits, so it fares better with fewer of them. */
+/** Its claims sort the whole backlog, so fewer, larger claims are faster. */
 const claimedByPgBoss = 1_000;
 const payload = 'x'.repeat(300);
 
@@ -112,8 +112,8 @@ async function pgBoss(connectionString, { loops }) {
   await boss.start();
   await boss.createQueue('tasks');
   const state = { done: 0, isWorking: false, loops: [Promise.resolve()] };
-  // Its `work` looks twice a second at most and says nothing of what is completed: this is the same,
-  // by its own calls, without the wait.
+  // Its `work` polls at most twice a second and does not report completions: this does the same
+  // with its own calls, without the wait.
   const loop = async () => {
     while (state.isWorking) {
       const jobs = await boss.fetch('tasks', { batchSize: claimedByPgBoss });
@@ -148,7 +148,7 @@ async function pgBoss(connectionString, { loops }) {
 
 async function graphileWorker(connectionString) {
   const { Logger, makeWorkerUtils, run } = require('graphile-worker');
-  // A line for each task would be measured too.
+  // Logging each task would be measured too.
   const logger = new Logger(() => () => undefined);
   const { Pool } = require('pg');
   const pgPool = new Pool({ connectionString, max: 8 });

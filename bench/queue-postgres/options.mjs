@@ -1,15 +1,15 @@
 import { parseArgs } from 'node:util';
 
 export const peerNames = ['pg-boss', 'graphile-worker'];
-/** What a run has to have at least for its results to be kept. */
-const usual = { rounds: 3, tasks: 40_000, warmUp: 40_000, backlog: 200_000 };
+/** Defaults, and the minimum for results to be saved. */
+const defaults = { rounds: 3, tasks: 40_000, warmUp: 40_000, backlog: 200_000 };
 const help = `npm run bench -- queue-postgres [options]
 
-  --rounds N            how often everything is measured in turn; the median counts (${usual.rounds})
-  --tasks N             tasks that are stored and worked off in each measure (${usual.tasks})
+  --rounds N            rounds; the median counts (${defaults.rounds})
+  --tasks N             tasks stored and processed per measurement (${defaults.tasks})
   --warm-up N           tasks for each server that are worked off before anything is measured
-                        (${usual.warmUp})
-  --backlog N           tasks that wait while some are worked off, beside 10000 (${usual.backlog});
+                        (${defaults.warmUp})
+  --backlog N           tasks that wait while some are worked off, beside 10000 (${defaults.backlog});
                         --backlog 1000000 takes a few minutes more in each round
   --loops N             loops in each server of Millrace and pg-boss that claim and complete (what
                         is best for each: 2, and 3 where one server of Millrace is alone)
@@ -18,9 +18,9 @@ const help = `npm run bench -- queue-postgres [options]
   --peers LIST          some of ${peerNames.join(',')}, or '' for none
   --install             installs what Millrace is compared with, in bench/node_modules, and ends
 
-Results are kept in bench/results when no option asks for less than usual.`;
+Results are saved in bench/results unless an option is below its default.`;
 
-/** The options of a run, or undefined when there is nothing to run but something to say. */
+/** The options of a run; undefined if only help or an error was printed. */
 export function readOptions(args, note) {
   try {
     const options = parse(args);
@@ -38,10 +38,10 @@ function parse(args) {
     args,
     options: {
       install: { type: 'boolean', default: false },
-      rounds: { type: 'string', default: String(usual.rounds) },
-      tasks: { type: 'string', default: String(usual.tasks) },
-      'warm-up': { type: 'string', default: String(usual.warmUp) },
-      backlog: { type: 'string', default: String(usual.backlog) },
+      rounds: { type: 'string', default: String(defaults.rounds) },
+      tasks: { type: 'string', default: String(defaults.tasks) },
+      'warm-up': { type: 'string', default: String(defaults.warmUp) },
+      backlog: { type: 'string', default: String(defaults.backlog) },
       loops: { type: 'string' },
       'snapshot-minutes': { type: 'string', default: '0' },
       peers: { type: 'string', default: peerNames.join(',') },
@@ -63,7 +63,7 @@ function parse(args) {
   if (unknown.length > 0) throw new Error(`No such peer: ${unknown.join(', ')}.`);
   options.isWhole =
     options.peers.length === peerNames.length &&
-    Object.keys(usual).every((key) => options[key] >= usual[key]);
+    Object.keys(defaults).every((key) => options[key] >= defaults[key]);
   return options;
 }
 

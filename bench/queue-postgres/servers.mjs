@@ -1,4 +1,4 @@
-/** The processes of a contestant on a database of its own, and what they and it cost. */
+/** The processes of a contestant with their own database, and the CPU time of both. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { startServer } from '../engine/engines/postgres-server.mjs';
 const { Client } = createRequire(import.meta.url)('pg');
 const worker = fileURLToPath(new URL('worker.mjs', import.meta.url));
 const batch = 500;
-/** Whether a task is left that is not recorded as done. */
+/** True if some task is not recorded as done. */
 const unfinished = {
   millrace: 'SELECT coalesce(sum(pending + in_flight), 0) > 0 AS is_left FROM millrace.ledger',
   'pg-boss': `SELECT EXISTS (SELECT 1 FROM pgboss.job
@@ -21,7 +21,7 @@ const unfinished = {
 
 export async function startDatabase(directory) {
   const { connection, stop } = await startServer(directory, {
-    // Queues on PostgreSQL live by vacuum.
+    // Queues on PostgreSQL depend on vacuum.
     autovacuum: 'on',
     autovacuum_naptime: '5s',
     checkpoint_timeout: '5min',
@@ -43,9 +43,9 @@ export async function startDatabase(directory) {
   return {
     url,
     stop,
-    /** What a database in use has: a planner that knows its tables. Not each queue does without. */
+    /** Updates planner statistics, which some queues need. */
     analyze: () => withClient((client) => client.query('ANALYZE')),
-    /** Asks until nothing is left. */
+    /** Polls until no task is left. */
     untilNone: (text) =>
       withClient(async (client) => {
         while ((await client.query(text)).rows[0].is_left) await sleep(20);
@@ -54,7 +54,7 @@ export async function startDatabase(directory) {
   };
 }
 
-/** What the process and its children have used, also those that are gone. */
+/** CPU time of the process and its children, including exited ones. */
 function treeCpuUs(root) {
   let ticks = 0;
   for (const name of readdirSync('/proc')) {
@@ -63,7 +63,7 @@ function treeCpuUs(root) {
     try {
       text = readFileSync(`/proc/${name}/stat`, 'utf8');
     } catch {
-      // It ended since the list was read; its parent has its figures.
+      // It exited meanwhile; its parent has its CPU time.
       continue;
     }
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
@@ -78,8 +78,8 @@ function treeCpuUs(root) {
 
 export async function startWorkers(kind, url, { count, loops }) {
   const children = [];
-  /** What it says next; fails when it ends instead. */
-  const heard = async (child) => {
+  /** The next message of the process; rejects if it exits. */
+  const nextMessage = async (child) => {
     const listening = new AbortController();
     const { signal } = listening;
     const ended = once(child, 'exit', { signal }).then(() => {
@@ -92,39 +92,39 @@ export async function startWorkers(kind, url, { count, loops }) {
   };
   for (let i = 0; i < count; i++) {
     const child = fork(worker, [kind, url, loops]);
-    await heard(child);
+    await nextMessage(child);
     children.push(child);
   }
-  const ask = (child, message) => {
-    const answer = heard(child);
+  const request = (child, message) => {
+    const answer = nextMessage(child);
     child.send(message);
     return answer;
   };
-  const askAll = (message) => Promise.all(children.map((child) => ask(child, message)));
+  const requestAll = (message) => Promise.all(children.map((child) => request(child, message)));
   return {
-    fill: (total) => askAll({ act: 'fill', count: Math.ceil(total / count), batch }),
+    fill: (total) => requestAll({ act: 'fill', count: Math.ceil(total / count), batch }),
     /**
-     * Works off `total` tasks: the rate, and the microseconds of CPU for each task on either side. Where
-     * those are all, the time ends when the database has every one of them as done: not each queue
-     * waits for that before it counts a task.
+     * Processes `total` tasks: the rate, and the CPU microseconds per task of both sides. If those are
+     * all tasks, the time ends when the database has every one as done: not every queue waits for
+     * that before it counts a task.
      */
     workOff: async (database, total, { areAll }) => {
       const cpu = database.cpuUs();
       const start = performance.now();
-      await askAll({ act: 'work' });
-      let answers = await askAll({ act: 'count' });
+      await requestAll({ act: 'work' });
+      let answers = await requestAll({ act: 'count' });
       const done = () => answers.reduce((sum, answer) => sum + answer.done, 0);
       while (done() < total) {
         await sleep(20);
-        answers = await askAll({ act: 'count' });
+        answers = await requestAll({ act: 'count' });
       }
       if (areAll) await database.untilNone(unfinished[kind]);
       const seconds = (performance.now() - start) / 1_000;
-      if (areAll) answers = await askAll({ act: 'count' });
+      if (areAll) answers = await requestAll({ act: 'count' });
       const own = answers.reduce((sum, answer) => sum + answer.cpuUs, 0);
       const theirs = database.cpuUs() - cpu;
       const finished = done();
-      await askAll({ act: 'rest' });
+      await requestAll({ act: 'rest' });
       return { rate: finished / seconds, ownUs: own / finished, databaseUs: theirs / finished };
     },
     stop: async () => {

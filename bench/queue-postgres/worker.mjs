@@ -1,7 +1,7 @@
 /**
- * One server of a contestant, as a process: `fill` stores tasks in batches of 500, `work` works until
- * so many are done by all of them together, or `end` comes. The work itself is nothing at all: what
- * is measured is the queue.
+ * One server process of a contestant: `fill` stores tasks in batches of 500, `work` processes tasks
+ * until all servers together have done a number of them, or `end` arrives. The handler does nothing:
+ * only the queue is measured.
  */
 import { contestants } from './contestants.mjs';
 
@@ -30,6 +30,6 @@ async function take({ act, count, batch }) {
   if (act === 'close') process.exit(0);
 }
 
-// A failure ends the process, which whoever started it notices.
+// A failure exits the process, which its parent detects.
 process.on('message', (message) => void take(message));
 process.send({ act: 'ready' });

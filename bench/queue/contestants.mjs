@@ -1,4 +1,4 @@
-/** Each queue as a process that is reached by REST, with its database where it has one. */
+/** Each queue as a process with a REST interface, with its database if it has one. */
 import { fork, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ const token = 'bench-token-0123456789';
 export async function startHandler() {
   const child = fork(here('handler.mjs'));
   const [{ port }] = await once(child, 'message');
-  const ask = async (kind) => {
+  const send = async (kind) => {
     child.send({ kind });
     const [answer] = await once(child, 'message');
     return answer;
@@ -25,8 +25,8 @@ export async function startHandler() {
   return {
     url: `http://127.0.0.1:${port}`,
     port,
-    reset: () => ask('reset'),
-    report: () => ask('report'),
+    reset: () => send('reset'),
+    report: () => send('report'),
     stop: () => child.kill(),
   };
 }
@@ -132,7 +132,7 @@ async function startRedis(home) {
   const directory = join(home, 'redis');
   mkdirSync(directory, { recursive: true });
   const port = await freePort();
-  // What is acknowledged is on disk, as everywhere here.
+  // Durable: acknowledged tasks are on disk.
   const settings = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
   const server = spawn(
     'redis-server',
@@ -145,7 +145,7 @@ async function startRedis(home) {
 
 async function startPostgres(home, kind) {
   const { startServer } = await import('../engine/engines/postgres-server.mjs');
-  // Queues on PostgreSQL live by vacuum.
+  // Queues on PostgreSQL depend on vacuum.
   return startServer(join(home, `postgres-${kind}`), {
     autovacuum: 'on',
     checkpoint_timeout: '5min',

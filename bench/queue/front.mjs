@@ -1,7 +1,7 @@
 /**
- * A peer behind a REST front as small as can be, so that all queues are reached by the same load
- * tool and call the same handler: POST /tasks, POST /batch, and /pause, /resume, /clear for the workers.
- * It answers when the peer says that the task is stored.
+ * A minimal REST front for a peer, so that all queues use the same load tool and handler:
+ * POST /tasks, POST /batch, and /pause, /resume, /clear for the workers. It responds when the peer
+ * has stored the task.
  */
 import { createServer } from 'node:http';
 import { Pool } from 'undici';

@@ -1,6 +1,6 @@
 /**
- * The handler that every queue calls: answers at once and counts. It is a process of its own, told
- * by messages: `reset` begins a count, `report` answers with it.
+ * The handler that every queue calls: responds at once and counts. A separate process, controlled by
+ * messages: `reset` starts a count, `report` returns it.
  */
 import { createServer } from 'node:http';
 

@@ -1,4 +1,4 @@
-/** What is done to each queue. All rates are tasks per second. */
+/** The loads. All rates are tasks per second. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -11,13 +11,13 @@ const clients = 64;
 const batch = 500;
 const drainPatienceMs = 120_000;
 
-/** 300 bytes, with the time of sending where waiting is measured. */
+/** 300 bytes, with the send time if latency is measured. */
 export function payload(at = 0) {
   const text = `{"at":${at.toFixed(3).padStart(18, ' ')},"note":"`;
   return Buffer.from(`${text.padEnd(298, 'x')}"}`).toString('base64');
 }
 
-/** Submits as fast as it is taken while the workers work; the clock stops at the last callback. */
+/** Submits at full speed while workers run; ends at the last callback. */
 export async function endToEnd(queue, handler, { home, seconds }) {
   await queue.resume();
   await handler.reset();
@@ -29,7 +29,7 @@ export async function endToEnd(queue, handler, { home, seconds }) {
   return (accepted / (lastAt - started)) * 1_000;
 }
 
-/** Submits while nobody works; what was stored is thrown away or worked off, outside the figure. */
+/** Submits while workers are paused; clearing the tasks is not measured. */
 export async function submitOnly(queue, handler, { home, seconds }, inBatches) {
   await queue.pause();
   await handler.reset();
@@ -45,7 +45,7 @@ export async function submitOnly(queue, handler, { home, seconds }, inBatches) {
   return rate;
 }
 
-/** A steady trickle: how long from the submit to the handler. */
+/** Low steady load: latency from submit to handler. */
 export async function latency(queue, handler, { seconds }) {
   const perSecond = 200;
   await queue.resume();
@@ -68,7 +68,7 @@ export async function latency(queue, handler, { seconds }) {
   return { p50, p99 };
 }
 
-/** Adds tasks that wait, in large batches, without a figure. */
+/** Adds a backlog in large batches; not measured. */
 export async function fill(queue, count) {
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
   let left = count;
@@ -84,7 +84,7 @@ export async function fill(queue, count) {
   agent.destroy();
 }
 
-/** How fast a backlog of any size is worked off, for a while, or until nothing of it is left. */
+/** Throughput of working off a backlog, for some time or until it is empty. */
 export async function workOff(queue, handler, { seconds }) {
   await handler.reset();
   const started = now();
@@ -102,7 +102,7 @@ async function submitOne(agent, queue, text) {
 function send(agent, queue, path, body) {
   const { headers } = queue;
   return new Promise((resolve, reject) => {
-    const asked = request(`${queue.url}${path}`, { agent, method: 'POST', headers }, (answer) => {
+    const sent = request(`${queue.url}${path}`, { agent, method: 'POST', headers }, (answer) => {
       let said = '';
       answer.setEncoding('utf8').on('data', (part) => (said += part));
       answer.on('end', () => {
@@ -111,11 +111,11 @@ function send(agent, queue, path, body) {
       });
       answer.on('error', reject);
     });
-    asked.on('error', reject).end(body);
+    sent.on('error', reject).end(body);
   });
 }
 
-/** By wrk, so that the submitting side is not what is measured. Returns how many were accepted. */
+/** Submits with wrk, so that the client is not the bottleneck. Returns the accepted count. */
 async function submitFor(queue, { home, seconds }, inBatches = false) {
   const one = queue.bodyOf(payload());
   const body = JSON.stringify(inBatches ? Array.from({ length: batch }, () => one) : one);
@@ -134,7 +134,7 @@ async function submitFor(queue, { home, seconds }, inBatches = false) {
   return (Number(total) - Number(refused)) * (inBatches ? batch : 1);
 }
 
-/** Until the handler has had them all, or nothing comes any more. */
+/** Waits until the handler has received all tasks, or receives no more. */
 async function drained(handler, wanted) {
   let last = await handler.report();
   let quietSince = now();
@@ -144,7 +144,7 @@ async function drained(handler, wanted) {
     if (next.count !== last.count) quietSince = now();
     last = next;
   }
-  // wrk may end with answers under way: a few more tasks than it counted are stored.
+  // wrk may end with open requests: a few more tasks than it counted may be stored.
   await sleep(300);
   return handler.report();
 }

@@ -1,4 +1,4 @@
-/** How each peer stores a task and works on it, by the means that its manual recommends for speed. */
+/** How each peer stores and processes tasks, with the settings its manual recommends for speed. */
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
@@ -9,7 +9,7 @@ export const peers = { bullmq, 'pg-boss': pgBoss, 'graphile-worker': graphileWor
 async function bullmq(connection, deliver) {
   const { Queue, Worker } = require('bullmq');
   const queue = new Queue('tasks', { connection });
-  const kept = { removeOnComplete: true, removeOnFail: false };
+  const retention = { removeOnComplete: true, removeOnFail: false };
   const worker = new Worker('tasks', (job) => deliver(job.data.payload), {
     connection,
     concurrency,
@@ -17,9 +17,11 @@ async function bullmq(connection, deliver) {
   });
   let running;
   return {
-    submit: (payload) => queue.add('task', { payload }, kept),
+    submit: (payload) => queue.add('task', { payload }, retention),
     submitAll: (payloads) =>
-      queue.addBulk(payloads.map((payload) => ({ name: 'task', data: { payload }, opts: kept }))),
+      queue.addBulk(
+        payloads.map((payload) => ({ name: 'task', data: { payload }, opts: retention })),
+      ),
     pause: () => worker.pause(),
     clear: () => queue.drain(),
     resume: async () => {
@@ -47,8 +49,8 @@ async function pgBoss(connection, deliver) {
     },
     clear: () => boss.purgeQueue('tasks'),
     resume: async () => {
-      // Half a second is the shortest pause that it allows between two looks, so batches are large
-      // and several workers look in turn.
+      // Half a second is its minimum poll interval, so batches are large
+      // and several workers poll in turn.
       const options = { batchSize: 1_000, pollingIntervalSeconds: 0.5 };
       const work = (jobs) => Promise.all(jobs.map((job) => deliver(job.data.payload)));
       workers ??= await Promise.all([1, 2, 3, 4].map(() => boss.work('tasks', options, work)));

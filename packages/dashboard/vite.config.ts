@@ -1,18 +1,20 @@
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import { defaultClientConditions, defineConfig } from 'vite';
 
 export default defineConfig({
   plugins: [react()],
+  // Bundle the workspace packages from their sources, so that they need no build first.
+  resolve: { conditions: ['millrace-source', ...defaultClientConditions] },
   build: {
     outDir: 'dist/site',
-    // The daemon serves these files under one flat path and keeps them for good by their names.
+    // The daemon serves one flat folder; names carry a hash, so browsers may cache them forever.
     assetsDir: 'assets',
-    // Nothing inline: the page's policy forbids it.
+    // The Content-Security-Policy of the page forbids inline content.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: 'es2022',
     reportCompressedSize: false,
-    // How long a build takes on a busy machine is no warning.
+    // Build times on a busy machine are not worth a warning.
     rolldownOptions: { checks: { bundlerTimings: false } },
   },
 });

@@ -6,7 +6,7 @@ interface Exception {
   because: string;
 }
 
-/** Keep it short: everything else in the fences of README and docs is run as it stands there. */
+/** Keep it short: everything else in the fences of README and docs is run as it is there. */
 export const exceptions: readonly Exception[] = [
   {
     command: 'npm test',
@@ -47,14 +47,9 @@ export const exceptions: readonly Exception[] = [
     because: 'it takes 20 minutes',
   },
   {
-    command: 'npm run bench -- engine --quick --engines millrace',
+    command: 'npm run bench -- engine',
     instead:
       'npm run bench -- engine --quick --engines millrace --phases writes --records 2000 --window 40',
-    because: 'it takes half a minute of a quiet machine',
-  },
-  {
-    command: 'npm run bench -- engine',
-    instead: 'npm run bench -- engine --help',
     because: 'it takes minutes of a quiet machine',
   },
   {

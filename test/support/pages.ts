@@ -1,30 +1,55 @@
 /**
- * Which test runs the commands of which page. Those of the repository itself (`npm`, `npx`, `node`)
- * are run by test/docs-repository.test.ts, whichever page they stand on.
+ * Which test runs the commands of which page. Commands of the repository itself (`npm`, `npx`,
+ * `node`) are run by test/docs-repository.test.ts, whichever page has them.
  */
 export const pagesOfServers = [
   'README.md',
-  'docs/quickstart.md',
-  'docs/operations.md',
-  'docs/money.md',
-  'docs/agents.md',
+  'docs/tutorials/quickstart.md',
+  'docs/how-to/run-in-production.md',
+  'docs/how-to/track-spend.md',
+  'docs/how-to/run-agents.md',
+  'docs/how-to/run-pipelines.md',
+  'docs/how-to/queue-work-for-agents.md',
+  'docs/how-to/keep-contexts-small.md',
+  'docs/how-to/get-notified.md',
+  'docs/how-to/track-branches.md',
+  'docs/how-to/coming-from-bullmq.md',
+  'docs/how-to/coming-from-sqlite.md',
+  'docs/how-to/coming-from-claude-squad.md',
   'docs/security.md',
 ];
 
-export const pagesOfQueue = ['docs/queue.md', 'docs/scale-out.md'];
+/** One story over several pages, in this order. */
+export const pagesOfQueue = [
+  'docs/tutorials/first-task.md',
+  'docs/how-to/submit-tasks.md',
+  'docs/how-to/handle-dead-tasks.md',
+  'docs/how-to/configure-a-queue.md',
+  'docs/how-to/run-the-queue-on-postgresql.md',
+];
 
-export const pagesOfDatabase = ['docs/database.md'];
+export const pagesOfDatabase = ['docs/how-to/run-database-followers.md'];
+
+/** Pages whose TypeScript is one program that prints what its comments say. */
+export const programPages = [
+  'docs/tutorials/first-database.md',
+  'docs/how-to/query-records.md',
+  'docs/how-to/write-safely.md',
+  'docs/how-to/watch-changes.md',
+  'docs/how-to/back-up-a-database.md',
+  'docs/how-to/connect-to-a-database-server.md',
+];
 
 /** They have commands of the repository alone. */
 export const pagesOfRepository = [
   'CONTRIBUTING.md',
-  'docs/performance.md',
-  'docs/reliability.md',
   'docs/explanation/durability.md',
+  'docs/explanation/performance.md',
+  'docs/explanation/reliability.md',
   'examples/embedded/README.md',
 ];
 
-/** What is run once, whatever page it stands on, and needs no server. */
+/** What is run once, whichever page has it, and needs no server. */
 export function isOfRepository(command: string): boolean {
   return command !== 'npm start' && /^(?:npm|npx|node) |^bin\/ctl demo$/.test(command);
 }

@@ -126,7 +126,7 @@ class Running {
   out = '';
   readonly ended: Promise<Outcome>;
   readonly #child: ChildProcess;
-  #heard: () => void = () => undefined;
+  #received: () => void = () => undefined;
 
   constructor(
     private readonly command: string,
@@ -137,12 +137,12 @@ class Running {
     const [program, ...args] = onTerminal ? terminalFor(command) : ['sh', '-c', `exec ${command}`];
     const child = spawn(program!, args, { cwd, env, detached: true });
     this.#child = child;
-    const hear = (text: string) => {
+    const receive = (text: string) => {
       this.out += text;
-      this.#heard();
+      this.#received();
     };
-    child.stdout.setEncoding('utf8').on('data', hear);
-    child.stderr.setEncoding('utf8').on('data', hear);
+    child.stdout.setEncoding('utf8').on('data', receive);
+    child.stderr.setEncoding('utf8').on('data', receive);
     if (!onTerminal) child.stdin.end();
     this.ended = new Promise((resolve, reject) => {
       child.on('error', reject);
@@ -152,8 +152,8 @@ class Running {
 
   says(pattern: RegExp): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#heard = () => pattern.test(this.out) && resolve();
-      this.#heard();
+      this.#received = () => pattern.test(this.out) && resolve();
+      this.#received();
       const missed = () => reject(new Error(`${this.command} did not say ${pattern}: ${this.out}`));
       setTimeout(missed, patient.timeout).unref();
       this.ended.then(missed, reject);

@@ -24,11 +24,11 @@ export class Up {
   constructor(
     private readonly data: string,
     flags: readonly string[],
-    isTold: boolean,
+    isReported: boolean,
     more: Record<string, string> = {},
   ) {
-    // At `info` the parts tell of their drain.
-    const env = { HOME: data, MILLRACE_LOG: isTold ? 'info' : 'warn', ...more };
+    // At `info` the parts report their drain.
+    const env = { HOME: data, MILLRACE_LOG: isReported ? 'info' : 'warn', ...more };
     this.#started = startCtl(['up', '--json', '--data', data, ...flags], env);
     let rest = '';
     this.#started.child.stdout.on('data', (text: string) => {
@@ -65,11 +65,11 @@ export class Up {
   }
 
   url(component: string, listener = 'http'): string {
-    const told = this.events.findLast(
+    const output = this.events.findLast(
       (event) => event.component === component && event.listener === listener,
     );
-    if (told?.url === undefined) throw new Error(`${component} ${listener} is not announced`);
-    return told.url;
+    if (output?.url === undefined) throw new Error(`${component} ${listener} is not announced`);
+    return output.url;
   }
 
   /** The processes of the parts, by their names. */
@@ -80,6 +80,13 @@ export class Up {
         return parent === this.pid && name !== undefined ? [[name, pid]] : [];
       }),
     );
+  }
+
+  /** A call of the daemon with the token that it made. */
+  daemon(path: string, init: RequestInit = {}): Promise<Response> {
+    const token = readFileSync(join(this.data, 'daemon.token'), 'utf8').trim();
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    return fetch(`${this.url('daemon')}${path}`, { ...init, headers });
   }
 
   queue(path: string, method = 'GET', body?: object): Promise<Response> {

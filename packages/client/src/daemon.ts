@@ -1,9 +1,15 @@
-import type { DaemonPaths } from '@millrace/contract/daemon';
-import { requestsTo, type ClientOptions } from './requests.js';
+import {
+  daemonOperations,
+  type DaemonOperationId,
+  type DaemonOperations,
+} from '@millrace/contract/daemon';
+import { createClient, type ApiClient, type ClientOptions } from './operations.js';
 
-export type DaemonClient = ReturnType<typeof daemonClient>;
+/** Without the webhooks, which the server sends. */
+type Served = Pick<DaemonOperations, DaemonOperationId>;
 
-/** The daemon's operations by method and path; `bodyOf` around a call gives its body or throws. */
-export function daemonClient(options: ClientOptions) {
-  return requestsTo<DaemonPaths>(options);
+export type DaemonClient = ApiClient<Served>;
+
+export function createDaemonClient(options: ClientOptions): DaemonClient {
+  return createClient<Served>(daemonOperations, options);
 }

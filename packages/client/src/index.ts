@@ -1,5 +1,18 @@
 /** Typed clients of the queue and the daemon, for programs and for pages. */
-export { daemonClient, type DaemonClient } from './daemon.js';
-export { bodyOf, Problem } from './problem.js';
-export { queueClient, type QueueClient, type SubmitOptions, type TaskToSubmit } from './queue.js';
-export type { ClientOptions } from './requests.js';
+export { ApiError } from './api-error.js';
+export { createDaemonClient, type DaemonClient } from './daemon.js';
+export type {
+  ApiClient,
+  ApiResponse,
+  ClientOptions,
+  Fetch,
+  FetchResponse,
+  OperationRequest,
+  OperationResult,
+} from './operations.js';
+export {
+  createQueueClient,
+  type QueueClient,
+  type SubmitOptions,
+  type TaskToSubmit,
+} from './queue.js';

@@ -154,6 +154,7 @@ export const examples = {
       min_acks: 0,
       saved_tails: [],
       collections: [],
+      auth: 'keys',
     },
   },
 };

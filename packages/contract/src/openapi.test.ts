@@ -303,7 +303,7 @@ describe('the queue contract', () => {
   const schemas = '/components/schemas';
   const validate = validator(document.root);
 
-  test('a role is asked for exactly where a token is', () => {
+  test('an operation requires a role exactly when it requires a token', () => {
     for (const { route, node } of document.operations) {
       const open = JSON.stringify(node['security']) === '[]';
       expect(open, route).toBe(!route.includes(' /v1/'));

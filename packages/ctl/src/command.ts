@@ -1,13 +1,8 @@
 import { Command, Help, type HelpContext, type Option } from 'commander';
 import { nearest } from '@millrace/kit/nearest';
-import { shapeOf } from './shape.js';
+import { shapeOf, type Example } from './shape.js';
 
-export interface Example {
-  readonly line: string;
-  readonly note: string;
-}
-
-/** The command line itself is wrong. `path` is the command whose help would have told. */
+/** The command line is invalid. `path` is the command whose help explains it. */
 export class Mistake extends Error {
   override readonly name = 'Mistake';
 
@@ -19,10 +14,10 @@ export class Mistake extends Error {
   }
 }
 
-/** A commander command that also knows its examples and what its exit codes mean. */
+/** A commander command with examples and the meaning of its exit codes. */
 export class CtlCommand extends Command {
   readonly examples: Example[] = [];
-  /** What help tells beside options and examples. */
+  /** Extra sections of the help. */
   readonly sections: { readonly title: string; readonly items: readonly Item[] }[] = [];
   readonly exitCodes = new Map<number, string>([
     [0, 'ok'],
@@ -51,7 +46,7 @@ export class CtlCommand extends Command {
     return this;
   }
 
-  /** All names from the root to here, as typed: `ctl queue serve`. */
+  /** All names from the root, as typed: `ctl queue serve`. */
   get path(): string {
     return this.parent instanceof CtlCommand ? `${this.parent.path} ${this.name()}` : this.name();
   }
@@ -74,7 +69,7 @@ export class CtlCommand extends Command {
     return Object.assign(new CtlHelp(), this.configureHelp());
   }
 
-  /** Commander prints and exits here; we leave both to the one place that reports failures. */
+  /** Commander would print and exit here; failures are reported in one place instead. */
   override error(message: string): never {
     const oneLine = message
       .replace(/^error: /, '')
@@ -87,7 +82,7 @@ export class CtlCommand extends Command {
     throw new Mistake(this.#asUnknownCommand(oneLine) ?? oneLine, this.path);
   }
 
-  /** A group that is also a command takes a slip in the name of a subcommand for an argument. */
+  /** A group that is also a command takes a misspelt subcommand for an argument. */
   #asUnknownCommand(message: string): string | undefined {
     const word = this.args[0];
     if (!this.#isPureGroup || word === undefined || !message.startsWith('too many arguments'))
@@ -100,12 +95,15 @@ export class CtlCommand extends Command {
   }
 
   override helpInformation(context?: HelpContext): string {
-    // Commander's answer to a group without a subcommand is its help as an error.
+    // Commander reports a missing subcommand as a help request.
     if (context?.error === true) {
+      if (this.optsWithGlobals()['json'] !== true) {
+        this.configureOutput().writeOut?.(super.helpInformation({ error: false }));
+      }
       const names = this.subcommands.map((command) => command.name()).join(', ');
       this.error(`'${this.path}' needs one of: ${names}`);
     }
-    // It would show the group's help for `ctl queue srve --help` and call that a success.
+    // Commander would show the group's help for `ctl queue srve --help` and exit 0.
     const word = this.args[0];
     if (this.#isPureGroup && word !== undefined && !word.startsWith('-')) {
       if (!this.subcommand(word)) this.complainAbout(word);
@@ -114,7 +112,7 @@ export class CtlCommand extends Command {
     return `${JSON.stringify(shapeOf(this), null, 2)}\n`;
   }
 
-  /** Refuses a word that names no subcommand, with the parser's own "did you mean". */
+  /** Rejects an unknown subcommand, with commander's "did you mean". */
   complainAbout(word: string): never {
     if (this.#isPureGroup) this.parse([word], { from: 'user' });
     this.error(`'${this.path}' has no command '${word}'`);
@@ -128,7 +126,7 @@ export class CtlCommand extends Command {
 class CtlHelp extends Help {
   override showGlobalOptions = true;
 
-  /** Names alone: with their arguments there would be no room for what they do. */
+  /** Only names: arguments would leave no room for summaries. */
   override subcommandTerm(command: Command): string {
     return command.name();
   }
@@ -169,7 +167,7 @@ class CtlHelp extends Help {
   }
 }
 
-/** Beside longer terms there is no room: what they mean then stands below them. */
+/** The width of the term column; longer terms have their text on the next line. */
 const WIDEST_TERM = 46;
 
 type Item = readonly [term: string, meaning: string];

@@ -3,31 +3,30 @@ import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { Refusal, systemCode, UsageError } from '@millrace/kit/errors';
 import { isMap, parseDocument, YAMLSeq, type Document } from 'yaml';
 
-/** A YAML file that is one list of credentials, such as the keys of the database. */
+/** A YAML file with one list of credentials, such as database keys. */
 export interface CredentialsFile {
-  /** The name of its list. */
+  /** Name of the list. */
   readonly list: string;
-  /** The text of a file that is not there yet. */
+  /** Content of a new file. */
   readonly empty: string;
-  /** Throws what the server that reads the file would say. */
+  /** Throws the error that the server would report. */
   check(text: string, file: string): void;
 }
 
-/** The entries of the file, checked as the server checks them. */
+/** Entries of the file, validated as the server does. */
 export async function readCredentials<Entry>(
   file: string,
   { list, check }: CredentialsFile,
 ): Promise<Entry[]> {
   const text = await readText(file);
-  if (text === undefined) throw new UsageError(`${file}: no such file.`);
+  if (text === undefined) throw new UsageError(`${file}: no such file. Check the path.`);
   check(text, file);
   return (parseDocument(text).toJS() as Record<string, Entry[]>)[list]!;
 }
 
 /**
- * Changes the file so that it is either the old one or the new one, never half: the new one is
- * written beside it, checked as the server would, and renamed. Comments stay. The file beside it
- * is also the lock, so that two edits at once do not lose one of them.
+ * Edits the file atomically: writes a new file beside it, validates it as the server does and
+ * renames it. Keeps comments. The new file is also the lock against a concurrent edit.
  */
 export async function editCredentials(
   file: string,
@@ -55,12 +54,12 @@ export async function editCredentials(
   }
 }
 
-/** Where the entry with this id stands, or -1. */
+/** Index of the entry with this id, or -1. */
 export function indexOfEntry(entries: YAMLSeq, id: string): number {
   return entries.items.findIndex((item) => isMap(item) && item.get('id') === id);
 }
 
-/** The list of the document, in block style, where comments have room. */
+/** The list of the document, in block style, which has room for comments. */
 function sequenceOf(document: Document, list: string): YAMLSeq {
   const found: unknown = document.get(list);
   if (found instanceof YAMLSeq) {
@@ -79,7 +78,7 @@ async function openNew(path: string) {
     if (systemCode(error) !== 'EEXIST') throw error;
     throw new Refusal(
       'ALREADY_RUNNING',
-      `${path} is there: another edit is under way. If none is, remove the file and try again.`,
+      `${path} exists: another edit is in progress. If none is, remove the file and try again.`,
       { cause: error },
     );
   }
@@ -94,7 +93,7 @@ async function readText(file: string): Promise<string | undefined> {
   }
 }
 
-/** That of the file as it is, which its owner may have chosen; for him alone when it is new. */
+/** Mode of the existing file, which its owner may have chosen; 0600 for a new one. */
 async function modeOf(file: string): Promise<number> {
   try {
     return (await stat(file)).mode & 0o777;

@@ -1,16 +1,17 @@
 import { inspect } from 'node:util';
 import { Mistake } from './command.js';
+import { fileErrorText } from './file-error.js';
 import type { Terminal } from './terminal.js';
 
 interface Failure {
   readonly code: string;
   readonly message: string;
-  /** A second line for people. */
+  /** A second line, not shown as JSON. */
   readonly hint?: string;
   readonly exitCode: 1 | 2;
 }
 
-/** Tells the person, or the program that asked for `--json`, what went wrong; answers the exit code. */
+/** Prints an error as text or, with `--json`, as JSON; returns the exit code. */
 export async function reportFailure(error: unknown, terminal: Terminal): Promise<number> {
   const failure = await classify(error);
   const message = failure.message.trim().replaceAll(/\s*\n\s*/g, ' ');
@@ -26,26 +27,9 @@ export async function reportFailure(error: unknown, terminal: Terminal): Promise
   return failure.exitCode;
 }
 
-const fileTroubles: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file or directory',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EISDIR: 'is a directory, not a file',
-  ENOTDIR: 'a part of it is a file, not a directory',
-  ENOSPC: 'the disk is full',
-  EROFS: 'the file system is read-only',
-};
-
-/** What is wrong with which file, in words; undefined when it is no matter of a file. */
-function fileTrouble(error: unknown, code: string): string | undefined {
-  const { path } = error as { path?: unknown };
-  const trouble = fileTroubles[code];
-  return typeof path === 'string' && trouble ? `${path}: ${trouble}.` : undefined;
-}
-
 async function classify(error: unknown): Promise<Failure> {
   if (error instanceof Mistake) {
-    const hint = `Run '${error.path} --help' to see how it is used.`;
+    const hint = `Run '${error.path} --help' for usage.`;
     return { code: 'USAGE', message: error.message, hint, exitCode: 2 };
   }
   const { Refusal, UsageError, messageOf, systemCode } = await import('@millrace/kit/errors');
@@ -54,14 +38,15 @@ async function classify(error: unknown): Promise<Failure> {
   }
   if (error instanceof Refusal) return { code: error.code, message: error.detail, exitCode: 1 };
   const code = systemCode(error);
-  // ENOENT, ECONNREFUSED and their kin come from outside; ERR_... is Node finding fault with us.
+  // ENOENT, ECONNREFUSED and the like come from the system; ERR_... is a mistake in our use of
+  // Node.
   if (/^E[A-Z0-9]+$/.test(code)) {
-    return { code, message: fileTrouble(error, code) ?? messageOf(error), exitCode: 1 };
+    return { code, message: fileErrorText(error) ?? messageOf(error), exitCode: 1 };
   }
   return {
     code: 'INTERNAL',
     message: `internal error: ${messageOf(error)}`,
-    hint: 'This is a bug in ctl. Run it again with MILLRACE_DEBUG=1 to see where.',
+    hint: 'This is a bug in ctl. Run it again with MILLRACE_DEBUG=1 for a stack trace.',
     exitCode: 1,
   };
 }

@@ -1,8 +1,9 @@
 import type { CtlCommand } from './command.js';
-import type { GroupEntry, Tools } from './registry.js';
+import type { GroupEntry } from './group-entry.js';
+import type { CommandTree, Tools } from './tools.js';
 
-/** The root command with every group's name on it, each filled in only when somebody needs it. */
-export class Groups {
+/** The root command with the name of every group; groups are filled in on demand. */
+export class Groups implements CommandTree {
   readonly #entries: ReadonlyMap<string, GroupEntry>;
   readonly #filled = new Set<string>();
   readonly #tools: Tools;
@@ -17,7 +18,7 @@ export class Groups {
     for (const { name, summary } of registry) root.command(name).summary(summary);
   }
 
-  /** Loads the group of that name; an unknown name is left for the parser to complain about. */
+  /** Loads the group of that name; the parser reports an unknown name. */
   async fill(name: string): Promise<void> {
     const entry = this.#entries.get(name);
     const command = this.root.subcommand(name);

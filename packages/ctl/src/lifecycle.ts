@@ -1,20 +1,20 @@
-/** How a command learns that it should end. */
+/** How a command learns that it should stop. */
 export interface Lifecycle {
-  /** Aborted by Ctrl-C: hand it to child processes, so that none outlives its command. */
+  /** Aborted by Ctrl-C. Pass it to child processes, so that none outlives the command. */
   readonly interrupted: AbortSignal;
   /**
-   * Runs the command as a server: the process stays alive while `work` does, the first SIGINT or
-   * SIGTERM resolves `stopped`, and a second one ends the process without waiting for the drain.
-   * One that `ctl up` started also stops when `ctl up` is gone, however it ended.
+   * Runs the command as a server: the process stays alive until `work` ends, the first SIGINT or
+   * SIGTERM resolves `stopped`, and a second one exits without waiting for the drain. A server
+   * started by `ctl up` also stops when `ctl up` exits for any reason.
    */
   readonly serve: (work: (stopped: Promise<void>) => Promise<void>) => Promise<void>;
 }
 
-/** The part of `process` that matters here. */
+/** The part of `process` used here. */
 export interface ProcessLike {
   exitCode?: number | string | null | undefined;
   exit(code: number | string): never;
-  /** Whether whoever started us with a channel still holds its end; undefined without one. */
+  /** Whether the parent still holds the IPC channel; undefined without one. */
   readonly connected?: boolean;
   on(event: 'SIGINT' | 'SIGTERM' | 'disconnect', listener: () => void): unknown;
   off(event: 'SIGINT' | 'SIGTERM' | 'disconnect', listener: () => void): unknown;
@@ -28,12 +28,12 @@ interface Breakable {
 
 const EXIT_INTERRUPTED = 130;
 
-/** Node's longest timer; it only keeps the event loop alive. */
+/** Node's maximum timer; it only keeps the event loop alive. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Takes charge of Ctrl-C and of readers that go away: `ctl help | head -1` must end quietly,
- * while a server must outlive whoever was reading its banner.
+ * Handles Ctrl-C and closed pipes: `ctl help | head -1` must exit quietly, while a server must keep
+ * running when the reader of its output is gone.
  */
 export function takeOverProcess(self: ProcessLike): Lifecycle {
   const abort = new AbortController();
@@ -60,22 +60,22 @@ export function takeOverProcess(self: ProcessLike): Lifecycle {
       const alive = setInterval(() => undefined, LONGEST_TIMER_MS);
       let stopNow = (): void => undefined;
       const stopped = new Promise<void>((resolve) => (stopNow = resolve));
-      let asked = false;
+      let isStopping = false;
       const stop = (): void => {
-        if (asked) interrupt();
-        asked = true;
+        if (isStopping) interrupt();
+        isStopping = true;
         stopNow();
       };
       self.on('SIGINT', stop);
       self.on('SIGTERM', stop);
-      // The system closes the channel even of a process that was killed.
+      // The system closes the channel even if the parent was killed.
       if (self.connected !== undefined) self.on('disconnect', stopNow);
       if (self.connected === false) stopNow();
       try {
         await work(stopped);
       } finally {
         clearInterval(alive);
-        // A listener keeps the channel open, and that the process.
+        // A listener keeps the channel open, and the channel keeps the process alive.
         self.off('disconnect', stopNow);
       }
     },

@@ -1,7 +1,4 @@
-import type { CtlCommand } from './command.js';
-import type { Groups } from './groups.js';
-import type { Lifecycle } from './lifecycle.js';
-import type { Terminal } from './terminal.js';
+import type { GroupEntry } from './group-entry.js';
 
 /**
  * Every group of commands, in the order of `ctl help`.
@@ -43,17 +40,22 @@ export const registry: readonly GroupEntry[] = [
   },
   {
     name: 'status',
-    summary: 'Show at a glance what runs and what it has to do',
+    summary: 'Show the status of all servers and their work',
     load: () => import('./commands/status.js'),
   },
   {
+    name: 'open',
+    summary: 'Open the dashboard in your browser, logged in',
+    load: () => import('./commands/open.js'),
+  },
+  {
     name: 'db',
-    summary: 'Run the database, and read and write what is in it',
+    summary: 'Run the database, and read and write records',
     load: () => import('./commands/db.js'),
   },
   {
     name: 'queue',
-    summary: 'Run the queue, and submit and look after its tasks',
+    summary: 'Run the queue, and manage its queues and tasks',
     load: () => import('./commands/queue.js'),
   },
   {
@@ -63,7 +65,7 @@ export const registry: readonly GroupEntry[] = [
   },
   {
     name: 'agent',
-    summary: 'Start coding agents, look after them and talk to them',
+    summary: 'Start coding agents and manage them',
     load: () => import('./commands/agent.js'),
   },
   {
@@ -73,7 +75,7 @@ export const registry: readonly GroupEntry[] = [
   },
   {
     name: 'inbox',
-    summary: 'Show what the daemon has for you',
+    summary: 'Show notifications of the daemon',
     load: () => import('./commands/inbox.js'),
   },
   {
@@ -88,32 +90,32 @@ export const registry: readonly GroupEntry[] = [
   },
   {
     name: 'check',
-    summary: 'Run a build or tests and show only what matters',
+    summary: 'Run a build or tests with short output',
     load: () => import('./commands/check.js'),
   },
   {
     name: 'git',
-    summary: 'Commit, push and sync, and show only what matters',
+    summary: 'Run git commit, push or pull with short output',
     load: () => import('./commands/git.js'),
   },
   {
     name: 'cost',
-    summary: 'Show what was spent and what was saved',
+    summary: 'Show spend and savings of the agents',
     load: () => import('./commands/cost.js'),
   },
   {
     name: 'inspect',
-    summary: 'Show what the machine and the agents use',
+    summary: 'Show the resources that the machine and the agents use',
     load: () => import('./commands/inspect.js'),
   },
   {
     name: 'workspace',
-    summary: "Show how the agents' branches stand",
+    summary: 'Show the branches of the agents',
     load: () => import('./commands/workspace.js'),
   },
   {
     name: 'config',
-    summary: 'Show the settings of the daemon and where they come from',
+    summary: 'Show the settings of the daemon and their sources',
     load: () => import('./commands/config.js'),
   },
   {
@@ -128,7 +130,7 @@ export const registry: readonly GroupEntry[] = [
   },
   {
     name: 'demo',
-    summary: 'Watch a task go its way, with a made-up agent',
+    summary: 'Run an end-to-end demo with a fake agent',
     load: () => import('./commands/demo.js'),
   },
   {
@@ -142,23 +144,3 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/help.js'),
   },
 ];
-
-export interface GroupEntry {
-  readonly name: string;
-  readonly summary: string;
-  load(): Promise<GroupModule>;
-}
-
-interface GroupModule {
-  build(command: CtlCommand, tools: Tools): void | Promise<void>;
-}
-
-export interface Tools {
-  readonly terminal: Terminal;
-  readonly lifecycle: Lifecycle;
-  readonly groups: Groups;
-  /** The plain words of the command line: `db`, `serve`. */
-  readonly words: readonly string[];
-  /** For a command that ran well and has bad news. A thrown error sets its own. */
-  exitWith(code: number): void;
-}

@@ -2,7 +2,8 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
 import type { CtlCommand } from './command.js';
 import type { Lifecycle } from './lifecycle.js';
-import { registry, type GroupEntry } from './registry.js';
+import type { GroupEntry } from './group-entry.js';
+import { registry } from './registry.js';
 import { run } from './run.js';
 import type { CommandShape } from './shape.js';
 
@@ -85,9 +86,9 @@ test('a bug says so without its stack, and with it under MILLRACE_DEBUG=1', asyn
   expect(JSON.parse(json.err).error.stack).toContain('run.test.ts');
 });
 
-test('a group without a subcommand names them, with exit code 2', async () => {
+test('a group without a subcommand shows its help and names them, with exit code 2', async () => {
   const { code, out, err } = await ctl(['mill'], [group]);
-  expect([code, out]).toEqual([2, '']);
+  expect([code, out]).toEqual([2, expect.stringContaining('Usage: ctl mill ')]);
   expect(err).toContain("'ctl mill' needs one of: grind, boom");
 });
 
@@ -101,8 +102,7 @@ test('a misspelt subcommand is pointed out, with --help and under help too', asy
     const { code, out, err } = await ctl(args, [group, ...registry]);
     expect([code, out], args.join(' ')).toEqual([2, '']);
     expect(err).toBe(
-      "ctl: unknown command 'gring'. Did you mean grind?\n" +
-        "Run 'ctl mill --help' to see how it is used.\n",
+      "ctl: unknown command 'gring'. Did you mean grind?\nRun 'ctl mill --help' for usage.\n",
     );
   }
 });

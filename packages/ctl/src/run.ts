@@ -1,13 +1,14 @@
 import { CommanderError } from 'commander';
 import { CtlCommand } from './command.js';
 import { reportFailure } from './failure.js';
+import type { GroupEntry } from './group-entry.js';
 import { Groups } from './groups.js';
 import type { Lifecycle } from './lifecycle.js';
-import { registry as everything, type GroupEntry } from './registry.js';
+import { registry as everything } from './registry.js';
 import { openTerminal, type Outside, type Terminal } from './terminal.js';
 import { version } from './version.js';
 
-/** Runs one command line and answers its exit code. */
+/** Runs one command line and returns its exit code. */
 export async function run(
   args: readonly string[],
   outside: Outside,
@@ -21,25 +22,25 @@ export async function run(
   };
   try {
     const root = rootCommand(terminal);
-    // No global option takes a value, so the first plain word is the command.
+    // No global option takes a value, so the first word without a dash is the command.
     const words = args.filter((arg) => !arg.startsWith('-'));
     const groups = new Groups(root, registry, { terminal, lifecycle, exitWith, words });
     const [name] = words;
     if (name !== undefined) await groups.fill(name);
     else if (terminal.json) await groups.fillAll();
 
-    // A bare `ctl` is a question, not a mistake.
-    const asked = args.every((arg) => arg === '--json') ? [...args, '--help'] : args;
-    await root.parseAsync(asked, { from: 'user' });
+    // `ctl` without arguments shows the help and succeeds.
+    const argv = args.every((arg) => arg === '--json') ? [...args, '--help'] : args;
+    await root.parseAsync(argv, { from: 'user' });
     return exitCode;
   } catch (error) {
-    // Commander's way of saying that it has shown the help or the version.
+    // Thrown by commander after it has shown the help or the version.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     return await reportFailure(error, terminal);
   }
 }
 
-/** Prose in longer lines is hard to read. */
+/** Maximum line length of help texts. */
 const WIDEST_HELP_COLUMNS = 100;
 
 function rootCommand(terminal: Terminal): CtlCommand {
@@ -55,10 +56,10 @@ function rootCommand(terminal: Terminal): CtlCommand {
       'Show the version',
     )
     .helpOption('-h, --help', 'Show help')
-    .option('--json', 'Write JSON alone to stdout, and errors as JSON to stderr')
+    .option('--json', 'Write only JSON to stdout, and errors as JSON to stderr')
     .example('ctl up', 'start everything on this machine')
-    .example('ctl doctor', 'see whether this machine is ready')
-    .example('ctl help doctor', 'read about one command')
+    .example('ctl doctor', 'check whether this machine is ready')
+    .example('ctl help doctor', 'help for one command')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => out.write(text),

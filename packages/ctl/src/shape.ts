@@ -1,7 +1,19 @@
-import type { Argument, Option } from 'commander';
-import type { CtlCommand, Example } from './command.js';
+import type { Argument, Command, Option } from 'commander';
 
-/** A command as data: what `--help --json` prints and what completion scripts are made from. */
+export interface Example {
+  readonly line: string;
+  readonly note: string;
+}
+
+/** Help metadata that commander does not have. */
+export interface Described extends Command {
+  readonly path: string;
+  readonly examples: readonly Example[];
+  readonly exitCodes: ReadonlyMap<number, string>;
+  readonly subcommands: readonly Described[];
+}
+
+/** A command as data: printed by `--help --json` and used to build completion scripts. */
 export interface CommandShape {
   readonly name: string;
   readonly path: string;
@@ -28,12 +40,12 @@ export interface OptionShape {
   readonly long: string;
   readonly short: string | null;
   readonly description: string;
-  /** What the option takes, such as `dir`; null for a switch. */
+  /** Name of the option's value, such as `dir`; null for a switch. */
   readonly value: string | null;
   readonly choices: readonly string[];
 }
 
-export function shapeOf(command: CtlCommand): CommandShape {
+export function shapeOf(command: Described): CommandShape {
   const help = command.createHelp();
   return {
     name: command.name(),

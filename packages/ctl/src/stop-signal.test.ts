@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest';
 import { stopSignal } from './stop-signal.js';
 
-test('a server that listens hears of the end once', async () => {
+test('a server that listens is notified of the end once', async () => {
   let end = () => {};
   const stopped = new Promise<void>((resolve) => (end = resolve));
   const signals = stopSignal(stopped);
-  const heard: string[] = [];
-  signals.on('SIGTERM', () => heard.push('first'));
-  const gone = () => heard.push('gone');
+  const received: string[] = [];
+  signals.on('SIGTERM', () => received.push('first'));
+  const gone = () => received.push('gone');
   signals.on('SIGTERM', gone);
   signals.removeListener('SIGTERM', gone);
-  signals.on('SIGINT', () => heard.push('never'));
+  signals.on('SIGINT', () => received.push('never'));
   end();
   await stopped;
-  expect(heard).toEqual(['first']);
+  expect(received).toEqual(['first']);
 });
 
-test('one that was still starting hears of it as soon as it listens', async () => {
+test('one that was still starting is notified of it as soon as it listens', async () => {
   const stopped = Promise.resolve();
   const signals = stopSignal(stopped);
   await stopped;

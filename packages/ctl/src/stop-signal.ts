@@ -1,8 +1,8 @@
 import type { SignalSource } from '@millrace/kit/http';
 
 /**
- * The end of a command as the signal that a server waits for. Whoever begins to listen later hears
- * of it too: a server may be told to stop while it is still starting.
+ * Adapts the end of a command to the signal source of a server. A late listener is notified too,
+ * because a server may be stopped while it is still starting.
  */
 export function stopSignal(stopped: Promise<void>): SignalSource {
   const listeners = new Set<() => void>();
@@ -15,7 +15,7 @@ export function stopSignal(stopped: Promise<void>): SignalSource {
       });
     },
     removeListener: (_signal, listener) => void listeners.delete(listener),
-    // The second signal is the command's own affair.
+    // The command handles a second signal itself.
     exit: () => undefined,
   };
 }

@@ -1,45 +1,49 @@
 import { Readable } from 'node:stream';
+import { safeForScreen } from './render/text.js';
 import { plain, painter, wantsColour, type Paint } from './render/paint.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One of the two places a command writes to. */
+/** An output stream of a command: stdout or stderr. */
 export interface Outlet {
+  /** Writes text. On a terminal, escapes control characters except line breaks and colours. */
   write(text: string): void;
+  /** Writes bytes or our own control sequences unchanged. */
+  writeRaw(bytes: string | Uint8Array): void;
   readonly paint: Paint;
   readonly colour: boolean;
-  /** Columns to fit, or Infinity where nobody looks at a screen: pipes get whole lines. */
+  /** Width to fit, or Infinity for a pipe, which gets whole lines. */
   readonly columns: number;
-  /** Somebody is looking: what moves, such as progress, may be shown. */
+  /** Whether it is a terminal, where progress may be shown. */
   readonly isScreen: boolean;
-  /** The stream itself, for readline. */
+  /** The underlying stream, for readline. */
   readonly stream: Stream;
-  /** Resolves when the reader has caught up: for those who write more than fits in memory. */
+  /** Resolves when the stream can take more, for output larger than memory. */
   drained(): Promise<void>;
 }
 
-/** What a command knows of the place it was called from. */
+/** Streams, environment and global flags of a command. */
 export interface Terminal {
   readonly out: Outlet;
   readonly err: Outlet;
   readonly in: Inlet;
   readonly env: Environment;
-  /** `--json`: stdout carries JSON alone. */
+  /** `--json`: stdout carries only JSON. */
   readonly json: boolean;
-  /** `MILLRACE_DEBUG=1`: errors come with their stack. */
+  /** `MILLRACE_DEBUG=1`: errors include a stack trace. */
   readonly debug: boolean;
 }
 
-/** Where a command reads from when it is told `-`, or nothing. */
+/** Input of a command for `-` or no argument. */
 export interface Inlet {
-  /** What is read: nothing where there is no stdin. */
+  /** stdin, or an empty stream if there is none. */
   readonly stream: NodeJS.ReadableStream;
-  /** Somebody is typing. */
+  /** Whether it is a terminal. */
   readonly isScreen: boolean;
 }
 
 export interface Stream {
-  write(text: string): unknown;
+  write(bytes: string | Uint8Array): unknown;
   isTTY?: boolean;
   columns?: number;
   writableNeedDrain?: boolean;
@@ -60,7 +64,7 @@ export function openTerminal(args: readonly string[], outside: Outside): Termina
     out: openOutlet(outside.stdout, env),
     err: openOutlet(outside.stderr, env),
     in: {
-      // Asked for late: to look at stdin is to begin reading it.
+      // A getter, because reading process.stdin starts reading from it.
       get stream() {
         return outside.stdin ?? Readable.from([]);
       },
@@ -69,20 +73,22 @@ export function openTerminal(args: readonly string[], outside: Outside): Termina
       },
     },
     env,
-    // Read here and not from the parser: errors of the parser itself must know it.
+    // Parsed here because errors of the parser itself depend on it.
     json: (end < 0 ? args : args.slice(0, end)).includes('--json'),
     debug: env['MILLRACE_DEBUG'] === '1',
   };
 }
 
 function openOutlet(stream: Stream, env: Environment): Outlet {
-  const colour = wantsColour(env, stream.isTTY === true);
+  const isScreen = stream.isTTY === true;
+  const colour = wantsColour(env, isScreen);
   return {
-    write: (text) => void stream.write(text),
+    write: (text) => void stream.write(isScreen ? safeForScreen(text) : text),
+    writeRaw: (bytes) => void stream.write(bytes),
     colour,
     paint: colour ? painter : plain,
     columns: columnsOf(stream, env),
-    isScreen: stream.isTTY === true,
+    isScreen,
     stream,
     drained: () => drained(stream),
   };
@@ -92,14 +98,14 @@ async function drained(stream: Stream): Promise<void> {
   if (stream.writableNeedDrain !== true || !stream.once) return;
   await new Promise<void>((resolve) => {
     stream.once?.('drain', resolve);
-    // A reader that goes away must not leave us waiting.
+    // Do not wait for a reader that closed the pipe.
     stream.once?.('close', resolve);
   });
 }
 
 function columnsOf(stream: Stream, env: Environment): number {
-  const asked = Number(env['COLUMNS']);
-  if (Number.isInteger(asked) && asked > 0) return asked;
-  // A terminal that does not know its size says 0.
+  const configured = Number(env['COLUMNS']);
+  if (Number.isInteger(configured) && configured > 0) return configured;
+  // A terminal of unknown size reports 0.
   return stream.isTTY === true ? stream.columns || 80 : Infinity;
 }

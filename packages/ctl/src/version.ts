@@ -4,7 +4,7 @@ export function version(): string {
   return manifest().version;
 }
 
-/** The oldest Node this command line promises to run on, as `engines` of its package says. */
+/** The minimum Node version, from `engines` of the package. */
 export function oldestNode(): string {
   return manifest().engines.node.replace(/^>=/, '');
 }

@@ -55,18 +55,18 @@ test('it may wait for its time or its end, and goes to another queue by name', a
   expect(request).toEqual({ prompt: 'From stdin', cwd: resolve('.') });
 });
 
-test('a person is told how to see it again, and a queue that is not there is said to be missing', async () => {
+test('a person is reported how to see it again, and a queue that is not there is said to be missing', async () => {
   const { out } = await submit(['x', '--id', '01JD3Z8Q4M7X2N5V9RTBKWCH6E']);
   expect(out).toBe(
     'Submitted 01JD3Z8Q4M7X2N5V9RTBKWCH6E to agents.\n' +
-      'See how it fares with `ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E`.\n',
+      'Check it with `ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E`.\n',
   );
   const missing = await submit(['x', '--queue', 'agent']);
   expect(missing.code).toBe(1);
   expect(missing.err).toMatch(/Did you mean agents\?/);
 });
 
-test('where nobody has made the queue agents, it is told who makes it', async () => {
+test('where nobody has made the queue agents, it is reported who makes it', async () => {
   const bare = new QueueServer();
   await bare.start();
   try {
@@ -74,8 +74,8 @@ test('where nobody has made the queue agents, it is told who makes it', async ()
     const { code, err } = await runCtl(['agent', 'submit', 'x'], { env });
     expect([code, err]).toEqual([
       1,
-      'ctl: there is no queue "agents" yet. `ctl up` makes it when it starts; another one is ' +
-        'named with --queue.\n',
+      'ctl: there is no queue "agents" yet. Start `ctl up`, which creates it, or name another ' +
+        'queue with --queue.\n',
     ]);
   } finally {
     await bare.remove();

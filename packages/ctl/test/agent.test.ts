@@ -23,7 +23,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 beforeEach(() => {
-  daemon.asked.length = 0;
+  daemon.requests.length = 0;
   daemon.routes.clear();
   daemon.reply = { status: 404, body: problem(404, 'NOT_FOUND', 'no such path') };
   daemon.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting, working] } });
@@ -41,8 +41,8 @@ function ctl(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
 const pathOf = ({ id }: Session) => `/api/v1/sessions/${id}`;
 
 /** What was sent last, with its body as JSON. */
-function lastAsked(): { line: string; body: unknown } {
-  const { line, body } = daemon.asked.at(-1)!;
+function lastRequest(): { line: string; body: unknown } {
+  const { line, body } = daemon.requests.at(-1)!;
   return { line, body: body === '' ? undefined : JSON.parse(body) };
 }
 
@@ -52,10 +52,12 @@ describe('list, show and explain', () => {
     const answer = JSON.parse(out);
     expect(faultsOf('SessionList', answer)).toEqual([]);
     expect(answer.sessions.map(({ name }: Session) => name)).toEqual(['retry-upload']);
-    expect((await ctl(['ls', '--status', 'orphaned'])).out).toBe('No agent is orphaned.\n');
+    expect((await ctl(['ls', '--status', 'orphaned'])).out).toBe(
+      'No agent has the status orphaned.\n',
+    );
   });
 
-  test('an agent is found by its name, its id and the beginning of its id', async () => {
+  test('an agent is found by its name, its id and the start of its id', async () => {
     for (const words of ['docs', waiting.id, '01k9zq5']) {
       const { code, out } = await ctl(['show', words, '--json']);
       expect([code, JSON.parse(out)]).toEqual([0, waiting]);
@@ -66,24 +68,24 @@ describe('list, show and explain', () => {
     );
   });
 
-  test('explain tells what to do, also as data', async () => {
+  test('explain shows next steps, also as data', async () => {
     const { out } = await ctl(['explain', 'docs', '--json']);
     expect(JSON.parse(out)).toMatchObject({
       status: 'waiting_for_input',
       evidence: 'asks whether it may run a command',
       advice: [expect.stringContaining(`ctl agent send ${waiting.id}`), expect.anything()],
     });
-    expect((await ctl(['explain', 'docs'])).out).toMatch(/^what to do {2}Answer it/m);
+    expect((await ctl(['explain', 'docs'])).out).toMatch(/^next steps {2}Answer it/m);
   });
 });
 
 describe('spawn', () => {
-  test('sends what the flags say, with whole paths, and tells how to look', async () => {
+  test('sends what the flags say, with whole paths, and shows how to look', async () => {
     daemon.routes.set('POST /api/v1/spawn', { status: 201, body: working });
     const flags = '--backend claude --model opus --repo . --branch b --name n --tag x --tag y';
     const { code, out } = await ctl(['spawn', 'Fix it', ...flags.split(' '), '--driver', 'tmux']);
     expect(code).toBe(0);
-    expect(lastAsked().body).toEqual({
+    expect(lastRequest().body).toEqual({
       prompt: 'Fix it',
       backend: 'claude',
       model: 'opus',
@@ -93,21 +95,21 @@ describe('spawn', () => {
       tags: ['x', 'y'],
       driver: 'tmux',
     });
-    expect(faultsOf('SpawnRequest', lastAsked().body)).toEqual([]);
+    expect(faultsOf('SpawnRequest', lastRequest().body)).toEqual([]);
     expect(out).toBe(
       `Started retry-upload on claude in ${working.workdir}; it is working.\n` +
-        `  ctl agent logs -f ${working.id}  follow what it says\n` +
-        `  ctl agent attach ${working.id}   sit down at its terminal\n` +
-        `  ctl agent explain ${working.id}  what it does, and what to do\n`,
+        `  ctl agent logs -f ${working.id}  follow its output\n` +
+        `  ctl agent attach ${working.id}   open its terminal\n` +
+        `  ctl agent explain ${working.id}  its status and the next steps\n`,
     );
   });
 
   test('without a place it works where the command was typed', async () => {
     daemon.routes.set('POST /api/v1/spawn', { status: 201, body: working });
     await ctl(['spawn', 'Fix it']);
-    expect(lastAsked().body).toEqual({ prompt: 'Fix it', cwd: resolve('.') });
+    expect(lastRequest().body).toEqual({ prompt: 'Fix it', cwd: resolve('.') });
     await ctl(['spawn', '-', '--worktree', '--parent', 'docs'], { input: 'From\nstdin\n' });
-    expect(lastAsked().body).toEqual({
+    expect(lastRequest().body).toEqual({
       prompt: 'From\nstdin',
       repo: resolve('.'),
       worktree: true,
@@ -115,7 +117,7 @@ describe('spawn', () => {
     });
     expect(await ctl(['spawn', ' '])).toMatchObject({
       code: 2,
-      err: 'ctl: The prompt is empty.\n',
+      err: 'ctl: The prompt is empty. Give it in quotes, or use - to read it from stdin.\n',
     });
   });
 
@@ -148,9 +150,9 @@ describe('spawn', () => {
       'A spend cap is reached.\n' +
         'spent today      $12.50  of $10.00\n' +
         'spent in 7 days  $40.00\n' +
-        'Spawn all the same? [y/N]',
+        'Spawn anyway? [y/N]',
     );
-    expect(lastAsked().body).toMatchObject({ force: true });
+    expect(lastRequest().body).toMatchObject({ force: true });
     const no = await ctl(['spawn', 'Fix it'], { typed: 'n\n' });
     expect(no).toMatchObject({ code: 1, out: '' });
     expect(no.err).toMatch(/ctl: Nothing was started\.\n$/);
@@ -161,20 +163,20 @@ describe('spawn', () => {
     const { code, out, err } = await ctl(['spawn', 'Fix it']);
     expect([code, out]).toEqual([1, '']);
     expect(err).toBe(
-      'ctl: a spend cap is reached: $12.50 today of $10.00, $40.00 in 7 days. ' +
-        'Nothing was started; go on with --force.\n',
+      'ctl: A spend cap is reached: $12.50 today of $10.00, $40.00 in 7 days. ' +
+        'Nothing was started. To start it anyway, add --force.\n',
     );
     expect(await ctl(['spawn', 'Fix it', '--force'])).toMatchObject({ code: 0, err: '' });
   });
 
-  test('what the daemon refuses is told in its words', async () => {
+  test('what the daemon refuses is reported in its words', async () => {
     daemon.routes.set('POST /api/v1/spawn', {
       status: 404,
       body: problem(404, 'BACKEND_NOT_FOUND', 'No backend is called nope.'),
     });
     expect(await ctl(['spawn', 'x', '--backend', 'nope'])).toMatchObject({
       code: 1,
-      err: 'ctl: No backend is called nope.\n',
+      err: 'ctl: No backend is called nope. List them with `ctl backend list`.\n',
     });
   });
 });
@@ -183,25 +185,25 @@ describe('acting', () => {
   test('send pastes the text, or what comes by stdin', async () => {
     daemon.routes.set(`POST ${pathOf(waiting)}:send`, { body: { ...waiting, status: 'working' } });
     const { out } = await ctl(['send', 'docs', 'Yes, go on.']);
-    expect(out).toBe('docs has it and is working.\n');
-    expect(lastAsked()).toEqual({
+    expect(out).toBe('docs received it and is working.\n');
+    expect(lastRequest()).toEqual({
       line: `POST ${pathOf(waiting)}:send`,
       body: { text: 'Yes, go on.' },
     });
     await ctl(['send', 'docs'], { input: 'a\nb\n' });
-    expect(lastAsked().body).toEqual({ text: 'a\nb' });
+    expect(lastRequest().body).toEqual({ text: 'a\nb' });
     expect((await ctl(['send', 'docs'], { typed: '' })).err).toMatch(/The text is missing/);
   });
 
   test('stop and restart say what became of it', async () => {
     daemon.routes.set(`POST ${pathOf(working)}:stop`, { body: { ...working, status: 'done' } });
     expect((await ctl(['stop', 'retry-upload'])).out).toBe(
-      'retry-upload is stopped and is done.\n',
+      'retry-upload was stopped and is done.\n',
     );
     const again = { ...working, status: 'spawning', restart_count: 2 };
     daemon.routes.set(`POST ${pathOf(working)}:restart`, { body: again });
     expect((await ctl(['restart', 'retry-upload'])).out).toBe(
-      'retry-upload runs again and is spawning; it was restarted 2 times.\n',
+      'retry-upload is running again and is spawning; it was restarted 2 times.\n',
     );
     expect(JSON.parse((await ctl(['restart', 'retry-upload', '--json'])).out)).toEqual(again);
   });
@@ -218,45 +220,47 @@ describe('acting', () => {
     });
     const silent = await ctl(['rm', 'retry-upload']);
     expect(silent).toMatchObject({ code: 2, out: '' });
-    expect(silent.err).toMatch(/retry-upload is working, and there is nobody to ask.*--yes/);
+    expect(silent.err).toMatch(
+      /retry-upload is working\. Not a terminal, so there is nobody to confirm\. Add --yes/,
+    );
     expect((await ctl(['rm', 'retry-upload'], { typed: 'no\n' })).code).toBe(1);
-    const asked = daemon.asked.filter(({ line }) => line.startsWith('DELETE'));
-    expect(asked).toEqual([]);
-    const kept = `its worktree ${working.worktree} is kept: the worktree has uncommitted changes`;
+    const requests = daemon.requests.filter(({ line }) => line.startsWith('DELETE'));
+    expect(requests).toEqual([]);
+    const retained = `its worktree ${working.worktree} is kept: the worktree has uncommitted changes`;
     expect((await ctl(['rm', 'retry-upload', '--yes'])).out).toBe(
-      `retry-upload is gone; ${kept}.\n`,
+      `Removed retry-upload; ${retained}.\n`,
     );
   });
 
-  test('compact set tells what the override comes to', async () => {
+  test('compact set shows what the override comes to', async () => {
     const answer = { id: waiting.id, state: 'inherit', effective: false };
     daemon.routes.set(`PATCH ${pathOf(waiting)}/force-compact`, { body: answer });
     expect((await ctl(['compact', 'set', 'docs', 'inherit'])).out).toBe(
       'The override of docs is inherit: forced compaction is off for it.\n',
     );
-    expect(lastAsked().body).toEqual({ state: 'inherit' });
+    expect(lastRequest().body).toEqual({ state: 'inherit' });
     expect(await ctl(['compact', 'set', 'docs', 'maybe'])).toMatchObject({ code: 2 });
   });
 
-  test('attach tells the command as data, and refuses what has no terminal', async () => {
+  test('attach shows the command as data, and refuses what has no terminal', async () => {
     const headless = { ...working, id: '01K9ZQ9', name: 'run', driver: 'headless' };
     const ended = { ...working, id: '01K9ZQ8', name: 'over', status: 'done' };
     daemon.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting, headless, ended] } });
-    expect((await ctl(['attach', 'run'])).err).toMatch(/without a terminal.*ctl agent logs -f/);
+    expect((await ctl(['attach', 'run'])).err).toMatch(/has no terminal.*ctl agent logs -f/);
     expect((await ctl(['attach', 'over'])).err).toMatch(/has ended \(done\)/);
     daemon.routes.set('GET /api/v1/config', { body: { ...contractExample('ConfigView') } });
-    expect((await ctl(['attach', 'docs'])).err).toMatch(/attach where the daemon runs/);
+    expect((await ctl(['attach', 'docs'])).err).toMatch(/Attach on the machine of the daemon\./);
   });
 });
 
 describe('logs', () => {
   const output = `GET ${pathOf(working)}/output`;
 
-  test('shows the last lines, without what would move the cursor', async () => {
+  test('shows the last lines, with control characters escaped', async () => {
     daemon.routes.set(output, { body: { lines: ['a\tb', 'red\u001B[31m', ''], next: 20 } });
     const { out } = await ctl(['logs', 'retry-upload', '--lines', '3']);
-    expect(out).toBe('a\tb\nred[31m\n\n');
-    expect(daemon.asked.at(-1)?.line).toBe(`${output}?limit=3`);
+    expect(out).toBe('a\tb\nred\\u001b[31m\n\n');
+    expect(daemon.requests.at(-1)?.line).toBe(`${output}?limit=3`);
     const { out: json } = await ctl(['logs', 'retry-upload', '--json']);
     expect(JSON.parse(json)).toMatchObject({ next: 20 });
     expect((await ctl(['logs', 'retry-upload', '--lines', '0'])).code).toBe(2);

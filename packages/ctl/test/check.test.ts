@@ -48,13 +48,13 @@ test('a long output is shortened, kept whole on disk, and entered in the ledger'
     'FAIL wheel.test.ts',
     '  expected 1, got 2',
   ]);
-  expect(out.replace(/after [\d.ms ]+,/, 'after T,')).toBe(`... 499 lines left out
+  expect(out.replace(/after [\d.ms ]+,/, 'after T,')).toBe(`... 499 lines omitted
 compiling part 499
 FAIL wheel.test.ts
   expected 1, got 2
 
 Tests 1 failed, 20 passed
-ctl: exit code 3 after T, 499 of 504 lines left out, all of them in ${log}
+ctl: exit code 3 after T, 499 of 504 lines omitted; full log: ${log}
 `);
   expect(ledger()).toEqual([
     {
@@ -100,7 +100,7 @@ test('the command has stdin, its own options, and its exit code is that of ctl',
   expect((await check('kill -KILL $$')).code).toBe(137);
 });
 
-test('a failure that says nothing is told: what was run, and how it ended', async () => {
+test('a failure that says nothing is reported: what was run, and how it ended', async () => {
   const run = (...command: string[]) => start(['check', '--', ...command], {}, '').ended;
   const silent = await run('false');
   expect([silent.code, silent.out]).toEqual([1, '']);
@@ -110,7 +110,7 @@ test('a failure that says nothing is told: what was run, and how it ended', asyn
   const killed = await check('echo half; kill -KILL $$');
   expect([killed.code, killed.out]).toEqual([137, 'half\n']);
   expect(killed.err).toMatch(
-    /^ctl: `sh -c echo half; kill -KILL \$\$` was ended by SIGKILL \(exit code 137\) after [\d.]+ ?m?s\n$/,
+    /^ctl: `sh -c echo half; kill -KILL \$\$` was killed by SIGKILL \(exit code 137\) after [\d.]+ ?m?s\n$/,
   );
   expect(await check('echo why; exit 3')).toMatchObject({ code: 3, out: 'why\n', err: '' });
   expect(await run('true')).toMatchObject({ code: 0, out: '', err: '' });
@@ -128,7 +128,7 @@ test('what cannot be run is said, with the exit codes of shells', async () => {
   writeFileSync(join(home, 'plain'), 'text');
   const plain = await start(['check', '--', join(home, 'plain')], {}, '').ended;
   expect([plain.code, plain.out]).toEqual([126, '']);
-  expect(plain.err).toMatch(/may not be run/);
+  expect(plain.err).toMatch(/is not executable/);
   expect((await start(['check'], {}, '').ended).code).toBe(2);
   expect(logs()).toEqual([]);
 });
@@ -244,14 +244,14 @@ test('where nothing can be kept the command runs all the same, and says so', asy
   const blocked = { MILLRACE_DATA_DIR: join(home, 'blocked') };
   const { code, out, err } = await check('echo hello; exit 5', blocked);
   expect([code, out]).toEqual([5, 'hello\n']);
-  expect(err).toMatch(/^ctl: the output is not shortened: /);
+  expect(err).toMatch(/^ctl: The output is not shortened: /);
   const unsure = await check('echo hello', { MILLRACE_SAVINGS: 'perhaps' });
   expect([unsure.code, unsure.out]).toEqual([0, 'hello\n']);
   expect(unsure.err).toContain('MILLRACE_SAVINGS');
   mkdirSync(join(dataDir(), 'savings', 'ledger.jsonl'), { recursive: true });
   const unwritten = await check('echo hello; exit 6');
   expect([unwritten.code, unwritten.out]).toEqual([6, 'hello\n']);
-  expect(unwritten.err).toMatch(/^ctl: what this saved could not be recorded: /);
+  expect(unwritten.err).toMatch(/^ctl: The saving could not be recorded: /);
 });
 
 test('checks that run at the same time all reach the ledger', async () => {
@@ -267,5 +267,5 @@ test('an output of many megabytes is shortened too', async () => {
   expect(code).toBe(1);
   expect(out.length).toBeLessThan(1_500);
   expect(out).toContain('error: end\n');
-  expect(out).toMatch(/of 500001 lines left out/);
+  expect(out).toMatch(/of 500001 lines omitted/);
 });

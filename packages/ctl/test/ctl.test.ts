@@ -65,7 +65,7 @@ describe('mistakes', () => {
   test.for(cases)('ctl %s', async ([line, first, hint]) => {
     const { code, out, err } = await ctl(line.split(' '));
     expect([code, out]).toEqual([2, '']);
-    expect(err).toBe(`ctl: ${first}\nRun '${hint}' to see how it is used.\n`);
+    expect(err).toBe(`ctl: ${first}\nRun '${hint}' for usage.\n`);
   });
 
   test('under --json the error alone is on stderr', async () => {
@@ -85,7 +85,7 @@ describe('mistakes', () => {
   test('a failure that is nobody’s spelling is exit code 1, with what to do', async () => {
     const { code, err } = await ctl(['up', '--data', '/dev/null/x']);
     expect(code).toBe(1);
-    expect(err).toMatch(/^ctl: cannot keep data in \/dev\/null\/x: .*Choose another.*\n$/);
+    expect(err).toMatch(/^ctl: cannot store data in \/dev\/null\/x: .*Choose another.*\n$/);
   });
 });
 
@@ -189,6 +189,7 @@ describe('doctor', () => {
       'tmux',
       'gh',
       'data directory',
+      'credentials',
       'port 5433',
       'port 8080',
       'port 8081',
@@ -212,16 +213,16 @@ describe('doctor', () => {
 test('completion prints a script bash accepts, knowing the real commands', async () => {
   const { code, out } = await ctl(['completion', 'bash']);
   expect(code).toBe(0);
-  const ask = `${out}\nCOMP_WORDS=(ctl do); COMP_CWORD=1; _ctl; echo "\${COMPREPLY[@]}"`;
-  expect((await run('bash', ['--norc', '-c', ask])).stdout).toBe('doctor\n');
+  const readline = `${out}\nCOMP_WORDS=(ctl do); COMP_CWORD=1; _ctl; echo "\${COMPREPLY[@]}"`;
+  expect((await run('bash', ['--norc', '-c', readline])).stdout).toBe('doctor\n');
 });
 
 test('on a Node that is too old it says so in one line, with exit code 2', async () => {
   const old = join(folder, 'old-node.cjs');
   const versions = '{ value: { ...process.versions, node: "20.18.3" } }';
   await writeFile(old, `Object.defineProperty(process, 'versions', ${versions});`);
-  const asked = run(process.execPath, ['--require', old, CTL, '--version']);
-  await expect(asked).rejects.toMatchObject({
+  const requests = run(process.execPath, ['--require', old, CTL, '--version']);
+  await expect(requests).rejects.toMatchObject({
     code: 2,
     stdout: '',
     stderr: expect.stringMatching(
@@ -251,12 +252,12 @@ function flatten(shape: CommandShape): CommandShape[] {
 }
 
 async function eventually<T>(
-  look: () => T | undefined | Promise<T | undefined>,
+  screen: () => T | undefined | Promise<T | undefined>,
   patienceMs = 10_000,
 ): Promise<T> {
   const end = performance.now() + patienceMs;
   for (;;) {
-    const found = await Promise.resolve(look()).catch(() => undefined);
+    const found = await Promise.resolve(screen()).catch(() => undefined);
     if (found !== undefined) return found;
     if (performance.now() > end) throw new Error('it did not happen in time');
     await new Promise((resolve) => setTimeout(resolve, 20));

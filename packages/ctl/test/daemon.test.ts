@@ -16,7 +16,7 @@ describe('without a daemon', () => {
     server.write('.local/share/millrace/daemon.url', 'http://127.0.0.1:1\n');
   };
 
-  const token = () => readFileSync(join(server.data, 'token'), 'utf8').trim();
+  const token = () => readFileSync(join(server.data, 'daemon.token'), 'utf8').trim();
 
   test('status says so, with exit code 1', async () => {
     const plain = await server.ctl(['daemon', 'status', '--url', 'http://127.0.0.1:1']);
@@ -32,15 +32,15 @@ describe('without a daemon', () => {
   test('a token is made for its owner alone, shown, and replaced', async () => {
     const none = await server.ctl(['daemon', 'token', 'show']);
     expect(none).toMatchObject({ code: 1, out: '' });
-    expect(none.err).toContain('Make one with `ctl daemon token generate`.');
+    expect(none.err).toContain('Create one with `ctl daemon token generate`.');
 
     const made = await server.ctl(['daemon', 'token', 'generate']);
     const first = token();
     expect(first).toMatch(/^mr_[a-z0-9]+_[a-z0-9]{40,}$/);
     expect([made.code, made.out]).toEqual([0, `${first}\n`]);
-    expect(made.err).toContain(`This token is in ${join(server.data, 'token')}.`);
+    expect(made.err).toContain(`This token is in ${join(server.data, 'daemon.token')}.`);
     expect(made.err).not.toContain(first);
-    expect(statSync(join(server.data, 'token')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(server.data, 'daemon.token')).mode & 0o777).toBe(0o600);
     expect(statSync(server.data).mode & 0o777).toBe(0o700);
     expect(await server.ctl(['daemon', 'token', 'show'])).toMatchObject({ out: `${first}\n` });
 
@@ -53,10 +53,22 @@ describe('without a daemon', () => {
     expect(rotated).toEqual({
       token: token(),
       read_only: false,
-      file: join(server.data, 'token'),
+      file: join(server.data, 'daemon.token'),
     });
     expect(token()).not.toBe(first);
-    expect(statSync(join(server.data, 'token')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(server.data, 'daemon.token')).mode & 0o777).toBe(0o600);
+  });
+
+  test('token rotate: the queue of ctl up gets the new token', async () => {
+    await server.ctl(['daemon', 'token', 'generate']);
+    const file = join(server.data, 'queue-secrets.yaml');
+    const secrets = (value: string) =>
+      `# Secrets\n${JSON.stringify({ secrets: [{ name: 'daemon-token', value, queues: ['agents'] }] }, null, 2)}\n`;
+    writeFileSync(file, secrets(token()), { mode: 0o600 });
+    const rotated = await server.ctl(['daemon', 'token', 'rotate']);
+    expect(rotated.err).toContain('The queue of `ctl up` sends the new token from now on.');
+    expect(readFileSync(file, 'utf8')).toBe(secrets(token()));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
   test('the token that may only read is another one', async () => {
@@ -70,7 +82,7 @@ describe('without a daemon', () => {
     expect(shown.token).toBe(made.token);
   });
 
-  test('what the environment sets is shown, and told when it stands in the way', async () => {
+  test('what the environment sets is shown, and told when it is in the way', async () => {
     const env = { MILLRACE_TOKEN: 'from-the-environment' };
     expect(await server.json(['daemon', 'token', 'show'], env)).toEqual({
       token: 'from-the-environment',
@@ -79,18 +91,18 @@ describe('without a daemon', () => {
     });
     const made = await server.ctl(['daemon', 'token', 'generate'], env);
     expect(made.code).toBe(0);
-    expect(made.err).toContain('$MILLRACE_TOKEN sets another one');
+    expect(made.err).toContain('$MILLRACE_TOKEN sets another token');
   });
 
   test('the data directory of the settings is used', async () => {
     server.write('.config/millrace/config.yaml', 'data_dir: ../../elsewhere\n');
     const made = await server.json(['daemon', 'token', 'generate']);
-    expect(made.file).toBe(join(server.home, 'elsewhere', 'token'));
+    expect(made.file).toBe(join(server.home, 'elsewhere', 'daemon.token'));
     const named = await server.json(['daemon', 'token', 'generate', '--data', 'here']);
-    expect(named.file).toBe(join(server.home, 'here', 'token'));
+    expect(named.file).toBe(join(server.home, 'here', 'daemon.token'));
     const file = server.write('other.yaml', 'data_dir: there\n');
     const byFile = await server.json(['daemon', 'token', 'generate', '--config', file]);
-    expect(byFile.file).toBe(join(server.home, 'there', 'token'));
+    expect(byFile.file).toBe(join(server.home, 'there', 'daemon.token'));
   });
 
   test('config shows what a daemon would start with, secrets masked', async () => {
@@ -102,14 +114,14 @@ describe('without a daemon', () => {
     const env = { MILLRACE_SAVINGS: 'off', COLUMNS: '140' };
     const shown = await server.ctl(['config'], env);
     expect(shown.code).toBe(0);
-    expect(shown.out).toMatch(/^KEY +VALUE +FROM\n/);
+    expect(shown.out).toMatch(/^KEY +VALUE +SOURCE\n/);
     expect(shown.out).toMatch(new RegExp(`^tokens\\.warn +150k +${file}$`, 'm'));
     expect(shown.out).toMatch(/^savings +off +\$MILLRACE_SAVINGS$/m);
     expect(shown.out).toMatch(/^tokens\.critical +400k +default$/m);
     expect(shown.out).toMatch(/^token +\*{8} +/m);
     expect(shown.err).toContain('Warning: ');
     expect(shown.err).toContain('foo');
-    expect(shown.err).toContain('No daemon runs');
+    expect(shown.err).toContain('No daemon is running.');
     const view = await server.json(['config'], env);
     expect(faultsOf('ConfigView', view)).toEqual([]);
     expect(view.config_file).toBe(file);
@@ -123,7 +135,7 @@ describe('without a daemon', () => {
   test('config of one setting or group; a slip is exit code 2', async () => {
     leaveStaleAddress();
     const group = await server.ctl(['config', 'branches']);
-    expect(group.out).toBe('KEY               VALUE  FROM\nbranches.enabled  on     default\n');
+    expect(group.out).toBe('KEY               VALUE  SOURCE\nbranches.enabled  on     default\n');
     const one = await server.json(['config', 'backends.limit_retry']);
     expect(one.entries).toEqual([
       { key: 'backends.limit_retry', value: '15m', source: 'default', origin: null, secret: false },
@@ -133,7 +145,7 @@ describe('without a daemon', () => {
     expect(slip.err).toContain('did you mean "tokens.warn"?');
   });
 
-  test('config of a file tells what is wrong with it, by its line', async () => {
+  test('config of a file shows what is wrong with it, by its line', async () => {
     const file = server.write('bad.yaml', 'savings: true\nbackends:\n  limit_retry: soon\n');
     const { code, out, err } = await server.ctl(['config', '--config', file]);
     expect([code, out]).toEqual([2, '']);
@@ -165,7 +177,7 @@ describe('without a daemon', () => {
 
     const written = await server.ctl(args);
     expect([written.code, written.err]).toEqual([0, '']);
-    expect(written.out).toContain(`${file} is written.`);
+    expect(written.out).toContain(`Wrote ${file}.`);
     expect(written.out).toContain('  systemctl --user enable --now millrace-daemon.service\n');
     expect(readFileSync(file, 'utf8')).toBe(printed.out);
     expect(await server.json(args)).toMatchObject({ path: file, outcome: 'unchanged' });
@@ -233,17 +245,17 @@ describe('with a daemon', () => {
     expect(keys(JSON.parse(out))).toEqual(keys(live));
   });
 
-  test('a new token is asked for at once, found by ctl, and of no use when it is wrong', async () => {
+  test('the token that the first start made is found by ctl, and of no use when it is wrong', async () => {
     const list = (env?: Record<string, string>) => server.ctl(['backend', 'list'], env);
-    const { token } = await server.json(['daemon', 'token', 'generate']);
+    const { token } = await server.json(['daemon', 'token', 'show']);
     expect((await list()).code).toBe(0);
     const wrong = await list({ MILLRACE_TOKEN: 'wrong' });
     expect([wrong.code, wrong.out]).toEqual([1, '']);
-    expect(wrong.err).toContain('does not know this token');
+    expect(wrong.err).toContain('does not accept this token');
     const env = { HOME: '/nonexistent' };
     const stranger = await startCtl(['backend', 'list', '--url', server.url], env).ended;
     expect(stranger.code).toBe(1);
-    expect(stranger.err).toContain('asks for a token. Set MILLRACE_TOKEN');
+    expect(stranger.err).toContain('requires a token. Set MILLRACE_TOKEN');
     const status = await startCtl(['daemon', 'status', '--url', server.url, '--json'], env).ended;
     expect(status.code).toBe(0);
     expect(JSON.parse(status.out)).toMatchObject({ running: true, access: 'refused' });
@@ -254,6 +266,23 @@ describe('with a daemon', () => {
     expect((await list({ MILLRACE_TOKEN: token })).code).toBe(1);
     const view = JSON.stringify(await server.json(['config']));
     for (const secret of [token, rotated.token]) expect(view + server.logged).not.toContain(secret);
+  });
+
+  test('open: prints a link that logs one browser in', async () => {
+    const { out, code } = await server.ctl(['open', '--print']);
+    expect(code).toBe(0);
+    const login = /^(http:\/\/127\.0\.0\.1:\d+)\/#login=(\w+)\n$/.exec(out)!;
+    const exchange = () =>
+      fetch(`${login[1]}/api/v1/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ code: login[2] }),
+      });
+    const answer = await exchange();
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('set-cookie')).toMatch(/HttpOnly; SameSite=Strict$/);
+    expect((await exchange()).status).toBe(401);
+    expect(await server.json(['open'])).toMatchObject({ one_time: true, opened: false });
   });
 
   test('the token that may only read reads, and changes nothing', async () => {

@@ -34,9 +34,10 @@ describe('serve', () => {
     const wrong = await ctl(['db', 'serve', '--data', server.data, '--grpc', 'nowhere']);
     expect([wrong.code, wrong.out]).toEqual([2, '']);
     expect(wrong.err).toMatch(/^ctl: .*--grpc must be an address such as.*\n$/);
-    const open = await ctl(['db', 'serve', '--data', server.data, '--grpc', '0.0.0.0:0']);
+    const exposed = ['--no-auth', '--grpc', '0.0.0.0:0'];
+    const open = await ctl(['db', 'serve', '--data', server.data, ...exposed]);
     expect([open.code, open.out]).toEqual([2, '']);
-    expect(open.err).toContain('keys_file');
+    expect(open.err).toContain('auth is none');
     await server.start();
     const second = await ctl([
       'db',
@@ -50,6 +51,31 @@ describe('serve', () => {
     ]);
     expect([second.code, second.out]).toEqual([2, '']);
     expect(second.err).toMatch(/^ctl: .*in use by process \d+.*\n$/);
+  });
+
+  test('serve: creates a key that gRPC and REST need and ctl finds', async () => {
+    await server.start();
+    const key = readFileSync(join(server.data, 'db.key'), 'utf8').trim();
+    const url = `${server.url('http')}/v1/people/records:find`;
+    expect((await fetch(url, { method: 'POST' })).status).toBe(401);
+    const shown = await fetch(url, { method: 'POST', headers: { 'x-api-key': key } });
+    expect(shown.status).toBe(200);
+    const grpc = ['status', '--url', server.url('grpc')];
+    expect((await server.ctl(grpc)).code).toBe(0);
+    expect((await server.ctl([...grpc, '--data', server.data])).code).toBe(0);
+    const elsewhere = await server.ctl([...grpc, '--data', '/nonexistent']);
+    expect(elsewhere).toMatchObject({ code: 1, err: expect.stringContaining('API key') });
+    const other = { env: { MILLRACE_DB_KEY: 'some.other' } };
+    expect((await server.ctl(grpc, other)).code).toBe(1);
+    expect((await server.ctl([...grpc, '--key', key], other)).code).toBe(0);
+  });
+
+  test('serve: --no-auth asks for no key, and status says so', async () => {
+    await server.start('--no-auth');
+    expect(existsSync(join(server.data, 'db.key'))).toBe(false);
+    const url = `${server.url('http')}/v1/people/records:find`;
+    expect((await fetch(url, { method: 'POST' })).status).toBe(200);
+    expect((await server.ctl(['status'])).out).toMatch(/^auth +off/m);
   });
 
   test('settings come from a file, and a flag wins', async () => {
@@ -82,22 +108,24 @@ test('a watch goes on after a restart of the server, without gap or duplicate', 
   const { child, ended, says } = startCtl(['db', 'watch', 'feed', '--url', socket, '--max', '4']);
   let out = '';
   child.stdout.on('data', (text: string) => (out += text));
-  // Nothing tells that a quiet watch has begun, so writes come until one is seen.
+  // Nothing shows that a quiet watch has begun, so writes come until one is seen.
   for (let n = 0; !out.includes('feed/first'); n++)
     await server.json(['put', 'feed', 'first', `{"n":${n}}`]);
   const seen = out.split('\n').length - 1;
   await server.stop();
   await server.start();
-  await says('Going on when it is back');
+  await says('Resuming when it is back');
   for (let n = seen; n < 4; n++) await server.json(['put', 'feed', `k${n}`, '{}']);
   const { code, out: all } = await ended;
   expect(code).toBe(0);
-  const told = all
+  const reported = all
     .trim()
     .split('\n')
     .map((line) => /feed\/(\S+) +rev (\d+)/.exec(line)!.slice(1, 3).join(' '));
-  expect(new Set(told).size).toBe(told.length);
-  expect(told.slice(seen)).toEqual(Array.from({ length: 4 - seen }, (_, i) => `k${seen + i} 1`));
+  expect(new Set(reported).size).toBe(reported.length);
+  expect(reported.slice(seen)).toEqual(
+    Array.from({ length: 4 - seen }, (_, i) => `k${seen + i} 1`),
+  );
 });
 
 describe('backup, restore, verify', () => {
@@ -140,7 +168,8 @@ describe('backup, restore, verify', () => {
     const other = new DbServer();
     try {
       await other.start('--data', restored);
-      const found = await ctl(['db', 'get', 'people', 'k0', '--json', '--url', other.url('grpc')]);
+      const at = ['--url', other.url('grpc'), '--data', restored];
+      const found = await ctl(['db', 'get', 'people', 'k0', '--json', ...at]);
       expect(JSON.parse(found.out).record.data).toEqual({ n: -1 });
     } finally {
       await other.remove();
@@ -153,7 +182,7 @@ describe('backup, restore, verify', () => {
     const full = join(server.folder, 'full');
     await server.json(['backup', '--out', full]);
     const whole = await ctl(['db', 'verify', '--backup', full]);
-    expect([whole.code, whole.out]).toEqual([0, expect.stringMatching(/is whole: a full backup/)]);
+    expect([whole.code, whole.out]).toEqual([0, expect.stringMatching(/is intact: a full backup/)]);
     const bytes = readFileSync(full);
     bytes[bytes.length >> 1]! ^= 1;
     const damaged = join(server.folder, 'damaged');
@@ -185,24 +214,24 @@ describe('backup, restore, verify', () => {
       '--url',
       server.url('socket'),
     ]);
-    expect([none.code, none.err]).toEqual([2, expect.stringContaining('make it first')]);
+    expect([none.code, none.err]).toEqual([2, expect.stringContaining('Create it first')]);
   });
 
-  test('compact tells what it brought', async () => {
+  test('compact shows what it brought', async () => {
     await server.start();
     for (let n = 0; n < 3; n++) await server.json(['put', 'people', 'a', `{"n":${n}}`]);
     expect(await server.json(['compact', '--dry-run'])).toMatchObject({ oldest_seq: 1 });
     const { code, out } = await server.ctl(['compact', '--trim-before', '3']);
     expect(code).toBe(0);
-    expect(out).toMatch(/^Compacted .* to .* in .*; the log begins at commit 3\.\n$/);
+    expect(out).toMatch(/^Compacted .* to .* in .*; the log starts at commit 3\.\n$/);
   });
 });
 
-test('over TLS, with the authority that is told to be trusted; promoting a leader changes nothing', async () => {
+test('over TLS, with the authority that is reported to be trusted; promoting a leader changes nothing', async () => {
   const pem = (name: string) =>
     fileURLToPath(new URL(`../../kit/test/outbound/self-signed.${name}.pem`, import.meta.url));
   await server.start('--tls-cert', pem('cert'), '--tls-key', pem('key'));
-  const at = ['--url', server.url('grpc'), '--json'];
+  const at = ['--url', server.url('grpc'), '--data', server.data, '--json'];
   const promoted = await ctl(['db', 'promote', ...at, '--tls-ca', pem('cert')]);
   expect(JSON.parse(promoted.out)).toEqual({ role: 'leader', epoch: 1, seq: 0, lag: 0 });
   const doubted = await ctl(['db', 'status', ...at, '--timeout', '1s']);
@@ -223,7 +252,7 @@ test('keys: made once, good for what they say, gone when revoked', async () => {
   const url = server.url('grpc');
   const as = (key: string, ...args: string[]) =>
     ctl(['db', ...args, '--url', url], { MILLRACE_DB_KEY: key });
-  expect((await as('', 'find', 'people')).err).toContain('Send an API key');
+  expect((await as('', 'find', 'people')).err).toContain('needs an API key');
   expect((await as(admin.key, 'put', 'people', 'ada', '{}')).code).toBe(0);
   expect((await as(reader.key, 'find', 'people')).code).toBe(0);
   const denied = await as(reader.key, 'put', 'people', 'ada', '{}', '--json');
@@ -250,11 +279,11 @@ test('keys: made once, good for what they say, gone when revoked', async () => {
     expect.stringContaining('already has a key "reader"'),
   ]);
   const revoked = await server.ctl(['keys', 'revoke', 'reader', '--keys-file', file]);
-  expect(revoked.out).toBe(`The key "reader" is gone from ${file}.\n`);
+  expect(revoked.out).toBe(`Removed the key "reader" from ${file}.\n`);
   running.child.kill('SIGHUP');
   await expect
     .poll(async () => (await as(reader.key, 'find', 'people')).err, { timeout: 10_000 })
-    .toContain('API key is not known');
+    .toContain('API key is unknown or was revoked');
   const gone = await server.ctl(['keys', 'revoke', 'reader', '--keys-file', file]);
   expect([gone.code, gone.err]).toEqual([1, expect.stringContaining('has no key "reader"')]);
   expect(

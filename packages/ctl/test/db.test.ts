@@ -62,7 +62,7 @@ describe('records', () => {
     expect(second.record.id).toBe(first.record.id);
   });
 
-  test('bad input is told in one line, with exit code 2', async () => {
+  test('bad input is reported in one line, with exit code 2', async () => {
     const cases: [string[], string, string?][] = [
       [['put', 'one', 'k', '[1]'], 'data must be a JSON object such as {"name":"Ada"}.'],
       [
@@ -70,18 +70,18 @@ describe('records', () => {
         "data is not JSON: Expected property name or '}' in JSON at position 1. " +
           `Put single quotes around it, as in '{"name":"Ada"}'.`,
       ],
-      [['put', 'one', 'k'], 'stdin is empty, where JSON is wanted.', ''],
-      [['put', 'one', 'k', ''], 'data is empty, where JSON is wanted.'],
+      [['put', 'one', 'k'], 'stdin is empty. Give it JSON.', ''],
+      [['put', 'one', 'k', ''], 'data is empty. Give it JSON.'],
       [
         ['put', 'one', 'k', '{}', '--if-rev', 'x'],
-        '--if-rev must be a whole number from 0 on, not "x".',
+        '--if-rev must be a whole number, 0 or more, not "x".',
       ],
       [['put', 'one', 'k', '{}', '--ttl', '5'], '--ttl must be a duration such as'],
       [['find', 'one', 'age'], '"age" is not a condition'],
       [['find', 'one', '--filter', '5'], '--filter must be a JSON object'],
-      [['aggregate', 'one', '--compute', 'most(age)'], '"most(age)" computes nothing'],
+      [['aggregate', 'one', '--compute', 'most(age)'], '"most(age)" is not an aggregate'],
       [['watch'], 'Name a collection to watch, or --database for all of them.'],
-      [['find', 'one', '--url', 'http://x'], '"http://x" names no database server'],
+      [['find', 'one', '--url', 'http://x'], '"http://x" is not a database address'],
       [['backup'], "required option '--out <file>' not specified"],
       [['verify'], 'Name what to check: --data DIR or --backup FILE.'],
       [
@@ -177,7 +177,7 @@ ada      1  Ada Lovelace   36  London                                           
     const all = await server.json(['find', 'people', '--all', '--explain']);
     expect(all.records).toHaveLength(3);
     const explained = await server.ctl(['find', 'people', 'age=1', '--explain']);
-    expect(explained.out).toMatch(/^0 records\nPlan: read the whole collection, 3 rows read/);
+    expect(explained.out).toMatch(/^0 records\nPlan: full scan, 3 rows read/);
     const or = await server.json(['find', 'people', '(age<40 or age>80) tags!?']);
     expect(or.records.map(({ key }: { key: string }) => key)).toEqual(['ada']);
   });
@@ -283,8 +283,8 @@ describe('import and export', () => {
     const stopped = await server.ctl(['import', 'lines'], { input });
     expect([stopped.code, stopped.out]).toEqual([2, '']);
     expect(stopped.err).toBe(
-      "ctl: stdin:2: is not JSON: Unexpected token 'o'. The lines before it are written; " +
-        'mend it and go on with --start-line 2.\n',
+      "ctl: stdin:2: is not JSON: Unexpected token 'o'. The lines before it are written. " +
+        'Fix it, then resume with --start-line 2.\n',
     );
     const going = await server.ctl(['import', 'lines', '--keep-going', '--json'], { input });
     expect(going.code).toBe(1);
@@ -295,20 +295,21 @@ describe('import and export', () => {
 });
 
 describe('watch', () => {
-  test('lines for people, JSON for programs, an end after so many', async () => {
+  test('lines for people, JSON for programs, an end after --max changes', async () => {
     await server.json(['put', 'feed', 'a', '{"n":1}']);
     const args = ['db', 'watch', 'feed', '--initial', '--max', '3', '--before'];
     const people = startCtl([...args, '--url', server.url('socket')]);
-    const programs = startCtl([...args, '--url', server.url('grpc'), '--json']);
+    const grpc = ['--url', server.url('grpc'), '--data', server.data];
+    const programs = startCtl([...args, ...grpc, '--json']);
     await Promise.all([people.says('up to date'), programs.says('INITIAL_END')]);
     await server.json(['put', 'feed', 'a', '{"n":2}']);
     await server.json(['delete', 'feed', 'a']);
-    const [shown, told] = await Promise.all([people.ended, programs.ended]);
+    const [shown, reported] = await Promise.all([people.ended, programs.ended]);
     expect(shown).toMatchObject({ code: 0, err: '' });
     expect(shown.out).toMatch(
       /^ +insert +feed\/a +rev 1 +\{"n":1\}\n-- up to date; changes follow --\n[\d:]{8} +update +feed\/a +rev 2 +\{"n":2\}\n +was +\{"n":1\}\n[\d:]{8} +delete +feed\/a +rev 2\n +was +\{"n":2\}\n$/,
     );
-    const messages = told.out
+    const messages = reported.out
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
@@ -369,7 +370,7 @@ put folk never {}
     const open = await server.ctl(['shell'], { input: 'put folk x {"a":\n' });
     expect([open.code, open.err]).toEqual([
       2,
-      'ctl: The input ends inside a bracket or a quote.\n',
+      'ctl: The input ends inside a bracket or a quote. Close it.\n',
     ]);
   });
 });

@@ -8,9 +8,9 @@ export interface FakeReply {
   body: unknown;
 }
 
-/** A daemon that answers what it is told to, for what a real one cannot be brought to say. */
+/** A daemon that returns fixed responses, for cases that a real one cannot produce. */
 export class FakeDaemon {
-  readonly asked: { line: string; authorization: string | undefined; body: string }[] = [];
+  readonly requests: { line: string; authorization: string | undefined; body: string }[] = [];
   reply: FakeReply = { body: {} };
   /** Answers of their own, by `GET /path`; a function makes one from what was sent. */
   readonly routes = new Map<string, FakeReply | ((body: string, url: URL) => FakeReply)>();
@@ -23,7 +23,7 @@ export class FakeDaemon {
       request.setEncoding('utf8').on('data', (text: string) => (body += text));
       request.on('end', () => {
         const { authorization } = request.headers;
-        this.asked.push({ line: `${request.method} ${request.url}`, authorization, body });
+        this.requests.push({ line: `${request.method} ${request.url}`, authorization, body });
         const url = new URL(request.url ?? '/', 'http://fake');
         const route = this.routes.get(`${request.method} ${url.pathname}`) ?? this.reply;
         const { status = 200, body: answer } =

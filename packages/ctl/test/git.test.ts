@@ -50,7 +50,7 @@ test('commit, push and sync do what git does, and say it in short', async () => 
   expect(committed.out.split('\n').slice(0, 3)).toEqual([
     `[main (root-commit) ${hash}] Add the parts -- all of them`,
     ' 80 files changed, 80 insertions(+)',
-    '... 80 lines left out',
+    '... 80 lines omitted',
   ]);
   expect(git(mill(), 'log', '-1', '--format=%s').trim()).toBe('Add the parts -- all of them');
 
@@ -65,7 +65,7 @@ test('commit, push and sync do what git does, and say it in short', async () => 
   git(mill('other'), 'push', '-q');
   const synced = await ctlGit(['sync']);
   expect(synced.code).toBe(0);
-  expect(synced.out).toContain('Fast-forward\n... 80 lines left out\n 80 files changed, ');
+  expect(synced.out).toContain('Fast-forward\n... 80 lines omitted\n 80 files changed, ');
   expect(git(mill(), 'log', '-1', '--format=%s').trim()).toBe('Change the parts');
 
   const lines = ledger();
@@ -77,7 +77,7 @@ test('commit, push and sync do what git does, and say it in short', async () => 
   const [first] = lines as { raw_bytes: number; kept_bytes: number }[];
   expect(first!.kept_bytes).toBe(Buffer.byteLength(committed.out));
   expect(first!.kept_bytes).toBeLessThan(first!.raw_bytes / 4);
-  const log = /all of them in (.+)\n$/.exec(committed.out)![1]!;
+  const log = /; full log: (.+)\n$/.exec(committed.out)![1]!;
   expect(readFileSync(log, 'utf8')).toContain(' create mode 100644 src/part-79.ts\n');
 });
 
@@ -152,7 +152,7 @@ test('a hook that fails is heard, and its success is not', async () => {
   expect(passed.out).not.toContain('case 7');
 });
 
-test('usage mistakes are told by ctl', async () => {
+test('usage mistakes are reported by ctl', async () => {
   expect(await ctlGit(['comit'])).toMatchObject({
     code: 2,
     err: expect.stringContaining('commit'),

@@ -14,7 +14,7 @@ describe('whatever the daemon says', () => {
     watching?.child.kill('SIGKILL');
     await watching?.ended;
     watching = undefined;
-    fake.asked.length = 0;
+    fake.requests.length = 0;
   });
   afterAll(() => fake.stop());
 
@@ -33,7 +33,7 @@ describe('whatever the daemon says', () => {
     expect((await ctl(at('inspect', 'resources'))).out).toMatch(/^01K9ZQ4M7T3V8X2B6C0D5E1F9G +21/m);
   });
 
-  test('under --json they are passed on unchanged, and nothing else is asked for', async () => {
+  test('under --json they are passed on unchanged, and nothing else is requested', async () => {
     serve('/api/v1/metrics', contractExample('Metrics'));
     serve('/api/v1/metrics/history', contractExample('MetricsHistory'));
     serve('/api/v1/collab/branches', contractExample('BranchStandings'));
@@ -52,27 +52,27 @@ describe('whatever the daemon says', () => {
       ],
     ] as const;
     for (const [args, name, path] of cases) {
-      fake.asked.length = 0;
+      fake.requests.length = 0;
       const { code, out, err } = await ctl(at(...args, '--json'));
       expect([code, err]).toEqual([0, '']);
       expect(JSON.parse(out)).toEqual(contractExample(name));
-      expect(fake.asked.map(({ line }) => line)).toEqual([`GET ${path}`]);
+      expect(fake.requests.map(({ line }) => line)).toEqual([`GET ${path}`]);
     }
   });
 
-  test('history is asked for in steps that fit the terminal', async () => {
+  test('history is requested in steps that fit the terminal', async () => {
     serve('/api/v1/metrics/history', contractExample('MetricsHistory'));
     serve('/api/v1/sessions', sessions);
-    const asked = async (columns: string, ...since: string[]) => {
-      fake.asked.length = 0;
+    const requests = async (columns: string, ...since: string[]) => {
+      fake.requests.length = 0;
       const args = at('inspect', 'resources', '--history', ...since);
       expect(await ctl(args, { COLUMNS: columns })).toMatchObject({ code: 0, err: '' });
-      return fake.asked.map(({ line }) => line).find((line) => line.includes('history'));
+      return fake.requests.map(({ line }) => line).find((line) => line.includes('history'));
     };
-    expect(await asked('80')).toBe('GET /api/v1/metrics/history?since=24h&step=2880');
-    expect(await asked('140')).toBe('GET /api/v1/metrics/history?since=24h&step=1080');
-    expect(await asked('80', '--since', '5m')).toContain('since=5m&step=15');
-    expect(await asked('80', '--since', '2026-01-31')).toContain('since=2026-01-');
+    expect(await requests('80')).toBe('GET /api/v1/metrics/history?since=24h&step=2880');
+    expect(await requests('140')).toBe('GET /api/v1/metrics/history?since=24h&step=1080');
+    expect(await requests('80', '--since', '5m')).toContain('since=5m&step=15');
+    expect(await requests('80', '--since', '2026-01-31')).toContain('since=2026-01-');
     const wrong = await ctl(at('inspect', 'resources', '--history', '--since', 'soon'));
     expect(wrong).toMatchObject({ code: 2, out: '' });
     expect(wrong.err).toContain('--since must be a span');
@@ -80,15 +80,15 @@ describe('whatever the daemon says', () => {
 
   test('--watch looks again and again, until it is interrupted', async () => {
     serve('/api/v1/metrics', contractExample('Metrics'));
-    const looks = () => fake.asked.filter(({ line }) => line === 'GET /api/v1/metrics').length;
+    const samples = () => fake.requests.filter(({ line }) => line === 'GET /api/v1/metrics').length;
     watching = startCtl(at('inspect', 'resources', '--watch', '--json'));
-    await expect.poll(looks, { timeout: 60_000 }).toBeGreaterThanOrEqual(2);
+    await expect.poll(samples, { timeout: 60_000 }).toBeGreaterThanOrEqual(2);
     // It is patient with a daemon that is started again.
     fake.routes.set('GET /api/v1/metrics', { status: 503, body: 'starting' });
     await watching.says('UNAVAILABLE');
     serve('/api/v1/metrics', contractExample('Metrics'));
-    const before = looks();
-    await expect.poll(looks, { timeout: 60_000 }).toBeGreaterThan(before);
+    const before = samples();
+    await expect.poll(samples, { timeout: 60_000 }).toBeGreaterThan(before);
     watching.child.kill('SIGINT');
     const { code, out } = await watching.ended;
     expect(code).toBe(130);
@@ -107,7 +107,7 @@ describe('whatever the daemon says', () => {
     expect((await ctl(at('workspace', 'branches'))).out).toContain('No agent works on a branch');
   });
 
-  test('what is no answer is an error, and cannot move the cursor', async () => {
+  test('what is no response is an error, and cannot move the cursor', async () => {
     for (const path of ['/api/v1/metrics', '/api/v1/metrics/history', '/api/v1/collab/branches']) {
       serve(path, {});
     }
@@ -118,7 +118,7 @@ describe('whatever the daemon says', () => {
     ]) {
       const { code, out, err } = await ctl(at(...args));
       expect([code, out]).toEqual([1, '']);
-      expect(err).toContain('Is it another version of Millrace?');
+      expect(err).toContain('It may be another version of Millrace.');
     }
     const standings = contractExample('BranchStandings');
     standings.branches[1]!.error = 'bad \u001B[2J thing';

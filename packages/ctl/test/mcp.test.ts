@@ -25,7 +25,7 @@ class Client {
     this.started.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   }
 
-  async ask(method: string, params: object = {}): Promise<any> {
+  async call(method: string, params: object = {}): Promise<any> {
     const id = ++this.#last;
     const answered = new Promise<any>((resolve) => this.#waiting.set(id, resolve));
     this.send({ id, method, params });
@@ -35,7 +35,7 @@ class Client {
   }
 
   async begin(): Promise<void> {
-    await this.ask('initialize', {
+    await this.call('initialize', {
       protocolVersion: '2025-06-18',
       capabilities: {},
       clientInfo: { name: 'test', version: '1' },
@@ -53,12 +53,12 @@ class Client {
 test('the tools of the daemon are served over stdin and stdout until the client goes', async () => {
   const client = new Client([]);
   await client.begin();
-  const { tools } = await client.ask('tools/list');
+  const { tools } = await client.call('tools/list');
   const names = tools.map(({ name }: { name: string }) => name);
   for (const name of ['list_backends', 'rescan_backends', 'set_backend_tier']) {
     expect(names).toContain(name);
   }
-  const set = await client.ask('tools/call', {
+  const set = await client.call('tools/call', {
     name: 'set_backend_tier',
     arguments: { id: 'claude', tier: 'subscription' },
   });
@@ -71,10 +71,10 @@ test('the tools of the daemon are served over stdin and stdout until the client 
 test('a daemon that is not there is an error of the tool, not the end of the server', async () => {
   const client = new Client(['--url', 'http://127.0.0.1:1']);
   await client.begin();
-  const answer = await client.ask('tools/call', { name: 'list_backends', arguments: {} });
+  const answer = await client.call('tools/call', { name: 'list_backends', arguments: {} });
   expect(answer.isError).toBe(true);
   expect(JSON.stringify(answer.content)).toContain('no daemon answers at http://127.0.0.1:1');
-  expect(await client.ask('tools/list')).toHaveProperty('tools');
+  expect(await client.call('tools/list')).toHaveProperty('tools');
   expect(await client.end()).toMatchObject({ code: 0 });
 });
 

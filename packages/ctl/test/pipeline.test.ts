@@ -20,7 +20,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 beforeEach(() => {
-  daemon.asked.length = 0;
+  daemon.requests.length = 0;
   daemon.routes.clear();
   daemon.reply = { status: 404, body: problem(404, 'NOT_FOUND', 'no such path') };
   daemon.routes.set('GET /api/v1/pipelines', { body: { pipelines: [pipeline] } });
@@ -50,7 +50,7 @@ jobs:
     depends_on: [build]
 `;
 
-const lastBody = () => JSON.parse(daemon.asked.at(-1)!.body) as Record<string, unknown>;
+const lastBody = () => JSON.parse(daemon.requests.at(-1)!.body) as Record<string, unknown>;
 
 describe('pipeline run', () => {
   test('sends the file, with the repository seen from where the file lies', async () => {
@@ -64,7 +64,7 @@ describe('pipeline run', () => {
     expect(lastBody()).toMatchObject({ start: false });
   });
 
-  test('mistakes are told by the lines of the file', async () => {
+  test('mistakes are reported by the lines of the file', async () => {
     daemon.routes.set('POST /api/v1/pipelines', {
       status: 400,
       body: problem(400, 'INVALID_REQUEST', 'wrong', {
@@ -78,10 +78,10 @@ describe('pipeline run', () => {
     expect(broken.code).toBe(2);
     expect(broken.err).toMatch(/upload\.yaml:1: /);
     const empty = await ctl(['pipeline', 'run', file('')]);
-    expect(empty.err).toMatch(/is empty: it needs at least name: \.\.\. and jobs/);
+    expect(empty.err).toMatch(/is empty. It needs at least name: \.\.\. and jobs/);
   });
 
-  test('--wait follows it until it goes no further, and the exit code tells how it ended', async () => {
+  test('--wait follows it until it goes no further, and the exit code shows how it ended', async () => {
     daemon.routes.set('POST /api/v1/pipelines', { status: 201, body: pipeline });
     const statuses = ['running', 'done', 'running', 'stalled'];
     daemon.routes.set(`GET /api/v1/pipelines/${pipeline.id}`, () => ({
@@ -101,20 +101,20 @@ describe('pipeline list, show, start and cancel', () => {
       expect(JSON.parse(out)).toEqual(pipeline);
     }
     expect((await ctl(['pipeline', 'show', 'nope'])).err).toMatch(
-      /no pipeline is called "nope"; `ctl pipeline list` shows them all/,
+      /no pipeline is called "nope"\. List them all with `ctl pipeline list`\./,
     );
     const { out } = await ctl(['pipeline', 'ls', '--json']);
     expect(faultsOf('PipelineList', JSON.parse(out))).toEqual([]);
   });
 
-  test('--output shows what the jobs said, without what would move the cursor', async () => {
+  test('--output shows what the jobs said, with control characters escaped', async () => {
     const { jobs } = pipeline;
     const said = [{ ...jobs[0], status: 'done', output: 'fine\u001B[2J\nbye' }, jobs[1]];
     daemon.routes.set('GET /api/v1/pipelines', {
       body: { pipelines: [{ ...pipeline, jobs: said }] },
     });
     const { out } = await ctl(['pipeline', 'show', 'upload', '--output']);
-    expect(out).toMatch(/\n\nbuild\nfine\[2J\nbye\n$/);
+    expect(out).toMatch(/\n\nbuild\nfine\\u001b\[2J\nbye\n$/);
   });
 
   test.for(['start', 'cancel'])('%s answers the pipeline as it is then', async (act) => {
@@ -129,24 +129,26 @@ describe('inbox', () => {
     for (const args of [['inbox'], ['inbox', 'list']]) {
       const { code, out } = await ctl([...args, '--unread', '--limit', '5', '--json']);
       expect([code, JSON.parse(out)]).toEqual([0, { notes: [note] }]);
-      expect(daemon.asked.at(-1)?.line).toBe('GET /api/v1/inbox?unread=true&limit=5');
+      expect(daemon.requests.at(-1)?.line).toBe('GET /api/v1/inbox?unread=true&limit=5');
     }
     expect((await ctl(['inbox'])).out).toMatch(/^\* {2}01K9ZS3M/m);
     expect((await ctl(['inbox', '--limit', '0'])).code).toBe(2);
     daemon.routes.set('GET /api/v1/inbox', { body: { notes: [] } });
     expect((await ctl(['inbox'])).out).toBe('The inbox is empty.\n');
-    expect((await ctl(['inbox', '--unread'])).out).toBe('Nothing unread.\n');
+    expect((await ctl(['inbox', '--unread'])).out).toBe('No unread notifications.\n');
   });
 
   test('read marks those that are named, or all', async () => {
     const path = `POST /api/v1/inbox/${note.id}:read`;
     daemon.routes.set(path, { body: { ...note, read: true } });
-    expect((await ctl(['inbox', 'read', '01K9ZS'])).out).toBe('1 note is read now.\n');
-    expect(daemon.asked.at(-1)?.line).toBe(path);
+    expect((await ctl(['inbox', 'read', '01K9ZS'])).out).toBe('Marked 1 notification as read.\n');
+    expect(daemon.requests.at(-1)?.line).toBe(path);
     const { out } = await ctl(['inbox', 'read', '--all', '--json']);
     expect(JSON.parse(out)).toEqual({ notes: [{ ...note, read: true }] });
     expect((await ctl(['inbox', 'read', 'zzz'])).code).toBe(1);
-    expect((await ctl(['inbox', 'read'])).err).toMatch(/Name the notes, or all of them/);
+    expect((await ctl(['inbox', 'read'])).err).toMatch(
+      /Name the notifications by id, or use --all\./,
+    );
     expect((await ctl(['inbox', 'read', 'x', '--all'])).code).toBe(2);
   });
 });

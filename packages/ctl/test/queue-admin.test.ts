@@ -17,14 +17,16 @@ describe('config', () => {
     const yaml = `# ours\ndescription: Letters\ncallback:\n  url: ${server.handlerUrl}\n`;
     const file = server.write('letters.yaml', yaml);
     expect(await server.ok(['config', 'set', 'letters', file, '--validate-only'])).toBe(
-      `${file} is a good config of letters; nothing was written.\n`,
+      `${file} is a valid config of letters; nothing was written.\n`,
     );
     expect((await server.ctl(['config', 'get', 'letters'])).code).toBe(1);
-    expect(await server.ok(['config', 'set', 'letters', file])).toBe('Made the queue letters.\n');
+    expect(await server.ok(['config', 'set', 'letters', file])).toBe(
+      'Created the queue letters.\n',
+    );
     const shown = await server.ok(['config', 'get', 'letters']);
     expect(faultsOf('QueueConfig', JSON.parse(shown))).toEqual([]);
     const again = await server.ctl(['config', 'set', 'letters', '-'], { input: shown });
-    expect(again).toMatchObject({ code: 0, out: 'letters is at version 2.\n' });
+    expect(again).toMatchObject({ code: 0, out: 'letters is now at version 2.\n' });
     const stale = await server.ctl(['config', 'set', 'letters', '-'], { input: shown });
     expect([stale.code, stale.err.includes('/version')]).toEqual([1, true]);
     const bare = await server.ok(['config', 'get', 'letters', '--bare']);
@@ -35,10 +37,10 @@ describe('config', () => {
     const lost = await server.ctl([...late('1'), '--json']);
     expect([lost.code, JSON.parse(lost.err).error.code]).toEqual([1, 'PRECONDITION_FAILED']);
     expect((await server.ctl(late('0'))).code).toBe(2);
-    expect(await server.ok(late('2'))).toBe('letters is at version 3.\n');
+    expect(await server.ok(late('2'))).toBe('letters is now at version 3.\n');
   });
 
-  test('every mistake is told with its line and pointer', async () => {
+  test('every mistake is reported with its line and pointer', async () => {
     const file = server.write(
       'wrong.yaml',
       `callback:\n  url: ${server.handlerUrl}\n  timeout_ms: 1\nretry:\n  max_atempts: 5\n`,
@@ -47,7 +49,7 @@ describe('config', () => {
     expect([plain.code, plain.out]).toEqual([1, '']);
     expect(plain.err).toMatch(/^\S+wrong\.yaml:5 +\/retry\/max_atempts +.*max_attempts/m);
     expect(plain.err).toMatch(/^\S+wrong\.yaml:3 +\/callback\/timeout_ms +/m);
-    expect(plain.err).toContain(`ctl: 2 mistakes in ${file}; nothing was written.\n`);
+    expect(plain.err).toContain(`ctl: 2 errors in ${file}; nothing was written.\n`);
     const json = await server.ctl(['config', 'set', 'wrong', file, '--json']);
     const { code, message } = JSON.parse(json.err).error;
     expect(code).toBe('INVALID_CONFIG');
@@ -61,16 +63,16 @@ describe('config', () => {
     const named = await server.ctl(['config', 'set', 'NO', file]);
     expect([named.code, named.err]).toEqual([
       1,
-      expect.stringMatching(/^ctl: The name NO cannot be a queue: it must match /),
+      expect.stringMatching(/^ctl: "NO" is not a queue name: it must match /),
     ]);
   });
 
-  test('a file that is no YAML is told with its line, with exit code 2', async () => {
+  test('a file that is no YAML is reported with its line, with exit code 2', async () => {
     const cases = [
       ['callback:\n  url: "x\n', ':3: '],
       ['callback:\n  url: a\n  url: b\n', ':3: '],
-      ['', ' is empty: it needs at least callback'],
-      ['- 1\n', ' is no map of settings'],
+      ['', ' is empty. It needs at least callback'],
+      ['- 1\n', ' is not a map of settings'],
     ] as const;
     for (const [text, message] of cases) {
       const file = server.write('bad.yaml', text);
@@ -90,7 +92,9 @@ describe('queues', () => {
     expect(await server.ok(['stats', 'idle'])).toBe(
       'queue      idle\npending    0\nin flight  0\ndlq        0\noldest     -\n',
     );
-    expect(await server.ok(['pause', 'idle'])).toBe('idle is paused: tasks are kept.\n');
+    expect(await server.ok(['pause', 'idle'])).toBe(
+      'Paused idle: new tasks are stored and not delivered.\n',
+    );
     expect(await server.json(['pause', 'idle'])).toEqual({ queue: 'idle', paused: true });
     expect(await server.ok(['list'])).toMatch(/^idle +paused/m);
     const { id } = await server.json(['submit', 'idle', 'greet']);
@@ -99,7 +103,7 @@ describe('queues', () => {
     );
     const full = await server.ctl(['delete', 'idle', '--json']);
     expect([full.code, JSON.parse(full.err).error.code]).toEqual([1, 'QUEUE_NOT_EMPTY']);
-    expect(await server.ok(['resume', 'idle'])).toBe('idle is running.\n');
+    expect(await server.ok(['resume', 'idle'])).toBe('Resumed idle.\n');
     expect(await server.ok(['submit', 'idle', 'greet', '--id', id, '--wait'])).toContain(
       'SUCCEEDED',
     );
@@ -111,10 +115,10 @@ describe('queues', () => {
     const astray = await server.ctl(['test', 'astray']);
     expect(astray.code).toBe(1);
     expect(astray.out).toMatch(
-      /^delivered +no\nstatus +no answer\n(.*\n)*error +CONNECTION_REFUSED/,
+      /^delivered +no\nstatus +no response\n(.*\n)*error +CONNECTION_REFUSED/,
     );
     expect(await server.json(['delete', 'idle'])).toEqual({ deleted: 'idle' });
-    expect(await server.ok(['delete', 'astray'])).toBe('astray is gone.\n');
+    expect(await server.ok(['delete', 'astray'])).toBe('Deleted astray.\n');
   });
 
   test('get shows the attempts, and the payload alone on demand', async () => {
@@ -134,7 +138,7 @@ describe('queues', () => {
 describe('watch', () => {
   test('not on a terminal is one table, and with --json a line for every look', async () => {
     expect(await server.ok(['watch', 'mail'])).toMatch(
-      /^QUEUE +STATE +PENDING +IN FLIGHT +DLQ +OLDEST +GROWS\/S +BACKLOG\nmail +running +0 +0 +\d+ +- +- +▁\n$/,
+      /^QUEUE +STATE +PENDING +IN FLIGHT +DLQ +OLDEST +Δ PENDING\/S +BACKLOG\nmail +running +0 +0 +\d+ +- +- +▁\n$/,
     );
     const args = ['watch', '--json', '--count', '3', '--interval', '100ms'];
     const lines = (await server.ok(args))
@@ -164,7 +168,7 @@ describe('watch', () => {
     for (const piece of pieces) expect(piece).toMatch(/^QUEUE.*\nmail.*\n$/);
   });
 
-  test('counts callbacks where the metrics are told, and says so where they are not', async () => {
+  test('counts callbacks where the metrics are reported, and says so where they are not', async () => {
     const metrics = ['--metrics-url', server.url('metrics')];
     const args = ['watch', 'mail', '--json', '--count', '4', '--interval', '300ms', ...metrics];
     let submitted: Promise<string> | undefined;
@@ -183,11 +187,11 @@ describe('watch', () => {
   });
 
   test('goes on while the server is away, but does not begin without it', async () => {
-    let looks = 0;
+    let samples = 0;
     let stopping: Promise<void> | undefined;
     const watching = await server.ctl(['watch', '--json', '--count', '4', '--interval', '200ms'], {
       onOut: () => {
-        looks++;
+        samples++;
         stopping ??= server.stop();
       },
     });
@@ -196,7 +200,7 @@ describe('watch', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).error.code);
-    expect([watching.code, looks + errors.length]).toEqual([0, 4]);
+    expect([watching.code, samples + errors.length]).toEqual([0, 4]);
     expect(errors.at(-1)).toBe('UNAVAILABLE');
     expect((await server.ctl(['watch', '--url', 'http://127.0.0.1:1'])).code).toBe(1);
     await server.restart();
@@ -221,13 +225,15 @@ describe('audit', () => {
       'pause',
     ]);
     for (const record of records) expect(faultsOf('AuditRecord', record)).toEqual([]);
-    expect(await server.ok(['audit', 'list', '--from', '1h'])).toMatch(/^SEQ +AT +WHO +DID +QUEUE/);
-    expect(await server.ok(['audit', 'list', '--to', '1h'])).toBe('Nothing was done.\n');
+    expect(await server.ok(['audit', 'list', '--from', '1h'])).toMatch(
+      /^SEQ +TIME +PRINCIPAL +ACTION +QUEUE/,
+    );
+    expect(await server.ok(['audit', 'list', '--to', '1h'])).toBe('No audit records.\n');
     const verdict = await server.json(['audit', 'verify']);
     expect(verdict).toMatchObject({ ok: true, fault: null, last_hash: records[0].hash });
     expect(verdict.records).toBe(verdict.last_seq);
     expect(await server.ok(['audit', 'verify'])).toBe(
-      `The audit log is whole: ${verdict.records} records, the last with the hash\n${verdict.last_hash}\n`,
+      `The audit log is intact: ${verdict.records} records, the last with the hash\n${verdict.last_hash}\n`,
     );
   });
 
@@ -235,10 +241,10 @@ describe('audit', () => {
     const held = await server.ctl(['audit', 'verify', '--data', server.data]);
     expect([held.code === 0, held.out]).toEqual([false, '']);
     expect(held.err).toContain('in use');
-    const asked = await server.json(['audit', 'verify']);
+    const requests = await server.json(['audit', 'verify']);
     await server.stop();
     try {
-      expect(await server.json(['audit', 'verify', '--data', server.data])).toEqual(asked);
+      expect(await server.json(['audit', 'verify', '--data', server.data])).toEqual(requests);
     } finally {
       await server.restart();
     }
@@ -287,7 +293,7 @@ describe('token', () => {
     const listed = await server.json(['token', 'list', '--tokens-file', file]);
     expect(listed.tokens.map(({ id }: { id: string }) => id)).toEqual(['ci', 'other']);
     expect(await server.ok(['token', 'list', '--tokens-file', file])).toMatch(
-      /^ID +PRINCIPAL +MAY +EXPIRES\nci +ci +admin of \* +never$/m,
+      /^ID +PRINCIPAL +GRANTS +EXPIRES\nci +ci +admin of \* +never$/m,
     );
     expect(await server.json(['token', 'revoke', 'ci', '--tokens-file', file])).toEqual({
       revoked: 'ci',
@@ -301,7 +307,7 @@ describe('token', () => {
 
   test('new alone shows an entry for this user, which may do nothing yet', async () => {
     const made = await server.ok(['token', 'new']);
-    expect(made).toContain(`stands for ${userInfo().username}: nothing yet`);
+    expect(made).toContain(`stands for ${userInfo().username}: no grants yet`);
     expect(made).toMatch(/^ {4}token_sha256: [0-9a-f]{64}\n {4}grants: \[\]$/m);
     const file = join(server.folder, 'no-grants.yaml');
     const refused = await server.ctl(['token', 'new', '--tokens-file', file]);
@@ -322,7 +328,7 @@ describe('token', () => {
       .toBe(0);
   });
 
-  test('a file that is wrong is told with its line and not touched', async () => {
+  test('a file that is wrong is reported with its line and not touched', async () => {
     const file = server.write('wrong-tokens.yaml', 'tokens:\n  - id: a\n    secret: hunter2\n');
     const args = ['token', 'new', '--principal', 'x', '--grant', '*:admin', '--tokens-file', file];
     const { code, err } = await server.ctl(args);
@@ -346,7 +352,7 @@ describe('serve', () => {
       serve: (work) => work(stopped),
     };
     let out = '';
-    const heard = new Promise<void>((resolve) => {
+    const received = new Promise<void>((resolve) => {
       const onOut = (text: string) => {
         out += text;
         if (out.includes('"metrics"')) resolve();
@@ -354,7 +360,7 @@ describe('serve', () => {
       const env = { HOME: server.folder, MILLRACE_LOG: 'error' };
       serving = runCtl(['queue', 'serve', '--config', config], { env, lifecycle, onOut });
     });
-    await heard;
+    await received;
     const [http, metrics] = out
       .trim()
       .split('\n')

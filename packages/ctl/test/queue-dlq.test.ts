@@ -37,7 +37,7 @@ describe('browsing', () => {
     const one = await server.json(['dlq', 'list', queue, '--handler-ref', 'break.a']);
     expect(one.tasks.map(({ id }: { id: string }) => id)).toEqual([ids[2]]);
     const first = await server.ctl(['dlq', 'list', queue, '--limit', '2']);
-    const cursor = /^More: add --cursor (\S+)$/m.exec(first.out)?.[1] ?? '';
+    const cursor = /^There are more. Continue with --cursor (\S+)$/m.exec(first.out)?.[1] ?? '';
     const rest = await server.json(['dlq', 'list', queue, '--cursor', cursor]);
     expect(rest.tasks.map(({ id }: { id: string }) => id)).toEqual([ids[0]]);
     expect(await server.ok(['dlq', 'list', queue, '--handler-ref', 'none'])).toBe(
@@ -51,7 +51,7 @@ describe('browsing', () => {
     expect(faultsOf('DlqGroups', found)).toEqual([]);
     expect(found.groups.map(({ count }: { count: number }) => count)).toEqual([2, 1]);
     const screen = await server.ok(['dlq', 'groups', queue]);
-    expect(screen).toMatch(/^TASKS +ERROR +HTTP +HANDLER +FIRST +LAST +ONE OF THEM\n/);
+    expect(screen).toMatch(/^TASKS +ERROR +HTTP +HANDLER +FIRST +LAST +EXAMPLE\n/);
     expect(screen).toMatch(/3 tasks in 2 groups\.\n$/);
   });
 });
@@ -81,8 +81,8 @@ describe('redrive and purge', () => {
     for (const typed of ['n\n', '\n', 'yeah\n', '']) {
       const no = await server.ctl(['purge', queue, ...filter], { typed });
       expect([no.code, no.out]).toEqual([1, '']);
-      expect(no.err).toContain(`Purge 2 tasks of ${queue}? They are deleted for good. [y/N] `);
-      expect(no.err).toContain('ctl: Nothing was done.\n');
+      expect(no.err).toContain(`Purge 2 tasks of ${queue}? They are deleted permanently. [y/N] `);
+      expect(no.err).toContain('ctl: Nothing was changed.\n');
     }
     expect((await stats()).dlq_depth).toBe(3);
     const yes = await server.ctl(['purge', queue, ...filter], { typed: 'y\n' });
@@ -100,7 +100,7 @@ describe('redrive and purge', () => {
     ]) {
       const refused = await server.ctl(args);
       expect([refused.code, refused.out]).toEqual([2, '']);
-      expect(refused.err).toContain('add --yes, or --dry-run to count.');
+      expect(refused.err).toContain('Add --yes, or --dry-run to count.');
     }
     expect(await server.ok(['purge', queue, '--all', '--dry-run'])).toBe(
       `Would purge 1 task of ${queue}.\n`,

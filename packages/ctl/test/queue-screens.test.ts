@@ -67,9 +67,9 @@ submitted   2026-03-02T09:15:00.000Z (1h ago) by shop-backend
 died        2026-03-02T09:15:00.412Z (1h ago)
 last error  HTTP_4XX 404: The callback answered 404: no such payment
 
-TRY  STARTED              TOOK   OUTCOME  WHY
-1    2026-03-02 09:15:00  402ms  FAILED   HTTP_4XX 404: The callback answered
-                                          404: no such payment
+ATTEMPT  STARTED              DURATION  OUTCOME  REASON
+1        2026-03-02 09:15:00  402ms     FAILED   HTTP_4XX 404: The callback
+                                                 answered 404: no such payment
 `.slice(1),
   );
   expect(taskSheet(dead, now, wide)).toBe(
@@ -86,8 +86,8 @@ submitted   2026-03-02T09:15:00.000Z (1h ago) by shop-backend
 died        2026-03-02T09:15:00.412Z (1h ago)
 last error  HTTP_4XX 404: The callback answered 404: no such payment
 
-TRY  STARTED              TOOK   OUTCOME  WHY
-1    2026-03-02 09:15:00  402ms  FAILED   HTTP_4XX 404: The callback answered 404: no such payment
+ATTEMPT  STARTED              DURATION  OUTCOME  REASON
+1        2026-03-02 09:15:00  402ms     FAILED   HTTP_4XX 404: The callback answered 404: no such payment
 `.slice(1),
   );
   const pending = example('Task', 'TaskPending');
@@ -105,9 +105,9 @@ submitted   2026-03-02T09:15:00.000Z (1h ago) by shop-backend
 due         2026-03-02T09:15:30.412Z (1h ago)
 last error  UNAVAILABLE 503: The callback answered 503: try later
 
-TRY  STARTED              TOOK   OUTCOME  WHY
-1    2026-03-02 09:15:00  402ms  FAILED   UNAVAILABLE 503: The callback answered
-                                          503: try later
+ATTEMPT  STARTED              DURATION  OUTCOME  REASON
+1        2026-03-02 09:15:00  402ms     FAILED   UNAVAILABLE 503: The callback
+                                                 answered 503: try later
 `.slice(1),
   );
 });
@@ -127,18 +127,18 @@ test('dlq list', () => {
   });
   expect(deadTable(page, now, narrow)).toBe(
     `
-TASK                        DIED    TRIES  ERROR           HANDLER
-01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago      1  HTTP_4XX 404    mail.send
-01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago      1  QUOTA_EXCEEDED  billing/invoice.rend…
-More: add --cursor c1.AZWq0Lk3.h7Rk2v9Q
+TASK                        DIED    ATTEMPTS  ERROR           HANDLER
+01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago         1  HTTP_4XX 404    mail.send
+01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago         1  QUOTA_EXCEEDED  billing/invoice.r…
+There are more. Continue with --cursor c1.AZWq0Lk3.h7Rk2v9Q
 `.slice(1),
   );
   expect(deadTable(page, now, wide)).toBe(
     `
-TASK                        DIED    TRIES  ERROR           HANDLER                             MESSAGE
-01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago      1  HTTP_4XX 404    mail.send                           The callback answered 404
-01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago      1  QUOTA_EXCEEDED  billing/invoice.render-and-send@v2  The mailbox provider is over its daily quota…
-More: add --cursor c1.AZWq0Lk3.h7Rk2v9Q
+TASK                        DIED    ATTEMPTS  ERROR           HANDLER                             MESSAGE
+01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago         1  HTTP_4XX 404    mail.send                           The callback answered 404
+01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago         1  QUOTA_EXCEEDED  billing/invoice.render-and-send@v2  The mailbox provider is over its daily qu…
+There are more. Continue with --cursor c1.AZWq0Lk3.h7Rk2v9Q
 `.slice(1),
   );
 });
@@ -157,7 +157,7 @@ test('dlq groups', () => {
   const timeouts = { ...group, error_type: 'TIMEOUT', http_status: null, count: 3 };
   expect(groupsTable({ groups: [group, timeouts, long] }, now, narrow)).toBe(
     `
-TASKS  ERROR     HTTP  HANDLER       FIRST   LAST     ONE OF THEM
+TASKS  ERROR     HTTP  HANDLER       FIRST   LAST     EXAMPLE
   412  HTTP_5XX  500   mail.send     1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
     3  TIMEOUT   -     mail.send     1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
     1  HTTP_5XX  500   billing/inv…  1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
@@ -166,7 +166,7 @@ TASKS  ERROR     HTTP  HANDLER       FIRST   LAST     ONE OF THEM
   );
   expect(groupsTable({ groups: [group, timeouts, long] }, now, wide)).toBe(
     `
-TASKS  ERROR     HTTP  HANDLER                             FIRST   LAST     ONE OF THEM
+TASKS  ERROR     HTTP  HANDLER                             FIRST   LAST     EXAMPLE
   412  HTTP_5XX  500   mail.send                           1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
     3  TIMEOUT   -     mail.send                           1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
     1  HTTP_5XX  500   billing/invoice.render-and-send@v2  1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
@@ -202,17 +202,17 @@ test('audit list', () => {
   ];
   expect(auditTable(records, now, narrow)).toBe(
     `
-SEQ  AT       WHO       DID      QUEUE             TASKS  WHICH
- 12  25m ago  ops-anna  redrive  payments.capture  412    error_type=HTTP_5XX
-                                                          rate_per_second=50
- 11  30m ago  ops-anna  pause    payments.capture
+SEQ  TIME     PRINCIPAL  ACTION   QUEUE             TASKS  SELECTION
+ 12  25m ago  ops-anna   redrive  payments.capture  412    error_type=HTTP_5XX
+                                                           rate_per_second=50
+ 11  30m ago  ops-anna   pause    payments.capture
 `.slice(1),
   );
   expect(auditTable(records, now, wide)).toBe(
     `
-SEQ  AT                   WHO       DID      QUEUE             TASKS  WHICH
- 12  2026-03-02 10:05:00  ops-anna  redrive  payments.capture  412    error_type=HTTP_5XX rate_per_second=50
- 11  2026-03-02 10:00:00  ops-anna  pause    payments.capture
+SEQ  TIME                 PRINCIPAL  ACTION   QUEUE             TASKS  SELECTION
+ 12  2026-03-02 10:05:00  ops-anna   redrive  payments.capture  412    error_type=HTTP_5XX rate_per_second=50
+ 11  2026-03-02 10:00:00  ops-anna   pause    payments.capture
 `.slice(1),
   );
 });
@@ -228,7 +228,7 @@ test('test', () => {
   expect(probeSheet(refused, narrow)).toBe(
     `
 delivered  no
-status     no answer
+status     no response
 took       3ms
 error      CONNECTION_REFUSED
 message    203.0.113.7 refused the connection on port 443
@@ -267,9 +267,9 @@ payments.capture  running     1204         64    3  5.2s    1.4k     ▂▃▃�
   const unmeasured = [quiet, queue].map((each) => ({ ...each, callbacks: undefined, rate: 12.34 }));
   expect(watchScreen(unmeasured, narrow, 1)).toBe(
     `
-QUEUE  STATE   PENDING  IN FLIGHT  DLQ  OLDEST  GROWS/S  BACKLOG
-mail   paused        0          0    0  -       +12      ▁▁▁
-and 1 more: name those you want to see
+QUEUE  STATE   PENDING  IN FLIGHT  DLQ  OLDEST  Δ PENDING/S  BACKLOG
+mail   paused        0          0    0  -       +12          ▁▁▁
+and 1 more: name the queues you want to see
 `.slice(1),
   );
 });

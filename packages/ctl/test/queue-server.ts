@@ -90,7 +90,6 @@ export class QueueServer {
       data: './data',
       tokens_file: 'tokens.yaml',
       drain_timeout_ms: 2000,
-      warm_up_ms: 0,
       callback_allowlist: [
         { scheme: 'http', host: '127.0.0.1', port: '*', networks: ['127.0.0.0/8'] },
       ],
@@ -119,7 +118,7 @@ export class QueueServer {
   }
 
   url(listener = 'http'): string {
-    const found = this.#running?.listeners.find((door) => door.listener === listener);
+    const found = this.#running?.listeners.find((each) => each.listener === listener);
     if (!found) throw new Error(`the server has no listener ${listener}`);
     return found.url;
   }

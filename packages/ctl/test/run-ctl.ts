@@ -35,12 +35,12 @@ export function startCtl(
   });
   const says = (text: string): Promise<void> =>
     new Promise((resolve, reject) => {
-      const look = (): void => {
+      const check = (): void => {
         if (out.includes(text) || err.includes(text)) resolve();
       };
-      child.stdout.on('data', look);
-      child.stderr.on('data', look);
-      look();
+      child.stdout.on('data', check);
+      child.stderr.on('data', check);
+      check();
       ended.then(
         () => reject(new Error(`ctl ended without saying "${text}": ${out}${err}`)),
         reject,

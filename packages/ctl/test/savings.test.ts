@@ -35,8 +35,8 @@ llm_offload       1     1.2k   1.2k
 2026-01-14 █▁ 2026-01-15
 context saved by the day, at most 81k tokens
 
-Tokens rest on the rule of thumb of 4 bytes each (HEURISTIC). Run \`ctl usage
-savings --calibrate\` to measure it.
+Tokens are estimated at 4 bytes each (HEURISTIC). Run \`ctl usage savings
+--calibrate\` to measure the ratio.
 `,
     });
     const wide = await savings([], { COLUMNS: '140' });
@@ -55,30 +55,30 @@ savings --calibrate\` to measure it.
     }
   });
 
-  test('is asked for with the window, the trend and the pairs', async () => {
+  test('is requested with the window, the trend and the pairs', async () => {
     fake.reply = { body: contractExample('SavingsReport') };
-    fake.asked.length = 0;
+    fake.requests.length = 0;
     await savings();
     await savings(['--since', '24h']);
     await savings(['--since', '2026-01-01', '--audit']);
-    expect(fake.asked.map(({ line }) => decodeURIComponent(line))).toEqual([
+    expect(fake.requests.map(({ line }) => decodeURIComponent(line))).toEqual([
       'GET /api/v1/savings?bucket=day',
       'GET /api/v1/savings?since=24h&bucket=hour',
       'GET /api/v1/savings?since=2026-01-01T00:00:00.000Z&bucket=day&samples=1',
     ]);
   });
 
-  test('is told when it is no, and mistakes are told before it is asked', async () => {
+  test('is reported when it is no, and mistakes are reported before it is asked', async () => {
     const detail = 'The setting savings is off.';
     fake.reply = { status: 403, body: { code: 'SAVINGS_DISABLED', detail } };
     expect(await savings()).toMatchObject({ code: 1, out: '', err: `ctl: ${detail}\n` });
     fake.reply = { body: { hello: 1 } };
     expect(await savings()).toMatchObject({ code: 1, out: '' });
-    fake.asked.length = 0;
+    fake.requests.length = 0;
     expect((await savings(['--since', 'soon'])).code).toBe(2);
     expect((await savings(['--calibrate-max', 'many'])).code).toBe(2);
     expect((await savings(['--calibrate-max', '0'])).code).toBe(2);
-    expect(fake.asked).toEqual([]);
+    expect(fake.requests).toEqual([]);
     expect((await ctl(['usage', 'savings', '--url', 'http://127.0.0.1:1'])).code).toBe(1);
   });
 });
@@ -115,7 +115,7 @@ describe('with a real daemon', () => {
   });
 });
 
-describe('what the daemon that runs was told by flags', () => {
+describe('what the daemon that runs was sent by flags', () => {
   const server = new DaemonServer();
   afterAll(() => server.remove());
   const check = (env: Record<string, string> = {}) =>
@@ -141,16 +141,16 @@ describe('calibrating', () => {
   let server: DaemonServer;
   let counter: Server;
   let answer: { status: number; body: string };
-  let asked: { key: unknown; path: string | undefined; body: any }[];
+  let requests: { key: unknown; path: string | undefined; body: any }[];
   beforeEach(async () => {
     server = new DaemonServer();
-    asked = [];
+    requests = [];
     answer = { status: 200, body: '{"input_tokens":80}' };
     counter = createServer((request, response) => {
       let body = '';
       request.setEncoding('utf8').on('data', (text: string) => (body += text));
       request.on('end', () => {
-        asked.push({
+        requests.push({
           key: request.headers['x-api-key'],
           path: request.url,
           body: JSON.parse(body),
@@ -189,18 +189,18 @@ describe('calibrating', () => {
     keepSamples(60);
     const { code, out, err } = await calibrate();
     expect([code, err]).toEqual([0, '']);
-    expect(out).toBe('A token has 3.2 bytes, by 50 samples (12.5 KiB, 4k tokens).\n');
-    expect(asked).toHaveLength(50);
-    expect(asked[0]).toMatchObject({
+    expect(out).toBe('A token has 3.2 bytes, measured on 50 samples (12.5 KiB, 4k tokens).\n');
+    expect(requests).toHaveLength(50);
+    expect(requests[0]).toMatchObject({
       key: 'planted-key',
       path: '/v1/messages/count_tokens',
       body: { messages: [{ role: 'user', content: 'x'.repeat(256) }] },
     });
     expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({ bytes_per_token: 3.2 });
-    asked.length = 0;
+    requests.length = 0;
     const few = await calibrate(['--calibrate-max', '3', '--json']);
     expect(JSON.parse(few.out)).toMatchObject({ bytes_per_token: 3.2, samples: 3 });
-    expect(asked).toHaveLength(3);
+    expect(requests).toHaveLength(3);
     await server.start();
     expect(await server.json(['usage', 'savings'])).toMatchObject({
       basis: 'CALIBRATED',

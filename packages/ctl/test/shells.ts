@@ -13,19 +13,19 @@ export const shells: Readonly<Record<string, (script: string, cwd: string) => Pr
     bash: async (script, cwd) => {
       await writeFile(join(cwd, 'ctl.bash'), script);
       await writeFile(join(cwd, 'ask.bash'), BASH_ASK);
-      return (line) => ask('bash', ['--norc', 'ask.bash', line], cwd);
+      return (line) => complete('bash', ['--norc', 'ask.bash', line], cwd);
     },
     zsh: async (script, cwd) => {
       await writeFile(join(cwd, 'ctl.zsh'), script);
       await writeFile(join(cwd, 'setup.zsh'), ZSH_SETUP);
       await writeFile(join(cwd, 'ask.zsh'), ZSH_ASK);
-      return (line) => ask('zsh', ['-f', 'ask.zsh', line], cwd);
+      return (line) => complete('zsh', ['-f', 'ask.zsh', line], cwd);
     },
     fish: async (script, cwd) => {
       await writeFile(join(cwd, 'ctl.fish'), script);
       const program = 'source ctl.fish; complete --do-complete $argv[1]';
       return async (line) => {
-        const offers = await ask('fish', ['--no-config', '-c', program, line], cwd);
+        const offers = await complete('fish', ['--no-config', '-c', program, line], cwd);
         return inOrder(offers.map((offer) => offer.split('\t')[0] ?? ''));
       };
     },
@@ -35,7 +35,7 @@ export function isInstalled(shell: string): boolean {
   return spawnSync(shell, ['--version']).status === 0;
 }
 
-async function ask(shell: string, args: string[], cwd: string): Promise<string[]> {
+async function complete(shell: string, args: string[], cwd: string): Promise<string[]> {
   const env = { PATH: process.env['PATH'], HOME: cwd, TERM: 'xterm', LANG: 'C.UTF-8' };
   const { stdout, stderr } = await run(shell, args, { cwd, env, timeout: 20_000 });
   if (stderr !== '') throw new Error(`${shell} complained: ${stderr}`);

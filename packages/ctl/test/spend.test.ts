@@ -18,13 +18,15 @@ describe('whatever the daemon says', () => {
       const spend = [...path, 'spend', '--url', fake.url];
       const screen = await ctl(spend, { COLUMNS: '80' });
       expect(screen).toMatchObject({ code: 0, err: '' });
-      expect(screen.out).toContain('All time     $12.50  2.1M in, 420k out\n');
+      expect(screen.out).toContain('All time     $12.50  $14.25     2.1M in, 420k out\n');
       const days = await ctl([...spend, '--by', 'day'], { COLUMNS: '140' });
-      expect(days.out).toContain('2026-01-15   $2.50  #####...............  200k in  80k out\n');
+      expect(days.out).toContain(
+        '2026-01-15   $2.50   $3.00     #####...............  200k in  80k out\n',
+      );
       const json = await ctl([...spend, '--by', 'repo', '--json']);
       expect([json.code, json.err, JSON.parse(json.out)]).toEqual([0, '', rollup]);
     }
-    const lines = fake.asked.map(({ line }) => line);
+    const lines = fake.requests.map(({ line }) => line);
     expect([...new Set(lines)]).toEqual(['GET /api/v1/spend']);
   });
 
@@ -35,7 +37,7 @@ describe('whatever the daemon says', () => {
   });
 
   test('a daemon that keeps no account says so, with exit code 1', async () => {
-    const detail = 'The setting savings is off. Set savings to true and start the daemon again.';
+    const detail = 'The setting savings is off. Set savings to true and restart the daemon.';
     fake.reply = { status: 403, body: { code: 'SAVINGS_DISABLED', detail, status: 403 } };
     for (const name of [['usage', 'spend'], ['cost']]) {
       const { code, out, err } = await ctl([...name, '--url', fake.url]);
@@ -48,16 +50,16 @@ describe('whatever the daemon says', () => {
   test('insights are shown as tables, and passed on unchanged under --json', async () => {
     const insights = contractExample('Insights');
     fake.reply = { body: insights };
-    fake.asked.length = 0;
-    const asked = ['usage', 'insights', '--url', fake.url];
-    const screen = await ctl([...asked, '--since', '30d'], { COLUMNS: '80' });
+    fake.requests.length = 0;
+    const requests = ['usage', 'insights', '--url', fake.url];
+    const screen = await ctl([...requests, '--since', '30d'], { COLUMNS: '80' });
     expect(screen).toMatchObject({ code: 0, err: '' });
     expect(screen.out).toContain('busiest at 10:00');
-    expect(fake.asked[0]!.line).toBe('GET /api/v1/insights?since=30d');
-    const json = await ctl([...asked, '--json']);
+    expect(fake.requests[0]!.line).toBe('GET /api/v1/insights?since=30d');
+    const json = await ctl([...requests, '--json']);
     expect([json.code, JSON.parse(json.out)]).toEqual([0, insights]);
     fake.reply = { body: {} };
-    expect(await ctl(asked)).toMatchObject({ code: 1, out: '' });
+    expect(await ctl(requests)).toMatchObject({ code: 1, out: '' });
   });
 
   test('what is no rollup is exit code 1', async () => {
@@ -103,12 +105,12 @@ describe('with a daemon and transcripts', () => {
   });
   afterAll(() => server.remove());
 
-  test('what was spent is told by every command', async () => {
+  test('what was spent is reported by every command', async () => {
     const rollup = await server.json(['usage', 'spend']);
     expect(faultsOf('SpendRollup', rollup)).toEqual([]);
     expect(rollup).toMatchObject({ total_usd: 0.03, daily_usd: 0.03, output_tokens: 1000 });
     const repos = await server.ctl(['usage', 'spend', '--by', 'repo'], { COLUMNS: '80' });
-    expect(repos.out).toMatch(/^\/nowhere\/mill +\$0\.03 +1k in +1k out$/m);
+    expect(repos.out).toMatch(/^\/nowhere\/mill +\$0\.03 +\$0\.03 +1k in +1k out$/m);
     const cost = await server.json(['cost']);
     expect(faultsOf('SpendRollup', cost.spend)).toEqual([]);
     expect(faultsOf('SavingsReport', cost.savings)).toEqual([]);
@@ -119,7 +121,7 @@ describe('with a daemon and transcripts', () => {
     expect(screen.out).toMatch(/^Spent today +\$0\.03$/m);
   });
 
-  test('what is spent meanwhile is told at once', async () => {
+  test('what is spent meanwhile is reported at once', async () => {
     server.write('.claude/projects/p/session-2.jsonl', line('m2', 3000));
     expect((await server.json(['usage', 'spend'])).total_usd).toBe(0.11);
   });

@@ -82,10 +82,10 @@ claude: the provider answered 503.
 
   test('--refresh is passed on, and nothing else', async () => {
     fake.reply = { body: contractExample('UsageDocument') };
-    fake.asked.length = 0;
+    fake.requests.length = 0;
     await usage();
     await usage(['--refresh']);
-    expect(fake.asked.map(({ line }) => line)).toEqual([
+    expect(fake.requests.map(({ line }) => line)).toEqual([
       'GET /api/v1/usage',
       'GET /api/v1/usage?refresh=true',
     ]);
@@ -95,10 +95,10 @@ claude: the provider answered 503.
     const problem = { type: 'x', title: 'x', status: 500, detail: 'Broken.', error: 'Broken.' };
     const cases: [object, string][] = [
       [{ status: 500, body: { ...problem, code: 'INTERNAL' } }, 'Broken.'],
-      [{ status: 401, body: { ...problem, code: 'UNAUTHENTICATED' } }, 'asks for a token'],
+      [{ status: 401, body: { ...problem, code: 'UNAUTHENTICATED' } }, 'requires a token'],
       [{ body: {} }, 'no usage document of version 1'],
       [{ body: { schema_version: 2, backends: [] } }, 'no usage document of version 1'],
-      [{ body: 'hello' }, 'not as a Millrace daemon'],
+      [{ body: 'hello' }, 'is not a Millrace daemon.'],
     ];
     for (const [reply, text] of cases) {
       fake.reply = reply as FakeDaemon['reply'];

@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -13,6 +14,7 @@ import { join } from 'node:path';
 import { addressFile, readOnlyTokenFile, tokenFile } from '@millrace/daemon/config';
 import { UsageError } from '@millrace/kit/errors';
 import { afterEach, expect, test } from 'vitest';
+import { ApiClient } from './support/client.js';
 import { startDaemon, type TestDaemon, type TestOptions } from './support/daemon.js';
 
 const running: TestDaemon[] = [];
@@ -38,8 +40,14 @@ const path = '/api/v1/backends';
 const write = { method: 'POST', path: '/api/v1/backends/rescan' };
 const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
 
-test('a daemon without a token answers to loopback names alone', async () => {
-  const { api, url } = await start();
+const token = 'a-token-of-sixteen';
+
+test.each([
+  ['with a token', { token }],
+  ['without one', { auth: 'none' }],
+])('a loopback listener answers to loopback names alone, %s', async (_, flags) => {
+  const { api: nobody, url } = await start({ flags });
+  const api = nobody.withHeaders(bearer(token));
   const { port } = new URL(url);
   for (const host of [
     `127.0.0.1:${port}`,
@@ -120,7 +128,8 @@ test('a page of another site is refused, with and without a token', async () => 
 });
 
 test('a page served under the name that it asks for is no stranger, if it has the token', async () => {
-  const { api } = await start({ flags: { token: 'a-token-of-sixteen' } });
+  const { url } = await start({ flags: { listen: '0.0.0.0:0', token } });
+  const api = new ApiClient(`http://127.0.0.1:${new URL(url).port}`);
   const headers = { host: 'mill.lan:8765', origin: 'http://mill.lan:8765' };
   await api.refused({ path, headers }, 401, 'UNAUTHENTICATED');
   const reply = await api.send({ path, headers: { ...headers, ...bearer('a-token-of-sixteen') } });
@@ -143,9 +152,11 @@ test('a write with a body needs JSON, one without needs nothing', async () => {
 test('a daemon that others can reach needs a token to start', async () => {
   for (const listen of ['0.0.0.0:0', '[::]:0', '192.168.77.1:0']) {
     const home = newHome();
-    const started = startDaemon({ home, flags: { listen } });
+    const started = startDaemon({ home, flags: { listen, auth: 'token' } });
     await expect(started).rejects.toThrow(UsageError);
     await expect(started).rejects.toThrow('ctl daemon token generate');
+    const open = startDaemon({ home, flags: { listen, auth: 'none', token } });
+    await expect(open).rejects.toThrow(/listen is .*, and auth is none/);
   }
   const { api, url, dataDir } = await start({
     flags: { listen: '0.0.0.0:0', token: 'a-token-of-sixteen' },
@@ -176,6 +187,41 @@ test('health and the documentation need no token, everything else does', async (
   expect((await api.send({ path, headers: bearer('a-token-of-sixteen') })).status).toBe(200);
 });
 
+test('token: the first start makes one, for its owner alone, and keeps it', async () => {
+  const home = newHome();
+  const flags = { auth: 'token' };
+  const first = await startDaemon({ home, flags });
+  const file = join(home, 'data', 'daemon.token');
+  const made = readFileSync(file, 'utf8').trim();
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  await first.api.refused({ path }, 401, 'UNAUTHENTICATED');
+  const spawn = { method: 'POST', path: '/api/v1/spawn', body: { prompt: 'x' } };
+  await first.api.refused(spawn, 401, 'UNAUTHENTICATED');
+  const proxied = '/api/v1/proxy/queue/v1/admin/queues';
+  await first.api.refused({ path: proxied }, 401, 'UNAUTHENTICATED');
+  expect((await first.api.send({ path: '/' })).status).not.toBe(401);
+  expect((await first.api.send({ path, headers: bearer(made) })).status).toBe(200);
+  await first.stop();
+  const second = await start({ home, flags });
+  expect(readFileSync(file, 'utf8').trim()).toBe(made);
+  expect((await second.api.send({ path, headers: bearer(made) })).status).toBe(200);
+});
+
+test('token: one that the settings give is not written to a file', async () => {
+  const { dataDir } = await start({ flags: { token } });
+  expect(existsSync(tokenFile(dataDir))).toBe(false);
+});
+
+test('token: the file of version 0.1 stays in force', async () => {
+  const home = newHome();
+  mkdirSync(join(home, 'data'));
+  writeFileSync(join(home, 'data', 'token'), `${token}\n`, { mode: 0o600 });
+  const { api } = await start({ home, flags: { auth: 'token' } });
+  await api.refused({ path }, 401, 'UNAUTHENTICATED');
+  expect((await api.send({ path, headers: bearer(token) })).status).toBe(200);
+  expect(existsSync(join(home, 'data', 'token'))).toBe(false);
+});
+
 test('a read-only token reads and changes nothing', async () => {
   const { api } = await start({
     flags: { token: 'a-token-of-sixteen', 'read-only-token': 'another-one-of-20' },
@@ -197,14 +243,15 @@ test('a read-only token reads and changes nothing', async () => {
   expect(await reader.registry()).toEqual(before);
 });
 
-test('whoever guesses has to wait, and a right guess does not help meanwhile', async () => {
-  const { api } = await start({ flags: { token: 'a-token-of-sixteen' } });
+test('throttle: wrong tokens have to wait, and the right one always passes', async () => {
+  const { api } = await start({ flags: { token } });
   expect(await api.guessTokens()).toBeGreaterThanOrEqual(10);
-  const ask = { path, headers: bearer('a-token-of-sixteen') };
-  await api.refused(ask, 429, 'TOO_MANY_ATTEMPTS');
-  const retryAfter = Number((await api.send(ask)).headers['retry-after']);
+  const guess = { path, headers: bearer('one-more-guess') };
+  await api.refused(guess, 429, 'TOO_MANY_ATTEMPTS');
+  const retryAfter = Number((await api.send(guess)).headers['retry-after']);
   expect(retryAfter).toBeGreaterThanOrEqual(1);
   expect(retryAfter).toBeLessThanOrEqual(6);
+  expect((await api.send({ path, headers: bearer(token) })).status).toBe(200);
   expect((await api.send({ path: '/healthz' })).status).toBe(200);
 });
 
@@ -215,8 +262,7 @@ test('callers without any token are not slowed down', async () => {
 });
 
 test('a token file counts from the next request on, and its loss does not open the daemon', async () => {
-  const { api, dataDir, log } = await start();
-  await api.registry();
+  const { api, dataDir, log } = await start({ flags: { auth: 'token' } });
   writeFileSync(tokenFile(dataDir), 'first-token-of-the-file\n', { mode: 0o600 });
   await api.refused({ path }, 401, 'UNAUTHENTICATED');
   const status = async (value: string) => (await api.send({ path, headers: bearer(value) })).status;
@@ -231,9 +277,13 @@ test('a token file counts from the next request on, and its loss does not open t
   expect(await status('second-token-of-the-file')).toBe(200);
   writeFileSync(tokenFile(dataDir), '');
   expect(await status('second-token-of-the-file')).toBe(200);
-  const complaints = log.lines.filter(({ level }) => level === 'error').map((line) => line.message);
-  expect(complaints).toEqual([
-    expect.stringContaining('the file is gone') as string,
+  const failures = log.lines.filter(({ level }) => level === 'error');
+  expect(failures.map(({ message }) => message)).toEqual([
+    'failed to reload token',
+    'failed to reload token',
+  ]);
+  expect(failures.map(({ fields }) => fields['reason'])).toEqual([
+    expect.stringContaining('the file was removed') as string,
     expect.stringContaining('is empty') as string,
   ]);
   log.lines.splice(0);
@@ -245,6 +295,7 @@ test('the environment overrides the token file, and no token is ever shown', asy
   writeFileSync(tokenFile(join(home, 'data')), 'token-of-the-file-here');
   const { api, log } = await start({
     home,
+    flags: { auth: 'token' },
     environment: { MILLRACE_TOKEN: 'token-of-the-environment' },
   });
   await api.refused({ path, headers: bearer('token-of-the-file-here') }, 401, 'UNAUTHENTICATED');
@@ -268,14 +319,14 @@ test.each([
   const home = newHome();
   mkdirSync(join(home, 'data'));
   writeFileSync(tokenFile(join(home, 'data')), text);
-  const started = startDaemon({ home });
+  const started = startDaemon({ home, flags: { auth: 'token' } });
   await expect(started).rejects.toThrow(UsageError);
   await expect(started).rejects.toThrow(message);
 });
 
 test('one token cannot be both', async () => {
   const flags = { token: 'a-token-of-sixteen', 'read-only-token': 'a-token-of-sixteen' };
-  await expect(startDaemon({ home: newHome(), flags })).rejects.toThrow('make another one');
+  await expect(startDaemon({ home: newHome(), flags })).rejects.toThrow('create another one');
 });
 
 test('what the daemon keeps is for its owner alone', async () => {

@@ -67,7 +67,7 @@ test('an agent that fails is in the inbox and at the webhook, under one id, sign
   expect(note).toMatchObject({
     kind: 'errored',
     severity: 'critical',
-    title: 'docs ended with an error',
+    title: 'docs failed',
     body: 'no such thing',
     agent_id: agentId,
     read: false,
@@ -78,7 +78,7 @@ test('an agent that fails is in the inbox and at the webhook, under one id, sign
   expectSchema('WebhookNotification', verified);
   expect(verified).toMatchObject({
     id: note!.id,
-    text: 'docs ended with an error\n\nno such thing',
+    text: 'docs failed\n\nno such thing',
     agent: { id: agentId, name: 'docs', status: 'errored' },
   });
   await api.ok('DELETE', `/api/v1/sessions/${agentId}`);

@@ -93,7 +93,7 @@ test('the branch of a spawned agent is looked at, and its failure is in the inbo
   mill.git('worktree', 'remove', '--force', worktree);
 });
 
-test('without gh the rest is told all the same', async () => {
+test('branches: without gh the rest is reported', async () => {
   const { api, clis, branches, spawn } = await start();
   clis.remove('gh');
   const { id } = await spawn();

@@ -10,17 +10,19 @@ import {
   operationsOf,
   type OpenApiDocument,
   type OperationDescription,
+  onLoopback,
 } from '@millrace/kit/http';
 import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildDashboard } from '../../dashboard/scripts/build.mjs';
 import { DashboardSite } from '../src/dashboard/site.js';
-import { Gate } from '../src/server/access/gate.js';
+import { Authenticator } from '../src/server/access/authenticator.js';
+import { Logins } from '../src/server/access/logins.js';
 import { Throttle } from '../src/server/access/throttle.js';
 import { Tokens } from '../src/server/access/tokens.js';
 import { daemonApp } from '../src/server/app.js';
-import { expectProblem, expectSchema, type Ask, type Reply } from './support/client.js';
+import { expectProblem, expectSchema, type ApiRequest, type Reply } from './support/client.js';
 import { startDaemon, type TestDaemon } from './support/daemon.js';
 import { FakeClis } from './support/fake-clis.js';
 import { FakeUpstream } from './support/fake-upstream.js';
@@ -65,10 +67,10 @@ beforeAll(async () => {
   ]);
   const agent = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: home };
   const spawned = await open.api.send({ method: 'POST', path: '/api/v1/spawn', body: agent });
-  const doomed = await open.api.send({ ...spawnAsk, body: agent });
+  const doomed = await open.api.send({ ...spawnRequest, body: agent });
   const { id } = spawned.json;
   for (const each of [id, doomed.json.id]) await ended(each);
-  Object.assign(good, sessionAsks(id), { spawnSession: { ...spawnAsk, body: agent } });
+  Object.assign(good, sessionRequests(id), { spawnSession: { ...spawnRequest, body: agent } });
   good['deleteSession'] = { method: 'DELETE', path: `/api/v1/sessions/${doomed.json.id}` };
   good['setForceCompact'] = {
     method: 'PATCH',
@@ -77,6 +79,8 @@ beforeAll(async () => {
   };
   good['receiveQueueTask'] = signedTask(JSON.stringify(agent));
   await makePipelines();
+  const { code } = await open.api.ok('POST', '/api/v1/login-codes');
+  good['logIn'] = { method: 'POST', path: '/api/v1/login', body: { code } };
 });
 afterAll(async () => {
   await Promise.all([open, closed, throttled, quiet].map((daemon) => daemon.dispose()));
@@ -89,9 +93,9 @@ const slowTmux = `
   console.error('no server running');
   process.exitCode = 1;`;
 
-const spawnAsk = { method: 'POST', path: '/api/v1/spawn' };
+const spawnRequest = { method: 'POST', path: '/api/v1/spawn' };
 
-function sessionAsks(id: string): Record<string, Ask> {
+function sessionRequests(id: string): Record<string, ApiRequest> {
   const path = `/api/v1/sessions/${id}`;
   return {
     listSessions: { path: '/api/v1/sessions' },
@@ -156,7 +160,7 @@ const answers: Record<string, number> = {
 
 /** A request of each operation that is answered well. */
 const mcpHeaders = { accept: 'application/json, text/event-stream' };
-const good: Record<string, Ask> = {
+const good: Record<string, ApiRequest> = {
   getHealth: { path: '/healthz' },
   getDocs: { path: '/api/docs' },
   getOpenapi: { path: '/api/docs/openapi.yaml' },
@@ -184,6 +188,8 @@ const good: Record<string, Ask> = {
   listBranches: { path: '/api/v1/collab/branches?refresh=true' },
   listInbox: { path: '/api/v1/inbox?unread=true&limit=5' },
   streamEvents: { path: '/api/v1/events' },
+  createLoginCode: { method: 'POST', path: '/api/v1/login-codes' },
+  logOut: { method: 'POST', path: '/api/v1/logout' },
   getConfig: { path: '/api/v1/config' },
   getDashboard: { path: '/' },
   readQueueServer: { path: '/api/v1/proxy/queue/v1/admin/queues' },
@@ -209,9 +215,9 @@ async function expectRefusal(
   daemon: TestDaemon,
   operation: OperationDescription,
   code: string,
-  ask: Ask,
+  request: ApiRequest,
 ): Promise<Reply> {
-  const reply = await daemon.api.send(ask);
+  const reply = await daemon.api.send(request);
   expect([operation.id, code, reply.json?.code]).toEqual([operation.id, code, code]);
   expectProblem(reply);
   expect(operation.codes).toContain(code);
@@ -242,10 +248,10 @@ describe('every operation that is served', () => {
   test.each(operations.map((operation) => [operation.id, operation] as const))(
     '%s refuses as the contract says',
     async (id, operation) => {
-      const ask = good[id]!;
-      const { headers = {} } = ask;
-      const refuse = (daemon: TestDaemon, code: string, change: Partial<Ask>) =>
-        expectRefusal(daemon, operation, code, { ...ask, ...change });
+      const request = good[id]!;
+      const { headers = {} } = request;
+      const refuse = (daemon: TestDaemon, code: string, change: Partial<ApiRequest>) =>
+        expectRefusal(daemon, operation, code, { ...request, ...change });
 
       await refuse(open, 'FORBIDDEN', { headers: { ...headers, host: 'evil.example' } });
       await refuse(open, 'FORBIDDEN', { headers: { ...headers, origin: 'https://evil.example' } });
@@ -254,7 +260,7 @@ describe('every operation that is served', () => {
         expect(stranger.headers['www-authenticate']).toContain('Bearer');
         await throttled.api.guessTokens();
         const slowed = await refuse(throttled, 'TOO_MANY_ATTEMPTS', {
-          headers: { ...headers, ...bearer(token) },
+          headers: { ...headers, ...bearer('one-more-guess') },
         });
         expect(Number(slowed.headers['retry-after'])).toBeGreaterThan(0);
       }
@@ -271,7 +277,7 @@ describe('every operation that is served', () => {
           headers: { ...headers, 'content-type': 'application/json' },
         });
         await refuse(open, 'UNSUPPORTED_MEDIA_TYPE', {
-          body: JSON.stringify(ask.body),
+          body: JSON.stringify(request.body),
           headers: { ...headers, 'content-type': 'text/plain' },
         });
         await refuse(open, 'PAYLOAD_TOO_LARGE', {
@@ -279,7 +285,7 @@ describe('every operation that is served', () => {
           headers: { ...headers, 'content-type': 'application/json' },
         });
       }
-      if (!operation.body && operation.extensions['x-access'] === 'write') {
+      if (!operation.body && request.method !== undefined) {
         await refuse(open, 'UNSUPPORTED_MEDIA_TYPE', {
           body: 'a=b',
           headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
@@ -289,7 +295,7 @@ describe('every operation that is served', () => {
         await refuse(quiet, 'FEATURE_DISABLED', {});
       }
       if (operation.tags.includes('proxy')) {
-        const [, end] = /^(\/api\/v1\/proxy\/\w+\/)/.exec(ask.path)!;
+        const [, end] = /^(\/api\/v1\/proxy\/\w+\/)/.exec(request.path)!;
         await refuse(open, 'NOT_FOUND', { path: `${end}v1/admin/secrets` });
         await upstream.answering(401, () => refuse(open, 'UPSTREAM_REFUSED', {}));
         await upstream.answering('cut', () => refuse(open, 'UPSTREAM_UNREACHABLE', {}));
@@ -301,13 +307,17 @@ describe('every operation that is served', () => {
   );
 
   test('what only some of them refuse', async () => {
-    const refuse = (id: string, code: string, ask: Ask) =>
+    const refuse = (id: string, code: string, request: ApiRequest) =>
       expectRefusal(
         open,
         operations.find((each) => each.id === id)!,
         code,
-        ask,
+        request,
       );
+    const guess = { ...good['logIn']!, body: { code: 'a-guess' } };
+    await refuse('logIn', 'UNAUTHENTICATED', guess);
+    for (let n = 0; n < 9; n++) await open.api.send(guess);
+    await refuse('logIn', 'TOO_MANY_ATTEMPTS', guess);
     await refuse('getUsage', 'INVALID_REQUEST', { path: '/api/v1/usage?refresh=perhaps' });
     await refuse('getUsage', 'INVALID_REQUEST', { path: '/api/v1/usage?fresh=true' });
     for (const query of ['unread=perhaps', 'limit=0', 'limit=1001', 'limit=ten', 'read=true']) {
@@ -357,12 +367,12 @@ describe('every operation that is served', () => {
 
   test('what the operations of sessions refuse', async () => {
     const operation = (id: string) => operations.find((each) => each.id === id)!;
-    const refuse = (id: string, code: string, ask: Ask) =>
-      expectRefusal(open, operation(id), code, ask);
-    for (const id of Object.keys(sessionAsks('x')).filter((each) => each !== 'listSessions')) {
-      const ask = good[id]!;
-      const path = ask.path.replace(/\/sessions\/\w+/, '/sessions/nobody');
-      await refuse(id, 'SESSION_NOT_FOUND', { ...ask, path });
+    const refuse = (id: string, code: string, request: ApiRequest) =>
+      expectRefusal(open, operation(id), code, request);
+    for (const id of Object.keys(sessionRequests('x')).filter((each) => each !== 'listSessions')) {
+      const request = good[id]!;
+      const path = request.path.replace(/\/sessions\/\w+/, '/sessions/nobody');
+      await refuse(id, 'SESSION_NOT_FOUND', { ...request, path });
     }
     await refuse('deleteSession', 'SESSION_NOT_FOUND', {
       method: 'DELETE',
@@ -376,7 +386,7 @@ describe('every operation that is served', () => {
 
     const { body } = good['spawnSession']! as { body: object };
     const spawnWith = (change: object, headers = {}) => ({
-      ...spawnAsk,
+      ...spawnRequest,
       headers,
       body: { ...body, ...change },
     });
@@ -399,12 +409,12 @@ describe('every operation that is served', () => {
   });
 
   test('what pipelines, events and the queue’s callback refuse', async () => {
-    const refuse = (id: string, code: string, ask: Ask) =>
+    const refuse = (id: string, code: string, request: ApiRequest) =>
       expectRefusal(
         open,
         operations.find((each) => each.id === id)!,
         code,
-        ask,
+        request,
       );
     for (const id of ['nobody', 'a%20b', '%2e%2e']) {
       const path = `/api/v1/pipelines/${id}`;
@@ -450,16 +460,16 @@ describe('every operation that is served', () => {
     const capped = await startDaemon({ home, path: clis.path, flags });
     const spawning = operations.find(({ id }) => id === 'spawnSession')!;
     const agent = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: home };
-    const ask = { ...spawnAsk, body: agent };
-    const { json } = await expectRefusal(capped, spawning, 'BUDGET_CONFIRMATION_REQUIRED', ask);
+    const request = { ...spawnRequest, body: agent };
+    const { json } = await expectRefusal(capped, spawning, 'BUDGET_CONFIRMATION_REQUIRED', request);
     expectSchema('BudgetConfirmation', json);
     expect(json.verdict).toMatchObject({ over: true, cap_daily: 0.01, cap_weekly: 0 });
     expect(json.verdict.daily_usd).toBeGreaterThan(0.01);
     const receiving = operations.find(({ id }) => id === 'receiveQueueTask')!;
-    const task = signedTask(JSON.stringify(ask.body));
+    const task = signedTask(JSON.stringify(request.body));
     const waits = await expectRefusal(capped, receiving, 'BUDGET_EXCEEDED', task);
     expect(Number(waits.headers['retry-after'])).toBeGreaterThan(0);
-    const forced = await capped.api.send({ ...ask, body: { ...ask.body, force: true } });
+    const forced = await capped.api.send({ ...request, body: { ...request.body, force: true } });
     expect(forced.status).toBe(201);
     await capped.api.ok('DELETE', `/api/v1/sessions/${forced.json.id}`);
     await capped.dispose();
@@ -468,11 +478,11 @@ describe('every operation that is served', () => {
   test('a dashboard that is not built is not there, and says what to do', async () => {
     const world = { clock: systemClock, random: systemRandom, log: memoryLog() };
     const app = brokenApp(world, undefined as never, new DashboardSite('/nowhere/site'));
-    const answer = await app.fastify.inject({ url: '/', headers: { host: 'localhost' } });
-    expect([answer.statusCode, answer.json().code]).toEqual([404, 'NOT_FOUND']);
-    expect(answer.json().detail).toContain('npm run build');
+    const answer = await onLoopback(app, (send) => send({ path: '/' }));
+    const problem = JSON.parse(answer.text);
+    expect([answer.status, problem.code]).toEqual([404, 'NOT_FOUND']);
+    expect(problem.detail).toContain('npm run build');
     seen.add('getDashboard NOT_FOUND');
-    await app.fastify.close();
   });
 
   test('a fault of ours shows nothing of itself', async () => {
@@ -487,18 +497,21 @@ describe('every operation that is served', () => {
     for (const { id, codes } of operations) {
       if (!codes.includes('INTERNAL') || neverFails.has(id)) continue;
       const { method = 'GET', path, headers, body } = good[id]!;
-      const answer = await app.fastify.inject({
-        method: method as 'GET',
-        url: path,
-        headers: { host: 'localhost', ...(headers as Record<string, string>) },
-        ...(body !== undefined && { payload: body as object }),
-      });
-      expect([id, answer.statusCode]).toEqual([id, 500]);
-      expectSchema('Problem', answer.json());
-      expect(answer.body).not.toContain('secret');
+      const json = { 'content-type': 'application/json' };
+      const isText = typeof body === 'string' || body instanceof Uint8Array;
+      const answer = await onLoopback(app, (send) =>
+        send({
+          method,
+          path,
+          headers: { ...(body !== undefined && !isText && json), ...headers },
+          ...(body !== undefined && { body: isText ? body : JSON.stringify(body) }),
+        }),
+      );
+      expect([id, answer.status]).toEqual([id, 500]);
+      expectSchema('Problem', JSON.parse(answer.text));
+      expect(answer.text).not.toContain('secret');
       seen.add(`${id} INTERNAL`);
     }
-    await app.fastify.close();
   });
 
   test('no code of the contract was left out above', () => {
@@ -512,7 +525,15 @@ describe('every operation that is served', () => {
 });
 
 /** They answer from memory, or carry what goes wrong inside the protocol's own messages. */
-const neverFails = new Set(['getDocs', 'getOpenapi', 'getDocsAsset', 'postMcp']);
+const neverFails = new Set([
+  'getDocs',
+  'getOpenapi',
+  'getDocsAsset',
+  'postMcp',
+  'createLoginCode',
+  'logIn',
+  'logOut',
+]);
 
 function brokenApp(
   world: Parameters<typeof daemonApp>[0]['world'],
@@ -520,10 +541,13 @@ function brokenApp(
   dashboard: Pick<DashboardSite, 'page' | 'asset'> = broken,
 ) {
   const nothing = { given: undefined, file: '/nowhere/token' };
-  const tokens = new Tokens({ token: nothing, readOnly: nothing, log: world.log });
+  const { log } = world;
+  const tokens = new Tokens({ areRequired: false, token: nothing, readOnly: nothing, log });
+  const logins = new Logins({ ...world, file: '/nowhere/logins', tokenHash: () => undefined });
+  const throttle = new Throttle(world.clock);
   return daemonApp({
     world,
-    gate: new Gate(tokens, new Throttle(world.clock)),
+    authenticator: new Authenticator({ tokens, throttle, logins, isLoopback: true }),
     apiDocs: true,
     context: {
       backends: broken,
@@ -553,9 +577,8 @@ test('the server and the contract list the same operations, codes and methods', 
   const world = { clock: systemClock, random: systemRandom, log: memoryLog() };
   const app = brokenApp(world, undefined as never);
   const headers = { host: 'localhost' };
-  const differences = await contractDifferences(whole, app, { headers, admitsAnyone: true });
+  const differences = await contractDifferences(whole, app, { headers, allowsAnonymous: true });
   expect(differences).toEqual([]);
-  await app.fastify.close();
 });
 
 test('every operation of the contract is served', () => {

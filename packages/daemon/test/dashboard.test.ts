@@ -40,16 +40,16 @@ test('every file that the page names is there, and is kept for good', async () =
 });
 
 test('a browser that unpacks is sent packed files, others are not', async () => {
-  const ask = async (accepted: string | undefined) => {
+  const get = async (accepted: string | undefined) => {
     const headers = accepted === undefined ? {} : { 'accept-encoding': accepted };
     const response = await fetch(`${daemon.url}/`, { headers });
     await response.arrayBuffer();
     return response.headers.get('content-encoding');
   };
-  expect(await ask('gzip, deflate, br')).toBe('gzip');
-  expect(await ask('br;q=1.0, gzip;q=0.8')).toBe('gzip');
-  expect(await ask('gzip;q=0')).toBe(null);
-  expect(await ask('identity')).toBe(null);
+  expect(await get('gzip, deflate, br')).toBe('gzip');
+  expect(await get('br;q=1.0, gzip;q=0.8')).toBe('gzip');
+  expect(await get('gzip;q=0')).toBe(null);
+  expect(await get('identity')).toBe(null);
 });
 
 test('a new build is seen without a restart', () => {

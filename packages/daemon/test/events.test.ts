@@ -38,7 +38,7 @@ async function change(): Promise<void> {
   await daemon.api.ok('PUT', '/api/v1/backends/thinking-mode', { mode });
 }
 
-const told = ({ type, key }: Event) => `${type} ${key}`;
+const summary = ({ type, key }: Event) => `${type} ${key}`;
 const ids = (events: readonly Event[]) => events.map(({ id }) => id);
 
 test('a stream opens with the pause to come back after, and tells changes as they come', async () => {
@@ -52,17 +52,17 @@ test('a stream opens with the pause to come back after, and tells changes as the
   await daemon.api.ok('PUT', '/api/v1/backends/default', { id: 'claude' });
   await change();
   const events = await source.see(2);
-  expect(events.map(told)).toEqual(['backend.changed claude', 'settings.changed settings']);
+  expect(events.map(summary)).toEqual(['backend.changed claude', 'settings.changed settings']);
   for (const event of events) expectSchema('Event', event);
   expect(events[0]!.data).toEqual(await daemon.api.row('claude'));
 }, 60_000);
 
-test('a change of many things at once is told thing by thing', async () => {
+test('events: a commit with several changes publishes one event per change', async () => {
   const source = await follow();
   await daemon.api.ok('PUT', '/api/v1/backends/default', { id: 'claude' });
   await daemon.api.ok('PUT', '/api/v1/backends/default', { id: 'gemini' });
   const events = await source.see(3);
-  expect(events.map(told).toSorted()).toEqual([
+  expect(events.map(summary).toSorted()).toEqual([
     'backend.changed claude',
     'backend.changed claude',
     'backend.changed gemini',
@@ -101,7 +101,7 @@ test('whoever is cut off before the first event does not miss it', async () => {
   source.cut();
   await change();
   const again = await follow({ lastId: source.lastEventId! });
-  expect((await again.see(1)).map(told)).toEqual(['settings.changed settings']);
+  expect((await again.see(1)).map(summary)).toEqual(['settings.changed settings']);
 }, 60_000);
 
 test('an id that is unknown or of other data is answered with a reset first', async () => {
@@ -112,7 +112,7 @@ test('an id that is unknown or of other data is answered with a reset first', as
     expect(reset).toMatchObject({ type: 'stream.reset', key: null, data: null });
     expectSchema('Event', reset);
     await change();
-    expect((await source.see(2)).map(told)).toEqual([
+    expect((await source.see(2)).map(summary)).toEqual([
       'stream.reset null',
       'settings.changed settings',
     ]);
@@ -159,7 +159,7 @@ test('a reader who does not read does not hold up the end', async () => {
   expect(performance.now() - begunAt).toBeLessThan(60_000);
 }, 180_000);
 
-test('new lines in the ledger and in transcripts are told as reports that changed', async () => {
+test('events: new lines in ledger and transcripts publish changed reports', async () => {
   const source = await follow();
   const ledger = join(home, 'data', 'savings', 'ledger.jsonl');
   mkdirSync(join(home, 'data', 'savings'), { recursive: true });
@@ -196,6 +196,6 @@ test('what sessions, pipelines and samples tell is what the contract has', async
   await source.see(1, 'metrics.sampled');
   await source.see(2, 'session.changed');
   for (const event of source.events) expectSchema('Event', event);
-  const told = source.events.filter(({ key }) => key === session_id);
-  expect(told.length).toBeGreaterThan(2);
+  const summary = source.events.filter(({ key }) => key === session_id);
+  expect(summary.length).toBeGreaterThan(2);
 }, 120_000);

@@ -29,8 +29,8 @@ const agent = (prompt: string) =>
 const outputOf = async (id: string): Promise<string[]> =>
   (await daemon.api.ok('GET', `/api/v1/sessions/${id}/output?limit=5000`)).lines;
 
-/** What the agent was told, in its own transcript's words. */
-const told = async (id: string): Promise<string[]> =>
+/** Prompts that the agent received, from its transcript. */
+const sentTo = async (id: string): Promise<string[]> =>
   (await outputOf(id)).filter((line) => /^> [/a-z]/.test(line)).map((line) => line.slice(2).trim());
 
 const notes = async (): Promise<string[]> => {
@@ -50,11 +50,11 @@ const compactions = (): Record<string, unknown>[] => {
 const stateOf = (session: DaemonSchema<'Session'>) => [session.status, session.context_state];
 
 describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
-  test('that is idle with a critical context compacts, is told of once, and counts as a saving', async () => {
+  test('that is idle with a critical context is compacted once, with an alert and a saving', async () => {
     await start();
     const { id } = await agent('context 450k');
     await untilIs(daemon.api, id, stateOf, ['idle', 'ok']);
-    expect(await told(id)).toContain('/compact');
+    expect(await sentTo(id)).toContain('/compact');
     expect(await contextNotes()).toEqual(['context_critical', 'context_warning']);
     await expect.poll(() => compactions(), { timeout: 30_000 }).toHaveLength(1);
     expect(compactions()[0]).toMatchObject({ agent_id: id, basis: 'MEASURED' });
@@ -91,7 +91,7 @@ describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () =>
     expect((await outputOf(id)).join('\n')).toContain('Interrupted');
   });
 
-  test('that asks is told of once, also when the daemon is restarted meanwhile', async () => {
+  test('that waits raises one alert, also across a restart of the daemon', async () => {
     await start();
     const { id } = await agent('ask');
     await expect.poll(notes, { timeout: 60_000 }).toEqual(['waiting_for_input']);
@@ -111,6 +111,6 @@ describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () =>
     const { id } = await agent('context 450k');
     await untilIs(daemon.api, id, stateOf, ['idle', 'critical']);
     expect(await contextNotes()).toEqual([]);
-    expect(await told(id)).not.toContain('/compact');
+    expect(await sentTo(id)).not.toContain('/compact');
   });
 });

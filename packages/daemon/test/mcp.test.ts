@@ -257,13 +257,13 @@ describe.each([
 
 test('without a token there are no tools, and a page of another site gets none', async () => {
   await expect(overHttp('wrong')).rejects.toThrow();
-  const ask = {
+  const request = {
     method: 'POST',
     path: '/mcp',
     headers: { authorization: `Bearer ${token}`, origin: 'https://evil.example' },
     body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   };
-  await daemon.api.refused(ask, 403, 'FORBIDDEN');
+  await daemon.api.refused(request, 403, 'FORBIDDEN');
 });
 
 test('a notification is accepted without an answer, and there is no stream to open', async () => {
@@ -310,7 +310,7 @@ test('a client that sends everything and closes still gets its answers over stdi
   expect(answers.map((line) => (JSON.parse(line) as { id: number }).id)).toEqual([1, 2]);
 });
 
-test('a daemon that cannot be reached is told to the client, who may try again', async () => {
+test('mcp over stdio: an unreachable daemon is reported, and the client may retry', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()];
   let isUp = false;
   const running = runMcpStdio({

@@ -48,13 +48,13 @@ test('the first sample is recorded at the start, and is still there after a rest
   await expect.poll(() => count(first), { timeout: 60_000 }).toBeGreaterThan(0);
   await daemon!.stop();
   const second = await start({ home, flags: { metrics: 'off' } });
-  const kept = await count(second);
-  expect(kept).toBeGreaterThan(0);
+  const stored = await count(second);
+  expect(stored).toBeGreaterThan(0);
   expect((await second.now()).system.cpu_pct).not.toBeNull();
-  expect(await count(second)).toBe(kept);
+  expect(await count(second)).toBe(stored);
 });
 
-test('with metrics off nothing is recorded, and the present is told all the same', async () => {
+test('metrics: when off nothing is recorded, and current usage is reported', async () => {
   const { now, history } = await start({ flags: { metrics: 'off' } });
   expect((await now()).agents).toEqual([]);
   expect(await history()).toEqual({ samples: [], step_s: 60 });

@@ -64,7 +64,7 @@ function marks(): string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
 }
 
-/** Kills the daemon each time that so many more jobs have begun. */
+/** Kills the daemon each time this number of further jobs has started. */
 test('however often the daemon is killed, no job is started twice and the pipeline ends', async () => {
   const jobs = Array.from({ length: 8 }, (_, n) => ({
     id: `j${n}`,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { expectSchema, type Ask } from './support/client.js';
+import { expectSchema, type ApiRequest } from './support/client.js';
 import { startDaemon, type TestDaemon } from './support/daemon.js';
 import { FakeClis } from './support/fake-clis.js';
 
@@ -18,10 +18,10 @@ let clis: FakeClis;
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'mr-pipelines-'));
   clis = new FakeClis(join(home, 'bin'));
-  // Says what it was asked, and fails when it is asked to.
+  // Echoes the prompt, and fails when the prompt says so.
   clis.add(
     'gemini',
-    `console.log('I was told: ' + prompt); if (/please fail/.test(prompt)) process.exit(3);`,
+    `console.log('Prompt: ' + prompt); if (/please fail/.test(prompt)) process.exit(3);`,
   );
   clis.add('qwen', `setInterval(() => undefined, 1000);`);
   await start();
@@ -66,7 +66,7 @@ jobs:
     depends_on: [build]
     run_if: success
   - id: never
-    prompt: Mend it.
+    prompt: Fix it.
     depends_on: [build]
     run_if: failure
 `;
@@ -77,8 +77,8 @@ jobs:
       'docs done',
       'never skipped',
     ]);
-    expect(jobs[0]!.output).toBe('I was told: Say hello.');
-    expect(jobs[1]!.output).toContain('Before that: I was told: Say hello.');
+    expect(jobs[0]!.output).toBe('Prompt: Say hello.');
+    expect(jobs[1]!.output).toContain('Before that: Prompt: Say hello.');
     const session = await daemon.api.ok('GET', `/api/v1/sessions/${jobs[0]!.session_id}`);
     expect(session).toMatchObject({ pipeline_id: id, job_id: 'build', driver: 'headless' });
     const list = await daemon.api.ok('GET', '/api/v1/pipelines');
@@ -135,7 +135,7 @@ jobs:
     expect(ended.map(({ status }) => status)).toEqual(['failed', 'done']);
   });
 
-  const post = (body: unknown, type = 'application/json'): Ask => ({
+  const post = (body: unknown, type = 'application/json'): ApiRequest => ({
     method: 'POST',
     path: '/api/v1/pipelines',
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -192,7 +192,7 @@ jobs:
       400,
       'INVALID_REQUEST',
     );
-    expect(huge.detail).toContain('aliases stand for more than');
+    expect(huge.detail).toContain('aliases expand to more than 10000 values');
     await api.refused(post('name: x', 'text/yaml'), 415, 'UNSUPPORTED_MEDIA_TYPE');
   });
 });
@@ -202,8 +202,8 @@ test('a pipeline that is not there is 404', async () => {
     const path = `/api/v1/pipelines/${id}`;
     await daemon.api.refused({ path }, 404, 'PIPELINE_NOT_FOUND');
     for (const act of ['start', 'cancel']) {
-      const ask = { method: 'POST', path: `${path}:${act}` };
-      await daemon.api.refused(ask, 404, 'PIPELINE_NOT_FOUND');
+      const request = { method: 'POST', path: `${path}:${act}` };
+      await daemon.api.refused(request, 404, 'PIPELINE_NOT_FOUND');
     }
   }
 }, 60_000);

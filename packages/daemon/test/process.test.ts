@@ -96,7 +96,7 @@ test('it says where it listens, keeps to the XDG directories, and ends well on S
   }
 });
 
-test('a second daemon on the same data is told who holds it', async () => {
+test('process: a second daemon on the same data names the holder of the lock', async () => {
   const home = newHome();
   const first = run(home);
   const api = await listening(first);
@@ -110,7 +110,7 @@ test('a second daemon on the same data is told who holds it', async () => {
 
 test('it does not start where others can reach it without a token', async () => {
   const home = newHome();
-  const daemon = run(home, ['--listen=0.0.0.0:0']);
+  const daemon = run(home, ['--listen=0.0.0.0:0', '--auth=token']);
   expect(await daemon.ended).toBe(2);
   expect(daemon.stderr()).toContain('there is no token');
   expect(daemon.stdout()).toBe('');

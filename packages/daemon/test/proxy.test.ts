@@ -191,7 +191,7 @@ describe('what comes back', () => {
     );
     expect(detail).toBe(
       `The queue server at ${url} is not running. Start it with \`ctl up\`, ` +
-        'or set queue.url to where it is.',
+        'or set queue.url to its address.',
     );
     await lonely.api.refused({ path: `${db}/v1/admin/replication` }, 502, 'UPSTREAM_UNREACHABLE');
     await lonely.dispose();
@@ -243,7 +243,7 @@ describe('a stream', () => {
     );
   });
 
-  test('tells that it is on before its first line', async () => {
+  test('sends its headers before its first line', async () => {
     await database.answering(
       (response) =>
         response.writeHead(200, { 'content-type': 'application/x-ndjson' }).flushHeaders(),

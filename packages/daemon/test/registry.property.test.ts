@@ -116,11 +116,11 @@ test('callers who rescan at the same time share the work', async () => {
   const replies: DaemonSchema<'Registry'>[] = await Promise.all(
     Array.from({ length: 40 }, () => api.ok('POST', '/api/v1/backends/rescan')),
   );
-  const looks = new Set(replies.map(({ backends }) => backends[0]!.detected_at));
-  expect(looks.size).toBeLessThan(replies.length);
+  const scans = new Set(replies.map(({ backends }) => backends[0]!.detected_at));
+  expect(scans.size).toBeLessThan(replies.length);
 });
 
-test('a rescan sees what was installed before it was asked for, although another is under way', async () => {
+test('rescan: sees what was installed before the call, even during another rescan', async () => {
   const { api } = daemon;
   for (let round = 0; round < 5; round++) {
     clis.remove('goose');

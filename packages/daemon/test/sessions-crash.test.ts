@@ -113,7 +113,7 @@ test('headless runs go on without the daemon, and the next one knows how they en
   expect(await until(api, crashing.id, 'errored')).toMatchObject({
     exit_code: 7,
     pid: null,
-    last_error: 'The fake agent was told to crash with code 7',
+    last_error: 'The fake agent crashes as scripted, with code 7',
   });
   expect(await until(api, short.id, 'done')).toMatchObject({ exit_code: 0 });
   const orphan = await until(api, killed.id, 'orphaned');
@@ -135,7 +135,7 @@ test('headless runs go on without the daemon, and the next one knows how they en
 });
 
 describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
-  test('a daemon killed amid everything finds its agents again and reaps what is nobody’s', async () => {
+  test('a daemon that was killed adopts its agents again and ends orphans', async () => {
     const home = await newHome();
     const cwd = join(home, 'work');
     const first = await serve(home);
@@ -147,7 +147,7 @@ describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
     const idle = await until(first.api, resting.id, 'idle');
     await kill(first);
     const socket = tmuxSocket(data(home));
-    execFileSync('tmux', ['-S', socket, 'new-session', '-d', '-s', 'stray', 'sleep 600']);
+    execFileSync('tmux', ['-S', socket, 'new-session', '-d', '-s', 'orphan', 'sleep 600']);
     writeFileSync(join(cwd, 'go.txt'), '');
     await goneFrom(home, crashing.id);
 

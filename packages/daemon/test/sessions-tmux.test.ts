@@ -46,8 +46,8 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
 
   test('an answer may be a text, and a permission may be denied', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
-    const ask = { prompt: 'ask then write a.txt', backend: 'claude', cwd: workdir };
-    const [yes, no] = await Promise.all([spawn(api, ask), spawn(api, ask)]);
+    const request = { prompt: 'ask then write a.txt', backend: 'claude', cwd: workdir };
+    const [yes, no] = await Promise.all([spawn(api, request), spawn(api, request)]);
     for (const { id } of [yes, no]) await until(api, id, 'waiting_for_input');
     await api.ok('POST', `/api/v1/sessions/${no.id}:send`, { text: '2' });
     await until(api, no.id, 'idle');
@@ -71,18 +71,31 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     expect(idle.limited_until).toBeNull();
   });
 
+  test('a turn that ends in an API error is a failed turn, until the next one', async ({
+    newDaemon,
+  }) => {
+    const { api, workdir } = await newDaemon();
+    const { id } = await spawn(api, { prompt: 'fail 500', backend: 'claude', cwd: workdir });
+    const failed = await until(api, id, 'idle');
+    const error = 'API Error: 500 {"type":"error"}';
+    expect(failed).toMatchObject({ turn_error: error, last_error: error });
+    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'say better now' });
+    const idle = await until(api, id, 'idle');
+    expect(idle.turn_error).toBeNull();
+  });
+
   test('an agent that ends by itself is done or errored, by its code', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
-    const ask = (prompt: string) => ({ prompt, backend: 'claude', cwd: workdir });
+    const request = (prompt: string) => ({ prompt, backend: 'claude', cwd: workdir });
     const [leaving, crashing] = await Promise.all([
-      spawn(api, ask('say bye')),
-      spawn(api, ask('sleep 0.3 crash 6')),
+      spawn(api, request('say bye')),
+      spawn(api, request('sleep 0.3 crash 6')),
     ]);
     expect(await until(api, crashing.id, 'errored')).toMatchObject({
       exit_code: 6,
       pid: null,
       // Its prompt and the line of hints below it are drawn after these words.
-      last_error: 'The fake agent was told to crash with code 6',
+      last_error: 'The fake agent crashes as scripted, with code 6',
     });
     await until(api, leaving.id, 'idle');
     await api.send({
@@ -133,9 +146,7 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     await vi.waitFor(hasGoneOn, { timeout: 60_000 });
   });
 
-  test('a command line whose screen nobody knows is told its prompt by a paste', async ({
-    newDaemon,
-  }) => {
+  test('a CLI with an unknown screen gets its prompt by paste', async ({ newDaemon }) => {
     const daemon = await newDaemon();
     const { api, workdir, home } = daemon;
     const program = '#!/bin/sh\nprintf "ready? "\nread -r line\necho "got: $line"\nread -r more\n';
@@ -148,11 +159,11 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     });
     const working = await until(api, id, 'working');
     expect(working.context_tokens).toBeNull();
-    const isTold = async () => {
+    const hasPrompt = async () => {
       const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
       expect(lines).toContain('got: a $(long) `story`');
     };
-    await vi.waitFor(isTold, { timeout: 60_000 });
+    await vi.waitFor(hasPrompt, { timeout: 60_000 });
     await untilIs(
       api,
       id,
@@ -167,8 +178,8 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     writeFileSync(join(home, 'bin', 'goose'), program, { mode: 0o755 });
     await api.ok('POST', '/api/v1/backends/rescan');
     const { id } = await spawn(api, { prompt: 'hello', backend: 'goose', cwd: workdir });
-    const told = await until(api, id, 'working');
-    expect(told.last_error).toBe('its prompt was typed, but nothing shows that it was taken');
+    const sent = await until(api, id, 'working');
+    expect(sent.last_error).toBe('its prompt was typed, but nothing shows that it was taken');
     const send = { method: 'POST', path: `/api/v1/sessions/${id}:send`, body: { text: 'hello?' } };
     const refusal = await api.refused(send, 409, 'SESSION_STATE');
     expect(refusal.detail).toContain('did not take the text');

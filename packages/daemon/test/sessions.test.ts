@@ -49,7 +49,7 @@ test('a headless run is given its prompt, works, and is done', async ({ newDaemo
     pid: null,
     last_error: null,
     context_state: 'ok',
-    status_reason: 'its process ended with code 0',
+    status_reason: 'its process exited with code 0',
   });
   expect(Date.parse(done.status_since)).toBeGreaterThanOrEqual(Date.parse(done.created_at));
   expect(existsSync(join(workdir, 'a.txt'))).toBe(true);
@@ -87,8 +87,8 @@ test('a run that fails says how', async ({ newDaemon }) => {
   expect(await until(daemon.api, id, 'errored')).toMatchObject({
     exit_code: 3,
     pid: null,
-    last_error: 'The fake agent was told to crash with code 3',
-    status_reason: 'its process ended with code 3',
+    last_error: 'The fake agent crashes as scripted, with code 3',
+    status_reason: 'its process exited with code 3',
   });
 });
 
@@ -135,7 +135,7 @@ test('a run that asks for it is restarted by itself', async ({ newDaemon }) => {
     headless(daemon, 'crash 5 unless go.txt', { auto_restart: true }),
   );
   const failed = await until(api, id, 'errored');
-  expect(failed.status_reason).toContain('its process ended with code 5');
+  expect(failed.status_reason).toContain('its process exited with code 5');
   go(daemon);
   const done = await until(api, id, 'done');
   expect(done.restart_count).toBeGreaterThanOrEqual(1);
@@ -155,8 +155,15 @@ test('a command line that is gone still has a session, which says why it did not
 test('an agent finds out who it is, and nothing of the daemon’s settings', async ({
   newDaemon,
 }) => {
-  const environment = { MILLRACE_QUEUE_TOKEN: 'secret', TMUX: 'outer', COLOUR: 'blue' };
-  const daemon = await newDaemon({ environment });
+  const environment = {
+    MILLRACE_QUEUE_TOKEN: 'secret',
+    TMUX: 'outer',
+    COLOUR: 'blue',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    ANTHROPIC_API_KEY: 'secret',
+    GEMINI_API_KEY: 'its own',
+  };
+  const daemon = await newDaemon({ environment, flags: { 'agents-env': '[COLOUR]' } });
   const { api, home } = daemon;
   writeFileSync(join(home, 'bin', 'gemini'), '#!/bin/sh\nenv | sort\n', { mode: 0o755 });
   await api.ok('POST', '/api/v1/backends/rescan');
@@ -166,6 +173,7 @@ test('an agent finds out who it is, and nothing of the daemon’s settings', asy
   expect(lines).toContain(`MILLRACE_AGENT_ID=${id}`);
   expect(lines).toContain(`MILLRACE_DATA_DIR=${join(home, 'data')}`);
   expect(lines).toContain('COLOUR=blue');
+  expect(lines).toContain('GEMINI_API_KEY=its own');
   const text = (lines as string[]).join('\n');
   expect(text).not.toContain('secret');
   expect(text).not.toMatch(/^TMUX=/m);
@@ -177,23 +185,23 @@ test('a worktree is made on its branch and goes with the session, unless work wo
   const daemon = await newDaemon();
   const { api, home } = daemon;
   const repo = newRepo(join(home, 'mill'));
-  const ask = (branch: string, prompt: string) => ({
+  const request = (branch: string, prompt: string) => ({
     prompt,
     backend: 'claude',
     driver: 'headless',
     repo,
     branch,
   });
-  const clean = await spawn(api, ask('feature/clean', 'say nothing to do'));
+  const clean = await spawn(api, request('feature/clean', 'say nothing to do'));
   expect(clean).toMatchObject({
     repo,
     branch: 'feature/clean',
     worktree: join(home, 'mill-worktrees', 'feature-clean'),
     workdir: join(home, 'mill-worktrees', 'feature-clean'),
   });
-  const dirty = await spawn(api, ask('dirty', 'write notes.txt'));
-  const ahead = await spawn(api, ask('ahead', 'write notes.txt commit'));
-  const merged = await spawn(api, ask('merged', 'write other.txt commit'));
+  const dirty = await spawn(api, request('dirty', 'write notes.txt'));
+  const ahead = await spawn(api, request('ahead', 'write notes.txt commit'));
+  const merged = await spawn(api, request('merged', 'write other.txt commit'));
   for (const { id } of [clean, dirty, ahead, merged]) await until(api, id, 'done');
   gitIn(repo, 'merge', '--quiet', 'merged');
   const remove = (session: Session) => api.ok('DELETE', `/api/v1/sessions/${session.id}`);
@@ -224,7 +232,7 @@ test('a worktree is made on its branch and goes with the session, unless work wo
   await api.refused({ path: `/api/v1/sessions/${clean.id}` }, 404, 'SESSION_NOT_FOUND');
 });
 
-test('what a spawn cannot be given is told by its field', async ({ newDaemon }) => {
+test('spawn: an invalid value is reported by its field', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api, home } = daemon;
   const empty = join(home, 'empty');
@@ -265,7 +273,7 @@ test('what a spawn cannot be given is told by its field', async ({ newDaemon }) 
   expect(existsSync(`${repo}-worktrees`) ? 'left behind' : 'clean').toBe('clean');
 });
 
-test('backends that cannot be used are refused, and no default says what to do', async ({
+test('backends that cannot be used are refused, and a single usable one is the default', async ({
   newDaemon,
 }) => {
   const daemon = await newDaemon();
@@ -275,17 +283,16 @@ test('backends that cannot be used are refused, and no default says what to do',
     path: '/api/v1/spawn',
     body: { prompt: 'x', driver: 'headless', cwd: daemon.workdir, ...change },
   });
-  const none = await api.refused(spawnOn({}), 409, 'BACKEND_NOT_ELIGIBLE');
-  expect(none.detail).toContain('ctl backend default');
   await api.refused(spawnOn({ backend: 'cluade' }), 404, 'BACKEND_NOT_FOUND');
   await api.refused(spawnOn({ backend: 'goose' }), 409, 'BACKEND_NOT_ELIGIBLE');
   await api.refused(spawnOn({ backend: 'local' }), 409, 'BACKEND_NOT_ELIGIBLE');
-  await api.ok('PUT', '/api/v1/backends/default', { id: 'claude' });
   const { id, backend } = await spawn(api, spawnOn({}).body);
   expect(backend).toBe('claude');
   await until(api, id, 'done');
   await api.ok('PATCH', '/api/v1/backends/claude', { enabled: false });
   await api.refused(spawnOn({ backend: 'claude' }), 409, 'BACKEND_NOT_ELIGIBLE');
+  const none = await api.refused(spawnOn({}), 409, 'BACKEND_NOT_ELIGIBLE');
+  expect(none.detail).toContain('ctl backend default');
   const restart = { method: 'POST', path: `/api/v1/sessions/${id}:restart` };
   await api.refused(restart, 409, 'BACKEND_NOT_ELIGIBLE');
 });
@@ -295,7 +302,7 @@ test('a key starts one session, however often and however closely it is sent', a
 }) => {
   const daemon = await newDaemon();
   const { api } = daemon;
-  const ask = (body: object) =>
+  const request = (body: object) =>
     api.send({
       method: 'POST',
       path: '/api/v1/spawn',
@@ -303,12 +310,12 @@ test('a key starts one session, however often and however closely it is sent', a
       body,
     });
   const body = headless(daemon, 'say once');
-  const replies = await Promise.all(Array.from({ length: 8 }, () => ask(body)));
+  const replies = await Promise.all(Array.from({ length: 8 }, () => request(body)));
   expect(new Set(replies.map(({ json }) => json.id)).size).toBe(1);
   const replayed = replies.filter(({ headers }) => headers['idempotent-replayed'] === 'true');
   expect(replayed).toHaveLength(7);
   expect((await api.ok('GET', '/api/v1/sessions')).sessions).toHaveLength(1);
-  const other = await ask({ ...body, name: 'another' });
+  const other = await request({ ...body, name: 'another' });
   expect([other.status, other.json.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
 });
 
@@ -331,8 +338,8 @@ test('spawns at the same moment cannot all slip under a cap', async ({ newDaemon
   await expect
     .poll(async () => (await api.ok('GET', '/api/v1/spend')).daily_usd, { timeout: 60_000 })
     .toBeCloseTo(0.08);
-  const ask = { method: 'POST', path: '/api/v1/spawn', body: headless(daemon, 'wait go.txt') };
-  const replies = await Promise.all(Array.from({ length: 6 }, () => api.send(ask)));
+  const request = { method: 'POST', path: '/api/v1/spawn', body: headless(daemon, 'wait go.txt') };
+  const replies = await Promise.all(Array.from({ length: 6 }, () => api.send(request)));
   const statuses = replies.map(({ status }) => status).sort((a, b) => a - b);
   expect(statuses).toEqual([201, 428, 428, 428, 428, 428]);
   const refused = replies.find(({ status }) => status === 428)!;
@@ -342,7 +349,7 @@ test('spawns at the same moment cannot all slip under a cap', async ({ newDaemon
     verdict: { over: true, cap_daily: 0.1, cap_weekly: 0 },
   });
   expect(refused.json.verdict.daily_usd).toBeCloseTo(0.08);
-  const forced = await api.send({ ...ask, body: { ...ask.body, force: true } });
+  const forced = await api.send({ ...request, body: { ...request.body, force: true } });
   expect(forced.status).toBe(201);
   go(daemon);
 });
@@ -354,10 +361,10 @@ test('a cap holds also where savings and insights are off, and not where the gat
   const capped = await newDaemon({ flags: { ...off, 'tokens-budget-daily-usd': '0.05' } });
   spendEightCents(capped.home);
   const body = headless(capped, 'say free');
-  const ask = { method: 'POST', path: '/api/v1/spawn', body };
+  const request = { method: 'POST', path: '/api/v1/spawn', body };
   // Figures may be a second old.
   await expect
-    .poll(async () => (await capped.api.send(ask)).status, { timeout: 60_000, interval: 500 })
+    .poll(async () => (await capped.api.send(request)).status, { timeout: 60_000, interval: 500 })
     .toBe(428);
   await capped.api.refused({ path: '/api/v1/spend' }, 403, 'SAVINGS_DISABLED');
   const flags = { 'tokens-budget-daily-usd': '0.05', 'tokens-budget-gate': 'off' };
@@ -388,14 +395,14 @@ test('what became of sessions shows in the insights as soon as they have ended',
 test('without tmux the default is headless, and tmux is refused', async ({ newDaemon }) => {
   const agent = await newDaemon({ path: '/nowhere' });
   writeFileSync(join(agent.home, 'bin', 'claude'), '#!/bin/sh\necho hello\n', { mode: 0o755 });
-  const ask = { prompt: 'x', backend: 'claude', cwd: agent.workdir };
+  const request = { prompt: 'x', backend: 'claude', cwd: agent.workdir };
   const refusal = await agent.api.refused(
-    { method: 'POST', path: '/api/v1/spawn', body: { ...ask, driver: 'tmux' } },
+    { method: 'POST', path: '/api/v1/spawn', body: { ...request, driver: 'tmux' } },
     400,
     'INVALID_REQUEST',
   );
   expect(refusal.detail).toContain('tmux');
-  const { id, driver } = await spawn(agent.api, ask);
+  const { id, driver } = await spawn(agent.api, request);
   expect(driver).toBe('headless');
   await until(agent.api, id, 'done');
   expect((await agent.api.ok('GET', `/api/v1/sessions/${id}/output`)).lines).toEqual(['hello']);

@@ -15,12 +15,7 @@ import { open } from '@millrace/db';
 import { seededRandom } from '@millrace/kit/random';
 import { afterEach, expect, test } from 'vitest';
 import { Tally } from '../src/spend/tally.js';
-import {
-  claudeLine,
-  codexCount,
-  codexMeta,
-  truth,
-} from '../src/transcripts/transcripts.test-support.js';
+import { claudeLine, codexCount, codexMeta, truth } from './support/transcripts.js';
 import { ApiClient } from './support/client.js';
 import { noLocalModel } from './support/daemon.js';
 
@@ -52,7 +47,7 @@ function start(): { child: ChildProcess; ended: Promise<unknown>; api: Promise<A
   return { child, ended, api };
 }
 
-/** Resolves when the store has grown by so many bytes, or when it does not grow any more. */
+/** Resolves when the store has grown by this many bytes, or stopped growing. */
 async function growth(bytes: number): Promise<void> {
   const size = () =>
     readdirSync(join(home, 'data', 'daemon'), { recursive: true, withFileTypes: true })
@@ -73,17 +68,17 @@ async function checkStore(): Promise<{ read: number; isWhole: boolean }> {
     for (const { place, tokens } of tally.cells()) {
       counted[tally.place(place).backend as keyof typeof counted] += tokens.input;
     }
-    const told = { claude: 0, codex: 0 };
+    const reported = { claude: 0, codex: 0 };
     let [read, isWhole] = [0, tally.states.size > 0];
     for (const { path, offset } of tally.states.values()) {
       const text = readFileSync(path).subarray(0, offset).toString();
-      told.claude += new Set(text.match(/"id":"m\d+"/g)).size * 10;
+      reported.claude += new Set(text.match(/"id":"m\d+"/g)).size * 10;
       const totals = [...text.matchAll(/"total_token_usage":\{"input_tokens":(\d+)/g)];
-      told.codex += Number(totals.at(-1)?.[1] ?? 0);
+      reported.codex += Number(totals.at(-1)?.[1] ?? 0);
       read += offset;
       isWhole &&= offset === statSync(path).size;
     }
-    expect(counted).toEqual(told);
+    expect(counted).toEqual(reported);
     return { read, isWhole };
   } finally {
     await database.close();

@@ -2,12 +2,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import {
-  claudeLine,
-  codexCount,
-  codexMeta,
-  truth,
-} from '../src/transcripts/transcripts.test-support.js';
+import { claudeLine, codexCount, codexMeta, truth } from './support/transcripts.js';
 import { expectSchema } from './support/client.js';
 import { startDaemon, type TestDaemon, type TestOptions } from './support/daemon.js';
 
@@ -50,7 +45,7 @@ test('without transcripts nothing was spent', async () => {
   expect(await spend()).toMatchObject({ total_usd: 0, by_agent: [], basis: 'HEURISTIC' });
 });
 
-test('what stands in the transcripts is told, of every backend, and what comes at once', async () => {
+test('spend: counts the transcripts of every backend, and new lines at once', async () => {
   const home = new Home();
   home.append(session, message('m1') + message('m1'));
   const rollout = codexMeta('thread-1') + codexCount([5_000, 50], Date.now());
@@ -76,7 +71,7 @@ test('what stands in the transcripts is told, of every backend, and what comes a
   await expect.poll(async () => (await spend()).total_usd).toBe(0.06);
 });
 
-test('the count goes on after a restart, and does not begin anew', async () => {
+test('spend: counting resumes after a restart', async () => {
   const home = new Home();
   home.append(session, message('m1'));
   const first = await home.start();
@@ -115,7 +110,7 @@ test('with savings off nothing is read, and spend is refused', async () => {
   expect(problem.detail).toContain('Set savings to true');
 });
 
-test('a broken transcript does not stand in the way of the others', async () => {
+test('spend: a corrupt transcript does not affect the others', async () => {
   const home = new Home();
   home.append(session, `${message('m1').slice(0, 300)}\n${message('m2')}{"half`);
   home.append('.claude/projects/p/binary.jsonl', '\0'.repeat(5_000));
@@ -124,7 +119,7 @@ test('a broken transcript does not stand in the way of the others', async () => 
   expect(daemon!.log.lines).toContainEqual(
     expect.objectContaining({
       level: 'warn',
-      message: expect.stringContaining('cannot be read and are not counted') as string,
+      message: 'skipped unreadable transcript lines',
       fields: expect.objectContaining({ path: join(home.path, session), lines: 1 }) as object,
     }),
   );

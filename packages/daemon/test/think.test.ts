@@ -27,7 +27,11 @@ async function startWith(free: string[], flags: Record<string, string> = {}): Pr
     home,
     path: clis.path,
     environment: { MILLRACE_TOKENS_WARN: '100k', SOME_VARIABLE: 'passed on' },
-    flags: { ...(model && { 'backends-local-url': model.url }), ...flags },
+    flags: {
+      'agents-env': 'SOME_VARIABLE',
+      ...(model && { 'backends-local-url': model.url }),
+      ...flags,
+    },
   });
   for (const id of free) await daemon.api.ok('PATCH', `/api/v1/backends/${id}`, { tier: 'free' });
 }
@@ -319,7 +323,7 @@ test('the local model of the config is the one that is asked', async () => {
   await startModel({ protocol: 'ollama', models: ['a', 'b'], answer: (_, name) => name });
   await startWith([], { 'backends-local-model': 'b' });
   expect(await think()).toMatchObject({ backend: 'local', text: 'b' });
-  expect(model!.asked).toEqual([
+  expect(model!.requests).toEqual([
     { path: '/api/generate', body: { model: 'b', prompt: expect.any(String), stream: false } },
   ]);
 });

@@ -22,9 +22,9 @@ test('usage is that of subscription rows alone, and a look changes nothing', asy
   mkdirSync(join(home, '.claude'));
   const login = { claudeAiOauth: { accessToken: 'planted-login' } };
   writeFileSync(join(home, '.claude', '.credentials.json'), JSON.stringify(login));
-  let asked = 0;
+  let calls = 0;
   provider = createServer((_, response) => {
-    asked++;
+    calls++;
     response.setHeader('content-type', 'application/json');
     response.end('{"five_hour":{"utilization":42,"resets_at":"2030-01-01T00:00:00Z"}}');
   });
@@ -54,9 +54,9 @@ test('usage is that of subscription rows alone, and a look changes nothing', asy
     { id: 'droid', installed: false },
   ]);
   expect((await api.ok('GET', '/api/v1/usage')).backends[0].cached).toBe(true);
-  expect(asked).toBe(1);
+  expect(calls).toBe(1);
   expect((await api.ok('GET', '/api/v1/usage?refresh=true')).backends[0].cached).toBe(false);
-  expect(asked).toBe(2);
+  expect(calls).toBe(2);
   expect(await api.registry()).toEqual(before);
   expect(JSON.stringify([document, daemon.log.lines])).not.toContain('planted-login');
 });

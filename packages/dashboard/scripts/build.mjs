@@ -11,12 +11,12 @@ const home = dirname(dirname(fileURLToPath(import.meta.url)));
 const stamp = join(home, 'dist', 'site.sha256');
 const site = join(home, 'dist', 'site');
 
-/** Resolves when dist/site is what the sources say. */
+/** Resolves when dist/site is up to date with the sources. */
 export async function buildDashboard({ force = false } = {}) {
   const wanted = hashOfSources();
   if (!force && isBuilt(wanted)) return { built: false, site };
   const { build } = await import('vite');
-  // Apart first: two builds at a time must not mix, and whoever reads sees a whole one.
+  // Into a folder of its own first: concurrent builds must not mix, and readers see a whole one.
   const outDir = `${site}.${process.pid}`;
   const configFile = join(home, 'vite.config.ts');
   await asProduction(() =>
@@ -27,7 +27,7 @@ export async function buildDashboard({ force = false } = {}) {
   return { built: true, site };
 }
 
-/** A test runner's or a shell's NODE_ENV would put React's development build into the bundle. */
+/** With the NODE_ENV of a test runner the bundle would contain React's development build. */
 async function asProduction(work) {
   const { NODE_ENV: before } = process.env;
   process.env.NODE_ENV = 'production';
@@ -47,7 +47,7 @@ function putInPlace(built) {
       renameSync(built, site);
       return;
     } catch (error) {
-      // Another build was put there in between; the later one wins.
+      // A concurrent build was moved there in between; the later one wins.
       if (triesLeft === 0) throw error;
     }
   }
@@ -63,9 +63,12 @@ function hashOfSources() {
   const lockfile = join(home, '..', '..', 'package-lock.json');
   const files = [
     ...['index.html', 'vite.config.ts', 'package.json'].map((name) => join(home, name)),
-    // The libraries in the bundle are those of the lockfile.
+    // The lockfile decides which libraries are in the bundle.
     ...(existsSync(lockfile) ? [lockfile] : []),
     ...filesBelow(join(home, 'src')),
+    // The bundle contains the client and the operations of the contract.
+    ...filesBelow(join(home, '..', 'client', 'src')),
+    ...filesBelow(join(home, '..', 'contract', 'src')),
   ];
   for (const file of files) {
     hash.update(relative(home, file).split(sep).join('/')).update('\0');

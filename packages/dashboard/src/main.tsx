@@ -1,10 +1,11 @@
+import { ApiError } from '@millrace/client';
 import { QueryClient } from '@tanstack/react-query';
 import { createRoot } from 'react-dom/client';
 import { liveStore } from './api/live.js';
-import { ApiProblem } from './api/problem.js';
+import { logInByLink } from './api/login.js';
 import { listenForShortcuts } from './parts/shortcuts.js';
 import { App } from './shell/app.js';
-import { startTheme } from './shell/theme.js';
+import { startTheme } from './style/theme.js';
 import './style/theme.css';
 import './style/base.css';
 import './style/parts.css';
@@ -14,15 +15,16 @@ const pollMs = 5000;
 const client = new QueryClient({
   defaultOptions: {
     queries: {
-      // A daemon on this machine answers or it does not; a refusal stays one.
-      retry: (failures, error) => error instanceof ApiProblem && error.status === 0 && failures < 1,
+      // Retry only when the daemon cannot be reached; an error response would repeat.
+      retry: (failures, error) => error instanceof ApiError && error.status === 0 && failures < 1,
       networkMode: 'always',
       refetchOnWindowFocus: () => liveStore.current() !== 'live',
-      // Events keep everything up to date; without them the page asks.
+      // Events keep the cache up to date; without them the page polls.
       refetchInterval: ({ state: { error, status } }) => {
-        const isRefused = error instanceof ApiProblem && error.status >= 400 && error.status < 500;
+        const isClientError =
+          error instanceof ApiError && error.status >= 400 && error.status < 500;
         const isLive = liveStore.current() === 'live' && status === 'success';
-        return isRefused || isLive ? false : pollMs;
+        return isClientError || isLive ? false : pollMs;
       },
     },
     mutations: { networkMode: 'always' },
@@ -31,4 +33,5 @@ const client = new QueryClient({
 
 startTheme();
 listenForShortcuts();
+await logInByLink();
 createRoot(document.getElementById('root')!).render(<App client={client} />);

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { looks, missingBrowser } from './browser.js';
+import { appearances, missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
 
 let fleet: Fleet;
@@ -27,7 +27,7 @@ const backend = async (id: string): Promise<DaemonSchema<'BackendRow'>> => {
 };
 
 describe('backends and usage', () => {
-  test('windows are bars with the time of their reset, and what is unknown is not 0', async () => {
+  test('usage: windows are bars with their reset time, unknown is not 0', async () => {
     await fleet.on('/backends', async (page) => {
       const panel = page.getByRole('region', { name: 'Usage windows' });
       const claude = panel.getByRole('listitem').filter({ hasText: 'claude' });
@@ -44,25 +44,25 @@ describe('backends and usage', () => {
     });
   });
 
-  test('a backend is given a tier, taken out of use and made the default', async () => {
+  test('backends: set the tier, disable, enable, make default', async () => {
     await fleet.on('/backends', async (page) => {
       await page.getByLabel('Tier of gemini').selectOption('free');
-      await page.getByText('gemini is free and enabled.').waitFor();
+      await page.getByText('gemini: free, enabled.').waitFor();
       expect(await backend('gemini')).toMatchObject({ tier: 'free', enabled: true });
-      await page.getByLabel('gemini may be used').uncheck();
-      await page.getByText('gemini is free and disabled.').waitFor();
+      await page.getByLabel('Enable gemini').uncheck();
+      await page.getByText('gemini: free, disabled.').waitFor();
       expect(await backend('gemini')).toMatchObject({ enabled: false });
-      await page.getByLabel('gemini may be used').check();
+      await page.getByLabel('Enable gemini').check();
       await page.getByRole('button', { name: 'Make default: gemini' }).click();
-      await page.getByText('gemini is the default.').waitFor();
+      await page.getByText('gemini is now the default.').waitFor();
       expect(await backend('gemini')).toMatchObject({ default: true, enabled: true });
       await page.getByRole('button', { name: 'Make default: claude' }).click();
-      await page.getByText('claude is the default.').waitFor();
+      await page.getByText('claude is now the default.').waitFor();
     });
     expect(await backend('gemini')).toMatchObject({ default: false });
   });
 
-  test('a change that is made elsewhere shows at once', async () => {
+  test('backends: a change made elsewhere shows immediately', async () => {
     await fleet.on('/backends', async (page) => {
       await page.getByText('Live', { exact: true }).waitFor();
       await page.getByLabel('Tier of gemini').waitFor();
@@ -73,21 +73,21 @@ describe('backends and usage', () => {
     });
   });
 
-  test('the thinking mode is set, backends are looked for, providers asked again', async () => {
+  test('backends: set the thinking mode, rescan, refresh usage', async () => {
     await fleet.on('/backends', async (page) => {
-      await page.getByLabel('The local model alone').check();
-      await page.getByText('Thinking mode is local only.').waitFor();
+      await page.getByLabel('Local model only').check();
+      await page.getByText('Thinking mode: local only.').waitFor();
       const { settings } = await fleet.daemon.api.registry();
       expect(settings.internal_thinking_mode).toBe('local_only');
       await page.getByRole('button', { name: 'Rescan' }).click();
       await page.getByText(/Found \d+ installed backends/).waitFor();
-      await page.getByRole('button', { name: 'Ask again' }).click();
-      await page.getByText('Asked the providers again.').waitFor();
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      await page.getByText('Usage refreshed.').waitFor();
     });
   });
 });
 
-test('an agent over the budget is started only after its figures were seen', async () => {
+test('spawn: an agent over budget needs a second confirmation', async () => {
   const { api } = fleet.daemon;
   const names = async (): Promise<string[]> => {
     const { sessions } = await api.ok('GET', '/api/v1/sessions');
@@ -105,7 +105,7 @@ test('an agent over the budget is started only after its figures were seen', asy
       await dialog.getByRole('button', { name: 'Start agent' }).click();
       await dialog.getByText(/Today \$\d+\.\d+ of \$0\.50/).waitFor();
       expect(await names()).not.toContain('over the cap');
-      await dialog.getByRole('button', { name: 'Start over the budget' }).click();
+      await dialog.getByRole('button', { name: 'Start over budget' }).click();
       await page.getByRole('heading', { name: 'over the cap', level: 1 }).waitFor();
     },
     { allowedErrors: /status of 428/ },
@@ -114,7 +114,7 @@ test('an agent over the budget is started only after its figures were seen', asy
 });
 
 describe('spend and savings', () => {
-  test('spend is told by agent, repository, day, model and backend', async () => {
+  test('spend: grouped by agent, repository, day, model and backend', async () => {
     const rollup: DaemonSchema<'SpendRollup'> = await fleet.daemon.api.ok('GET', '/api/v1/spend');
     expect(rollup.by_day.length).toBeGreaterThan(20);
     await fleet.on('/spend', async (page) => {
@@ -133,12 +133,12 @@ describe('spend and savings', () => {
     });
   });
 
-  test('the trend is by the hour for a day or two, and by the day beyond', async () => {
-    const asked: string[] = [];
+  test('savings: hourly buckets up to two days, daily beyond', async () => {
+    const requests: string[] = [];
     await fleet.on('/spend', async (page) => {
       await page.getByRole('img', { name: /^Tokens saved by day/ }).waitFor();
       page.on('request', (request) => {
-        if (request.url().includes('/savings')) asked.push(new URL(request.url()).search);
+        if (request.url().includes('/savings')) requests.push(new URL(request.url()).search);
       });
       for (const window of ['24 hours', '48 hours', '30 days', '90 days']) {
         const width = window.endsWith('hours') ? 'hour' : 'day';
@@ -146,7 +146,7 @@ describe('spend and savings', () => {
         await page.getByRole('img', { name: new RegExp(`^Tokens saved by ${width}`) }).waitFor();
       }
     });
-    expect(asked.sort()).toEqual([
+    expect(requests.sort()).toEqual([
       '?since=24h&bucket=hour',
       '?since=30d&bucket=day',
       '?since=48h&bucket=hour',
@@ -154,7 +154,7 @@ describe('spend and savings', () => {
     ]);
   });
 
-  test('the two axes stand apart, each with its own figures', async () => {
+  test('savings: context and offload are separate', async () => {
     const report: DaemonSchema<'SavingsReport'> = await fleet.daemon.api.ok(
       'GET',
       '/api/v1/savings?since=7d&bucket=day',
@@ -171,35 +171,38 @@ describe('spend and savings', () => {
   });
 });
 
-test('metrics show the machine, the daemon and the agents, now and over time', async () => {
+test('metrics: machine, daemon and agents, current and over time', async () => {
   await fleet.on('/metrics', async (page) => {
-    await page.getByRole('img', { name: /^CPU of the machine/ }).waitFor();
-    await page.getByRole('img', { name: /^Memory of the machine/ }).waitFor();
-    await page.getByRole('img', { name: /^Memory of the daemon/ }).waitFor();
+    await page.getByRole('img', { name: /^Machine CPU/ }).waitFor();
+    await page.getByRole('img', { name: /^Machine memory/ }).waitFor();
+    await page.getByRole('img', { name: /^Daemon memory/ }).waitFor();
     const figure = page.locator('.figure', { hasText: 'Memory' }).first();
     expect(await figure.textContent()).toMatch(/Memory[\d.]+ [GM]iBof [\d.]+ [GM]iB/);
     await page.getByRole('img', { name: /^Memory by agent.*flaky search/ }).waitFor();
-    await page.getByRole('img', { name: /^Context by agent.*flaky search.*now 120k/ }).waitFor();
+    await page.getByRole('img', { name: /^Context by agent.*flaky search.*latest 120k/ }).waitFor();
     await page.getByRole('button', { name: '7 days' }).click();
-    await page.getByRole('img', { name: /^CPU of the machine/ }).waitFor();
+    await page.getByRole('img', { name: /^Machine CPU/ }).waitFor();
   });
 });
 
-test.each(looks)('the pages look right at $width in $theme', async (look) => {
-  for (const [path, name, ready] of [
-    ['/backends', 'backends', '42%'],
-    ['/spend', 'spend', 'Offload: work done by the local model'],
-    ['/metrics', 'metrics', 'Memory by agent'],
-  ] as const) {
-    await fleet.on(
-      path,
-      async (page, watched) => {
-        await page.getByText(ready, { exact: true }).waitFor();
-        if (name !== 'backends') await page.getByRole('img').first().waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot(name);
-      },
-      look,
-    );
-  }
-});
+test.each(appearances)(
+  'backends, spend, metrics: accessible at $width in $theme',
+  async (appearance) => {
+    for (const [path, name, ready] of [
+      ['/backends', 'backends', '42%'],
+      ['/spend', 'spend', 'Offload: work done by the local model'],
+      ['/metrics', 'metrics', 'Memory by agent'],
+    ] as const) {
+      await fleet.on(
+        path,
+        async (page, watched) => {
+          await page.getByText(ready, { exact: true }).waitFor();
+          if (name !== 'backends') await page.getByRole('img').first().waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot(name);
+        },
+        appearance,
+      );
+    }
+  },
+);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { noTmux, spawn } from '../../daemon/test/support/sessions.js';
-import { looks, missingBrowser } from './browser.js';
+import { appearances, missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
 
 type Session = DaemonSchema<'Session'>;
@@ -38,8 +38,8 @@ beforeAll(async () => {
 afterAll(() => fleet?.stop());
 beforeEach(({ skip }) => skip(fleet.browser === undefined, missingBrowser));
 
-describe('the fleet', () => {
-  test('shows each agent with its status, context and cost', async () => {
+describe('fleet', () => {
+  test('shows each agent with status, reason, context and cost', async () => {
     await fleet.on('/', async (page) => {
       const row = (name: string) => page.getByRole('row').filter({ hasText: name });
       await row('write release notes').getByText('done').last().waitFor();
@@ -47,11 +47,12 @@ describe('the fleet', () => {
       await row('fix the flaky search test').getByText('working').last().waitFor();
       await row('fix the flaky search test').getByLabel('Context unknown').waitFor();
       await row('migrate the tables').getByText(/^\$\d/).waitFor();
+      await page.getByRole('columnheader', { name: 'Why' }).waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
     });
   });
 
-  test('is searched and narrowed down', async () => {
+  test('search and status filter', async () => {
     await fleet.on('/', async (page) => {
       const names = page.getByRole('row').getByRole('link');
       await page.getByLabel('Search agents').fill('parser');
@@ -59,7 +60,7 @@ describe('the fleet', () => {
         expect(await names.allTextContents()).toEqual(['port the parser']),
       );
       await page.getByLabel('Search agents').fill('nothing like it');
-      await page.getByText('No agent matches.').waitFor();
+      await page.getByText('No agent matches the search.').waitFor();
       await page.getByRole('button', { name: 'Show all' }).click();
       await page.getByRole('button', { name: /^Done/ }).click();
       await eventually(async () =>
@@ -68,7 +69,7 @@ describe('the fleet', () => {
     });
   });
 
-  test('opens an agent by one click, and by the keyboard alone', async () => {
+  test('opens an agent by click and by keyboard', async () => {
     await fleet.on('/', async (page) => {
       await page.getByRole('link', { name: 'port the parser' }).click();
       await page.getByRole('heading', { name: 'port the parser', level: 1 }).waitFor();
@@ -86,7 +87,7 @@ describe('the fleet', () => {
     });
   });
 
-  test('shows an agent that starts elsewhere, and its end, without being asked', async () => {
+  test('shows start and end of an agent started elsewhere', async () => {
     const { api } = fleet.daemon;
     await fleet.on('/', async (page) => {
       await page.getByText('Live', { exact: true }).waitFor();
@@ -99,7 +100,7 @@ describe('the fleet', () => {
     });
   });
 
-  test('starts an agent, which the daemon then has', async () => {
+  test('starts an agent', async () => {
     const { api } = fleet.daemon;
     await fleet.on('/', async (page) => {
       await page.getByRole('button', { name: 'New agent' }).click();
@@ -123,14 +124,14 @@ describe('the fleet', () => {
     expect(existsSync(made.worktree!)).toBe(true);
   });
 
-  test('says why an agent cannot be started', async () => {
+  test('shows why an agent cannot be started', async () => {
     const refused = /status of 400/;
     await fleet.on(
       '/',
       async (page) => {
         await page.getByRole('button', { name: 'New agent' }).waitFor();
         await page.keyboard.press('n');
-        // Whoever opens the dialog by a key goes on typing.
+        // The prompt has the focus after the dialog was opened by a key.
         await page.getByRole('dialog').waitFor();
         await page.keyboard.type('x');
         expect(await page.getByLabel('Prompt').inputValue()).toBe('x');
@@ -146,8 +147,8 @@ describe('the fleet', () => {
   });
 });
 
-describe('looks', () => {
-  test.each(looks)('right at $width in $theme', async (look) => {
+describe('fleet and agent', () => {
+  test.each(appearances)('accessible at $width in $theme', async (appearance) => {
     await fleet.on(
       '/',
       async (page, watched) => {
@@ -161,18 +162,18 @@ describe('looks', () => {
         await watched.expectAccessible();
         await watched.screenshot('agent');
       },
-      look,
+      appearance,
     );
   });
 });
 
-/** The output may be asked for once more while the session goes. */
+/** The output may be requested once more while the session is deleted. */
 const mayBeGone = { allowedErrors: /status of 404/ };
 
 describe.skipIf(noTmux)(`an agent${noTmux ? ` (${noTmux})` : ''}`, () => {
   const at = (name: string) => `/agents/${agents[name]!.id}`;
 
-  test('is answered, and its output follows', async () => {
+  test('gets an answer and shows its output', async () => {
     await fleet.on(at('tidy the snapshots'), async (page) => {
       const output = page.getByRole('log', { name: 'Output' });
       await output.getByText('May I delete the old snapshots?').first().waitFor();
@@ -187,18 +188,18 @@ describe.skipIf(noTmux)(`an agent${noTmux ? ` (${noTmux})` : ''}`, () => {
     });
   });
 
-  test('is explained from the record, and by the local model', async () => {
+  test('is explained from its record and by the local model', async () => {
     await fleet.on(at('migrate the tables'), async (page) => {
       const panel = page.getByRole('region', { name: 'Explain' });
       await panel.getByText('Why idle?').waitFor();
-      await panel.getByText(/250,\d{3} tokens, which is warning/).waitFor();
+      await panel.getByText(/250,\d{3} tokens \(warning\)/).waitFor();
       await panel.getByRole('button', { name: 'Ask a free or local model' }).click();
       await panel.getByText('It waits for a person to allow a deletion.').waitFor();
       await panel.getByText('by local').waitFor();
     });
   });
 
-  test('is given an override of forced compaction', async () => {
+  test('overrides forced compaction', async () => {
     const { api } = fleet.daemon;
     const { id } = agents['migrate the tables']!;
     await fleet.on(at('migrate the tables'), async (page) => {
@@ -212,7 +213,7 @@ describe.skipIf(noTmux)(`an agent${noTmux ? ` (${noTmux})` : ''}`, () => {
     expect((await api.ok('GET', `/api/v1/sessions/${id}`)).force_compact).toBe('inherit');
   });
 
-  test('is stopped, restarted and deleted, each time after what was asked', async () => {
+  test('is stopped after a confirmation, restarted and deleted', async () => {
     const { api } = fleet.daemon;
     const body = { prompt: 'sleep 900', name: 'short-lived', backend: 'claude' };
     const { id } = await spawn(api, { ...body, cwd: fleet.workdir });
@@ -227,7 +228,7 @@ describe.skipIf(noTmux)(`an agent${noTmux ? ` (${noTmux})` : ''}`, () => {
         await page.getByRole('button', { name: 'Stop agent' }).click();
         await page.getByText('Stopped.', { exact: true }).waitFor();
         expect((await api.ok('GET', `/api/v1/sessions/${id}`)).status).toBe('done');
-        await page.getByText('The agent has ended. Restart it to talk to it.').waitFor();
+        await page.getByText('The agent has ended. Restart it to send a message.').waitFor();
         await page.getByRole('button', { name: 'Restart' }).click();
         await page.getByText('Restarted.', { exact: true }).waitFor();
         expect((await api.ok('GET', `/api/v1/sessions/${id}`)).restart_count).toBe(1);
@@ -241,11 +242,11 @@ describe.skipIf(noTmux)(`an agent${noTmux ? ` (${noTmux})` : ''}`, () => {
   });
 });
 
-test('an agent that is gone is told to be gone', async () => {
+test('an unknown agent: the page says that it does not exist', async () => {
   await fleet.on(
     '/agents/nobody',
     async (page) => {
-      await page.getByText('There is no such agent.').waitFor();
+      await page.getByText('This agent does not exist.').waitFor();
     },
     { allowedErrors: /status of 404/ },
   );

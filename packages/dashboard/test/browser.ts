@@ -15,8 +15,8 @@ const screenshots = join(
   'screenshots',
 );
 
-/** Found on the machine when no other is named. */
-const usual = [
+/** Used when MILLRACE_TEST_BROWSER is not set. */
+const defaultPaths = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
@@ -27,8 +27,8 @@ const usual = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
 ];
 
-/** Nothing but what a test asks for. */
-const quiet = [
+/** No background traffic. */
+const quietArgs = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
@@ -37,8 +37,8 @@ const quiet = [
   '--disable-dev-shm-usage',
 ];
 
-/** Pages share a process, and nothing is drawn on a graphics card that there is not. */
-const thrifty = [
+/** One renderer process, no GPU. */
+const lowMemoryArgs = [
   '--disable-gpu',
   '--in-process-gpu',
   '--renderer-process-limit=1',
@@ -53,27 +53,27 @@ interface Program {
 async function findProgram(): Promise<Program | undefined> {
   const named = process.env['MILLRACE_TEST_BROWSER'];
   if (named) return { executablePath: named, args: [] };
-  const found = usual.find((path) => existsSync(path));
+  const found = defaultPaths.find((path) => existsSync(path));
   if (found) return { executablePath: found, args: [] };
-  // The one from npm is a build for x64 Linux alone.
+  // The package has a build for x64 Linux only.
   if (platform() !== 'linux' || arch() !== 'x64') return undefined;
-  const { default: packed } = await import('@sparticuz/chromium');
-  return { executablePath: await packed.executablePath(), args: packed.args };
+  const { default: bundled } = await import('@sparticuz/chromium');
+  return { executablePath: await bundled.executablePath(), args: bundled.args };
 }
 
 export const missingBrowser =
-  'no Chromium: install one, or name it in MILLRACE_TEST_BROWSER (npm has one for x64 Linux only)';
+  'no Chromium: install one, or set MILLRACE_TEST_BROWSER (npm has one for x64 Linux only)';
 
-export const widths = { phone: 390, desk: 1440 } as const;
+export const widths = { phone: 390, desktop: 1440 } as const;
 
 export interface OpenOptions {
   width?: number;
   theme?: 'light' | 'dark';
-  /** Console errors that the test brings about itself, such as an answer of 401. */
+  /** Console errors that the test causes, such as a 401. */
   allowedErrors?: RegExp;
 }
 
-/** A real browser with a profile of its own. */
+/** A real browser with a temporary profile. */
 export class TestBrowser {
   readonly #profile: string;
   readonly #browser: BrowserContext;
@@ -83,7 +83,7 @@ export class TestBrowser {
     this.#browser = browser;
   }
 
-  /** Undefined where there is none; skip then with `missingBrowser` as the reason. */
+  /** Undefined when there is no browser; skip the tests with `missingBrowser` then. */
   static async start(): Promise<TestBrowser | undefined> {
     const program = await findProgram();
     if (!program) return undefined;
@@ -91,16 +91,16 @@ export class TestBrowser {
     const isRoot = process.getuid?.() === 0;
     const context = await chromium.launchPersistentContext(profile, {
       executablePath: program.executablePath,
-      args: [...program.args, ...quiet, ...thrifty, ...(isRoot ? ['--no-sandbox'] : [])],
+      args: [...program.args, ...quietArgs, ...lowMemoryArgs, ...(isRoot ? ['--no-sandbox'] : [])],
       headless: true,
       timeout: 90_000,
     });
     return new TestBrowser(profile, context);
   }
 
-  /** Opens an address of the dashboard and watches over what the page does. */
+  /** Opens a page of the dashboard and records its problems. */
   async open(url: string, options: OpenOptions = {}): Promise<WatchedPage> {
-    const { width = widths.desk, theme = 'light' } = options;
+    const { width = widths.desktop, theme = 'light' } = options;
     const page = await this.#browser.newPage();
     page.setDefaultTimeout(45_000);
     await page.setViewportSize({ width, height: width < 700 ? 844 : 900 });
@@ -116,12 +116,12 @@ export class TestBrowser {
   }
 }
 
-/** A page and what must not happen on it. */
+/** A page and the problems recorded on it. */
 export class WatchedPage {
   readonly page: Page;
   readonly #options: OpenOptions & { width: number; theme: string };
   /** Console errors, exceptions, and requests to anywhere but the daemon. */
-  readonly mishaps: string[] = [];
+  readonly problems: string[] = [];
 
   constructor(page: Page, origin: string, options: OpenOptions & { width: number; theme: string }) {
     this.page = page;
@@ -129,16 +129,16 @@ export class WatchedPage {
     page.on('console', (message) => {
       if (message.type() !== 'error' && message.type() !== 'warning') return;
       if (options.allowedErrors?.test(message.text())) return;
-      this.mishaps.push(`console ${message.type()}: ${message.text()}`);
+      this.problems.push(`console ${message.type()}: ${message.text()}`);
     });
-    page.on('pageerror', (error) => this.mishaps.push(`exception: ${String(error)}`));
+    page.on('pageerror', (error) => this.problems.push(`exception: ${String(error)}`));
     page.on('request', (request) => {
       const url = request.url();
-      if (!url.startsWith(`${origin}/`)) this.mishaps.push(`request to ${url}`);
+      if (!url.startsWith(`${origin}/`)) this.problems.push(`request to ${url}`);
     });
   }
 
-  /** No serious finding of axe-core, and nothing wider than the page. */
+  /** No serious finding of axe-core, no horizontal scrolling. */
   async expectAccessible(): Promise<void> {
     await this.page.evaluate(axe.source);
     const findings = await this.page.evaluate<string[]>(`
@@ -154,33 +154,35 @@ export class WatchedPage {
         .filter((element) => element.getBoundingClientRect().right > clientWidth)
         .map((element) => element.outerHTML.slice(0, 120));
     })()`);
-    expect(tooWide, 'the page scrolls sideways').toEqual([]);
+    expect(tooWide, 'the page scrolls horizontally').toEqual([]);
   }
 
   /**
-   * Takes a picture, and keeps it in docs/screenshots when MILLRACE_SCREENSHOTS is set: otherwise
-   * a test run would change the tree each time.
+   * Takes a screenshot. It is written only when MILLRACE_SCREENSHOTS is set: to the folder it names,
+   * or to docs/screenshots when it is 1.
    */
   async screenshot(name: string): Promise<void> {
     const { width, theme } = this.#options;
     const image = await this.page.screenshot({ animations: 'disabled' });
     expect(image.length).toBeGreaterThan(5000);
-    if (!process.env['MILLRACE_SCREENSHOTS']) return;
-    mkdirSync(screenshots, { recursive: true });
-    writeFileSync(join(screenshots, `${name}-${width}-${theme}.png`), image);
+    const wanted = process.env['MILLRACE_SCREENSHOTS'];
+    if (!wanted) return;
+    const folder = wanted === '1' ? screenshots : wanted;
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${name}-${width}-${theme}.png`), image);
   }
 
-  /** Closes the page; fails when anything went wrong on it. */
+  /** Closes the page; fails when a problem was recorded. */
   async close(): Promise<void> {
     await this.page.close();
-    expect(this.mishaps).toEqual([]);
+    expect(this.problems).toEqual([]);
   }
 }
 
-/** Every look that is kept as a picture. */
-export const looks = [
-  { width: widths.desk, theme: 'light' },
-  { width: widths.desk, theme: 'dark' },
+/** Every combination of width and theme that is checked. */
+export const appearances = [
+  { width: widths.desktop, theme: 'light' },
+  { width: widths.desktop, theme: 'dark' },
   { width: widths.phone, theme: 'light' },
   { width: widths.phone, theme: 'dark' },
 ] as const;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { looks, missingBrowser } from './browser.js';
+import { appearances, missingBrowser } from './browser.js';
 import { eventually, Rig, scrollToEnd } from './support/rig.js';
 
 let rig: Rig;
@@ -32,10 +32,10 @@ const read = async (index: number) =>
 const patch = (index: number, data: object) =>
   rig.stores.database('PATCH', `/v1/people/keys/${keyOf(index)}`, { data });
 
-describe('the database browser', () => {
+describe('database', () => {
   beforeEach(({ skip }) => skip(!rig.browser, missingBrowser));
 
-  test('the collections are listed with their sizes and indexes', () =>
+  test('collections: listed with size and indexes', () =>
     rig.on('/database', async (page) => {
       const row = page.getByRole('row').filter({ hasText: 'people' });
       await row.getByText('450').waitFor();
@@ -45,7 +45,12 @@ describe('the database browser', () => {
       await page.getByText('3 shown').waitFor();
     }));
 
-  test('records are read on as one scrolls', () =>
+  test('collections: an unknown one says that it does not exist', () =>
+    rig.on('/database/nosuch', async (page) => {
+      await page.getByText('This collection does not exist.').waitFor();
+    }));
+
+  test('records: fetched page by page while scrolling', () =>
     rig.on('/database/people', async (page) => {
       await page.getByText('200 shown, more as you scroll').waitFor();
       const scroller = page.locator('.db-results .vtable-scroll');
@@ -56,11 +61,11 @@ describe('the database browser', () => {
       expect(await scroller.getByRole('row').count()).toBeLessThan(60);
     }));
 
-  test('a query is built of rows, sorted and limited, and tells how it was carried out', () =>
+  test('query: conditions, sort and limit, with the plan shown', () =>
     rig.on('/database/people', async (page) => {
-      await page.getByRole('button', { name: 'Add a condition' }).click();
+      await page.getByRole('button', { name: 'Add condition' }).click();
       await page.getByLabel('Field').fill('age');
-      await page.getByLabel('Comparison').selectOption('gt');
+      await page.getByLabel('Operator').selectOption('gt');
       await page.getByLabel('Value').fill('60');
       await page.getByRole('button', { name: 'Run', exact: true }).click();
       const filter = { field: 'age', op: 'gt', value: 60 };
@@ -69,7 +74,7 @@ describe('the database browser', () => {
       await page.getByText(`${count} shown`).waitFor();
       await page.getByText('index age').waitFor();
 
-      await page.getByRole('button', { name: 'Add a condition' }).click();
+      await page.getByRole('button', { name: 'Add condition' }).click();
       const second = page.getByRole('group', { name: 'Condition 2' });
       await second.getByLabel('Field').fill('address.zip');
       await second.getByLabel('Value').fill('"1041"');
@@ -77,7 +82,7 @@ describe('the database browser', () => {
       await page.getByText('1 shown').waitFor();
       await page.getByLabel('Match').selectOption('any');
       await page.getByLabel('Sort by').fill('age');
-      await page.getByLabel('High to low').check();
+      await page.getByLabel('Descending').check();
       await page.getByLabel('Limit').fill('7');
       await page.getByRole('button', { name: 'Run', exact: true }).click();
       await page.getByText('7 shown').waitFor();
@@ -85,32 +90,32 @@ describe('the database browser', () => {
       await first.getByText('"age":69').waitFor();
     }));
 
-  test('a query that makes no sense is told so beside its row', () =>
+  test('query: an invalid row shows its error', () =>
     rig.on(
       '/database/people',
       async (page) => {
-        await page.getByRole('button', { name: 'Add a condition' }).click();
+        await page.getByRole('button', { name: 'Add condition' }).click();
         await page.getByRole('button', { name: 'Run', exact: true }).click();
-        await page.getByText('Name a field, or remove the row.').waitFor();
+        await page.getByText('Enter a field name, or remove the row.').waitFor();
         await page.getByLabel('Field').fill('name');
-        await page.getByLabel('Comparison').selectOption('regex');
+        await page.getByLabel('Operator').selectOption('regex');
         await page.getByLabel('Value').fill('(');
         await page.getByRole('button', { name: 'Run', exact: true }).click();
         await page.getByRole('alert').waitFor();
-        await page.getByRole('button', { name: 'Remove the condition' }).click();
+        await page.getByRole('button', { name: 'Remove condition' }).click();
         await page.getByRole('button', { name: 'Run', exact: true }).click();
         await page.getByText('200 shown').waitFor();
       },
       { allowedErrors: /status of 400/ },
     ));
 
-  test('a record is changed', async () => {
+  test('record: edit', async () => {
     await rig.on('/database/people', async (page) => {
       await page.getByRole('button', { name: keyOf(1), exact: true }).click();
       const data = page.getByRole('textbox', { name: 'Data' });
       await data.fill('{"name": "Grace",');
       await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByText('This is not JSON').waitFor();
+      await page.getByText('Invalid JSON').waitFor();
       await data.fill('{"name": "Grace Hopper", "age": 79}');
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByText('Saved as revision 2.').waitFor();
@@ -119,7 +124,7 @@ describe('the database browser', () => {
     expect(await read(1)).toMatchObject({ rev: 2, data: { name: 'Grace Hopper', age: 79 } });
   });
 
-  test('who comes second sees what the first wrote, and decides', async () => {
+  test('record: a revision conflict shows the current version and offers a choice', async () => {
     const conflicting = async (index: number, choice: string) =>
       rig.on(
         '/database/people',
@@ -129,7 +134,7 @@ describe('the database browser', () => {
           await data.fill('{"name": "mine"}');
           await patch(index, { name: 'theirs' });
           await page.getByRole('button', { name: 'Save' }).click();
-          await page.getByText('Somebody else changed this record').waitFor();
+          await page.getByText('This record changed while you edited it').waitFor();
           expect(await read(index)).toMatchObject({ rev: 2, data: { name: 'theirs' } });
           await page.getByRole('button', { name: choice }).click();
           await page.getByRole('button', { name: 'Save' }).click();
@@ -137,13 +142,13 @@ describe('the database browser', () => {
         },
         { allowedErrors: /status of 409/ },
       );
-    await conflicting(2, 'Keep mine, on top of theirs');
+    await conflicting(2, 'Overwrite with mine');
     expect((await read(2)).data).toEqual({ name: 'mine' });
-    await conflicting(3, 'Take theirs');
+    await conflicting(3, 'Discard my changes');
     expect((await read(3)).data).toMatchObject({ name: 'theirs', age: 23 });
   });
 
-  test('a record is made under a key and deleted', () =>
+  test('record: insert with a key, delete', () =>
     rig.on(
       '/database/orders',
       async (page) => {
@@ -165,27 +170,27 @@ describe('the database browser', () => {
       {},
     ));
 
-  test('changes show as they are made, also in the rows, until the watch is stopped', () =>
+  test('watch: changes appear in the list and in the rows until it is stopped', () =>
     rig.on('/database/people', async (page) => {
       await page.getByRole('button', { name: 'Watch live' }).click();
       await page.getByRole('status').getByText(/live$/).waitFor();
       await patch(10, { name: 'Changed by another' });
       await page.getByText('"name":"Changed by another"').waitFor();
       const changes = page.getByRole('list', { name: 'Changes, newest first' });
-      await changes.getByText('changed').waitFor();
+      await changes.getByText('updated').waitFor();
       await rig.stores.database('DELETE', `/v1/people/keys/${keyOf(11)}`);
       await changes.getByText('deleted').waitFor();
       const row = page.getByRole('table', { name: 'Records' }).getByText(keyOf(11));
       await row.waitFor({ state: 'detached' });
       await rig.stores.database('POST', '/v1/people/records', { data: { name: 'New' } });
-      await page.getByRole('button', { name: 'Run again for 1 new' }).waitFor();
+      await page.getByRole('button', { name: 'Run again to show 1 new' }).waitFor();
       await page.getByRole('button', { name: 'Stop watching' }).click();
-      await patch(12, { name: 'Nobody looks' });
+      await patch(12, { name: 'After the watch' });
       await changes.waitFor({ state: 'detached' });
-      expect(await page.getByText('Nobody looks').count()).toBe(0);
+      expect(await page.getByText('After the watch').count()).toBe(0);
     }));
 
-  test.each(looks)('it can be used at $width px in the $theme', async (look) => {
+  test.each(appearances)('accessible at $width in $theme', async (appearance) => {
     await rig.on(
       '/database',
       async (page, watched) => {
@@ -193,14 +198,14 @@ describe('the database browser', () => {
         await watched.expectAccessible();
         await watched.screenshot('database');
       },
-      look,
+      appearance,
     );
     await rig.on(
       '/database/people',
       async (page, watched) => {
-        await page.getByRole('button', { name: 'Add a condition' }).click();
+        await page.getByRole('button', { name: 'Add condition' }).click();
         await page.getByLabel('Field').fill('age');
-        await page.getByLabel('Comparison').selectOption('gt');
+        await page.getByLabel('Operator').selectOption('gt');
         await page.getByLabel('Value').fill('60');
         await page.getByRole('button', { name: 'Run', exact: true }).click();
         await page.getByText('index age').waitFor();
@@ -213,17 +218,20 @@ describe('the database browser', () => {
         await watched.expectAccessible();
         await watched.screenshot('record');
       },
-      look,
+      appearance,
     );
   });
 
-  test('a database that is gone is named with what to do', () =>
+  test('an unreachable database shows how to start it', () =>
     rig.on(
       '/database',
       async (page) => {
         await page.getByRole('link', { name: 'people' }).waitFor();
         await rig.stores.stopDatabase();
-        await page.getByRole('alert').getByText('Start it with `ctl up`').waitFor();
+        await page
+          .getByRole('alert')
+          .getByText(/Start it with/)
+          .waitFor();
       },
       { allowedErrors: /status of 502/ },
     ));

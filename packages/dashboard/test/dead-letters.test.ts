@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { looks, missingBrowser } from './browser.js';
+import { appearances, missingBrowser } from './browser.js';
 import { eventually, Rig, scrollToEnd } from './support/rig.js';
 
 let rig: Rig;
@@ -10,7 +10,7 @@ beforeAll(async () => {
   for (const queue of ['mail.send', 'mail.mass', 'mail.fine']) await stores.makeQueue(queue);
   await stores.submit('mail.send', 'refuse.welcome', 40);
   await stores.submit('mail.send', 'break.receipt', 12);
-  // They die of their age, which is quicker than ten thousand refusals.
+  // They expire, which is faster than ten thousand failed calls.
   await stores.queue('POST', '/v1/admin/queues/mail.mass:pause');
   await stores.submit('mail.mass', 'flyer', 10_000, 5_000);
   await dead('mail.send', 52);
@@ -21,25 +21,27 @@ afterAll(() => rig.stop());
 const dead = (queue: string, depth: number) =>
   eventually(async () => expect((await rig.stores.stats(queue)).dlq_depth).toBe(depth));
 
-describe('the dead letters', () => {
+describe('dead letters', () => {
   beforeEach(({ skip }) => skip(!rig.browser, missingBrowser));
 
-  test('the queues that have some are listed, the fullest first', () =>
+  test('overview: lists queues with dead tasks, most first', () =>
     rig.on('/dead-letters', async (page) => {
       const table = page.getByRole('table', { name: 'Queues with dead letters' });
       await table.getByRole('link', { name: 'mail.send' }).waitFor();
       expect(await table.getByRole('link').allInnerTexts()).toEqual(['mail.mass', 'mail.send']);
     }));
 
-  test('a queue without any says so', () =>
+  test('empty state of a queue without dead tasks', () =>
     rig.on('/dead-letters/mail.fine', async (page) => {
-      await page.getByText('No task of this queue is dead.').waitFor();
+      await page.getByText('This queue has no dead tasks.').waitFor();
       expect(await page.getByRole('button', { name: 'Redrive all…' }).isDisabled()).toBe(true);
     }));
 
-  test('a group is a filter, and so is each field', () =>
+  test('filter: by group and by each field', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
       await page.getByText('52 shown').waitFor();
+      // The response of the handler, not only the status.
+      await page.getByText('no such mailbox').first().waitFor();
       await page.getByRole('button', { name: 'HTTP_5XX' }).click();
       await page.getByText('12 shown').waitFor();
       expect(await page.getByLabel('Handler').inputValue()).toBe('break.receipt');
@@ -47,13 +49,13 @@ describe('the dead letters', () => {
       await page.getByLabel('HTTP status').fill('404');
       await page.getByText('40 shown').waitFor();
       await page.getByLabel('HTTP status').fill('418');
-      await page.getByText('No dead task matches.').waitFor();
+      await page.getByText('No dead task matches the filter.').waitFor();
       await page.getByRole('button', { name: 'Clear' }).click();
-      await page.getByLabel('Died before').fill('2020-01-01T00:00');
-      await page.getByText('No dead task matches.').waitFor();
+      await page.getByLabel('Dead before').fill('2020-01-01T00:00');
+      await page.getByText('No dead task matches the filter.').waitFor();
     }));
 
-  test('a task shows its payload and every attempt', () =>
+  test('task: shows payload and attempts', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
       await page.getByRole('button', { name: 'break.receipt' }).first().click();
       const dialog = page.getByRole('dialog', { name: 'Dead task' });
@@ -64,16 +66,16 @@ describe('the dead letters', () => {
       expect(await attempts.first().innerText()).toMatch(/HTTP 500[^]*out of paper/);
     }));
 
-  test('what is not confirmed is not done', () =>
+  test('purge: does nothing until confirmed', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
       await page.getByRole('button', { name: 'Purge all…' }).click();
-      await page.getByText('52 tasks (every dead task of the queue) will be deleted').waitFor();
+      await page.getByText('52 tasks (all dead tasks of the queue) will be deleted').waitFor();
       await page.getByRole('button', { name: 'Cancel' }).click();
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       expect((await rig.stores.stats('mail.send')).dlq_depth).toBe(52);
     }));
 
-  test('the selected ones are purged, and no other', () =>
+  test('purge: only the selected tasks', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
       await page.getByRole('button', { name: 'HTTP_4XX' }).click();
       await page.getByText('40 shown').waitFor();
@@ -96,16 +98,16 @@ describe('the dead letters', () => {
       expect((await rig.stores.stats('mail.send')).dlq_depth).toBe(50);
     }));
 
-  test('a group is redriven once its handler is well, and runs', async () => {
+  test('redrive: a group runs again after its handler was fixed', async () => {
     const { stores } = rig;
-    stores.healed.add('break.receipt');
+    stores.healthyHandlers.add('break.receipt');
     const { tasks } = await stores.queue('GET', '/v1/queues/mail.send/dlq?error_type=HTTP_5XX');
     expect(tasks).toHaveLength(12);
     await rig.on('/dead-letters/mail.send', async (page) => {
       await page.getByRole('button', { name: 'HTTP_5XX' }).click();
-      await page.getByRole('button', { name: 'Redrive what matches…' }).click();
-      await page.getByText(/12 tasks \(dead tasks of error HTTP_5XX/).waitFor();
-      await page.getByLabel('Starts a second').fill('0');
+      await page.getByRole('button', { name: 'Redrive matching…' }).click();
+      await page.getByText(/12 tasks \(dead tasks with error HTTP_5XX/).waitFor();
+      await page.getByLabel('Tasks per second').fill('0');
       await page.getByRole('button', { name: 'Redrive 12', exact: true }).click();
       await page.getByText('12 tasks redriven.').waitFor();
       await page.getByRole('button', { name: 'HTTP_5XX' }).waitFor({ state: 'detached' });
@@ -117,20 +119,20 @@ describe('the dead letters', () => {
     });
   });
 
-  test('one task is redriven from its own sheet', () =>
+  test('redrive: one task from its dialog', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
-      rig.stores.healed.add('refuse.welcome');
+      rig.stores.healthyHandlers.add('refuse.welcome');
       await page.getByRole('button', { name: 'refuse.welcome' }).first().click();
       const dialog = page.getByRole('dialog', { name: 'Dead task' });
       await dialog.getByText('"letter":').waitFor();
       await dialog.getByRole('button', { name: 'Redrive' }).click();
       await page.getByRole('button', { name: 'Redrive 1', exact: true }).click();
       await page.getByText('1 task redriven.').waitFor();
-      rig.stores.healed.delete('refuse.welcome');
+      rig.stores.healthyHandlers.delete('refuse.welcome');
       await dead('mail.send', 37);
     }));
 
-  test('ten thousand stay a few dozen rows, however far one scrolls', () =>
+  test('list: renders only the visible rows of ten thousand', () =>
     rig.on('/dead-letters/mail.mass', async (page) => {
       await page.getByText('200 shown').waitFor();
       const scroller = page.locator('.dead-list .vtable-scroll');
@@ -148,23 +150,29 @@ describe('the dead letters', () => {
       await scrollToEnd(page, '.dead-list .vtable-scroll');
       const last = scroller.locator('[aria-rowindex="10001"]');
       await last.waitFor();
-      // From one end to the other in steps, each drawn before the next.
-      const longestMs = await page.evaluate<number>(`(async () => {
+      // Scrolls from start to end in steps. The median frame, because single frames take longer on a
+      // loaded machine.
+      const { maxRows, frameMs } = await page.evaluate<{
+        maxRows: number;
+        frameMs: number;
+      }>(`(async () => {
         const element = document.querySelector('.dead-list .vtable-scroll');
-        let longest = 0;
+        const frames = [];
+        let maxRows = 0;
         for (let step = 0; step <= 60; step++) {
           const from = performance.now();
           element.scrollTo(0, (element.scrollHeight * step) / 60);
           await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-          longest = Math.max(longest, performance.now() - from);
+          frames.push(performance.now() - from);
+          maxRows = Math.max(maxRows, element.querySelectorAll('[role=row]').length);
         }
-        return longest;
+        return { maxRows, frameMs: frames.sort((a, b) => a - b)[30] };
       })()`);
-      // Smooth is a fiftieth of this; a busy machine alone takes some of it.
-      expect(longestMs).toBeLessThan(1_000);
+      expect(frameMs).toBeLessThan(1_000);
+      expect(maxRows).toBeLessThan(60);
     }));
 
-  test.each(looks)('they can be used at $width px in the $theme', async (look) => {
+  test.each(appearances)('accessible at $width in $theme', async (appearance) => {
     await rig.on(
       '/dead-letters/mail.send',
       async (page, watched) => {
@@ -172,11 +180,11 @@ describe('the dead letters', () => {
         await watched.expectAccessible();
         await watched.screenshot('dead-letters');
         await page.getByRole('button', { name: 'refuse.welcome' }).first().click();
-        await page.getByText('no such mailbox').waitFor();
+        await page.getByRole('dialog').getByText('no such mailbox').waitFor();
         await watched.expectAccessible();
         await watched.screenshot('dead-task');
       },
-      look,
+      appearance,
     );
   });
 });

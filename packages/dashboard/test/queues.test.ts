@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { looks, missingBrowser } from './browser.js';
+import { appearances, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
 
+const token = 'full-token-of-the-queues-test';
 const readOnlyToken = 'reading-token-of-the-queues-test';
 let rig: Rig;
 
@@ -18,65 +19,65 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-describe('the queues', () => {
+describe('queues', () => {
   beforeEach(({ skip }) => skip(!rig.browser, missingBrowser));
 
-  test('each one stands in the list with its figures, and is found by its name', () =>
+  test('list: shows figures of each queue and is searchable', () =>
     rig.on('/queues', async (page) => {
       const row = page.getByRole('row').filter({ hasText: 'mail.digest' });
       await row.getByText('paused').waitFor();
       expect(await row.getByRole('cell').allInnerTexts()).toEqual(
         expect.arrayContaining(['mail.digest', '37', rig.stores.callbackUrl]),
       );
-      await page.getByRole('searchbox', { name: 'Find a queue' }).fill('pay');
+      await page.getByRole('searchbox', { name: 'Search queues' }).fill('pay');
       await row.waitFor({ state: 'detached' });
       await page.getByRole('link', { name: 'payments.capture' }).click();
       await page.getByRole('heading', { name: 'payments.capture' }).waitFor();
-      await page.getByText('when 70% of at least 10 fail within 30 s').waitFor();
+      await page.getByText('at 70% failures of at least 10 calls in 30 s').waitFor();
     }));
 
-  test('the count of the dead leads to them', () =>
+  test('list: the dead count links to the dead letters', () =>
     rig.on('/queues', async (page) => {
       await page.getByRole('link', { name: '12 dead letters of mail.send' }).click();
       await page.getByRole('heading', { name: 'Dead letters of mail.send' }).waitFor();
     }));
 
-  test('a queue is paused and resumed', async () => {
+  test('queue: pause and resume', async () => {
     const isPaused = async () =>
       (await rig.stores.queue('GET', '/v1/admin/queues/mail.send/config')).paused;
     await rig.on('/queues/mail.send', async (page) => {
       await page.getByRole('button', { name: 'Pause' }).click();
-      await page.getByText('mail.send is paused.').waitFor();
+      await page.getByText('Paused mail.send.').waitFor();
       expect(await isPaused()).toBe(true);
       await page.getByRole('button', { name: 'Resume' }).click();
-      await page.getByText('mail.send runs again.').waitFor();
+      await page.getByText('Resumed mail.send.').waitFor();
       expect(await isPaused()).toBe(false);
     });
   });
 
-  test('a test task is submitted and followed to its end', () =>
+  test('test task: submit and follow until it succeeds', () =>
     rig.on('/queues/mail.send', async (page) => {
-      await page.getByRole('button', { name: 'Submit a test task' }).click();
+      await page.getByRole('button', { name: 'Submit test task' }).click();
       await page.getByLabel('Handler').fill('letter');
       await page.getByRole('textbox', { name: 'Payload' }).fill('{"to":"Ada ♥"}');
       await page.getByRole('button', { name: 'Submit', exact: true }).click();
       const panel = page.getByRole('region', { name: 'Task' });
       await panel.getByText('succeeded').first().waitFor();
-      const id = await page.getByLabel('Id of a task').inputValue();
+      const id = await page.getByLabel('Task id').inputValue();
       const task = await rig.stores.queue('GET', `/v1/tasks/${id}`);
       expect(task).toMatchObject({ status: 'SUCCEEDED', handler_ref: 'letter', priority: 4 });
       expect(Buffer.from(task.payload, 'base64').toString()).toBe('{"to":"Ada ♥"}');
       expect(task.payload_content_type).toBe('application/json');
     }));
 
-  test('a task that waits says why', () =>
+  test('task: shows why it is pending', () =>
     rig.on('/queues/mail.digest', async (page) => {
-      await page.getByRole('button', { name: 'Submit a test task' }).click();
+      await page.getByRole('button', { name: 'Submit test task' }).click();
       await page.getByRole('button', { name: 'Submit', exact: true }).click();
-      await page.getByText('Its queue is paused').waitFor();
+      await page.getByText('The queue is paused').waitFor();
     }));
 
-  test('a task that waits for the circuit breaker says so, and the queue shows it open', async () => {
+  test('task: an open circuit breaker shows on the task and the queue', async () => {
     const breaker = { enabled: true, min_requests: 2, open_ms: 600_000 };
     await rig.stores.makeQueue('payments.refund', { circuit_breaker: breaker });
     await rig.stores.submit('payments.refund', 'break.card', 8);
@@ -85,51 +86,54 @@ describe('the queues', () => {
         const { pending, in_flight } = await rig.stores.stats('payments.refund');
         expect([pending > 0, in_flight]).toEqual([true, 0]);
       });
-      await page.getByRole('button', { name: 'Submit a test task' }).click();
+      await page.getByRole('button', { name: 'Submit test task' }).click();
       await page.getByRole('button', { name: 'Submit', exact: true }).click();
       await page.getByText('The circuit breaker is open').waitFor();
       await page.locator('.figure', { hasText: 'Breaker' }).getByText('open').waitFor();
     });
   });
 
-  test('the callback is tested without a task', () =>
+  test('callback test: delivers without a task', () =>
     rig.on('/queues/mail.send', async (page) => {
       const before = await rig.stores.stats('mail.send');
-      await page.getByRole('button', { name: 'Test the callback' }).click();
-      await page.getByText(/The callback answered 200 in/).waitFor();
+      await page.getByRole('button', { name: 'Test callback' }).click();
+      await page.getByText(/The callback returned HTTP 200 in/).waitFor();
       expect(await rig.stores.stats('mail.send')).toEqual(before);
     }));
 
-  test('a queue that is not there is told so, with how to make it', () =>
+  test('an unknown queue shows how to create it', () =>
     rig.on(
       '/queues/nosuch',
       async (page) => {
-        await page.getByText('There is no such queue.').waitFor();
+        await page.getByText('This queue does not exist.').waitFor();
         await page.getByText('ctl queue config set nosuch nosuch.json').waitFor();
         expect(await page.getByRole('alert').count()).toBe(0);
       },
       { allowedErrors: /status of 404/ },
     ));
 
-  test('a task that is not there is told so', () =>
+  test('an unknown task shows an error', () =>
     rig.on(
       '/queues/mail.send',
       async (page) => {
-        await page.getByLabel('Id of a task').fill('01JD3Z8Q4M7X2N5V9RTBKWCH6E');
+        await page.getByLabel('Task id').fill('01JD3Z8Q4M7X2N5V9RTBKWCH6E');
         await page.getByRole('button', { name: 'Look up' }).click();
         await page.getByRole('alert').getByText('01JD3Z8Q4M7X2N5V9RTBKWCH6E').waitFor();
       },
       { allowedErrors: /status of 404/ },
     ));
 
-  test('a server that is gone is named with what to do, and comes back by itself', () =>
+  test('an unreachable queue server shows how to start it, and recovers', () =>
     rig.on(
       '/queues',
       async (page) => {
         await page.getByRole('link', { name: 'mail.send', exact: true }).waitFor();
         const { host } = new URL(rig.stores.queueUrl);
         await rig.stores.stopQueue();
-        await page.getByRole('alert').getByText('Start it with `ctl up`').waitFor();
+        await page
+          .getByRole('alert')
+          .getByText(/Start it with/)
+          .waitFor();
         await rig.stores.startQueue(host);
         await page.getByRole('alert').waitFor({ state: 'detached' });
         await page.getByRole('link', { name: 'mail.send', exact: true }).waitFor();
@@ -137,8 +141,8 @@ describe('the queues', () => {
       { allowedErrors: /status of 502/ },
     ));
 
-  test('a read-only token looks but changes nothing', async () => {
-    const guarded = await Rig.start({ 'read-only-token': readOnlyToken });
+  test('read-only token: cannot pause a queue', async () => {
+    const guarded = await Rig.start({ token, 'read-only-token': readOnlyToken });
     await guarded.stores.makeQueue('mail.send');
     await guarded.on(
       '/queues/mail.send',
@@ -146,7 +150,7 @@ describe('the queues', () => {
         await page.evaluate(`sessionStorage.setItem('millrace.token', '${readOnlyToken}')`);
         await page.reload();
         await page.getByRole('button', { name: 'Pause' }).click();
-        await page.getByText('A read-only token may change nothing').waitFor();
+        await page.getByText(/read-only token/i).waitFor();
         const config = await guarded.stores.queue('GET', '/v1/admin/queues/mail.send/config');
         expect(config.paused).toBe(false);
       },
@@ -155,7 +159,7 @@ describe('the queues', () => {
     await guarded.stop();
   });
 
-  test.each(looks)('they can be used at $width px in the $theme', async (look) => {
+  test.each(appearances)('accessible at $width in $theme', async (appearance) => {
     await rig.on(
       '/queues',
       async (page, watched) => {
@@ -163,20 +167,20 @@ describe('the queues', () => {
         await watched.expectAccessible();
         await watched.screenshot('queues');
       },
-      look,
+      appearance,
     );
     await rig.on(
       '/queues/mail.digest',
       async (page, watched) => {
-        await page.getByText('kept until purged').waitFor();
-        await page.getByRole('img', { name: /Tasks of the queue/ }).waitFor();
+        await page.getByText('until purged').waitFor();
+        await page.getByRole('img', { name: /Tasks in the queue/ }).waitFor();
         await watched.expectAccessible();
         await watched.screenshot('queue');
-        await page.getByRole('button', { name: 'Submit a test task' }).click();
+        await page.getByRole('button', { name: 'Submit test task' }).click();
         await page.getByLabel('Handler').waitFor();
         await watched.expectAccessible();
       },
-      look,
+      appearance,
     );
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startDaemon, type TestDaemon } from '../../daemon/test/support/daemon.js';
-import { looks, missingBrowser, type TestBrowser, widths } from './browser.js';
+import { appearances, missingBrowser, type TestBrowser, widths } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
 
 const token = 'full-token-of-the-shell-test';
@@ -25,63 +25,82 @@ const open = (options: Parameters<TestBrowser['open']>[1] = {}) =>
     ...options,
   });
 
-describe('a daemon with a token', () => {
-  test('is asked for nothing until the token is given, and never has it in its address', async () => {
+describe('login', () => {
+  test('token: required first, never part of a URL, deleted on request', async () => {
     const watched = await open();
     const { page } = watched;
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
-    await page.getByRole('heading', { name: 'This daemon asks for a token' }).waitFor();
+    await page.getByRole('heading', { name: 'Log in to this daemon' }).waitFor();
+    await page.getByText('ctl open', { exact: true }).waitFor();
     await watched.expectAccessible();
     await page.getByLabel('Token', { exact: true }).fill('a-wrong-token-of-some-length');
-    await page.getByRole('button', { name: 'Go on' }).click();
-    await page.getByText('The daemon does not know that token.').waitFor();
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await page.getByText('Wrong token.').waitFor();
     await page.getByLabel('Token', { exact: true }).fill(token);
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.getByRole('table').getByText('tokens.warn').first().waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
     expect([page.url(), ...urls].join('\n')).not.toContain(token);
-    // Another page of this tab still has it; another tab does not.
+    // A reload of this tab still has it; another tab does not.
     await page.reload();
     await page.getByRole('table').getByText('tokens.warn').first().waitFor();
     const other = await open();
-    await other.page.getByRole('heading', { name: 'This daemon asks for a token' }).waitFor();
+    await other.page.getByRole('heading', { name: 'Log in to this daemon' }).waitFor();
     await other.close();
-    await page.getByRole('button', { name: 'Forget the token' }).click();
-    await page.getByText('No token is kept here.').waitFor();
+    await page.getByRole('button', { name: 'Delete token' }).click();
+    await page.getByText('No token stored.').waitFor();
     expect(
       await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])'),
     ).not.toContain(token);
     await watched.close();
   });
 
-  test('keeps the token on this computer only when that is asked for', async () => {
+  test('link: logs the browser in once, until it logs out', async () => {
+    const owner = guarded.api.withHeaders({ authorization: `Bearer ${token}` });
+    const { code } = await owner.ok('POST', '/api/v1/login-codes');
+    const link = `${guarded.url}/#login=${code}`;
+    const watched = await fleet.browser!.open(link, { allowedErrors: /status of 401/ });
+    const { page } = watched;
+    await page.getByText('Live', { exact: true }).waitFor();
+    expect(page.url()).not.toContain(code);
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.getByRole('table').getByText('tokens.warn').first().waitFor();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('heading', { name: 'Log in to this daemon' }).waitFor();
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.getByText('The login link was already used').waitFor();
+    await watched.close();
+  });
+
+  test('token: stored for other tabs only on request', async () => {
     const watched = await open();
     await watched.page.getByLabel('Token', { exact: true }).fill(token);
-    await watched.page.getByLabel(/Keep it on this computer/).check();
-    await watched.page.getByRole('button', { name: 'Go on' }).click();
+    await watched.page.getByLabel(/Remember on this computer/).check();
+    await watched.page.getByRole('button', { name: 'Log in', exact: true }).click();
     await watched.page.getByRole('table').getByText('tokens.warn').first().waitFor();
     const other = await open();
     await other.page.getByRole('table').getByText('tokens.warn').first().waitFor();
-    await other.page.getByRole('button', { name: 'Forget the token' }).click();
+    await other.page.getByRole('button', { name: 'Delete token' }).click();
     await other.close();
     await watched.close();
   });
 
-  test('tells whoever may only look why a change is refused', async () => {
+  test('read-only token: shows why a change is refused', async () => {
     const watched = await open();
     const { page } = watched;
     await page.getByLabel('Token', { exact: true }).fill(readOnlyToken);
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.getByRole('link', { name: 'Backends & usage' }).click();
     await page.getByRole('button', { name: 'Rescan' }).click();
-    await page.getByText(/A read-only token can look but not change anything/).waitFor();
+    await page.getByText(/A read-only token cannot change anything/).waitFor();
     await watched.close();
   });
 });
 
-describe('the shell', () => {
-  test('goes to every page by its key, and lists the keys', async () => {
+describe('shell', () => {
+  test('shortcuts: reach every page, are listed and can be disabled', async () => {
     await fleet.on('/', async (page, watched) => {
       await page.getByText('No agents yet.').waitFor();
       for (const [key, title] of [
@@ -115,7 +134,7 @@ describe('the shell', () => {
     });
   });
 
-  test('is reached by the keyboard from the first Tab on', async () => {
+  test('skip link: first Tab stop, moves the focus to the content', async () => {
     await fleet.on('/', async (page) => {
       await page.getByText('No agents yet.').waitFor();
       await page.keyboard.press('Tab');
@@ -127,7 +146,7 @@ describe('the shell', () => {
     });
   });
 
-  test('follows the theme of the system, unless told otherwise', async () => {
+  test('theme: follows the system unless one is selected', async () => {
     const ground = 'getComputedStyle(document.body).backgroundColor';
     await fleet.on(
       '/',
@@ -146,7 +165,7 @@ describe('the shell', () => {
     );
   });
 
-  test('has a menu on a phone', async () => {
+  test('phone: the navigation is a menu', async () => {
     await fleet.on(
       '/',
       async (page, watched) => {
@@ -163,15 +182,15 @@ describe('the shell', () => {
     );
   });
 
-  test('every page says what to do when there is nothing to show', async () => {
+  test('empty states: every page says what to do', async () => {
     for (const [path, text] of [
       ['/', 'No agents yet.'],
       ['/pipelines', 'No pipelines yet.'],
-      ['/branches', 'No agent works on a branch.'],
-      ['/inbox', 'Nothing unread.'],
-      ['/backends', 'No backend has the tier subscription.'],
-      ['/spend', 'Nothing spent yet.'],
-      ['/nowhere', 'There is no such page.'],
+      ['/branches', 'No agent has a branch.'],
+      ['/inbox', 'No unread notes.'],
+      ['/backends', 'No backend with the tier subscription.'],
+      ['/spend', 'No spend yet.'],
+      ['/nowhere', 'Page not found.'],
     ] as const) {
       await fleet.on(path, async (page, watched) => {
         await page.getByText(text).waitFor();
@@ -180,7 +199,7 @@ describe('the shell', () => {
     }
   });
 
-  test('a daemon that goes away is told, and found again when it is back', async () => {
+  test('unreachable daemon: shows how to start it, and recovers', async () => {
     const first = await startDaemon();
     const { home } = first;
     const { port } = new URL(first.url);
@@ -190,17 +209,17 @@ describe('the shell', () => {
     const { page } = watched;
     await page.getByText('Live', { exact: true }).waitFor();
     await first.stop();
-    await page.getByText('Not live', { exact: true }).waitFor();
-    await page.getByText('The daemon does not answer.').waitFor();
+    await page.getByText('Disconnected', { exact: true }).waitFor();
+    await page.getByText('Cannot reach the daemon.').waitFor();
     const second = await startDaemon({ home, flags: { listen: `127.0.0.1:${port}` } });
     await page.getByText('Live', { exact: true }).waitFor();
-    await page.getByText('The daemon does not answer.').waitFor({ state: 'detached' });
+    await page.getByText('Cannot reach the daemon.').waitFor({ state: 'detached' });
     await watched.close();
     await second.dispose();
   });
 });
 
-test('settings show every value and where it came from, and can be searched', async () => {
+test('settings: show every value with its source, and are searchable', async () => {
   await fleet.on('/settings', async (page) => {
     const row = page.getByRole('row').filter({ hasText: 'data_dir' });
     await row.getByText('flag').waitFor();
@@ -210,7 +229,7 @@ test('settings show every value and where it came from, and can be searched', as
   });
 });
 
-test.each(looks)('settings look right at $width in $theme', async (look) => {
+test.each(appearances)('settings: accessible at $width in $theme', async (appearance) => {
   await fleet.on(
     '/settings',
     async (page, watched) => {
@@ -218,6 +237,6 @@ test.each(looks)('settings look right at $width in $theme', async (look) => {
       await watched.expectAccessible();
       await watched.screenshot('settings');
     },
-    look,
+    appearance,
   );
 });

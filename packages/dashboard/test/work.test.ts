@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { spawn } from '../../daemon/test/support/sessions.js';
-import { looks, missingBrowser } from './browser.js';
+import { appearances, missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
@@ -50,7 +50,7 @@ const pipelines = async (): Promise<Pipeline[]> =>
   (await fleet.daemon.api.ok('GET', '/api/v1/pipelines')).pipelines;
 
 describe('pipelines', () => {
-  test('one that cannot run is refused with the reason, one that can is drawn', async () => {
+  test('create: an invalid definition shows its error, a valid one its graph', async () => {
     await fleet.on(
       '/pipelines',
       async (page) => {
@@ -63,7 +63,7 @@ describe('pipelines', () => {
         await text.fill(JSON.stringify({ ...definition, repo: fleet.repo }));
         await page.getByRole('button', { name: 'Create pipeline' }).click();
         await page.getByRole('heading', { name: 'Release 2.4' }).waitFor();
-        const graph = page.getByRole('group', { name: 'Jobs and what they wait for' });
+        const graph = page.getByRole('group', { name: 'Jobs and their dependencies' });
         expect(await graph.getByRole('button').count()).toBe(5);
         expect(await graph.locator('path').count()).toBe(5);
         const place = async (name: string) =>
@@ -77,20 +77,20 @@ describe('pipelines', () => {
     expect(await pipelines()).toMatchObject([{ name: 'Release 2.4', status: 'pending' }]);
   });
 
-  test('it is started, followed as its jobs end, and canceled', async () => {
+  test('start, follow the jobs, cancel', async () => {
     const [{ id }] = (await pipelines()) as [Pipeline];
     await fleet.on(`/pipelines/${id}`, async (page) => {
       await page.getByRole('button', { name: 'Start', exact: true }).click();
-      await page.getByText('Release 2.4 goes on.').waitFor();
+      await page.getByText('Started Release 2.4.').waitFor();
       await page.getByRole('button', { name: /^ship\W*running/ }).waitFor();
       await page.getByRole('button', { name: /^plan\W*done/ }).click();
       const job = page.getByRole('region', { name: 'Job plan' });
       await job.getByText('The plan stands.').last().waitFor();
-      await job.getByRole('link', { name: 'Open its agent' }).click();
+      await job.getByRole('link', { name: 'Open agent' }).click();
       await page.getByRole('link', { name: 'job plan' }).click();
       await page.getByRole('button', { name: 'Cancel pipeline' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Cancel pipeline' }).click();
-      await page.getByText('Release 2.4 is canceled.').waitFor();
+      await page.getByText('Canceled Release 2.4.').waitFor();
       expect(await pipelines()).toMatchObject([{ id, status: 'canceled' }]);
       await page.getByRole('button', { name: /^ship/ }).waitFor();
     });
@@ -98,14 +98,14 @@ describe('pipelines', () => {
 });
 
 describe('branches', () => {
-  test('each agent is shown with what CI says and where its branch stands', async () => {
+  test('shows CI status and distance from the base of each branch', async () => {
     await fleet.on('/branches', async (page) => {
       const row = page.getByRole('row').filter({ hasText: 'retry the upload' });
       await row.getByText('retry-upload').waitFor();
       await row.getByText('failure').waitFor();
       expect(await row.getByRole('cell').nth(2).textContent()).toBe('1');
-      await page.getByRole('button', { name: 'Look again' }).click();
-      await page.getByText('Looked again.').waitFor();
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      await page.getByText('Branches refreshed.').waitFor();
       await row.getByRole('link', { name: 'retry the upload' }).click();
       await page.getByRole('heading', { name: 'retry the upload', level: 1 }).waitFor();
     });
@@ -115,7 +115,7 @@ describe('branches', () => {
 const unread = async (): Promise<DaemonSchema<'InboxNote'>[]> =>
   (await fleet.daemon.api.ok('GET', '/api/v1/inbox?unread=true')).notes;
 
-describe('the inbox', () => {
+describe('inbox', () => {
   const open = async (name: 'first' | 'rest') => {
     await eventually(async () => expect((await unread()).length).toBeGreaterThan(1));
     const before = await unread();
@@ -129,7 +129,7 @@ describe('the inbox', () => {
         expect(before.map((note) => note.title)).toContain(title);
       } else {
         await page.getByRole('button', { name: 'Mark all read' }).click();
-        await page.getByText('Nothing unread.').waitFor();
+        await page.getByText('No unread notes.').waitFor();
         expect(await unread()).toEqual([]);
         await page.getByRole('button', { name: 'All', exact: true }).click();
         await notes.first().waitFor();
@@ -137,7 +137,7 @@ describe('the inbox', () => {
     });
   };
 
-  test('shows the failed agent, and takes one note off the pile', async () => {
+  test('shows the failed agent and marks one note as read', async () => {
     await eventually(async () =>
       expect((await unread()).map(({ kind }) => kind)).toContain('errored'),
     );
@@ -147,8 +147,8 @@ describe('the inbox', () => {
     await open('first');
   });
 
-  test('looks right in every look', async () => {
-    for (const look of looks) {
+  test('inbox, branches, pipelines: accessible at every width and theme', async () => {
+    for (const appearance of appearances) {
       for (const [path, name] of [
         ['/inbox', 'inbox'],
         ['/branches', 'branches'],
@@ -161,13 +161,13 @@ describe('the inbox', () => {
             await watched.expectAccessible();
             await watched.screenshot(name);
           },
-          look,
+          appearance,
         );
       }
     }
   });
 
-  test('all that is left is marked as read at once', async () => {
+  test('marks all notes as read', async () => {
     await spawnFailing();
     await open('rest');
   });

@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const made of directories.splice(0)) rmSync(made, { recursive: true, force: true });
 });
 
-/** The two ways to a database; a program must not be able to tell them apart. */
+/** The two implementations of the API, which must behave the same. */
 const ways: [string, () => Promise<DatabaseApi>][] = [
   [
     'open',
@@ -42,6 +42,14 @@ const ways: [string, () => Promise<DatabaseApi>][] = [
   ],
 ];
 
+test('open: durability full is an alias of strict', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'millrace-api-'));
+  directories.push(directory);
+  const db = await open(directory, { durability: 'full' });
+  databases.push(db);
+  expect(db.core.options.durability).toBe('strict');
+});
+
 describe.each(ways)('by %s', (_, make) => {
   async function start(): Promise<{ db: DatabaseApi; people: CollectionApi<Person> }> {
     const db = await make();
@@ -55,7 +63,7 @@ describe.each(ways)('by %s', (_, make) => {
       (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
     );
 
-  test('records have the same fields and the same refusals', async () => {
+  test('records: same fields and refusals', async () => {
     const { people, db } = await start();
     const ada = await people.insertWithKey('ada', { name: 'Ada', age: 36 });
     expect(Object.keys(ada).toSorted()).toEqual(
@@ -88,7 +96,7 @@ describe.each(ways)('by %s', (_, make) => {
     expect(await people.deleteByKey('ada')).toEqual({ ...ada, deletedSeq: first.seq + 2 });
   });
 
-  test('queries take the same and answer the same', async () => {
+  test('queries: same input and results', async () => {
     const { people } = await start();
     for (const [i, name] of ['Ada', 'Bob', 'Cyd', 'Dot'].entries()) {
       await people.insert({ name, age: 20 + i, ...(i % 2 ? { city: 'Bern' } : {}) });
@@ -126,7 +134,7 @@ describe.each(ways)('by %s', (_, make) => {
     expect([plan.rowsScanned, readSeq]).toEqual([4, 4]);
   });
 
-  test('a transaction is run again after a conflict, and a throw leaves nothing', async () => {
+  test('transaction: retries a conflict and rolls back on a throw', async () => {
     const { db, people } = await start();
     await people.insertWithKey('n', { name: 'n', age: 0 });
     let runs = 0;
@@ -161,7 +169,7 @@ describe.each(ways)('by %s', (_, make) => {
     expect(await codeOf(still)).toBe('TX_READ_ONLY');
   });
 
-  test('a transaction that is begun is committed or rolled back by its caller', async () => {
+  test('transaction: begin is committed or rolled back by the caller', async () => {
     const { db, people } = await start();
     const committed = await db.begin({ lifetimeMs: 30_000 });
     await people.insertWithKey('a', { name: 'A', age: 1 }, { transaction: committed });
@@ -182,7 +190,7 @@ describe.each(ways)('by %s', (_, make) => {
     await still.rollback();
   });
 
-  test('watches and live queries tell the same story', async () => {
+  test('watch: watches and live queries deliver the same', async () => {
     const { db, people } = await start();
     const stop = new AbortController();
     const watch = people.watch({
@@ -218,7 +226,7 @@ describe.each(ways)('by %s', (_, make) => {
     expect(collections).toEqual(['people', 'people', 'others']);
   });
 
-  test('backups have the same parts, and compacting tells the same', async () => {
+  test('admin: backups have the same parts and compact the same result', async () => {
     const { db, people } = await start();
     await people.insertWithKey('ada', { name: 'Ada', age: 36 });
     const parts = [];

@@ -1,7 +1,6 @@
 /**
- * What `open()` and `connect()` have in common: a program written against these types does not
- * know whether its database is in the same process or behind a connection. Types alone, so that
- * neither side loads the other.
+ * The common API of `open()` and `connect()`: code written against these types works with a
+ * database in process or on a server. Types only, so that neither side loads the other.
  */
 import type { BackupOptions } from './engine/backup/backup.js';
 import type { BackupPart } from './engine/backup/parts.js';
@@ -35,81 +34,83 @@ export type { Json, JsonObject } from './engine/documents.js';
 export type { OrderBy } from './engine/query/sort.js';
 export type { PlanReport } from './engine/query/source.js';
 
-/** A transaction under way, to be named in the options of the calls that belong to it. */
+/** An open transaction, to pass in the options of its calls. */
 export interface TransactionHandle {
   readonly id: string;
-  /** The commit whose state it reads. */
+  /** The commit of its snapshot. */
   readonly readSeq: number;
 }
 
 export interface ReadCall {
-  /** Reads inside this transaction: its snapshot and its own writes. */
+  /** Reads in this transaction: its snapshot plus its own writes. */
   transaction?: TransactionHandle | undefined;
 }
 
 /** A read of one record. */
 export interface GetCall extends ReadCall {
-  /** Dotted paths of the parts of `data` to return. Left out: all. */
+  /** Dotted paths of the fields of `data` to return. Default: all. */
   fields?: readonly string[] | undefined;
 }
 
 export interface WriteCall extends ReadCall {
-  /** How long the record lives from now; 0: for ever; absent: as before, or the default. */
+  /** TTL of the record from now on; 0: never expires; absent: unchanged, or the default. */
   ttlMs?: number | undefined;
-  /** Makes the write safe to repeat for ten minutes. */
+  /** Idempotency key: the write can be repeated safely for ten minutes. */
   requestId?: string | undefined;
 }
 
 export interface TransactionOptions {
-  /** It will not write. Such a transaction never conflicts, and a follower serves it. */
+  /** Read-only transactions never conflict, and followers serve them. */
   readOnly?: boolean | undefined;
-  /** How long each try may live: 60 s unless told, and at most. */
+  /** Lifetime of each attempt. Default and maximum: 60 s. */
   timeoutMs?: number | undefined;
-  /** How often `run` is called at most, when others keep changing what it read: 10 unless told. */
+  /** Maximum attempts when other commits conflict. Default: 10. */
   tries?: number | undefined;
 }
 
-/** A transaction that its caller brings to an end. */
+/** A transaction that the caller commits or rolls back. */
 export interface OpenTransaction extends TransactionHandle {
-  /** Makes the writes one commit, or refuses TX_CONFLICT and changes nothing. */
+  /** Commits the writes atomically, or refuses TX_CONFLICT and changes nothing. */
   commit(): Promise<CommitResult>;
   rollback(): void | Promise<void>;
 }
 
 export interface BeginCall {
-  /** It will not write. Such a transaction never conflicts, and a follower serves it. */
+  /** Read-only transactions never conflict, and followers serve them. */
   readOnly?: boolean | undefined;
-  /** How long it may live: 60 s unless told, and at most. */
+  /** Lifetime of the transaction. Default and maximum: 60 s. */
   lifetimeMs?: number | undefined;
 }
 
 export interface DatabaseApi {
-  /** The collection of this name. It comes into being with its first record. */
+  /** The collection with this name. The first write creates it. */
   collection<T extends object = Record<string, unknown>>(name: string): CollectionApi<T>;
 
   /**
-   * Calls `run` with a transaction and commits what it did, all of it or none. When another commit
-   * changed what it read, `run` is called again, so it must do nothing outside the database that
-   * may not happen twice. A throw rolls back and comes out.
+   * Runs `run` in a transaction and commits it atomically. Retries `run` after a conflict, so it
+   * must have no side effects outside the database that must not happen twice. An exception rolls
+   * back and is rethrown.
    */
   transaction<Result>(
     run: (transaction: TransactionHandle) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>;
 
-  /** Begins a transaction that the caller commits or rolls back; `transaction` does all of it. */
+  /**
+   * Begins a transaction that the caller commits or rolls back; `transaction` does this for you.
+   */
   begin(options?: BeginCall): Promise<OpenTransaction>;
 
-  /** Follows the changes of all collections. Behind a connection it needs admin access. */
+  /** Watches all collections. On a server this requires admin access. */
   watch(options?: DatabaseWatchOptions): AsyncIterableIterator<WatchMessage>;
 
-  /** A backup of one moment while the database serves: header, data, trailer. */
+  /** A consistent online backup: header, data, trailer. */
   backup(options?: BackupOptions): AsyncGenerator<BackupPart, void, void>;
 
-  /** Trims the change log and rewrites the data file while the database serves. */
+  /** Trims the change log and rewrites the data file, online. */
   compact(options?: Pick<CompactOptions, 'trimBeforeSeq' | 'dryRun'>): Promise<Compacted>;
 
-  /** Finishes what is under way and lets go. */
+  /** Finishes calls in flight and closes the database or connection. */
   close(): Promise<void>;
 }
 
@@ -119,9 +120,9 @@ export type DatabaseWatchOptions = Omit<CollectionWatchOptions, 'filter' | 'fiel
 export interface CollectionApi<T extends object> {
   readonly name: string;
 
-  /** Stores a new record, under an id of its own unless one is given. Refuses DUPLICATE_ID. */
+  /** Inserts a record, with a generated id unless one is given. Refuses DUPLICATE_ID. */
   insert(data: T, options?: WriteCall & { id?: string }): Promise<StoredRecord<T>>;
-  /** Stores a new record under a key of your own. Refuses DUPLICATE_KEY. */
+  /** Inserts a record with a key. Refuses DUPLICATE_KEY. */
   insertWithKey(key: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
 
   /** The record, or undefined. */
@@ -131,19 +132,19 @@ export interface CollectionApi<T extends object> {
 
   /** Replaces the document. Refuses RECORD_NOT_FOUND. */
   update(id: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
-  /** Changes parts of the document by RFC 7396. */
+  /** Applies a JSON merge patch (RFC 7396). */
   merge(id: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
   /** Replaces the document of the record with this key. Refuses KEY_NOT_FOUND. */
   updateByKey(key: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
-  /** Changes parts of it by RFC 7396. Refuses KEY_NOT_FOUND. */
+  /** Applies a JSON merge patch (RFC 7396). Refuses KEY_NOT_FOUND. */
   mergeByKey(key: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
 
-  /** Replaces the record with this key, or makes it. */
+  /** Replaces the record with this key, or creates it. */
   upsert(key: string, data: T, options?: WriteCall): Promise<Upserted<T>>;
-  /** Merges into the record with this key, or makes it of the patch. */
+  /** Merges into the record with this key, or creates it from the patch. */
   upsertMerge(key: string, patch: Patch<T>, options?: WriteCall): Promise<Upserted<T>>;
 
-  /** Replaces the document if its revision is still the one given; 0: if there is none yet. */
+  /** Replaces the document if its revision is still the given one; 0: if it does not exist. */
   updateIfRev(
     address: { id: string } | { key: string },
     expectedRev: number,
@@ -151,36 +152,38 @@ export interface CollectionApi<T extends object> {
     options?: WriteCall,
   ): Promise<StoredRecord<T>>;
 
-  /** Removes the record and returns it as it was. Refuses RECORD_NOT_FOUND. */
+  /** Deletes the record and returns its last state. Refuses RECORD_NOT_FOUND. */
   delete(id: string, options?: WriteCall): Promise<DeletedRecord<T>>;
-  /** Removes the record with this key and returns it as it was. Refuses KEY_NOT_FOUND. */
+  /** Deletes the record with this key and returns its last state. Refuses KEY_NOT_FOUND. */
   deleteByKey(key: string, options?: WriteCall): Promise<DeletedRecord<T>>;
 
-  /** One page of the records that match: 100 unless `limit` says otherwise, 10,000 at most. */
+  /** One page of matching records. Default `limit` 100, maximum 10,000. */
   find(query?: FindQuery, options?: ReadCall): Promise<FoundPage<T>>;
-  /** Every record that matches, one after the other, all from one snapshot. */
+  /** Iterates over all matching records of one snapshot. */
   stream(query?: FindQuery, options?: ReadCall): AsyncGenerator<StoredRecord<T>, void, void>;
-  /** The first record that matches, or undefined. */
+  /** The first matching record, or undefined. */
   findOne(
     query?: Omit<FindQuery, 'limit'>,
     options?: ReadCall,
   ): Promise<StoredRecord<T> | undefined>;
-  /** How many records match. */
+  /** Number of matching records. */
   count(filter?: Filter, options?: ReadCall): Promise<number>;
-  /** Groups the records that match and computes over each group. */
+  /** Groups matching records and computes aggregates per group. */
   aggregate(
     query: AggregateQuery,
     options?: ReadCall,
   ): Promise<AggregateResult & { readSeq: number }>;
 
-  /** Follows the changes from now on, or from where the options say. Each commit is one message. */
+  /**
+   * Watches changes from now on, or from the position in the options. Each commit is one message.
+   */
   watch(options?: CollectionWatchOptions): AsyncIterableIterator<WatchMessage<WatchChange<T>>>;
-  /** The records that match now, and the result anew after every commit that changes it. */
+  /** The matching records now, and the new result after every commit that changes it. */
   live(query?: LiveQuery): AsyncIterableIterator<LiveResult<T>>;
 }
 
 export interface Upserted<T> {
   record: StoredRecord<T>;
-  /** True when there was none before. */
+  /** True when the record was created. */
   created: boolean;
 }

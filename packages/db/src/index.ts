@@ -5,8 +5,8 @@ export * from './engine/index.js';
 export type * from './api.js';
 
 /**
- * As `connect` of `@millrace/db/client`, which is loaded by the first call: whoever only opens
- * databases in process never loads gRPC.
+ * Like `connect` of `@millrace/db/client`, which is loaded on first use, so that programs with
+ * in-process databases never load gRPC.
  */
 export async function connect(url: string, options?: ConnectOptions): Promise<RemoteDatabase> {
   const client = await import('./client/index.js');

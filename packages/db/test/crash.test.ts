@@ -10,7 +10,7 @@ const scratch = useScratch();
 const script = fileURLToPath(new URL('../../../scripts/crash.mjs', import.meta.url));
 const rounds = 20;
 
-/** A seed that failed is tried again with MILLRACE_SEED. */
+/** Set MILLRACE_SEED to repeat a failed run. */
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);
 
 test(`a database killed ${rounds} times has all that it acknowledged (seed ${seed})`, async () => {
@@ -35,11 +35,11 @@ test(`a database killed ${rounds} times has all that it acknowledged (seed ${see
   expect({ code, errors: code === 0 ? '' : said.errors }).toEqual({ code: 0, errors: '' });
   const report = JSON.parse(said.out) as Record<string, number>;
   expect(report).toMatchObject({ ok: true, seed, rounds, kills: rounds });
-  // Kills that met no call on its way would prove nothing.
+  // Kills without a call in flight would prove nothing.
   expect(report['answered']).toBeGreaterThan(100);
   expect(report['unanswered']).toBeGreaterThan(10);
 
-  // The engine's own verify was asked after every kill; this is a second opinion on the last.
+  // The engine verifies itself after every kill; this independently verifies the last state.
   const db = await scratch.open({}, join(directory, 'data'));
   expect(problemsOf(db.core)).toEqual([]);
 }, 180_000);

@@ -10,7 +10,7 @@ const program = fileURLToPath(new URL('programs/fill.mjs', import.meta.url));
 const canLimit = process.platform !== 'win32';
 const canLiftLimit = spawnSync('prlimit', ['--version']).status === 0;
 
-/** Runs the program with a limit on the size of its files: the disk is full at that point. */
+/** Runs the program with a file size limit, which simulates a full disk. */
 function fill(directory: string, bytes: number) {
   const blocks = Math.floor(bytes / 512);
   const command = `ulimit -S -f ${blocks} && exec "$0" "$1" "$2"`;
@@ -32,7 +32,7 @@ function fill(directory: string, bytes: number) {
 }
 
 describe.runIf(canLimit)('when there is no more room', () => {
-  test('writes are refused with DISK_FULL, nothing acknowledged is lost and reads go on', async () => {
+  test('writes are refused with DISK_FULL, nothing acknowledged is lost and reads continue', async () => {
     const directory = scratch.directory();
     const { child, next, ended } = fill(directory, 3_000_000);
     const first = await next();
@@ -50,14 +50,14 @@ describe.runIf(canLimit)('when there is no more room', () => {
     expect(await next()).toEqual({ closed: true });
     expect(await ended).toMatch(/^0 /);
 
-    // Where there is room, the same database goes on.
+    // With free space the same database works again.
     const db = await scratch.open({}, directory);
     expect(await db.collection('docs').count({})).toBe(first['acknowledged']);
     await db.collection('docs').insert({ n: 1, pad: 'x'.repeat(1_000_000) });
     expect(problemsOf(db.core)).toEqual([]);
   });
 
-  test.runIf(canLiftLimit)('and there is some again, the open database takes writes', async () => {
+  test.runIf(canLiftLimit)('writes work again once there is free space', async () => {
     const { child, next, ended } = fill(scratch.directory(), 3_000_000);
     const first = await next();
     expect(first['refusals']).toEqual(['DISK_FULL']);

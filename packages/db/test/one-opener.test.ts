@@ -12,7 +12,7 @@ import { useScratch } from '../src/engine/scratch.test-support.js';
 const scratch = useScratch();
 const program = fileURLToPath(new URL('programs/contend.mjs', import.meta.url));
 
-/** Another process that opens and takes what it is told to. */
+/** Another process that opens directories on command. */
 class Contender {
   readonly #child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
   readonly #lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
@@ -21,14 +21,14 @@ class Contender {
     return this.#child.pid!;
   }
 
-  async hears(): Promise<string> {
+  async nextLine(): Promise<string> {
     const line = await this.#lines.next();
     return line.done ? 'ended' : line.value;
   }
 
-  ask(line: string): Promise<string> {
+  request(line: string): Promise<string> {
     this.#child.stdin.write(`${line}\n`);
-    return this.hears();
+    return this.nextLine();
   }
 
   async kill(): Promise<void> {
@@ -47,33 +47,33 @@ afterEach(async () => {
 async function contender(): Promise<Contender> {
   const made = new Contender();
   contenders.push(made);
-  expect(await made.hears()).toBe('ready');
+  expect(await made.nextLine()).toBe('ready');
   return made;
 }
 
 describe('two processes', () => {
-  test('cannot have one database open, and the second is told who has it', async () => {
+  test('cannot open one database twice; the error names the owner', async () => {
     const db = await scratch.open();
     const other = await contender();
-    const answer = await other.ask(`open ${db.directory}`);
+    const answer = await other.request(`open ${db.directory}`);
     expect(answer).toBe(
       `lost UsageError: The database in ${db.directory} is in use by process ${process.pid} on ` +
         `${hostname()}. Stop it first, or open another directory.`,
     );
     await db.collection('docs').insert({ n: 1 });
     await db.close();
-    expect(await other.ask(`open ${db.directory}`)).toBe('won');
+    expect(await other.request(`open ${db.directory}`)).toBe('won');
     await expect(scratch.open({}, db.directory)).rejects.toThrow(`process ${other.pid}`);
-    expect(await other.ask('release')).toBe('released');
+    expect(await other.request('release')).toBe('released');
     const again = await scratch.open({}, db.directory);
     expect(again.core.state.seq).toBe(1);
   });
 
-  test('take over from one another after kill -9', async () => {
+  test('take over after kill -9', async () => {
     const directory = scratch.directory();
     for (let round = 0; round < 3; round++) {
       const other = await contender();
-      expect(await other.ask(`open ${directory}`)).toBe('won');
+      expect(await other.request(`open ${directory}`)).toBe('won');
       await other.kill();
       expect(readdirSync(directory)).toContain('LOCK');
     }
@@ -95,19 +95,19 @@ describe('a race for a lock that was left behind', () => {
       writeFileSync(join(directory, 'LOCK'), JSON.stringify(left));
       const start = performance.timeOrigin + performance.now() + 10;
       const answers = await Promise.all(
-        racers.map((each) => each.ask(`take ${directory} ${start}`)),
+        racers.map((each) => each.request(`take ${directory} ${start}`)),
       );
       const losers = answers.filter((answer) => answer !== 'won');
       expect(losers).toHaveLength(count - 1);
       for (const answer of losers) expect(answer).toContain('is in use by process');
       expect(readdirSync(directory)).toEqual(['LOCK']);
-      await Promise.all(racers.map((each) => each.ask('release')));
+      await Promise.all(racers.map((each) => each.request('release')));
       expect(readdirSync(directory)).toEqual([]);
     }
   });
 });
 
-test('another thread cannot open what this one has open', async () => {
+test('another thread cannot open an open database', async () => {
   const db = await scratch.open();
   const engine = new URL('../dist/engine/index.js', import.meta.url).href;
   const script = `

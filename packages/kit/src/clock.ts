@@ -18,7 +18,7 @@ export interface Timer {
 }
 
 // setTimeout treats a longer delay as 1 ms, which would turn "in 30 days" into "now".
-const longestTimeoutMs = 2 ** 31 - 1;
+const maxTimeoutMs = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -46,7 +46,7 @@ export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Pr
 function startTimer(delayMs: number, run: () => void): Timer {
   let handle: NodeJS.Timeout;
   const arm = (leftMs: number) => {
-    const stepMs = Math.min(leftMs, longestTimeoutMs);
+    const stepMs = Math.min(leftMs, maxTimeoutMs);
     handle = setTimeout(() => (leftMs > stepMs ? arm(leftMs - stepMs) : run()), stepMs);
     handle.unref();
   };

@@ -23,7 +23,7 @@ test('a refusal carries its code, its sentence and what goes with it', () => {
   fail('NO_SUCH_CODE', '');
 });
 
-test('a usage error is told apart by its name', () => {
+test('a usage error has its own name', () => {
   expect(new UsageError('x').name).toBe('UsageError');
 });
 

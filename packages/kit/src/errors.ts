@@ -1,7 +1,7 @@
 /**
- * Errors are of three kinds. An expected outcome is a return value. A refusal is a `Refusal`:
- * the caller asked for something that cannot be had, and is told so by a code from a closed list.
- * Everything else is a bug, logged whole and shown to the caller as "Internal error".
+ * There are three kinds of errors. An expected outcome is a return value. A request that cannot be
+ * served is a `Refusal` with a code from a closed list. Everything else is a bug: it is logged with
+ * its stack and shown to the client as "Internal error".
  */
 export class Refusal<Code extends string = string> extends Error {
   override readonly name = 'Refusal';
@@ -19,7 +19,7 @@ export class Refusal<Code extends string = string> extends Error {
 export interface RefusalExtra {
   /** Each place in the request that is wrong, as a JSON pointer. */
   errors?: readonly FieldError[];
-  /** When it makes sense to try again. */
+  /** Sent as Retry-After. */
   retryAfterMs?: number;
   /** Response headers that belong to this refusal. */
   headers?: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export interface FieldError {
   message: string;
 }
 
-/** One line of a server's table of codes: what a code means over HTTP. */
+/** HTTP status and title of an error code. */
 export interface CodeMeaning {
   status: number;
   title: string;
@@ -51,19 +51,19 @@ export function failWith<Code extends string>(_table: CodeTable<Code>) {
 }
 
 /**
- * A mistake of the person at the command line or in a config file: shown as one line without a
- * stack trace, exit code 2.
+ * A mistake on the command line or in a config file: shown as one line without a stack trace, exit
+ * code 2.
  */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The text of whatever was thrown, never empty. */
+/** The message of any thrown value, never empty. */
 export function messageOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);
   const message = 'message' in error && typeof error.message === 'string' ? error.message : '';
   if (message !== '') return message;
-  // A connection refused at every address of a name is an AggregateError without a message.
+  // A connection refused at every address of a host is an AggregateError without a message.
   if (error instanceof AggregateError && error.errors.length > 0) {
     return error.errors.map(messageOf).join('; ');
   }

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { UsageError } from './errors.js';
 import { scrubJsonLine } from './secrecy.js';
 
-/** The narrow face of the logger that code depends on; pino satisfies it. */
+/** The part of the logger interface that code depends on; pino implements it. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -16,23 +16,23 @@ export interface Log {
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** What a composition root holds: the whole of pino, for the HTTP server to log with as well. */
+/** The full pino logger, created in the composition root. */
 export type RootLog = pino.Logger;
 
 export interface LogOptions {
   level: LogLevel;
-  /** Who speaks: `queue`, `db`, `daemon`, `ctl`. On every line. */
+  /** `queue`, `db`, `daemon` or `ctl`; a field of every line. */
   component: string;
-  /** Lines for people instead of JSON. Without it: when stderr is a terminal. */
+  /** Human-readable lines instead of JSON. Default: when stderr is a terminal. */
   pretty?: boolean;
-  /** Where finished lines go. Without it: stderr. */
+  /** Destination of the lines. Default: stderr. */
   destination?: { write(line: string): void };
 }
 
 /**
- * Logs JSON lines to stderr, or readable ones when a person is watching. Secrets never reach the
- * destination: they are known by their names (`authorization`, `accessToken`, ...) at any depth
- * and by their looks (bearer tokens, `mr_...`, `whsec_...`) in any text.
+ * Logs JSON lines to stderr, or human-readable lines to a terminal. Secrets are redacted: by field
+ * name (`authorization`, `accessToken`, ...) at any depth, and by pattern (bearer tokens, `mr_...`,
+ * `whsec_...`) in any text.
  */
 export function createLog(options: LogOptions): RootLog {
   const pretty = options.pretty ?? (options.destination === undefined && process.stderr.isTTY);
@@ -41,7 +41,7 @@ export function createLog(options: LogOptions): RootLog {
       level: options.level,
       base: { component: options.component, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }), log: spellOutErrors },
+      formatters: { level: (label) => ({ level: label }), log: serializeErrors },
       serializers: { err: pino.stdSerializers.errWithCause },
       hooks: { streamWrite: scrubJsonLine },
     },
@@ -50,7 +50,7 @@ export function createLog(options: LogOptions): RootLog {
   return logger;
 }
 
-/** The level that the environment asks for by `MILLRACE_LOG`. */
+/** The log level set by `MILLRACE_LOG`. */
 export function logLevelFrom(
   environment: Readonly<Record<string, string | undefined>>,
   otherwise: LogLevel = 'info',
@@ -59,24 +59,24 @@ export function logLevelFrom(
   return text ? logLevelOf(text, '$MILLRACE_LOG') : otherwise;
 }
 
-/** Reads a level, or says where the wrong one came from. */
+/** Parses a log level; `source` names the input in the error. */
 export function logLevelOf(text: string, source: string): LogLevel {
   const level = logLevels.find((known) => known === text.toLowerCase());
   if (level) return level;
   throw new UsageError(`${source} must be one of ${logLevels.join(', ')}, not "${text}"`);
 }
 
-// A pipe that nobody reads must not stop the server or fill its memory, so lines are written in
-// the background and dropped beyond this much; pino flushes the rest when the process exits.
-const mostUnwrittenBytes = 16 * 2 ** 20;
+// A blocked pipe must not stop the server or fill its memory: lines are written asynchronously and
+// dropped beyond this limit. pino flushes the rest when the process exits.
+const maxUnwrittenBytes = 16 * 2 ** 20;
 
 function stderrStream(): pino.DestinationStream {
-  return pino.destination({ dest: 2, sync: false, maxLength: mostUnwrittenBytes });
+  return pino.destination({ dest: 2, sync: false, maxLength: maxUnwrittenBytes });
 }
 
 type PrettyFactory = (options: object) => pino.DestinationStream;
 
-// Loaded only for a terminal: it costs more start-up time than the rest of the logger.
+// Loaded only for a terminal, because it is slow to load.
 function prettyStream(destination: LogOptions['destination']): pino.DestinationStream {
   const pinoPretty = createRequire(import.meta.url)('pino-pretty') as PrettyFactory;
   return pinoPretty({
@@ -97,8 +97,8 @@ function asWritable(destination: { write(line: string): void }): Writable {
   });
 }
 
-// An Error's own fields are not enumerable: under any name but `err` it would be written as `{}`.
-function spellOutErrors(fields: Record<string, unknown>): Record<string, unknown> {
+// Error fields are not enumerable: under any name but `err` an Error would be logged as `{}`.
+function serializeErrors(fields: Record<string, unknown>): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined;
   for (const [name, value] of Object.entries(fields)) {
     if (name === 'err' || !(value instanceof Error)) continue;
@@ -108,7 +108,7 @@ function spellOutErrors(fields: Record<string, unknown>): Record<string, unknown
   return copy ?? fields;
 }
 
-/** Says nothing. */
+/** Discards every line. */
 export const silentLog: Log = {
   debug: () => {},
   info: () => {},
@@ -120,11 +120,11 @@ export const silentLog: Log = {
 export interface LogLine {
   level: 'debug' | 'info' | 'warn' | 'error';
   message: string;
-  /** The call's fields over those of the loggers it descends from. */
+  /** Fields of the call, merged over those of the parent loggers. */
   fields: Record<string, unknown>;
 }
 
-/** Keeps every line, unscrubbed, for a test to look at. */
+/** Stores every line without redaction, for tests. */
 export interface MemoryLog extends Log {
   readonly lines: LogLine[];
   child(fields: object): MemoryLog;

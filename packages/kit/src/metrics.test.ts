@@ -17,7 +17,7 @@ test('counters count by their labels', async () => {
   expect(text).toContain('# TYPE millrace_queue_tasks_total counter');
   expect(text).toContain('millrace_queue_tasks_total{queue="mail",status="DEAD"} 3');
   expect(text).toContain('millrace_queue_tasks_total{queue="a\\"b",status="x"} 5');
-  expect(() => tasks.inc({ queue: 'mail', status: 'DEAD' }, -1)).toThrow('only grows');
+  expect(() => tasks.inc({ queue: 'mail', status: 'DEAD' }, -1)).toThrow('cannot be increased');
 });
 
 test('a counter without labels is there from the start', async () => {
@@ -41,7 +41,7 @@ test('histograms count into cumulative buckets', async () => {
   expect(text).toContain('millrace_queue_wait_seconds_bucket{queue="mail",le="+Inf"} 4');
   expect(text).toContain('millrace_queue_wait_seconds_sum{queue="mail"} 7.65');
   expect(text).toContain('millrace_queue_wait_seconds_count{queue="mail"} 4');
-  expect(() => times.observe({ queue: 'mail' }, Number.NaN)).toThrow('takes numbers');
+  expect(() => times.observe({ queue: 'mail' }, Number.NaN)).toThrow('cannot observe');
 });
 
 test('gauges are set, or read when asked for', async () => {
@@ -57,7 +57,7 @@ test('gauges are set, or read when asked for', async () => {
 
 test('a name is taken once', () => {
   expect(() => metrics.counter({ name: 'starts_total', help: 'Again.' })).toThrow(
-    'The metric millrace_queue_starts_total exists already',
+    'Metric millrace_queue_starts_total is already registered',
   );
 });
 

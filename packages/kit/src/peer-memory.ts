@@ -25,6 +25,11 @@ export class PeerMemory {
     return this.#heldBytes;
   }
 
+  /** True while all connections together hold more than the process limit. */
+  get isOverLimit(): boolean {
+    return this.#heldBytes > this.limits.totalBytes;
+  }
+
   /** Opens the account of one connection. Close it when the connection closes. */
   openAccount(): PeerMemoryAccount {
     return new PeerMemoryAccount(this.limits, {
@@ -33,6 +38,8 @@ export class PeerMemory {
     });
   }
 }
+
+const nearlyFull = 7 / 8;
 
 interface ProcessTotal {
   heldBytes(): number;
@@ -72,6 +79,18 @@ export class PeerMemoryAccount {
   get isOverLimit(): boolean {
     const { totalBytes, connectionBytes } = this.limits;
     return this.#heldBytes > connectionBytes || this.total.heldBytes() > totalBytes;
+  }
+
+  /**
+   * True when the connection or the process holds more than 7/8 of its limit: new requests are
+   * refused then, before work is done for a response that could not be held.
+   */
+  get isNearlyFull(): boolean {
+    const { totalBytes, connectionBytes } = this.limits;
+    return (
+      this.#heldBytes > connectionBytes * nearlyFull ||
+      this.total.heldBytes() > totalBytes * nearlyFull
+    );
   }
 
   release(bytes: number): void {

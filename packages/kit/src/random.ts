@@ -1,19 +1,19 @@
 import { randomFillSync } from 'node:crypto';
 import { monotonicUlids } from './ulid.js';
 
-/** Chance as a dependency: the system's in a server, a seed's in a simulation. */
+/** Randomness as a dependency: from the system in a server, from a seed in a simulation. */
 export interface Random {
   /** A number from 0 up to, not including, 1. */
   next(): number;
-  /** A whole number from `low` to `high`, both included. */
+  /** An integer from `low` to `high`, inclusive. */
   integer(low: number, high: number): number;
-  /** Fresh bytes. */
+  /** Random bytes. */
   bytes(length: number): Uint8Array;
-  /** A ULID for time `now`, greater than every one made before. */
+  /** A ULID for time `now`, greater than every earlier one. */
   ulid(now: number): string;
 }
 
-// One system call fills many small draws.
+// One system call serves many small requests.
 const pool = new Uint8Array(16_384);
 let poolUsed = pool.length;
 
@@ -27,7 +27,7 @@ function fillFromPool(target: Uint8Array): void {
     poolUsed = 0;
   }
   target.set(pool.subarray(poolUsed, poolUsed + target.length));
-  // Bytes may become secrets: none stays behind in the pool.
+  // The bytes may become secrets, so they are erased from the pool.
   pool.fill(0, poolUsed, poolUsed + target.length);
   poolUsed += target.length;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { looksSecret, scrubJsonLine, scrubText } from './secrecy.js';
+import { isSecretName, scrubJsonLine, scrubText } from './secrecy.js';
 
 test.each([
   'authorization',
@@ -18,13 +18,13 @@ test.each([
   'follow_key',
   'credentials',
 ])('the value of %s is never shown', (name) => {
-  expect(looksSecret(name)).toBe(true);
+  expect(isSecretName(name)).toBe(true);
 });
 
 test.each(['tokens', 'input_tokens', 'tokens_file', 'secret_ref', 'secret_refs', 'key', 'id'])(
   'the value of %s may be shown',
   (name) => {
-    expect(looksSecret(name)).toBe(false);
+    expect(isSecretName(name)).toBe(false);
   },
 );
 
@@ -72,7 +72,7 @@ test('a line of JSON loses its secrets at any depth, and nothing else', () => {
   });
 });
 
-test('a scrubbed line is still JSON when a secret stands beside quotes and escapes', () => {
+test('a redacted line is valid JSON when a secret is next to quotes and escapes', () => {
   const line = JSON.stringify({ text: 'a "Bearer abcdef123456"\nhttp://u:p"@x mr_aaaaaaaa\\' });
   expect(JSON.parse(scrubJsonLine(line))).toEqual({
     text: 'a "Bearer [hidden]"\nhttp://u:p"@x mr_[hidden]\\',

@@ -1,18 +1,18 @@
-/** What stands in place of a secret wherever Millrace shows or writes something. */
+/** Replaces secrets in output and logs. */
 export const hidden = '[hidden]';
 
-// Plurals and other endings are not meant: `input_tokens` is a count, `secret_refs` are names,
+// Plurals and suffixes do not match: `input_tokens` is a count, `secret_refs` are names,
 // `tokens_file` is a path.
 const secretName =
   /(?:authorization|cookies?|token|secret|passw(?:or)?d|passphrase|credentials?|(?:api|private|signing|access|follow)[-_.]?keys?)$/i;
 
-/** True for a header, field or key whose value should never be seen: `x-api-key`, `accessToken`. */
-export function looksSecret(name: string): boolean {
+/** True for a header, field or key whose value is secret: `x-api-key`, `accessToken`. */
+export function isSecretName(name: string): boolean {
   return secretName.test(name);
 }
 
-// Words of prose follow "bearer" and "basic" too; a credential is long, or has a digit or a
-// capital beyond its first letter.
+// "bearer" and "basic" also occur in prose; a credential is long, or has a digit or a capital
+// after its first letter.
 const bearer =
   /\b([Bb]earer|BEARER|[Bb]asic|BASIC)(\s+)(?:[\w.~+/=-]{16,}|(?=[\w.~+/=-]+[A-Z0-9=])[\w.~+/=-]{6,})/g;
 const issued = /\b(mr_|whsec_)[\w+/=.-]{6,}/g;
@@ -21,12 +21,12 @@ const password = /(:\/\/[^\s/:@"\\]*):[^\s/@"\\]+@/g;
 
 const userinfo = /:\/\/.*@/;
 
-/** True for text with a URL that names a user, and so maybe a password, however it is written. */
+/** True for text with a URL that may contain a user name or password. */
 export function hasUserinfo(text: string): boolean {
   return userinfo.test(text);
 }
 
-/** Takes bearer tokens, Millrace's own tokens and secrets in URLs out of a text. */
+/** Redacts bearer tokens, Millrace tokens and secrets in URLs. */
 export function scrubText(text: string): string {
   return text
     .replace(bearer, `$1$2${hidden}`)
@@ -35,14 +35,13 @@ export function scrubText(text: string): string {
     .replace(password, `$1:${hidden}@`);
 }
 
-// Wider than `secretName` on purpose: a name as a member of an object or as an item of a list.
+// Broader than `secretName`: matches a member of an object or an item of a list.
 const secretMember =
   /(?:authorization|cookies?|token|secret|passw(?:or)?d|passphrase|credentials?|keys?)"\s*[:,]\s*["[{]/i;
 
 /**
- * Takes the secrets out of one line of JSON. It works on the finished line, so nothing gets past
- * it by depth, by a child logger's fields or by an odd object that serializes itself. Lines
- * without a suspicious name, nearly all of them, are not parsed.
+ * Redacts the secrets of one line of JSON. It works on the serialized line, so depth, fields of
+ * child loggers and toJSON cannot bypass it. Lines without a secret name are not parsed.
  */
 export function scrubJsonLine(line: string): string {
   const clean = secretMember.test(line) ? hideMembers(line) : line;
@@ -59,7 +58,7 @@ function hideIn(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).map(([name, member]): [string, unknown] => [
     name,
-    looksSecret(name) && holdsText(member) ? hidden : hideIn(member),
+    isSecretName(name) && holdsText(member) ? hidden : hideIn(member),
   ]);
   return Object.fromEntries(entries);
 }
@@ -67,7 +66,7 @@ function hideIn(value: unknown): unknown {
 // Raw headers are a flat list: a name, its value, the next name.
 function hideItem(list: readonly unknown[], item: unknown, index: number): unknown {
   const before = index % 2 === 1 ? list[index - 1] : undefined;
-  const follows = typeof before === 'string' && before.length < 64 && looksSecret(before);
+  const follows = typeof before === 'string' && before.length < 64 && isSecretName(before);
   return follows && typeof item === 'string' ? hidden : hideIn(item);
 }
 

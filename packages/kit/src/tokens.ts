@@ -1,6 +1,6 @@
 /**
- * Bearer tokens that the server knows only by their hash, who holds them and what they may do,
- * and the file they stand in, read again whenever it changes.
+ * Bearer tokens, stored as hashes, with their holders and grants, and the token file, which is
+ * reloaded when it changes.
  */
 export { Grants, type Grant } from './tokens/grants.js';
 export { globMatches } from './tokens/glob.js';

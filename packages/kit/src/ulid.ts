@@ -1,6 +1,6 @@
 /**
- * ULIDs: 48 bits of milliseconds and 80 bits of chance, written as 26 Crockford characters that
- * sort by time.
+ * ULIDs: 48 bits of milliseconds and 80 random bits, as 26 Crockford base32 characters that sort by
+ * time.
  */
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const pattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i;
@@ -12,19 +12,19 @@ export function isUlid(text: string): boolean {
   return pattern.test(text);
 }
 
-/** The stored form of a ULID that arrived from outside. Ask `isUlid` first. */
+/** The canonical form of a valid ULID; check it with `isUlid` first. */
 export function normalizeUlid(text: string): string {
   return text.toUpperCase();
 }
 
-/** The milliseconds that a ULID carries. */
+/** The timestamp of a ULID in milliseconds. */
 export function ulidTime(ulid: string): number {
   let time = 0;
   for (let i = 0; i < timeLength; i++) time = time * 32 + alphabet.indexOf(ulid[i]!);
   return time;
 }
 
-// The last two characters, which change from one id to the next, for every value they can have.
+// All values of the last two characters, which change with every id.
 const pairs = Array.from(
   { length: 1024 },
   (_, value) => alphabet[value >>> 5]! + alphabet[value & 31]!,
@@ -32,12 +32,12 @@ const pairs = Array.from(
 const codes = Uint8Array.from(alphabet, (letter) => letter.charCodeAt(0));
 
 /**
- * Makes ULIDs that only ever grow, also within one millisecond and when the clock is set back:
- * the random part is then counted up, and carries into the time when it overflows.
+ * Generates strictly increasing ULIDs, even within one millisecond and when the clock is set back:
+ * the random part is incremented then, and an overflow carries into the time.
  */
 export function monotonicUlids(fillRandom: (bytes: Uint8Array) => void): (now: number) => string {
   const bytes = new Uint8Array(randomLength);
-  // The five-bit digits of the last id but for the last two, which are `low`.
+  // The 5-bit digits of the last id, without the last two, which are `low`.
   const digits = new Uint8Array(timeLength + randomLength - 2);
   let lastTime = -1;
   let low = 0;

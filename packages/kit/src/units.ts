@@ -1,14 +1,14 @@
 /**
- * The units people write and read: durations, sizes, counts and points in time. Every `parse...`
- * is strict and throws a `UnitError` whose message starts with "must be", so that a caller only
- * has to say what it was reading: `--since must be a duration such as 15m, not "soon"`.
+ * Parses and formats durations, sizes, counts and timestamps. Every `parse...` is strict and throws
+ * a `UnitError` whose message starts with "must be", so that the caller prepends the name of the
+ * input: `--since must be a duration such as 15m, not "soon"`.
  *
- * `format...` is exact and is read back by its `parse...`; `human...` rounds, for tables.
+ * `format...` is exact and can be parsed again; `human...` rounds, for tables.
  */
 export class UnitError extends Error {
   override readonly name = 'UnitError';
 
-  /** Says what was expected, and shows what stood there instead. */
+  /** Names the expected form and shows the input. */
   static expected(expected: string, text: string, hint = ''): UnitError {
     const shown = text.length > 60 ? `${text.slice(0, 60)}...` : text;
     return new UnitError(
@@ -125,7 +125,7 @@ export function parseCount(text: string): number {
   const [number, letter] = [match[1]!, match[2]!];
   const unit = countUnits.find(([name]) => name.toLowerCase() === letter.toLowerCase())?.[1];
   if (letter !== '' && unit === undefined) {
-    throw refuse('k is thousand, M is million, G is thousand million');
+    throw refuse('k is thousand, M is million, G is billion');
   }
   const count = scale(number.replaceAll('_', ''), unit ?? 1, () =>
     refuse('that is not a whole number'),
@@ -141,7 +141,7 @@ export function formatCount(count: number): string {
   return unit ? `${count / unit[1]}${unit[0]}` : String(count);
 }
 
-// Doubles cannot hold 0.1, so the fraction is moved as digits, not multiplied.
+// Doubles cannot represent 0.1, so the fraction is scaled as an integer.
 function scale(number: string, unit: number, refuse: () => UnitError): number {
   const [whole, fraction = ''] = number.split('.');
   if (fraction === '') return Number(whole) * unit;
@@ -189,7 +189,7 @@ function timestampHint(text: string): string {
   return '';
 }
 
-/** RFC 3339 in UTC with milliseconds: the one form in which Millrace writes a time. */
+/** RFC 3339 in UTC with milliseconds: the only form in which Millrace writes timestamps. */
 export function formatTimestamp(time: number): string {
   if (!Number.isInteger(time) || !isFourDigitYear(time)) {
     throw new RangeError(`A timestamp holds whole milliseconds of years 0 to 9999, not ${time}`);

@@ -1,4 +1,4 @@
-/** The Standard Webhooks scheme, by which queue and daemon sign what they send. */
+/** The Standard Webhooks signature scheme, used by the queue and the daemon. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Random } from './random.js';
 
@@ -9,7 +9,7 @@ export function newSigningSecret(random: Random): string {
   return prefix + Buffer.from(random.bytes(32)).toString('base64');
 }
 
-/** The key inside a `whsec_` secret; undefined when it is none. */
+/** The key of a `whsec_` secret; undefined when it is not valid. */
 export function signingKeyOf(secret: string): Uint8Array | undefined {
   if (!secretPattern.test(secret)) return undefined;
   const key = Buffer.from(secret.slice(prefix.length), 'base64');
@@ -19,7 +19,7 @@ export function signingKeyOf(secret: string): Uint8Array | undefined {
 export interface Signed {
   id: string;
   timestampSeconds: number;
-  /** The raw bytes: what a receiver gets is what was signed. */
+  /** The raw bytes that are sent. */
   body: Uint8Array;
 }
 
@@ -28,7 +28,7 @@ export function signatureOf(signed: Signed, keys: readonly Uint8Array[]): string
   return keys.map((key) => `v1,${digestOf(signed, key).toString('base64')}`).join(' ');
 }
 
-/** Whether one of the signatures in the header is of the holder of the key. */
+/** Whether one of the signatures in the header was made with the key. */
 export function isSignedBy(key: Uint8Array, signed: Signed, header: string): boolean {
   const expected = digestOf(signed, key);
   return header.split(' ').some((each) => {

@@ -3,8 +3,8 @@ import type { Random } from './random.js';
 import type { Log } from './log.js';
 
 /**
- * What a server may touch beyond its own memory. A composition root builds one; everything below
- * takes what it needs from it, so that a simulation can put another world in its place.
+ * The environment of a server: clock, randomness and log. The composition root creates one and
+ * passes it down; a simulation passes a simulated one.
  */
 export interface World {
   clock: Clock;

@@ -1,9 +1,9 @@
 import type { Outbound, OutboundOutcome, OutboundRequest } from '@millrace/kit/outbound';
-import { unreliable, type Simulation, type Temper } from '@millrace/kit/simulation';
+import { unreliable, type Simulation, type UnreliableOptions } from '@millrace/kit/simulation';
 import type { Delivery } from '../src/delivery/index.js';
 
 /** How the handler of a queue behaves. */
-export interface Manners extends Temper {
+export interface Manners extends UnreliableOptions {
   /** How likely it answers 202 and reports later. */
   asyncChance?: number;
   /** What it answers when it fails. */
@@ -14,7 +14,7 @@ type Failure =
   | { status: number; headers?: Record<string, string> }
   | { errorType: 'CONNECTION_REFUSED' | 'CONNECTION_RESET' | 'DNS_FAILURE' | 'TARGET_BLOCKED' };
 
-/** The people outside: they answer late, wrongly, twice or never. */
+/** Simulated handlers: they respond late, wrongly, twice or never. */
 export class Handlers implements Outbound {
   /** Tasks whose work was done to the end, at least once. */
   readonly done = new Set<string>();
@@ -27,7 +27,7 @@ export class Handlers implements Outbound {
   constructor(
     private readonly world: Simulation,
     private readonly manners: ReadonlyMap<string, Manners>,
-    /** A server that is up, if any: who reports must find one. */
+    /** A running server, if any, to report to. */
     private readonly anyServer: () => Delivery | undefined,
   ) {
     for (const [queue, temper] of manners) this.#work.set(queue, unreliable(world, temper));
@@ -38,23 +38,23 @@ export class Handlers implements Outbound {
     this.#isHealed = true;
   }
 
-  async request(ask: OutboundRequest): Promise<OutboundOutcome> {
+  async request(outgoing: OutboundRequest): Promise<OutboundOutcome> {
     const { world } = this;
     this.requests++;
-    const headers = ask.headers ?? {};
+    const headers = outgoing.headers ?? {};
     const queue = headers['X-Queue-Name']!;
     const id = headers['X-Queue-Task-Id']!;
     const startedAt = world.clock.monotonic();
     const stop = new AbortController();
-    const timer = world.clock.after(ask.timeoutMs ?? 30_000, () => stop.abort('TIMEOUT'));
-    const underway = this.#underwayOf(ask.signal);
+    const timer = world.clock.after(outgoing.timeoutMs ?? 30_000, () => stop.abort('TIMEOUT'));
+    const underway = this.#underwayOf(outgoing.signal);
     underway.add(stop);
     let outcome: OutboundOutcome;
     try {
       outcome = await this.#answer(queue, id, headers['X-Queue-Lease-Token']!, stop.signal);
     } catch {
       const errorType = stop.signal.reason as 'TIMEOUT' | 'ABORTED';
-      outcome = { ok: false, errorType, message: 'No whole response', durationMs: 0 };
+      outcome = { ok: false, errorType, message: 'No complete response', durationMs: 0 };
     }
     timer.cancel();
     underway.delete(stop);
@@ -97,7 +97,7 @@ export class Handlers implements Outbound {
     return response(200);
   }
 
-  /** Long work: it may be extended, fail, be reported twice, or never be heard of again. */
+  /** Asynchronous work: it may be extended, fail, be reported twice, or never be reported. */
   #reportLater(queue: string, id: string, token: string): void {
     const { world } = this;
     const isForgotten = !this.#isHealed && world.chance(0.1);
@@ -113,7 +113,7 @@ export class Handlers implements Outbound {
         if (!fails) this.done.add(id);
         for (let i = 0; i < repeats; i++) await this.#report(queue, id, token, fails, defer);
       };
-      // A server that cannot be reached is no fault of its own: the lease runs out.
+      // If no server can be reached, the lease expires.
       report().catch((error: unknown) => world.note('report failed', { queue, id, error }));
     });
   }

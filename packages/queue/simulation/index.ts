@@ -1,7 +1,7 @@
 /**
- * The queue in a world made from a seed: servers that crash, stop and come back, handlers that are
- * slow, failing, hanging and flapping, clocks that jump, configs that change. See `scenario.ts` for
- * what happens, `witness.ts` and `judge.ts` for what must hold.
+ * Seeded simulation of the queue: servers that crash, stop and restart, handlers that are slow,
+ * failing, hanging and flapping, clocks that jump, configs that change. See `scenario.ts` for the
+ * events, `witness.ts` and `judge.ts` for the invariants.
  */
 import {
   runSeed,
@@ -18,13 +18,13 @@ export interface QueueSimulation extends SeedsReport {
 }
 
 export interface QueueSimulationOptions {
-  /** Without it: 1. */
+  /** Default: 1. */
   first?: number;
-  /** `embedded`: the real store on a real disk, which takes its time. */
+  /** `embedded`: the real store on a real disk, which is slower. */
   store?: 'memory' | 'embedded';
 }
 
-/** Runs so many seeds; throws, naming the seed, at the first that goes wrong. */
+/** Runs a number of seeds; throws with the seed at the first failure. */
 export async function simulateQueue(
   count: number,
   { first = 1, store = 'memory' }: QueueSimulationOptions = {},
@@ -38,13 +38,13 @@ export async function simulateQueue(
       total[name] = (total[name] ?? 0) + value;
     }
   };
-  // What the engine does by itself is not the seed's to decide.
+  // Background work of the engine does not depend on the seed.
   const repeatEvery = store === 'memory' ? 10 : 0;
   const report = await seeds(count, scenario, { first, faults, repeatEvery });
   return { ...report, tally: total as Tally };
 }
 
-/** One run with every event kept, for comparing logs. */
+/** One run with all events recorded, for comparing logs. */
 export function simulateQueueOnce(seed: number): Promise<Simulation> {
   const scenario = async (world: Simulation) => void (await runQueueScenario(world));
   return runSeed(seed, scenario, { faults, keepEvents: Infinity });

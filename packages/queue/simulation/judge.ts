@@ -15,7 +15,7 @@ export interface Evidence {
   delivery: Delivery;
 }
 
-/** What must hold at the end, whatever happened. Throws at the first thing that does not. */
+/** Checks the invariants at the end of a run. Throws at the first violation. */
 export async function judge(evidence: Evidence): Promise<void> {
   const counts = new Map<string, { pending: number; inFlight: number; dead: number }>();
   for (const queue of manners.keys()) counts.set(queue, { pending: 0, inFlight: 0, dead: 0 });
@@ -39,15 +39,15 @@ export async function judge(evidence: Evidence): Promise<void> {
   }
   for (const [queue, count] of counts) {
     const { pending, inFlight, dead } = await evidence.disk.counts(queue);
-    const [told, counted] = [{ pending, inFlight, dead }, count].map((each) =>
+    const [reported, counted] = [{ pending, inFlight, dead }, count].map((each) =>
       JSON.stringify(each),
     );
-    if (told !== counted) throw new Error(`${queue} counts ${told} and has ${counted}`);
+    if (reported !== counted) throw new Error(`${queue} counts ${reported} and has ${counted}`);
   }
   await checkAudit(evidence.disk);
 }
 
-/** Ended, or waiting for a reason that can be told. */
+/** Finished, or waiting for a known reason. */
 async function checkEnd(task: WholeTask, { disk, delivery }: Evidence): Promise<void> {
   if (task.status === 'IN_FLIGHT') throw new Error(`${task.id} is still in flight`);
   if (task.status !== 'PENDING') return;

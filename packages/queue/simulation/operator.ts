@@ -6,7 +6,7 @@ import type { Servers } from './servers.js';
 
 const queues = [...manners.keys()];
 
-/** Everybody who submits tasks and meddles with queues while they run. */
+/** Simulated clients and operators: submit tasks and change queues while they run. */
 export class Operator {
   readonly paused = new Set<string>();
   readonly #ids: string[] = [];
@@ -22,7 +22,7 @@ export class Operator {
   async configure(queue: string): Promise<void> {
     const config = randomConfig(this.world, queue);
     await this.store.putQueue({ queue, config, now: this.world.clock.now(), by: 'admin' });
-    this.#tell(queue);
+    this.#notify(queue);
   }
 
   async configureAll(): Promise<void> {
@@ -34,7 +34,7 @@ export class Operator {
     const now = world.clock.now();
     const tasks = Array.from({ length: world.between([1, 8]) }, () => this.#newTask(now));
     await this.store.insertTasks(tasks, now);
-    for (const queue of new Set(tasks.map((task) => task.queue))) this.#tell(queue);
+    for (const queue of new Set(tasks.map((task) => task.queue))) this.#notify(queue);
   }
 
   async togglePause(): Promise<void> {
@@ -46,7 +46,7 @@ export class Operator {
     if (paused) this.paused.add(queue);
     else this.paused.delete(queue);
     await this.store.setPaused({ queue, paused, now: this.world.clock.now(), by: 'operator' });
-    this.#tell(queue);
+    this.#notify(queue);
   }
 
   /** Redrives or purges some of the dead, while others run. */
@@ -54,8 +54,8 @@ export class Operator {
     const { world, store } = this;
     const queue = this.#pick(queues);
     const limit = world.between([1, 20]);
-    const ask = { queue, filter: {}, order: 'oldest_first' as const, limit, maxBytes: 1e9 };
-    const { tasks } = await store.deadTasks(ask);
+    const query = { queue, filter: {}, order: 'oldest_first' as const, limit, maxBytes: 1e9 };
+    const { tasks } = await store.deadTasks(query);
     const now = world.clock.now();
     const ids = tasks.map((task) => task.id);
     const change = { queue, ids, diedBy: now, now, by: 'operator', selector: { ids } };
@@ -66,13 +66,13 @@ export class Operator {
       const dueAt = (index: number) => now + index * apartMs;
       this.redriven += (await store.redrive({ ...change, dueAt })).length;
     }
-    this.#tell(queue);
+    this.#notify(queue);
   }
 
   #newTask(now: number): NewTask {
     const { world } = this;
     const queue = this.#pick(queues);
-    // A client that did not hear the answer sends the same id again.
+    // A client without a response sends the same id again.
     const isRepeat = this.#ids.length > 0 && world.chance(0.05);
     const id = isRepeat ? this.#pick(this.#ids) : world.random.ulid(now);
     this.#ids.push(id);
@@ -89,8 +89,8 @@ export class Operator {
     };
   }
 
-  /** Not always: the store's own hint, or the next look, must do as well. */
-  #tell(queue: string): void {
+  /** Not always: the store's own hint, or the next scan, must be enough. */
+  #notify(queue: string): void {
     for (const server of this.servers.all()) {
       if (this.world.chance(0.5)) server.queueChanged(queue);
     }

@@ -30,7 +30,7 @@ export interface Tally {
   lost_leases: number;
 }
 
-/** Some minutes in the life of a queue server under fire, and what must hold after them. */
+/** Some minutes of simulated load with faults, and the checks after them. */
 export async function runQueueScenario(
   world: Simulation,
   disk: TaskStore = new MemoryStore(),
@@ -48,7 +48,7 @@ export async function runQueueScenario(
   await world.runFor(world.between([40_000, 150_000]));
   for (const each of trouble) each.stop();
 
-  // All is well again, but for a queue that somebody forgot to resume.
+  // All faults end, except that a queue may stay paused.
   world.stopFaults();
   handlers.heal();
   servers.bootFallen(names);
@@ -123,7 +123,7 @@ function hasEnded(world: Simulation, witness: Witness, forgotten: string | undef
   return true;
 }
 
-/** A server that goes in good order leaves nothing in flight. */
+/** A graceful shutdown leaves nothing in flight. */
 async function stopAll(world: Simulation, servers: Servers, witness: Witness): Promise<void> {
   const all = servers.all();
   const startedAt = world.timeline.elapsedMs;

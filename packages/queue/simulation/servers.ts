@@ -11,7 +11,7 @@ interface Server {
   isStopping: boolean;
 }
 
-/** The servers of a run. Each may crash, lose all that it knows, and come back. */
+/** The servers of a run. Each may crash, lose its memory, and restart. */
 export class Servers {
   readonly #up = new Map<string, Server>();
   crashes = 0;
@@ -47,7 +47,7 @@ export class Servers {
       log,
       outbound,
       metrics: silentMetrics,
-      secretsOf: () => undefined,
+      findSecret: () => undefined,
       isAllowed: () => true,
       nodeId: name,
     });
@@ -55,7 +55,7 @@ export class Servers {
     node.start(() => delivery.start());
   }
 
-  /** Power cut: nothing of it goes on, and it is back after a while. */
+  /** Crash: everything of the server stops; it restarts after a while. */
   crash(name: string): void {
     const server = this.#up.get(name);
     if (!server?.node.alive) return;
@@ -64,7 +64,7 @@ export class Servers {
     this.#bootLater(name);
   }
 
-  /** Goes in good order: running tasks are handed back. */
+  /** Graceful shutdown: running tasks are handed back. */
   stop(name: string): void {
     const server = this.#up.get(name);
     if (!server?.node.alive || server.isStopping) return;
@@ -78,7 +78,7 @@ export class Servers {
     });
   }
 
-  /** Brings back those that a fault of the store has taken down. */
+  /** Restarts servers that failed because of the store. */
   bootFallen(names: readonly string[]): void {
     for (const name of names) {
       const server = this.#up.get(name);

@@ -4,7 +4,7 @@ const nothing = () => {};
 const series = { inc: nothing, observe: nothing };
 const family = { of: () => series, inc: nothing, observe: nothing };
 
-/** Counts nothing: what a run counts is told by its journal. */
+/** Counts nothing: the journal of a run has the numbers. */
 export const silentMetrics = {
   contentType: 'text/plain',
   counter: () => family,

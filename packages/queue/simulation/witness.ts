@@ -3,7 +3,7 @@ import type { Simulation } from '@millrace/kit/simulation';
 import type { QueueConfig } from '../src/core/queue.js';
 import { isUncounted, type TaskStatus } from '../src/core/task.js';
 import type {
-  ClaimAsk,
+  ClaimRequest,
   NewTask,
   RedriveChange,
   Settlement,
@@ -29,8 +29,8 @@ export interface Known {
 }
 
 /**
- * Stands between the servers and the disk, and fails the run at once when one of them does what it
- * must not do. It keeps its own account of every task.
+ * Sits between the servers and the store, and fails the run at once when a server violates an
+ * invariant. It has its own model of every task.
  */
 export class Witness {
   readonly tasks = new Map<string, Known>();
@@ -60,12 +60,12 @@ export class Witness {
         this.#configured(put.queue, put.config);
         return result;
       },
-      claimDue: async (ask) => {
-        this.#checkPolicy(ask);
-        const tasks = await disk.claimDue(ask);
-        for (const task of tasks) this.#claimed(task.id, task.lease!.token, ask);
-        this.#checkLimits(ask, tasks.length);
-        if (tasks.length > 0) this.#note('claim', name, ask.queue, tasks.map(idOf));
+      claimDue: async (request) => {
+        this.#checkPolicy(request);
+        const tasks = await disk.claimDue(request);
+        for (const task of tasks) this.#claimed(task.id, task.lease!.token, request);
+        this.#checkLimits(request, tasks.length);
+        if (tasks.length > 0) this.#note('claim', name, request.queue, tasks.map(idOf));
         return tasks;
       },
       settle: async (settlements) => {
@@ -91,9 +91,9 @@ export class Witness {
         }
         return result;
       },
-      expireTasks: async (ask) => {
-        const expired = await disk.expireTasks(ask);
-        for (const { id } of expired) this.#expired(id, ask.now);
+      expireTasks: async (request) => {
+        const expired = await disk.expireTasks(request);
+        for (const { id } of expired) this.#expired(id, request.now);
         return expired;
       },
       redrive: async (change) => {
@@ -120,17 +120,17 @@ export class Witness {
     this.#configs.set(queue, [...recent, { config, until: Infinity }]);
   }
 
-  /** A claim goes by the config of now, or by one that was replaced while the claim was made. */
-  #checkPolicy(ask: ClaimAsk): void {
+  /** A claim uses the current config, or one that was replaced during the claim. */
+  #checkPolicy(request: ClaimRequest): void {
     const since = this.world.timeline.elapsedMs - 100;
     const isOf = ({ callback, lease, limits, ordering }: QueueConfig) =>
-      ask.leaseExpiresAt - ask.now === callback.timeout_ms + lease.grace_ms &&
-      ask.maxInFlight === limits.max_in_flight &&
-      ask.dispatchPerSecond === limits.dispatch_per_second &&
-      ask.fifoGroups === (ordering.mode === 'group');
-    const configs = this.#configs.get(ask.queue) ?? [];
+      request.leaseExpiresAt - request.now === callback.timeout_ms + lease.grace_ms &&
+      request.maxInFlight === limits.max_in_flight &&
+      request.dispatchPerSecond === limits.dispatch_per_second &&
+      request.fifoGroups === (ordering.mode === 'group');
+    const configs = this.#configs.get(request.queue) ?? [];
     const fits = configs.some(({ config, until }) => until >= since && isOf(config));
-    this.#demand(fits, 'a claim was made by an old config', ask.queue);
+    this.#demand(fits, 'a claim was made by an old config', request.queue);
   }
 
   #stored(task: NewTask): void {
@@ -141,16 +141,16 @@ export class Witness {
     this.tasks.set(id, { id, queue, groupKey, dueAt, expiresAt, ...lease, ...rest });
   }
 
-  #claimed(id: string, token: string, ask: ClaimAsk): void {
+  #claimed(id: string, token: string, request: ClaimRequest): void {
     const task = this.#known(id);
     this.#demand(task.status === 'PENDING', `a ${task.status} task was claimed`, id);
-    this.#demand(task.dueAt <= ask.now, 'a task was claimed before it was due', id);
-    this.#demand((task.expiresAt ?? Infinity) > ask.now, 'an expired task was claimed', id);
-    if (ask.fifoGroups && task.groupKey !== null) this.#checkGroup(task, ask.now);
+    this.#demand(task.dueAt <= request.now, 'a task was claimed before it was due', id);
+    this.#demand((task.expiresAt ?? Infinity) > request.now, 'an expired task was claimed', id);
+    if (request.fifoGroups && task.groupKey !== null) this.#checkGroup(task, request.now);
     task.status = 'IN_FLIGHT';
     task.isStarted = true;
     task.token = token;
-    task.leaseEnd = ask.leaseExpiresAt;
+    task.leaseEnd = request.leaseExpiresAt;
     task.isExtended = false;
     task.isAsync = false;
     this.claims++;
@@ -170,20 +170,24 @@ export class Witness {
     }
   }
 
-  #checkLimits(ask: ClaimAsk, claimed: number): void {
+  #checkLimits(request: ClaimRequest, claimed: number): void {
     if (claimed === 0) return;
     let inFlight = 0;
     for (const task of this.tasks.values()) {
-      if (task.queue === ask.queue && task.status === 'IN_FLIGHT') inFlight++;
+      if (task.queue === request.queue && task.status === 'IN_FLIGHT') inFlight++;
     }
-    this.#demand(inFlight <= ask.maxInFlight, `${inFlight} tasks are in flight`, ask.queue);
+    this.#demand(inFlight <= request.maxInFlight, `${inFlight} tasks are in flight`, request.queue);
     const at = this.world.timeline.elapsedMs;
-    const starts = (this.starts.get(ask.queue) ?? []).filter((start) => start > at - 1_000);
+    const starts = (this.starts.get(request.queue) ?? []).filter((start) => start > at - 1_000);
     for (let i = 0; i < claimed; i++) starts.push(at);
-    this.starts.set(ask.queue, starts);
-    const isTold = ask.dispatchPerSecond > 0 && !this.clocksJump;
-    const most = Math.max(1, ask.dispatchPerSecond);
-    this.#demand(!isTold || starts.length <= most, 'too many tasks started in a second', ask.queue);
+    this.starts.set(request.queue, starts);
+    const isLimited = request.dispatchPerSecond > 0 && !this.clocksJump;
+    const most = Math.max(1, request.dispatchPerSecond);
+    this.#demand(
+      !isLimited || starts.length <= most,
+      'too many tasks started in a second',
+      request.queue,
+    );
   }
 
   /** A store that counts by the wall clock keeps no rate while that clock is being set. */
@@ -194,7 +198,7 @@ export class Witness {
     if (result.kind !== 'settled') {
       this.#demand(
         task?.status !== 'IN_FLIGHT' || task.token !== token,
-        'the holder of a lease was told that it is lost',
+        'the holder of a lease got lease_lost',
         id,
       );
       this.lostLeases++;

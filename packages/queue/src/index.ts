@@ -1,6 +1,7 @@
-/** The queue, for programs that run it inside themselves: see `./serve` for a process of its own. */
+/** The queue as a library. See `./serve` for the server process. */
 export { type Attempt, type Task, type TaskStatus, type WholeTask } from './core/task.js';
 export { type Queue, type QueueConfig, type QueueCounts } from './core/queue.js';
 export { auditFault, auditHash, type WireAuditRecord } from './core/audit.js';
 export { StorageUnavailable, type TaskStore } from './storage/task-store.js';
 export { openStore } from './storage/open-store.js';
+export { transferTasks } from './storage/transfer-tasks.js';

@@ -126,7 +126,7 @@ describe('routes and methods', () => {
   ];
   refusesAll({}, cases);
 
-  test('a refused method is told which ones are taken', async () => {
+  test('a refused method gets the allowed methods', async () => {
     const answer = await server.as('root', { path: '/v1/queues/mail/tasks' });
     expect(answer.headers.allow).toBe('POST');
     const config = await server.as('root', { method: 'POST', path: put.path });
@@ -471,8 +471,8 @@ describe('calls of handlers', () => {
       ['extend', { extend_ms: 5 }, 409, 'LEASE_LOST'],
     ];
     test.each(own)(':%s %j', async (verb, body, status, code) => {
-      const asked = { method: 'POST', path: `${path}:${verb}`, headers: lease, body };
-      const answer = await server.as('root', asked);
+      const request = { method: 'POST', path: `${path}:${verb}`, headers: lease, body };
+      const answer = await server.as('root', request);
       expect(answer).toMatchObject({ status, body: { code } });
     });
   });

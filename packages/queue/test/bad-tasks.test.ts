@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Asked } from './support/ask.js';
+import type { TestRequest } from './support/http-client.js';
 import {
   badBody,
   batch,
@@ -13,7 +13,7 @@ import {
 
 const { server, refusesAll, leavesNoTrace } = await startRefusing();
 const later = (ms: number) => new Date(Date.now() + ms).toISOString();
-const task = (more: Record<string, unknown>): Partial<Asked> => ({
+const task = (more: Record<string, unknown>): Partial<TestRequest> => ({
   body: { handler_ref: 'a', ...more },
 });
 const badTask = (name: string, more: Record<string, unknown>): Case => [

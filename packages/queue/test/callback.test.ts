@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { createMetrics } from '@millrace/kit/metrics';
-import { callbackGuard, createOutbound, parseAllowlist } from '@millrace/kit/outbound';
+import { callbackGuard, parseAllowlist } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
+import { createOutbound } from '@millrace/wire/http1';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test } from 'vitest';
 import type { QueueConfig } from '../src/core/queue.js';
@@ -68,7 +69,7 @@ async function newPlace(handle: (request: Received, response: ServerResponse) =>
     log: memoryLog(),
     outbound,
     metrics,
-    secretsOf: (name) => secrets[name],
+    findSecret: (name) => secrets[name],
     isAllowed: () => true,
     nodeId: 'node-1',
   });
@@ -212,7 +213,7 @@ test('the time-out covers everything up to the last byte', async () => {
   expect(task.attempts[0]!.durationMs).toBeGreaterThanOrEqual(300);
 });
 
-test('what cannot be reached is told apart', async () => {
+test('unreachable targets have distinct error types', async () => {
   const place = await newPlace((_, response) => void response.destroy());
   const reset = await place.run({}, { url: place.url }, 'DEAD');
   expect(reset.lastError).toMatchObject({ errorType: 'CONNECTION_RESET' });

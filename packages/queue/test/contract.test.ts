@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { roles } from '../src/operations/principal.js';
 import { MemoryStore } from '../src/storage/memory/index.js';
 import { StorageUnavailable, type TaskStore } from '../src/storage/task-store.js';
-import type { Answered, Asked } from './support/ask.js';
+import type { TestResponse, TestRequest } from './support/http-client.js';
 import { boundApp } from './support/bound-app.js';
 import { goodCalls, newGrounds, type Grounds } from './support/good-calls.js';
 import { makeQueue, startTestServer, tokens } from './support/server.js';
@@ -18,12 +18,12 @@ await makeQueue(server, 'other.queue');
 await makeQueue(server, 'mail.slow', { limits: { submit_per_second: 0.001 } });
 const foreignId = await submitOne(server, 'other.queue');
 
-/** Every code that was really answered, as `operation CODE`. */
+/** Every code that was returned, as `operation CODE`. */
 const seen = new Set<string>();
 const document = openApiDocument('queue');
 const ids = Object.keys(queueOperations) as QueueOperationId[];
 
-/** A store of which every method fails alike. */
+/** A store whose methods all fail with one error. */
 function failing(error: Error): TaskStore {
   const real = new MemoryStore();
   return new Proxy(real, {
@@ -79,13 +79,13 @@ const large = Buffer.alloc(16 * 2 ** 20 + 1, 0x20);
 const unknownId = '01JD3Z8Q4M7X2N5V9RTBKWCH6E';
 
 /** Turns a good call into one that is refused with the code. */
-type Spoil = (good: Asked, grounds: Grounds) => Asked | Promise<Answered>;
+type Spoil = (good: TestRequest, grounds: Grounds) => TestRequest | Promise<TestResponse>;
 
-const withPath = (good: Asked, from: string, to: string): Asked => ({
+const withPath = (good: TestRequest, from: string, to: string): TestRequest => ({
   ...good,
   path: good.path.replace(from, to),
 });
-const asRoot = (asked: Asked): Asked => ({ token: tokens.root, ...asked });
+const asRoot = (request: TestRequest): TestRequest => ({ token: tokens.root, ...request });
 
 /** The ways that work for every operation which lists the code. */
 const commonSpoils: Partial<Record<QueueCode, Spoil>> = {
@@ -102,9 +102,9 @@ const commonSpoils: Partial<Record<QueueCode, Spoil>> = {
   INVALID_CONFIG: (good) => ({ ...good, body: {} }),
   INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?nonsense=1` }),
   STALE_CURSOR: (good) => ({ ...good, path: `${good.path}?cursor=x` }),
-  RATE_LIMITED: (good) => busy.ask(asRoot(good)),
-  INTERNAL: (good) => broken.ask(asRoot(good)),
-  STORAGE_UNAVAILABLE: (good) => away.ask(asRoot(good)),
+  RATE_LIMITED: (good) => busy.send(asRoot(good)),
+  INTERNAL: (good) => broken.send(asRoot(good)),
+  STORAGE_UNAVAILABLE: (good) => away.send(asRoot(good)),
 };
 
 /** The ways of one operation alone. */
@@ -133,7 +133,7 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   extendTask: { LEASE_LOST: lostLease },
 };
 
-function lostLease(good: Asked): Asked {
+function lostLease(good: TestRequest): TestRequest {
   return { ...good, headers: { 'x-queue-lease-token': 'stale' } };
 }
 
@@ -142,7 +142,7 @@ describe.each(ids)('%s', (id) => {
 
   test('answers as documented when all is well', async () => {
     const grounds = await newGrounds(server);
-    const answer = await server.ask(asRoot(goodCalls[id](grounds)));
+    const answer = await server.send(asRoot(goodCalls[id](grounds)));
     expect(answer.status, answer.text).toBeLessThan(300);
     expect(wireDifferences(id, answer)).toEqual([]);
     expect(server.differences).toEqual([]);
@@ -152,8 +152,8 @@ describe.each(ids)('%s', (id) => {
     const grounds = await newGrounds(server);
     const spoil = ownSpoils[id]?.[code] ?? commonSpoils[code];
     expect(spoil, `no way is known to make ${id} answer ${code}`).toBeDefined();
-    const asked = spoil!(asRoot(goodCalls[id](grounds)), grounds);
-    const answer = asked instanceof Promise ? await asked : await server.ask(asked);
+    const request = spoil!(asRoot(goodCalls[id](grounds)), grounds);
+    const answer = request instanceof Promise ? await request : await server.send(request);
     expect(answer.body?.['code'], answer.text).toBe(code);
     expect(answer.body).toMatchObject(queueCodes[code]);
     expect(wireDifferences(id, answer)).toEqual([]);
@@ -167,7 +167,7 @@ describe.each(ids)('%s', (id) => {
   });
 });
 
-function checkHeaders(code: QueueCode, { headers, text }: Answered): void {
+function checkHeaders(code: QueueCode, { headers, text }: TestResponse): void {
   if (code === 'UNAUTHENTICATED') {
     expect(headers['www-authenticate']).toBe('Bearer realm="millrace"');
   }
@@ -226,7 +226,7 @@ test('HEAD is answered wherever GET is, without the body', async () => {
   const grounds = await newGrounds(server);
   for (const { id, method } of operations.values()) {
     if (method !== 'GET') continue;
-    const answer = await server.ask({
+    const answer = await server.send({
       ...asRoot(goodCalls[id as QueueOperationId](grounds)),
       method: 'HEAD',
     });
@@ -235,7 +235,7 @@ test('HEAD is answered wherever GET is, without the body', async () => {
 });
 
 test('the document is handed out as it was written, without a token', async () => {
-  const answer = await server.ask({ path: '/openapi.yaml' });
+  const answer = await server.send({ path: '/openapi.yaml' });
   expect(answer.headers['content-type']).toBe('application/yaml');
   expect(answer.text).toContain('operationId: submitTask');
 });

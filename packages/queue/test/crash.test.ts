@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
-import { asker } from './support/ask.js';
+import { httpClient } from './support/http-client.js';
 import { startHandler } from './support/handler.js';
 import { caller, listening, newHome, run, soon } from './support/process.js';
 import { tokens } from './support/server.js';
@@ -10,9 +10,9 @@ import { tokens } from './support/server.js';
 const rounds = 10;
 const submitters = 8;
 
-/** What came to pass with one task, in the order it did. */
+/** Events of one task, in order. */
 interface Story {
-  /** The lives of the server in which it was handed to the handler, one entry for each time. */
+  /** Server runs that delivered it, one entry per delivery. */
   deliveredIn: number[];
   /** The server said that it is done. */
   isDone: boolean;
@@ -46,7 +46,7 @@ test(`a server killed ${rounds} times under load keeps every task that it accept
     const work = Array.from({ length: submitters }, async () => {
       while (isUp) for (const id of await submitBatch(http!)) accepted.add(id);
     });
-    // After so many answers, not after so long: a kill that met no work would prove nothing.
+    // After a number of responses, not after a time: a kill without work would prove nothing.
     const enough = accepted.size + systemRandom.integer(110, 600);
     await expect.poll(() => accepted.size, soon).toBeGreaterThanOrEqual(enough);
     await systemClock.sleep(systemRandom.integer(0, 20));
@@ -93,14 +93,14 @@ async function configure(url: string, callbackUrl: string): Promise<void> {
 
 /** The ids that the server accepted; none when it is gone. */
 async function submitBatch(url: string): Promise<string[]> {
-  const ask = asker(url);
+  const send = httpClient(url);
   try {
     const body = Array.from({ length: systemRandom.integer(1, 20) }, () => ({
       id: systemRandom.ulid(systemClock.now()),
       handler_ref: 'a',
       payload: Buffer.alloc(300, 1).toString('base64'),
     }));
-    const { status, body: results } = await ask<{ status: number; envelope: { id: string } }[]>({
+    const { status, body: results } = await send<{ status: number; envelope: { id: string } }[]>({
       method: 'POST',
       path: '/v1/queues/mail/tasks:batch',
       token: tokens.root,
@@ -112,7 +112,7 @@ async function submitBatch(url: string): Promise<string[]> {
     if (error instanceof Error && 'code' in error) return [];
     throw error;
   } finally {
-    ask.close();
+    send.close();
   }
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { auditFault, type WireAuditRecord } from '../src/core/audit.js';
 import { MemoryStore } from '../src/storage/memory/index.js';
-import type { DeadAsk, RedriveChange } from '../src/storage/task-store.js';
+import type { DeadTaskQuery, RedriveChange } from '../src/storage/task-store.js';
 import { makeQueue, newEmbeddedStore, startTestServer } from './support/server.js';
 import { buryTasks, submitOne } from './support/tasks.js';
 
@@ -212,13 +212,18 @@ describe('a purge', () => {
   test('deletes what the whole filter matches, and nothing else', async () => {
     const queue = await newQueue();
     const gone = await buryTasks(server, 2, { queue, httpStatus: 404 });
-    const kept = await buryTasks(server, 1, { queue, httpStatus: 404 }, { handler_ref: 'other' });
-    const alsoKept = await buryTasks(server, 1, { queue, httpStatus: 500 });
+    const otherHandler = await buryTasks(
+      server,
+      1,
+      { queue, httpStatus: 404 },
+      { handler_ref: 'other' },
+    );
+    const otherStatus = await buryTasks(server, 1, { queue, httpStatus: 500 });
     const filter = { handler_ref: 'mail.send', http_status: 404 };
     expect(await act('purge', queue, { filter, dry_run: true })).toEqual({ count: 2 });
     expect(idsOf(await browse(queue))).toHaveLength(4);
     expect(await act('purge', queue, { filter })).toEqual({ count: 2 });
-    expect(idsOf(await browse(queue))).toEqual([...alsoKept, ...kept]);
+    expect(idsOf(await browse(queue))).toEqual([...otherStatus, ...otherHandler]);
     expect((await server.as('root', { path: `/v1/tasks/${gone[0]}` })).status).toBe(404);
     expect(await act('purge', queue, { filter: {}, dry_run: true })).toEqual({ count: 2 });
   });
@@ -336,11 +341,11 @@ describe('many dead tasks', () => {
       super();
     }
 
-    override async deadTasks(ask: DeadAsk) {
+    override async deadTasks(query: DeadTaskQuery) {
       this.pages++;
       this.onPage();
-      const start = ask.after ? Number(ask.after.id) : 0;
-      const end = Math.min(start + Math.min(ask.limit, 600), this.total);
+      const start = query.after ? Number(query.after.id) : 0;
+      const end = Math.min(start + Math.min(query.limit, 600), this.total);
       const tasks = Array.from({ length: end - start }, (_, n) => ({ id: String(start + n + 1) }));
       const next = end < this.total ? { deadAt: 0, id: String(end) } : undefined;
       return { tasks: tasks as never[], next };

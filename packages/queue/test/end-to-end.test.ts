@@ -3,9 +3,9 @@ import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
-import { foundations } from '../src/server/foundations.js';
+import { serverDependencies } from '../src/server/dependencies.js';
 import { startServer } from '../src/server/server.js';
-import { asker, type Asked } from './support/ask.js';
+import { httpClient, type TestRequest } from './support/http-client.js';
 import { startHandler } from './support/handler.js';
 import { newDirectory, testSettings, tokens, type Who } from './support/server.js';
 
@@ -15,16 +15,16 @@ async function startReal(directory: string) {
   const log = memoryLog();
   const world = { clock: systemClock, random: systemRandom, log };
   const running = await startServer(testSettings(directory), world, {
-    ...foundations,
-    onUndocumentedAnswer: (difference) => differences.push(difference),
+    ...serverDependencies,
+    onUndocumentedResponse: (difference) => differences.push(difference),
   });
-  const ask = asker(running.listeners[0]!.url);
+  const send = httpClient(running.listeners[0]!.url);
   const stop = async () => {
-    ask.close();
+    send.close();
     await running.stop();
   };
   onTestFinished(stop);
-  const as = (who: Who, asked: Asked) => ask({ ...asked, token: tokens[who] });
+  const as = (who: Who, request: TestRequest) => send({ ...request, token: tokens[who] });
   return {
     as,
     stop,
@@ -171,7 +171,7 @@ test('long work is settled by its handler, and the token of another attempt is r
   expect(server.differences).toEqual([]);
 });
 
-test('a probe tells what the callback answers, and leaves nothing behind', async () => {
+test('a probe returns the response of the callback, and stores nothing', async () => {
   let status = 204;
   const handler = await startHandler(() => ({ status }));
   const server = await startReal(newDirectory());

@@ -1,3 +1,4 @@
+import { request as httpRequest } from 'node:http';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../src/storage/memory/index.js';
 import { StorageUnavailable } from '../src/storage/task-store.js';
@@ -18,7 +19,7 @@ test('liveness never touches the store', async () => {
   const store = new MoodyStore();
   store.isAway = true;
   const server = await startTestServer({ store });
-  const answer = await server.ask({ path: '/healthz' });
+  const answer = await server.send({ path: '/healthz' });
   expect([answer.status, answer.body]).toEqual([200, { status: 'ok' }]);
   expect(store.probes).toBe(0);
 });
@@ -29,7 +30,7 @@ test('readiness follows the store, with what it found kept for a second', async 
   let aheadMs = 0;
   const { monotonic } = server.clock;
   server.clock.monotonic = () => monotonic() + aheadMs;
-  const ready = () => server.ask({ path: '/readyz' });
+  const ready = () => server.send({ path: '/readyz' });
   const good = { status: 'ready', checks: { storage: 'ok' } };
   const answers = await Promise.all(Array.from({ length: 20 }, ready));
   expect(answers.map(({ body }) => body)).toEqual(answers.map(() => good));
@@ -41,7 +42,7 @@ test('readiness follows the store, with what it found kept for a second', async 
   expect(away.headers['retry-after']).toBe('5');
   expect(away.headers['content-type']).toBe('application/problem+json');
   expect(away.body).toMatchObject({ code: 'STORAGE_UNAVAILABLE', status: 503 });
-  // Whoever asks has no token, and is not told where the database lives.
+  // The endpoint needs no token, so it must not reveal the database address.
   expect(away.text).not.toContain('10.9.8.7');
   expect(server.log.lines.find(({ level }) => level === 'error')?.fields['reason']).toContain(
     '10.9.8.7',
@@ -61,7 +62,7 @@ test('a store that says nothing at all is not ready either', async () => {
   }
   const server = await startTestServer({ store: new DumbStore() });
   server.clock.sleep = () => Promise.resolve();
-  expect((await server.ask({ path: '/readyz' })).status).toBe(503);
+  expect((await server.send({ path: '/readyz' })).status).toBe(503);
 });
 
 test('while it drains the server says so, serves on, and then lets go of its ports', async () => {
@@ -71,19 +72,21 @@ test('while it drains the server says so, serves on, and then lets go of its por
     createDelivery: ({ store }) => ({ ...idleDelivery(store), stop: () => drained }),
   });
   await makeQueue(server);
-  expect((await server.ask({ path: '/readyz' })).status).toBe(200);
+  expect((await server.send({ path: '/readyz' })).status).toBe(200);
   const stopped = server.running.stop();
   try {
-    const answer = await server.ask({ path: '/readyz' });
+    const answer = await server.send({ path: '/readyz' });
     expect(answer.status).toBe(503);
     expect(answer.body).toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
-    expect((await server.ask({ path: '/healthz' })).status).toBe(200);
+    expect((await server.send({ path: '/healthz' })).status).toBe(200);
     expect((await server.as('root', { path: '/v1/queues/mail/stats' })).status).toBe(200);
   } finally {
     finish();
   }
   await stopped;
-  await expect(server.ask({ path: '/healthz' })).rejects.toThrow(/ECONNREFUSED|hang up|ECONNRESET/);
+  await expect(server.send({ path: '/healthz' })).rejects.toThrow(
+    /ECONNREFUSED|hang up|ECONNRESET/,
+  );
   await expect(fetch(`${server.metricsUrl}/metrics`)).rejects.toThrow();
 });
 
@@ -102,15 +105,15 @@ test('a request that is under way when the server stops gets its answer', async 
   const store = new SlowStore();
   const server = await startTestServer({ store });
   await makeQueue(server);
-  const asked = server.as('root', { path: '/v1/queues/mail/stats' });
+  const request = server.as('root', { path: '/v1/queues/mail/stats' });
   await expect.poll(() => store.isReached).toBe(true);
   const stopped = server.running.stop();
   letGo();
-  expect((await asked).status).toBe(200);
+  expect((await request).status).toBe(200);
   await stopped;
 });
 
-test('the metrics have a listener of their own, and tell of a store that is away', async () => {
+test('metrics have their own listener, and show an unavailable store', async () => {
   class AwayStore extends MemoryStore {
     override listQueues(): Promise<never> {
       return Promise.reject(new StorageUnavailable('away'));
@@ -123,6 +126,23 @@ test('the metrics have a listener of their own, and tell of a store that is away
   expect(await answer.text()).toContain('millrace_queue_storage_up 0');
   expect((await server.as('root', { path: '/metrics' })).status).toBe(404);
   expect((await fetch(`${server.metricsUrl}/v1/admin/queues`)).status).toBe(404);
+});
+
+test('metrics on loopback: a foreign Host or Origin is refused', async () => {
+  const server = await startTestServer();
+  const statusWith = (headers: Record<string, string>) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const sent = httpRequest(`${server.metricsUrl}/metrics`, { headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      sent.on('error', reject).end();
+    });
+  expect(await statusWith({})).toBe(200);
+  expect(await statusWith({ host: 'localhost:9464' })).toBe(200);
+  expect(await statusWith({ host: 'rebound.example' })).toBe(403);
+  expect(await statusWith({ origin: 'https://evil.example' })).toBe(403);
+  expect(await statusWith({ 'sec-fetch-site': 'cross-site' })).toBe(403);
 });
 
 test('a queue that is gone is gone from the metrics', async () => {

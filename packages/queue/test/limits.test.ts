@@ -56,7 +56,7 @@ describe('submit_per_second', () => {
     });
   });
 
-  test('hands out a task that is there already, and tells a conflict from a limit', async () => {
+  test('returns an existing task, and distinguishes a conflict from a limit', async () => {
     const server = await startTestServer();
     stillClock(server);
     await makeQueue(server, 'mail', { limits: { submit_per_second: 1 } });
@@ -87,7 +87,7 @@ describe('submit_per_second', () => {
     expect(body['pending']).toBe(3);
   });
 
-  test('is read anew with every submit', async () => {
+  test('is read again with every submit', async () => {
     const server = await startTestServer();
     stillClock(server);
     await makeQueue(server, 'mail', { limits: { submit_per_second: 1 } });
@@ -144,7 +144,7 @@ test('work under way is limited, and shedding is counted', async () => {
   // Whoever looks after the server gets through.
   const pause = { method: 'POST', path: '/v1/admin/queues/mail:pause' };
   expect((await server.as('operator', pause)).status).toBe(204);
-  expect((await server.ask({ path: '/healthz' })).status).toBe(200);
+  expect((await server.send({ path: '/healthz' })).status).toBe(200);
   letGo();
   await Promise.all(waiting);
   expect((await submit(server)).status).toBe(202);

@@ -129,7 +129,7 @@ test('without a tokens file the server says how to get one', async () => {
   expect(server.stderr().trim()).toMatch(/^tokens_file is not set.*`ctl queue token new`/);
 });
 
-test('a mistake in the file is told with its line', async () => {
+test('an error in the config file is reported with its line', async () => {
   const home = newHome('drain_timout_ms: 5\n');
   const server = run([`--config=${join(home, 'queue.yaml')}`]);
   expect(await server.ended).toBe(2);

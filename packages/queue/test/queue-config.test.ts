@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { sampleConfig } from '../src/delivery/delivery.test-support.js';
 import { makeQueue, plainConfig, newEmbeddedStore, startTestServer } from './support/server.js';
 import { buryTasks, submitOne } from './support/tasks.js';
 
@@ -24,41 +25,7 @@ test('a config of nothing but its URL gets every default', async () => {
     name: queue,
     paused: false,
     version: 1,
-    description: '',
-    callback: {
-      url: plainConfig.callback.url,
-      protocol: 'http',
-      timeout_ms: 30_000,
-      connect_timeout_ms: 5_000,
-      async_timeout_ms: 3_600_000,
-      auth: { type: 'none' },
-      signing: null,
-    },
-    retry: {
-      max_attempts: 15,
-      initial_backoff_ms: 1_000,
-      multiplier: 2,
-      max_backoff_ms: 3_600_000,
-      retry_statuses: [],
-      dead_statuses: [],
-    },
-    limits: {
-      max_payload_bytes: 1_048_576,
-      max_in_flight: 64,
-      dispatch_per_second: 0,
-      submit_per_second: 0,
-      max_pending: 0,
-    },
-    lease: { grace_ms: 15_000 },
-    retention: { succeeded_ms: 86_400_000, dead_ms: 0 },
-    circuit_breaker: {
-      enabled: true,
-      failure_ratio: 0.7,
-      min_requests: 10,
-      window_ms: 30_000,
-      open_ms: 30_000,
-    },
-    ordering: { mode: 'none' },
+    ...sampleConfig({ callback: { url: plainConfig.callback.url } }),
   });
   const read = await get(queue);
   expect(read.body).toEqual(body);

@@ -4,25 +4,29 @@ import { simulateQueue, simulateQueueOnce } from '../simulation/index.js';
 // Half a minute on an idle core; a busy machine may take its time.
 const patience = { timeout: 900_000 };
 
-test('what the queue promises holds over 200 seeds, and all trouble struck', patience, async () => {
-  const { tally, hits, runs } = await simulateQueue(200);
-  if (runs < 200) return; // one seed alone, by $MILLRACE_SEED
-  for (const [name, count] of Object.entries(tally)) expect(count, name).toBeGreaterThan(100);
-  expect([...hits.keys()].toSorted()).toEqual([
-    'hint.lost',
-    'store.crash_after',
-    'store.crash_before',
-    'store.fail_after',
-    'store.fail_before',
-  ]);
-});
+test(
+  'simulation: all invariants hold over 200 seeds, and every fault occurred',
+  patience,
+  async () => {
+    const { tally, hits, runs } = await simulateQueue(200);
+    if (runs < 200) return; // one seed alone, by $MILLRACE_SEED
+    for (const [name, count] of Object.entries(tally)) expect(count, name).toBeGreaterThan(100);
+    expect([...hits.keys()].toSorted()).toEqual([
+      'hint.lost',
+      'store.crash_after',
+      'store.crash_before',
+      'store.fail_after',
+      'store.fail_before',
+    ]);
+  },
+);
 
-test('it holds on the embedded store as well', patience, async () => {
+test('simulation: all invariants hold on the embedded store', patience, async () => {
   const { tally } = await simulateQueue(4, { store: 'embedded' });
   expect(tally.tasks).toBeGreaterThan(20);
 });
 
-test('the same seed leaves the same log, and another seed another', async () => {
+test('simulation: the same seed produces the same log', async () => {
   const first = await simulateQueueOnce(7);
   const second = await simulateQueueOnce(7);
   const other = await simulateQueueOnce(8);

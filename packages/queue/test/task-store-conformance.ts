@@ -9,7 +9,7 @@ import { submitTests } from './task-store/submits.js';
 import { upkeepTests } from './task-store/upkeep.js';
 import { Fixture, type StoreMaker } from './task-store/fixture.js';
 
-/** What every store must do. Registers the tests; `maker` gives each of them an empty store. */
+/** Conformance tests for task stores; `maker` creates an empty store for each test. */
 export function testTaskStore(name: string, maker: StoreMaker): void {
   describe(`${name} as a task store`, () => {
     const fixture = new Fixture(maker);

@@ -20,24 +20,24 @@ const directory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 test(`a store killed ${rounds} times has all that it acknowledged, whole`, async () => {
-  const heard = new Map<string, Heard>();
+  const seen = new Map<string, SeenTask>();
   let acts = 0;
   for (let round = 0; round < rounds; round++) {
     for (const line of await workAndKill(systemRandom.integer(110, 1_500))) {
-      hear(heard, line);
+      record(seen, line);
       acts++;
     }
     const database = await open(directory);
     expect(database.readRows(storeProblems)).toEqual([]);
     await database.close();
-    await checkHeard(heard);
+    await checkSeen(seen);
   }
   // Kills that met no work would prove nothing.
   expect(acts).toBeGreaterThan(100 * rounds);
 }, 180_000);
 
-/** What the user of a task was told of it. */
-interface Heard {
+/** State of a task as its user knows it. */
+interface SeenTask {
   /** How it stood by the last word that was not overtaken. */
   status: string;
   /** The claims of it, in their order; nothing that an older one did counts any more. */
@@ -53,7 +53,7 @@ const ends: Record<string, string> = {
   handed_back: 'PENDING',
 };
 
-function hear(all: Map<string, Heard>, line: string): void {
+function record(all: Map<string, SeenTask>, line: string): void {
   const [act, id, token, verdict] = line.split(' ') as [string, string, string?, string?];
   const task = all.get(id) ?? { status: 'PENDING', tokens: [], begun: new Set() };
   all.set(id, task);
@@ -71,19 +71,19 @@ function hear(all: Map<string, Heard>, line: string): void {
   }
 }
 
-async function checkHeard(all: Map<string, Heard>): Promise<void> {
+async function checkSeen(all: Map<string, SeenTask>): Promise<void> {
   const store = await openEmbeddedStore(directory, {
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
   });
   try {
-    for (const [id, heard] of all) {
+    for (const [id, seen] of all) {
       const status = await statusOf(store, id);
-      expect(statusesAfter(heard), `${id}, found ${status}`).toContain(status);
+      expect(statusesAfter(seen), `${id}, found ${status}`).toContain(status);
       // What was on its way is decided now: the next round goes on from here.
-      heard.status = status;
-      heard.begun.clear();
+      seen.status = status;
+      seen.begun.clear();
     }
   } finally {
     await store.close();
@@ -95,15 +95,15 @@ async function statusOf(store: TaskStore, id: string): Promise<string> {
   return found ? found.status : 'not there';
 }
 
-/** How a task may stand if this was the last that its user heard of it. */
-function statusesAfter({ status, begun }: Heard): string[] {
+/** Statuses that a task may have after the last acknowledged result. */
+function statusesAfter({ status, begun }: SeenTask): string[] {
   const underWay = [...begun].map((verdict) => ends[verdict]!);
   const may = [status, ...underWay];
-  // A claim that nobody was told of.
+  // A claim whose result was lost.
   return may.includes('PENDING') ? [...may, 'IN_FLIGHT'] : may;
 }
 
-/** Runs the work in a process of its own, kills it after so many acts, and returns what it said. */
+/** Runs the work in a process, kills it after a number of operations, and returns its output. */
 async function workAndKill(afterActs: number): Promise<string[]> {
   const module = fileURLToPath(new URL('./task-store/killed-store.ts', import.meta.url));
   const script = await scriptFrom(`

@@ -14,7 +14,7 @@ import { ModelRun, operations } from './task-store/model-run.js';
 
 const runs = Number(process.env['MILLRACE_RUNS'] ?? 60);
 
-test('whatever is done to it, the embedded store answers as the memory store does', async () => {
+test('model: the embedded store returns the same as the memory store', async () => {
   await fc.assert(
     fc.asyncProperty(operations, async (list) => {
       const directory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));

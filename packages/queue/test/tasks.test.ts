@@ -19,7 +19,7 @@ const batch = async (body: unknown, queue = 'mail') => {
   expect(answer.status, answer.text).toBe(207);
   return answer.body as unknown as Record<string, Record<string, unknown>>[];
 };
-const lookUp = (task: string) => server.as('submitter', { path: `/v1/tasks/${task}` });
+const getTask = (task: string) => server.as('submitter', { path: `/v1/tasks/${task}` });
 
 test('the smallest task gets every default', async () => {
   const { status, body, headers } = await submit({ handler_ref: 'mail.send' });
@@ -44,7 +44,7 @@ test('the smallest task gets every default', async () => {
   });
   expect(body['next_attempt_at']).toBe(body['created_at']);
   expect(body['created_at']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-  const found = await lookUp(String(body['id']));
+  const found = await getTask(String(body['id']));
   expect(found.body).toMatchObject({ payload: '', attempts: [], waiting_for: 'dispatch' });
 });
 
@@ -60,7 +60,7 @@ test('what is submitted comes back as it was', async () => {
     expires_at: '2999-12-31T23:59:59.99999Z',
   };
   const { body } = await submit({ ...given, run_at: '2020-01-01T00:00:00.1239+01:00' });
-  const found = await lookUp(given.id);
+  const found = await getTask(given.id);
   expect(found.body).toMatchObject({
     ...given,
     id: given.id.toUpperCase(),
@@ -77,7 +77,7 @@ test('a delay is counted from now, and a later time is kept', async () => {
   const at = new Date(Date.now() + 29 * 86_400_000).toISOString();
   const later = await submit({ handler_ref: 'a', run_at: at });
   expect(later.body['next_attempt_at']).toBe(at);
-  expect((await lookUp(String(later.body['id']))).body['status']).toBe('PENDING');
+  expect((await getTask(String(later.body['id']))).body['status']).toBe('PENDING');
 });
 
 test('server ids only grow', async () => {
@@ -129,7 +129,7 @@ test('for a day a purged task leaves a tombstone, and nothing runs', async () =>
     purged: true,
   });
   expect((await submit({ id: dead, handler_ref: 'x' })).body['code']).toBe('ID_CONFLICT');
-  expect((await lookUp(dead!)).body['code']).toBe('TASK_NOT_FOUND');
+  expect((await getTask(dead!)).body['code']).toBe('TASK_NOT_FOUND');
   const results = await batch([{ id: dead, handler_ref: 'x' }], 'mail.purged');
   expect(results[0]).toMatchObject({ status: 202, envelope: { purged: true } });
 });
@@ -204,13 +204,13 @@ test('a payload may be as large as the queue allows, to the byte', async () => {
   const payload = Buffer.alloc(8_388_608, 'x').toString('base64');
   const { status, body } = await submit({ handler_ref: 'a', payload }, 'mail.large');
   expect(status).toBe(202);
-  const found = await lookUp(String(body['id']));
+  const found = await getTask(String(body['id']));
   expect(found.body['payload']).toBe(payload);
   const more = Buffer.alloc(8_388_609, 'x').toString('base64');
   expect((await submit({ handler_ref: 'a', payload: more }, 'mail.large')).status).toBe(413);
 });
 
-test('stats tell how long the oldest task has been waiting', async () => {
+test('stats report the age of the oldest pending task', async () => {
   await makeQueue(server, 'mail.stats');
   const path = '/v1/queues/mail.stats/stats';
   const idle = { pending: 0, in_flight: 0, dlq_depth: 0, oldest_pending_age_ms: 0 };

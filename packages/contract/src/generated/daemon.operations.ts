@@ -348,6 +348,38 @@ export const daemonOperations = {
       'INTERNAL',
     ],
   },
+  createLoginCode: {
+    method: 'POST',
+    path: '/api/v1/login-codes',
+    authenticated: true,
+    codes: [
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'TOO_MANY_ATTEMPTS',
+      'INTERNAL',
+    ],
+  },
+  logIn: {
+    method: 'POST',
+    path: '/api/v1/login',
+    authenticated: false,
+    codes: [
+      'INVALID_REQUEST',
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'PAYLOAD_TOO_LARGE',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'TOO_MANY_ATTEMPTS',
+      'INTERNAL',
+    ],
+  },
+  logOut: {
+    method: 'POST',
+    path: '/api/v1/logout',
+    authenticated: false,
+    codes: ['FORBIDDEN', 'UNSUPPORTED_MEDIA_TYPE', 'INTERNAL'],
+  },
   getConfig: {
     method: 'GET',
     path: '/api/v1/config',

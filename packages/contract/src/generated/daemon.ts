@@ -728,6 +728,66 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/login-codes': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Create a one-time login code for a browser
+     * @description What `ctl open` asks for. The dashboard at `/#login=CODE` exchanges the code by `POST /api/v1/login`. A code works once and for 5 minutes.
+     */
+    post: operations['createLoginCode'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/login': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Exchange a one-time code for a login cookie
+     * @description Needs no token. Sets a cookie (HttpOnly, SameSite=Strict, 30 days) that stands for the token in this browser. Replacing the token ends every login.
+     */
+    post: operations['logIn'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/logout': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * End the login of this browser
+     * @description Needs no token. Ends the login of the cookie that is sent and removes the cookie; without one nothing happens.
+     */
+    post: operations['logOut'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/config': {
     parameters: {
       query?: never;
@@ -1429,6 +1489,8 @@ export interface components {
       output_tokens: number;
       /** @description Dollars; `null` when nothing in the row has a price (tokens only). */
       usd: number | null;
+      /** @description Dollars by the list price of each model, cache included; `null` when no model of the row has a known price. */
+      exact_usd?: number | null;
     };
     /**
      * @description Spend from measured tokens, in dollars per million input and output tokens: top model tier 5
@@ -1446,6 +1508,14 @@ export interface components {
       week_usd: number;
       /** @description Cache reads and writes, all time; in none of the other dollar figures. */
       cache_usd: number;
+      /** @description All time by the list price of each model, cache included; `null` when no model has a known price. */
+      exact_usd?: number | null;
+      /** @description `exact_usd` of the local day so far. */
+      daily_exact_usd?: number | null;
+      /** @description `exact_usd` of the trailing 7 days, from the quarter of an hour they begin in. */
+      weekly_exact_usd?: number | null;
+      /** @description Models that have no known list price and are in no exact figure. */
+      unpriced_models?: string[];
       /** @description Input tokens of every backend that reports them. */
       input_tokens: number;
       /** @description Output tokens of every backend that reports them. */
@@ -1712,6 +1782,12 @@ export interface components {
       last_error: string | null;
       /** @description When it took its status. */
       status_since: components['schemas']['Timestamp'];
+      /**
+       * @description The error that ended the last turn of an idle agent, as its provider or command line
+       *     reported it; null when the turn ended well. The queue and pipelines count such a turn
+       *     as failed.
+       */
+      turn_error?: string | null;
       /** @description The evidence for its status; `null` when there is none yet. */
       status_reason: string | null;
       /** @description When it was spawned. */
@@ -2255,6 +2331,31 @@ export interface components {
       message: string;
       /** @description More about it, of any type. */
       data?: unknown;
+    };
+    /** @description A code that logs one browser in, once. */
+    LoginCode: {
+      /** @description The code, a secret until it is used. */
+      code: string;
+      /**
+       * Format: date-time
+       * @description When it stops working.
+       */
+      expires_at: string;
+    };
+    /** @description The code to exchange. */
+    LoginRequest: {
+      /** @description From `ctl open` or `POST /api/v1/login-codes`. */
+      code: string;
+    };
+    /** @description Whether this browser is logged in. */
+    LoginState: {
+      /** @description Whether a login is in force. */
+      logged_in: boolean;
+      /**
+       * Format: date-time
+       * @description When the login ends.
+       */
+      expires_at: string | null;
     };
     /** @description One MCP message or, with older protocol versions, several. */
     McpPayload: components['schemas']['McpMessage'] | components['schemas']['McpMessage'][];
@@ -3657,6 +3758,85 @@ export interface operations {
       404: components['responses']['NoteNotFound'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  createLoginCode: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The code. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LoginCode'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  logIn: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LoginRequest'];
+      };
+    };
+    responses: {
+      /** @description Logged in; `Set-Cookie` carries the login. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LoginState'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  logOut: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Logged out. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LoginState'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      415: components['responses']['UnsupportedMediaType'];
       500: components['responses']['Internal'];
     };
   };

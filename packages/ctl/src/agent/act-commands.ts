@@ -1,20 +1,20 @@
 import { Argument } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
-import { whichAgent } from './look-commands.js';
+import type { Tools } from '../tools.js';
+import { whichAgent } from './view-commands.js';
 
 export function addSend(agent: CtlCommand, tools: Tools): void {
   withDaemon(
     agent
       .command('send')
-      .summary('Tell an agent something')
+      .summary('Send text to an agent')
       .description(
-        'Types the text into the prompt of an agent and waits until its turn has begun: the ' +
-          'answer to its question, or more to do. A headless run takes none.',
+        'Type text at the prompt of an agent and wait until its turn has started: the ' +
+          'answer to its question, or more work. A headless run accepts no input.',
       )
       .argument('<agent>', whichAgent)
-      .argument('[text]', 'what to tell it, in quotes; - reads it from stdin')
+      .argument('[text]', 'the text to send, in quotes; - reads it from stdin')
       .example('ctl agent send docs "Yes, go on."', 'answer its question')
       .example('ctl agent send docs - < more.md', 'a longer text')
       .exitCode(1, 'no such agent, it takes no input, or failure'),
@@ -28,10 +28,11 @@ export function addStop(agent: CtlCommand, tools: Tools): void {
   withDaemon(
     agent
       .command('stop')
-      .summary('End an agent and keep what it did')
-      .description('Ends an agent, gently first. What is known of it stays, and so does its work.')
+      .summary('Stop an agent and keep its work')
+      .description('Stop an agent gracefully. Its record and its work are kept.')
       .argument('<agent>', whichAgent)
-      .example('ctl agent stop docs', 'enough')
+      .option('--yes', 'Do not ask for confirmation; accepted because `agent remove` has it')
+      .example('ctl agent stop docs', 'stop the agent docs')
       .exitCode(1, 'no such agent, or failure'),
   ).action(async (words: string, flags: DaemonFlags) => {
     const { stopAgent } = await import('./acting.js');
@@ -43,10 +44,10 @@ export function addRestart(agent: CtlCommand, tools: Tools): void {
   withDaemon(
     agent
       .command('restart')
-      .summary('Run an agent again where it stopped')
+      .summary('Restart an agent where it stopped')
       .description(
-        'Ends an agent if it runs and starts it again in the same directory, going on with what ' +
-          'it had where its backend can.',
+        'Stop an agent if it is running and start it again in the same directory, resuming ' +
+          'its session if its backend can.',
       )
       .argument('<agent>', whichAgent)
       .example('ctl agent restart docs', 'after it failed')
@@ -62,14 +63,15 @@ export function addRemove(agent: CtlCommand, tools: Tools): void {
     agent
       .command('remove')
       .alias('rm')
-      .summary('Forget an agent')
+      .summary('Remove an agent')
       .description(
-        'Ends an agent if it runs and forgets it. Its worktree goes with it, unless something ' +
-          'in it is not committed or not merged. Asks first when the agent still runs.',
+        'Stop an agent if it is running and remove it. Its worktree is deleted too, unless ' +
+          'it has uncommitted or unmerged changes. Asks for confirmation while the agent is ' +
+          'running.',
       )
       .argument('<agent>', whichAgent)
-      .option('--yes', 'Do not ask')
-      .example('ctl agent remove docs', 'it is done')
+      .option('--yes', 'Do not ask for confirmation')
+      .example('ctl agent remove docs', 'remove a finished agent')
       .example('ctl agent rm docs --yes', 'in a script')
       .exitCode(1, 'no such agent, or failure'),
   ).action(async (words: string, flags: DaemonFlags & { yes?: boolean }) => {
@@ -82,17 +84,17 @@ export function addAttach(agent: CtlCommand, tools: Tools): void {
   withDaemon(
     agent
       .command('attach')
-      .summary('Sit down at the terminal of an agent')
+      .summary('Open the terminal of an agent')
       .description(
-        'Shows the terminal of an agent that runs in tmux; what you type goes to it. Leave it ' +
-          'running with Ctrl-B D. Only on the machine of the daemon. With --json it tells the ' +
+        'Open the terminal of an agent that runs in tmux; what you type goes to it. Detach ' +
+          'with Ctrl-B D. Works only on the machine of the daemon. With --json, print the ' +
           'command instead of running it.',
       )
       .argument('<agent>', whichAgent)
-      .option('--read-only', 'Look and do not type')
+      .option('--read-only', 'Watch without typing')
       .example('ctl agent attach docs', 'type to it yourself')
-      .example('ctl agent attach docs --read-only', 'only look')
-      .exitCode(0, 'you have left it')
+      .example('ctl agent attach docs --read-only', 'only watch')
+      .exitCode(0, 'you detached')
       .exitCode(1, 'no such agent, it has no terminal, or failure'),
   ).action(async (words: string, flags: DaemonFlags & { readOnly?: boolean }) => {
     const { attachToAgent } = await import('./attaching.js');
@@ -103,21 +105,21 @@ export function addAttach(agent: CtlCommand, tools: Tools): void {
 export function addCompact(agent: CtlCommand, tools: Tools): void {
   const compact = agent
     .command('compact')
-    .summary('Say whether an agent may be interrupted to compact it')
+    .summary('Allow or forbid interrupting an agent to compact it')
     .description(
-      'Overrides the setting tokens.force_compact for one agent: whether it is interrupted in ' +
-        'the middle of a turn when its context is critically full.',
+      'Override the setting tokens.force_compact for one agent: whether it is interrupted ' +
+        'during a turn when its context is critically full.',
     )
-    .example('ctl agent compact set docs on', 'interrupt it when need be');
+    .example('ctl agent compact set docs on', 'interrupt it if necessary');
   withDaemon(
     compact
       .command('set')
       .summary('Override forced compaction for one agent')
-      .description('Turns forced compaction on or off for one agent, or lets the setting decide.')
+      .description('Turn forced compaction on or off for one agent, or use the setting.')
       .argument('<agent>', whichAgent)
       .addArgument(new Argument('<state>', 'the override').choices(['on', 'off', 'inherit']))
-      .example('ctl agent compact set docs on', 'interrupt it when need be')
-      .example('ctl agent compact set docs inherit', 'as the setting says')
+      .example('ctl agent compact set docs on', 'interrupt it if necessary')
+      .example('ctl agent compact set docs inherit', 'use the setting')
       .exitCode(1, 'no such agent, or failure'),
   ).action(async (words: string, state: string, flags: DaemonFlags) => {
     const { setCompact } = await import('./acting.js');

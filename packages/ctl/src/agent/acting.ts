@@ -2,11 +2,11 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { confirmed } from '../queue/confirming.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { printable } from '../render/text.js';
-import { findSession, sessionPath } from './finding.js';
+import { findSession } from './find-session.js';
 import { promptOf } from './prompt.js';
-import { hasEnded } from './session-words.js';
+import { hasEnded } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 
@@ -18,25 +18,25 @@ export async function sendToAgent(
 ): Promise<void> {
   const text = await promptOf(given, 'text', tools.terminal);
   const { api, session } = await found(words, flags, tools);
-  const after = (await api.call('POST', sessionPath(session, ':send'), { text })) as Session;
-  show(tools, after, `${nameOf(after)} has it and is ${after.status}.\n`);
+  const after = await api.call('sendToSession', { path: { id: session.id }, body: { text } });
+  show(tools, after, `${nameOf(after)} received it and is ${after.status}.\n`);
 }
 
 export async function stopAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const { api, session } = await found(words, flags, tools);
-  const after = (await api.call('POST', sessionPath(session, ':stop'))) as Session;
-  const said = hasEnded(session) ? 'had ended before' : 'is stopped';
+  const after = await api.call('stopSession', { path: { id: session.id } });
+  const said = hasEnded(session) ? 'had already ended' : 'was stopped';
   show(tools, after, `${nameOf(after)} ${said} and is ${after.status}.\n`);
 }
 
 export async function restartAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const { api, session } = await found(words, flags, tools);
-  const after = (await api.call('POST', sessionPath(session, ':restart'))) as Session;
+  const after = await api.call('restartSession', { path: { id: session.id } });
   const times = after.restart_count === 1 ? 'once' : `${after.restart_count} times`;
   show(
     tools,
     after,
-    `${nameOf(after)} runs again and is ${after.status}; it was restarted ${times}.\n`,
+    `${nameOf(after)} is running again and is ${after.status}; it was restarted ${times}.\n`,
   );
 }
 
@@ -46,28 +46,28 @@ export async function removeAgent(
   tools: Tools,
 ): Promise<void> {
   const { api, session } = await found(words, flags, tools);
-  if (!hasEnded(session) && flags.yes !== true) await askFirst(session, tools);
-  const gone = (await api.call('DELETE', sessionPath(session))) as DaemonSchema<'SessionDeletion'>;
-  show(tools, gone, `${nameOf(session)} is gone${worktreeText(gone)}.\n`);
+  if (!hasEnded(session) && flags.yes !== true) await confirm(session, tools);
+  const gone = await api.call('deleteSession', { path: { id: session.id } });
+  show(tools, gone, `Removed ${nameOf(session)}${worktreeText(gone)}.\n`);
 }
 
-async function askFirst(session: Session, { terminal }: Tools): Promise<void> {
+async function confirm(session: Session, { terminal }: Tools): Promise<void> {
   const state = `${nameOf(session)} is ${session.status}`;
   if (!terminal.in.isScreen) {
-    throw new UsageError(`${state}, and there is nobody to ask whether to end it: add --yes.`);
+    throw new UsageError(`${state}. Not a terminal, so there is nobody to confirm. Add --yes.`);
   }
-  if (await confirmed(`${state}. End it and forget it? [y/N] `, terminal)) return;
-  throw new Refusal('CANCELLED', 'Nothing was done.');
+  if (await confirmed(`${state}. Stop and remove it? [y/N] `, terminal)) return;
+  throw new Refusal('CANCELLED', 'Nothing was changed.');
 }
 
 function worktreeText({
   worktree,
-  worktree_kept: isKept,
+  worktree_kept: isRetained,
   reason,
 }: DaemonSchema<'SessionDeletion'>) {
   if (worktree === null) return '';
   const place = printable(worktree);
-  if (!isKept) return `, and its worktree ${place}`;
+  if (!isRetained) return ` and its worktree ${place}`;
   return `; its worktree ${place} is kept${reason === null ? '' : `: ${printable(reason)}`}`;
 }
 
@@ -78,8 +78,10 @@ export async function setCompact(
   tools: Tools,
 ): Promise<void> {
   const { api, session } = await found(words, flags, tools);
-  const path = sessionPath(session, '/force-compact');
-  const now = (await api.call('PATCH', path, { state })) as DaemonSchema<'ForceCompactState'>;
+  const now = await api.call('setForceCompact', {
+    path: { id: session.id },
+    body: { state: state as DaemonSchema<'ForceCompactState'>['state'] },
+  });
   const comes = `forced compaction is ${now.effective ? 'on' : 'off'} for it`;
   show(tools, now, `The override of ${nameOf(session)} is ${now.state}: ${comes}.\n`);
 }

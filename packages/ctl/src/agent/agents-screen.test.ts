@@ -29,10 +29,10 @@ const all = [waiting, working, failed];
 test('at 80 columns the ids are as short as they can be', () => {
   expect(agentsScreen(all, now, { columns: 80, paint: plain })).toBe(
     `
-ID        NAME                     STATUS             FOR  BACKEND       CONTEXT
-01K9ZQ5A  docs                     waiting_for_input  2m   codex         212k
-01K9ZQ4M  retry-upload             working            1m   claude        118k
-01K9ZP00  update-every-dependenc…  errored            1d   cursor-agent  -
+ID        NAME                STATUS             DURATION  BACKEND       CONTEXT
+01K9ZQ5A  docs                waiting_for_input  2m        codex         212k
+01K9ZQ4M  retry-upload        working            1m        claude        118k
+01K9ZP00  update-every-depe…  errored            1d        cursor-agent  -
 `.slice(1),
   );
 });
@@ -40,10 +40,10 @@ ID        NAME                     STATUS             FOR  BACKEND       CONTEXT
 test('at 140 columns there is room for branches and reasons', () => {
   expect(agentsScreen(all, now, { columns: 140, paint: plain })).toBe(
     `
-ID        NAME                               STATUS             FOR  BACKEND       CONTEXT  BRANCH        WHY
-01K9ZQ5A  docs                               waiting_for_input  2m   codex         212k     docs          asks whether it may run a command
-01K9ZQ4M  retry-upload                       working            1m   claude        118k     retry-upload  a tool call is running
-01K9ZP00  update-every-dependency-and-run-…  errored            1d   cursor-agent  -        -             its process ended with exit code 3
+ID        NAME                             STATUS             DURATION  BACKEND       CONTEXT  BRANCH        REASON
+01K9ZQ5A  docs                             waiting_for_input  2m        codex         212k     docs          asks whether it may run a comm…
+01K9ZQ4M  retry-upload                     working            1m        claude        118k     retry-upload  a tool call is running
+01K9ZP00  update-every-dependency-and-ru…  errored            1d        cursor-agent  -        -             its process ended with exit co…
 `.slice(1),
   );
 });
@@ -65,25 +65,25 @@ test.for([80, 140])(
   (columns) => {
     expect(agentSheet(waiting, now, { columns, paint: plain })).toBe(
       `
-agent        01K9ZQ5A2N4P6R8S0T1V3W5X7Y
-name         docs
-status       waiting_for_input
-why          asks whether it may run a command
-since        2026-01-15T09:28:00.000Z (2m ago)
-backend      codex
-driver       tmux
-its session  5d2c8b1e
-prompt       Describe the upload command.
-directory    /home/ada/src/mill
-repository   /home/ada/src/mill
-branch       docs
-pipeline     01K9ZR0B1C2D3E4F5G6H7J8K9M
-job          docs
-context      212k tokens, warning
-compact      forced: off
-process      48377
-restarts     1
-spawned      2026-01-15T09:25:00.000Z (5m ago)
+agent            01K9ZQ5A2N4P6R8S0T1V3W5X7Y
+name             docs
+status           waiting_for_input
+why              asks whether it may run a command
+since            2026-01-15T09:28:00.000Z (2m ago)
+backend          codex
+driver           tmux
+backend session  5d2c8b1e
+prompt           Describe the upload command.
+directory        /home/ada/src/mill
+repository       /home/ada/src/mill
+branch           docs
+pipeline         01K9ZR0B1C2D3E4F5G6H7J8K9M
+job              docs
+context          212k tokens, warning
+compact          forced: off
+process          48377
+restarts         1
+spawned          2026-01-15T09:25:00.000Z (5m ago)
 `.slice(1),
     );
   },

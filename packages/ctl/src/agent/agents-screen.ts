@@ -2,14 +2,14 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanAge } from '@millrace/kit/units';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { tellingIds } from './choosing.js';
-import { contextCell, contextText, sinceText, statusCell } from './session-words.js';
+import { contextCell, contextText, sinceText, statusCell } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 
-/** Where there is room for branches and reasons. */
+/** Minimum width for the branch and reason columns. */
 const wideColumns = 120;
 
-/** The agents for people, newest first. */
+/** Table of agents, newest first. */
 export function agentsScreen(sessions: readonly Session[], now: number, sheet: Sheet): string {
   if (sessions.length === 0) return 'No agents. Start one with `ctl agent spawn "PROMPT"`.\n';
   const isWide = sheet.columns >= wideColumns;
@@ -17,7 +17,7 @@ export function agentsScreen(sessions: readonly Session[], now: number, sheet: S
     sessions.map(({ id }) => id),
     sheet,
   );
-  const titles = ['ID', 'NAME', 'STATUS', 'FOR', 'BACKEND', 'CONTEXT'];
+  const titles = ['ID', 'NAME', 'STATUS', 'DURATION', 'BACKEND', 'CONTEXT'];
   const rows = sessions.map((session): Cell[] => [
     shortIds.get(session.id)!,
     session.name,
@@ -28,7 +28,7 @@ export function agentsScreen(sessions: readonly Session[], now: number, sheet: S
     ...(isWide ? [session.branch ?? '-', reasonOf(session)] : []),
   ]);
   return renderTable(
-    [...titles, ...(isWide ? ['BRANCH', 'WHY'] : [])].map((title) => ({ title })),
+    [...titles, ...(isWide ? ['BRANCH', 'REASON'] : [])].map((title) => ({ title })),
     rows,
     sheet,
   );
@@ -38,7 +38,7 @@ function reasonOf({ status_reason: reason, last_error: error }: Session): string
   return reason ?? error ?? '';
 }
 
-/** Everything that is known of one agent. */
+/** All fields of one agent. */
 export function agentSheet(session: Session, now: number, sheet: Sheet): string {
   const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
   return renderTable(columns, factsOf(session, now), sheet);
@@ -55,7 +55,7 @@ function factsOf(session: Session, now: number): Cell[][] {
     ['backend', session.backend],
     ['model', session.model],
     ['driver', session.driver],
-    ['its session', session.backend_session_id],
+    ['backend session', session.backend_session_id],
     ['prompt', session.prompt],
     ['directory', session.workdir],
     ['repository', session.repo],

@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal, systemCode } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
-import { findSession } from './finding.js';
-import { hasEnded } from './session-words.js';
+import type { Tools } from '../tools.js';
+import { findSession } from './find-session.js';
+import { hasEnded } from './session-text.js';
 
-/** Hands the terminal over to tmux until the person detaches; answers tmux's own exit code. */
+/** Hands the terminal to tmux until the user detaches; returns the exit code of tmux. */
 export async function attachToAgent(
   words: string,
   flags: DaemonFlags & { readOnly?: boolean },
@@ -19,16 +18,17 @@ export async function attachToAgent(
   if (driver !== 'tmux') {
     throw new Refusal(
       'SESSION_STATE',
-      `${id} runs ${driver}, without a terminal. Read along with \`ctl agent logs -f ${id}\`.`,
+      `${id} uses the ${driver} driver and has no terminal. Follow its output with \`ctl ` +
+        `agent logs -f ${id}\`.`,
     );
   }
   if (hasEnded(session)) {
     throw new Refusal(
       'SESSION_STATE',
-      `${id} has ended (${status}). Run it again with \`ctl agent restart ${id}\`.`,
+      `${id} has ended (${status}). Restart it with \`ctl agent restart ${id}\`.`,
     );
   }
-  const view = (await api.call('GET', '/api/v1/config')) as DaemonSchema<'ConfigView'>;
+  const view = await api.call('getConfig');
   const socket = await socketOf(view.data_dir);
   const readOnly = flags.readOnly === true ? ['-r'] : [];
   const command = ['tmux', '-S', socket, 'attach-session', ...readOnly, '-t', `=${id}`];
@@ -40,20 +40,20 @@ export async function attachToAgent(
   tools.exitWith(await runTmux(command, tools));
 }
 
-/** The daemon keeps its tmux apart from the person's own, by a socket of its own. */
+/** The daemon runs its own tmux server on a separate socket. */
 async function socketOf(dataDir: string): Promise<string> {
   const { tmuxSocket } = await import('@millrace/daemon/config');
   const socket = tmuxSocket(dataDir);
   if (existsSync(socket)) return socket;
   throw new Refusal(
     'UNAVAILABLE',
-    `${socket} is not on this machine: attach where the daemon runs.`,
+    `${socket} is not on this machine. Attach on the machine of the daemon.`,
   );
 }
 
 async function runTmux(command: readonly string[], { terminal }: Tools): Promise<number> {
   const [program = '', ...args] = command;
-  // Inside another tmux it would refuse; this one is a different server.
+  // tmux refuses to nest sessions, but this is a different server.
   const { TMUX: _inside, ...env } = terminal.env;
   const child = spawn(program, args, { stdio: 'inherit', env });
   return new Promise((resolve, reject) => {

@@ -35,10 +35,10 @@ test('a name or a beginning that fits several is refused with all of them', () =
   const byName = refusalOf('docs');
   expect(byName.code).toBe('AMBIGUOUS');
   expect(byName.detail).toBe(
-    '"docs" may be any of 2: 01K9ZQ5A2N4P6R8S0T1V3W5X7Y (docs), ' +
-      '01K9ZR0B1C2D3E4F5G6H7J8K9M (docs). Give the id, or more of it.',
+    '"docs" matches 2: 01K9ZQ5A2N4P6R8S0T1V3W5X7Y (docs), ' +
+      '01K9ZR0B1C2D3E4F5G6H7J8K9M (docs). Use the id, or a longer prefix of it.',
   );
-  expect(refusalOf('01K9ZQ').detail).toContain('may be any of 2');
+  expect(refusalOf('01K9ZQ').detail).toContain('matches 2');
 });
 
 test('what is not there is refused, with the nearest name or where to look', () => {
@@ -46,11 +46,11 @@ test('what is not there is refused, with the nearest name or where to look', () 
     code: 'SESSION_NOT_FOUND',
     detail: 'no agent is called "dosc"; did you mean "docs"?',
   });
-  expect(refusalOf('').detail).toBe('no agent is called ""; `ctl agent list` shows them all.');
-  expect(refusalOf('quite-another').detail).toMatch(/`ctl agent list` shows them all\.$/);
+  expect(refusalOf('').detail).toBe('no agent is called "". List them all with `ctl agent list`.');
+  expect(refusalOf('quite-another').detail).toMatch(/List them all with `ctl agent list`\.$/);
 });
 
-test('ids are shortened as far as each can be told from the others', () => {
+test('ids are shortened as far as each can be reported from the others', () => {
   const short = tellingIds(['01K9ZQ4M7T3V', '01K9ZQ4M7T4V', '01K9ZR0B1C2D', '0'], {
     columns: 80,
   });

@@ -2,12 +2,12 @@ import { Refusal } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { harmless } from '../http/exchange.js';
 
-/** What people call a thing that has an id and a name. */
+/** Wording for a resource that has an id and a name. */
 export interface Wording {
   readonly kind: string;
-  /** Of the refusal when there is none. */
+  /** Error code if nothing matches. */
   readonly code: string;
-  /** The command that shows them all. */
+  /** Command that lists all of them. */
   readonly list: string;
 }
 
@@ -16,7 +16,7 @@ interface Named {
   readonly name: string;
 }
 
-/** The one that is meant by its id, its name, or the beginning of its id. */
+/** Finds one item by id, name or id prefix. */
 export function chosen<Each extends Named>(
   all: readonly Each[],
   words: string,
@@ -29,29 +29,29 @@ export function chosen<Each extends Named>(
   const [first, ...others] = found;
   if (first && others.length === 0) return first;
   if (first) {
-    const shown = found.slice(0, mostShown).map(({ id, name }) => `${id} (${harmless(name)})`);
-    const more = found.length > mostShown ? `, and ${found.length - mostShown} more` : '';
+    const shown = found.slice(0, maxShown).map(({ id, name }) => `${id} (${harmless(name)})`);
+    const more = found.length > maxShown ? `, and ${found.length - maxShown} more` : '';
     throw new Refusal(
       'AMBIGUOUS',
-      `"${words}" may be any of ${found.length}: ${shown.join(', ')}${more}. ` +
-        'Give the id, or more of it.',
+      `"${words}" matches ${found.length}: ${shown.join(', ')}${more}. Use the id, or a ` +
+        'longer prefix of it.',
     );
   }
   const names = all.map(({ name }) => harmless(name));
-  const meant = suggestion(words, names) || `; \`${list}\` shows them all.`;
+  const meant = suggestion(words, names) || `. List them all with \`${list}\`.`;
   throw new Refusal(code, `no ${kind} is called "${words}"${meant}`);
 }
 
-/** Ids are in capitals, which nobody types. */
+/** Ids are upper case; accepts lower case too. */
 function startingWith<Each extends Named>(all: readonly Each[], words: string): Each[] {
   const start = words.toUpperCase();
   return start === '' ? [] : all.filter(({ id }) => id.toUpperCase().startsWith(start));
 }
 
-const mostShown = 5;
-const shortestId = 8;
+const maxShown = 5;
+const minIdLength = 8;
 
-/** The ids as short as they can be told from one another; a pipe gets them whole. */
+/** The shortest unambiguous id prefixes for a terminal; whole ids for a pipe. */
 export function tellingIds(
   ids: readonly string[],
   { columns }: { columns: number },
@@ -62,7 +62,7 @@ export function tellingIds(
     sorted.map((id, at) => {
       const neighbours = [sorted[at - 1] ?? '', sorted[at + 1] ?? ''];
       const shared = neighbours.map((other) => sharedLength(id, other));
-      return [id, id.slice(0, Math.max(shortestId, ...shared.map((length) => length + 1)))];
+      return [id, id.slice(0, Math.max(minIdLength, ...shared.map((length) => length + 1)))];
     }),
   );
 }

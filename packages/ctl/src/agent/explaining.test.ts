@@ -14,15 +14,14 @@ test('at 80 columns: what it does, how that is known, and what to do', () => {
   expect(explanationSheet(waiting, now, { columns: 80, paint: plain })).toBe(
     `
 agent       docs (01K9ZQ5A2N4P6R8S0T1V3W5X7Y)
-status      waiting_for_input: it asks something and waits for an answer
+status      waiting_for_input: it asked a question and waits for the answer
 since       2026-01-15T09:28:00.000Z (for 2m)
 evidence    asks whether it may run a command
 context     212k tokens, warning
 limits      none
 last error  none
-what to do  Answer it: ctl agent send 01K9ZQ5A2N4P6R8S0T1V3W5X7Y "TEXT"
-            Or sit down at its terminal: ctl agent attach
-            01K9ZQ5A2N4P6R8S0T1V3W5X7Y
+next steps  Answer it: ctl agent send 01K9ZQ5A2N4P6R8S0T1V3W5X7Y "TEXT"
+            Or open its terminal: ctl agent attach 01K9ZQ5A2N4P6R8S0T1V3W5X7Y
 `.slice(1),
   );
 });
@@ -40,15 +39,15 @@ test('at 140 columns: one that is limited and whose context is full', () => {
   expect(explanationSheet(limited, now, { columns: 140, paint: plain })).toBe(
     `
 agent       retry-upload (01K9ZQ4M7T3V8X2B6C0D5E1F9G)
-status      rate_limited: its provider refuses more work for now
+status      rate_limited: its provider is rate limiting it
 since       2026-01-15T09:29:00.000Z (for 1m)
 evidence    the last line says that the session limit is hit
 context     410k tokens, critical
 limits      until 2026-01-15T11:00:00.000Z (in 1h)
 last error  session limit
-what to do  Wait 1h 30m, when the limit of claude ends.
-            Or go on with another backend: ctl backend list
-            Its context is critically full. It is compacted when it is next idle; or let it be forced: ctl agent compact set
+next steps  Wait 1h 30m, until the limit of claude ends.
+            Or use another backend: ctl backend list
+            Its context is critically full. It is compacted when it is next idle; or force it: ctl agent compact set
             01K9ZQ4M7T3V8X2B6C0D5E1F9G on
 `.slice(1),
   );

@@ -1,11 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanAge, humanDuration } from '@millrace/kit/units';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { contextText, sinceText, statusCell } from './session-words.js';
+import { contextText, sinceText, statusCell } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 
-/** What an agent is doing, how that is known, and what a person can do about it. */
+/** What an agent is doing, the evidence for it, and what the user can do. */
 export interface Explanation {
   readonly id: string;
   readonly name: string;
@@ -18,19 +18,19 @@ export interface Explanation {
   readonly limited_until: string | null;
   readonly last_error: string | null;
   readonly exit_code: number | null;
-  /** Each is a sentence that names the command. */
+  /** Sentences that each name a command. */
   readonly advice: readonly string[];
 }
 
 const meanings: Readonly<Record<Session['status'], string>> = {
-  spawning: 'its command line is being started',
+  spawning: 'its command line is starting',
   working: 'it is in the middle of a turn',
-  waiting_for_input: 'it asks something and waits for an answer',
+  waiting_for_input: 'it asked a question and waits for the answer',
   idle: 'its turn is over and its prompt is empty',
-  done: 'it has ended well, or was stopped',
-  errored: 'it has ended badly',
-  orphaned: 'it was lost while the daemon was away',
-  rate_limited: 'its provider refuses more work for now',
+  done: 'it finished, or was stopped',
+  errored: 'it failed',
+  orphaned: 'it was lost while the daemon was not running',
+  rate_limited: 'its provider is rate limiting it',
 };
 
 export function explain(session: Session, now: number): Explanation {
@@ -52,44 +52,44 @@ export function explain(session: Session, now: number): Explanation {
 
 function statusAdvice(session: Session, now: number): string[] {
   const { id, status, driver } = session;
-  const logs = `See what it said: ctl agent logs ${id}`;
-  const again = `Run it again where it stopped: ctl agent restart ${id}`;
+  const logs = `Read its output: ctl agent logs ${id}`;
+  const again = `Restart it where it stopped: ctl agent restart ${id}`;
   switch (status) {
     case 'spawning':
-      return [`It should be working in a moment; if not: ctl agent logs ${id}`];
+      return [`It should start working soon; if not: ctl agent logs ${id}`];
     case 'working':
-      return [`Follow it: ctl agent logs -f ${id}`, `End it: ctl agent stop ${id}`];
+      return [`Follow it: ctl agent logs -f ${id}`, `Stop it: ctl agent stop ${id}`];
     case 'waiting_for_input':
       if (driver === 'headless') {
-        return ['A headless run takes no answer; end it and spawn one with --driver tmux.', logs];
+        return ['A headless run accepts no input; stop it and spawn one with --driver tmux.', logs];
       }
       return [
         `Answer it: ctl agent send ${id} "TEXT"`,
-        `Or sit down at its terminal: ctl agent attach ${id}`,
+        `Or open its terminal: ctl agent attach ${id}`,
       ];
     case 'idle':
-      return [`Give it more to do: ctl agent send ${id} "TEXT"`, `Or end it: ctl agent stop ${id}`];
+      return [`Give it more work: ctl agent send ${id} "TEXT"`, `Or stop it: ctl agent stop ${id}`];
     case 'done':
-      return [logs, `Forget it, with its worktree if that is clean: ctl agent remove ${id}`];
+      return [logs, `Remove it, with its worktree if that is clean: ctl agent remove ${id}`];
     case 'errored':
       return [logs, again];
     case 'orphaned':
-      return [again, `Or forget it: ctl agent remove ${id}`];
+      return [again, `Or remove it: ctl agent remove ${id}`];
     case 'rate_limited':
-      return [limitAdvice(session, now), `Or go on with another backend: ctl backend list`];
+      return [limitAdvice(session, now), 'Or use another backend: ctl backend list'];
   }
 }
 
 function limitAdvice({ limited_until: until, backend }: Session, now: number): string {
-  if (until === null) return `Wait; when the limit of ${backend} ends is not known.`;
+  if (until === null) return `Wait; it is not known when the limit of ${backend} ends.`;
   const left = Date.parse(until) - now;
-  if (left <= 0) return `The limit of ${backend} is over: it may be restarted or told to go on.`;
-  return `Wait ${humanDuration(left)}, when the limit of ${backend} ends.`;
+  if (left <= 0) return `The limit of ${backend} is over: restart the agent or send it more work.`;
+  return `Wait ${humanDuration(left)}, until the limit of ${backend} ends.`;
 }
 
 function contextAdvice({ id, context_state: state, force_compact: choice }: Session): string[] {
   if (state !== 'critical') return [];
-  const forced = choice === 'on' ? [] : [`or let it be forced: ctl agent compact set ${id} on`];
+  const forced = choice === 'on' ? [] : [`or force it: ctl agent compact set ${id} on`];
   return [
     ['Its context is critically full. It is compacted when it is next idle', ...forced].join('; '),
   ];
@@ -108,7 +108,7 @@ export function explanationSheet(session: Session, now: number, sheet: Sheet): s
     ['last error', session.last_error ?? 'none'],
   ];
   if (session.exit_code !== null) rows.push(['exit code', String(session.exit_code)]);
-  for (const [at, line] of advice.entries()) rows.push([at === 0 ? 'what to do' : '', line]);
+  for (const [at, line] of advice.entries()) rows.push([at === 0 ? 'next steps' : '', line]);
   const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
   return renderTable(columns, rows, sheet);
 }

@@ -3,10 +3,11 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../db/arguments.js';
 import { rest } from '../queue/waiting.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
+import { printableLines } from '../render/text.js';
 import type { Terminal } from '../terminal.js';
-import { findSession, sessionPath } from './finding.js';
-import { hasEnded } from './session-words.js';
+import { findSession } from './find-session.js';
+import { hasEnded } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 type Output = DaemonSchema<'SessionOutput'>;
@@ -16,15 +17,15 @@ export interface LogsFlags extends DaemonFlags {
   lines?: string;
 }
 
-const usualLines = 100;
-const mostLines = 5_000;
+const defaultLines = 100;
+const maxLines = 5_000;
 const pollMs = 400;
 
-/** The end of what an agent has written; with --follow, what it writes from then on too. */
+/** Prints the end of an agent's output; with --follow, new output too. */
 export async function showLogs(words: string, flags: LogsFlags, tools: Tools): Promise<void> {
-  const limit = wholeNumber(flags.lines, '--lines') ?? usualLines;
-  if (limit < 1 || limit > mostLines) {
-    throw new UsageError(`--lines must be 1 to ${mostLines}, not ${limit}.`);
+  const limit = wholeNumber(flags.lines, '--lines') ?? defaultLines;
+  if (limit < 1 || limit > maxLines) {
+    throw new UsageError(`--lines must be 1 to ${maxLines}, not ${limit}.`);
   }
   const api = await daemonApi(flags, tools);
   const session = await findSession(api, words);
@@ -39,15 +40,15 @@ export async function showLogs(words: string, flags: LogsFlags, tools: Tools): P
   await follow(api, session, tail.next, tools);
 }
 
-/** Until the agent has ended and all it wrote is shown, or until Ctrl-C. */
+/** Follows the output until the agent has ended or Ctrl-C. */
 async function follow(api: DaemonApi, session: Session, from: number, tools: Tools): Promise<void> {
   let next = from;
   for (;;) {
-    // Asked before the output: what was written before the end is then read after it.
+    // Read the status before the output, so that no output written before the end is missed.
     const isOver = await endedOrGone(api, session);
     if (isOver === 'gone') return;
     for (let isMore = true; isMore;) {
-      const piece = await readOutput(api, session, { limit: mostLines, after: next });
+      const piece = await readOutput(api, session, { limit: maxLines, after: next });
       writePiece(piece, tools.terminal);
       await tools.terminal.out.drained();
       isMore = piece.lines.length > 0 && piece.next > next;
@@ -63,7 +64,7 @@ async function endedOrGone(
   session: Session,
 ): Promise<'running' | 'ended' | 'gone'> {
   try {
-    const now = (await api.call('GET', sessionPath(session))) as Session;
+    const now = await api.call('getSession', { path: { id: session.id } });
     return hasEnded(now) ? 'ended' : 'running';
   } catch (error) {
     if (error instanceof Refusal && error.code === 'SESSION_NOT_FOUND') return 'gone';
@@ -76,8 +77,8 @@ export async function readOutput(
   session: Pick<Session, 'id'>,
   { limit, after }: { limit: number; after?: number },
 ): Promise<Output> {
-  const from = after === undefined ? '' : `&after=${after}`;
-  return (await api.call('GET', sessionPath(session, `/output?limit=${limit}${from}`))) as Output;
+  const query = { limit, ...(after === undefined ? {} : { after }) };
+  return api.call('getSessionOutput', { path: { id: session.id }, query });
 }
 
 function writePiece(piece: Output, terminal: Terminal): void {
@@ -86,10 +87,5 @@ function writePiece(piece: Output, terminal: Terminal): void {
 }
 
 function writeLines(lines: readonly string[], { out }: Terminal): void {
-  if (lines.length > 0) out.write(lines.map((line) => `${shown(line)}\n`).join(''));
-}
-
-/** What an agent wrote must not move the cursor; tabs may. */
-function shown(line: string): string {
-  return line.replaceAll(/[^\P{Cc}\t]/gu, '');
+  if (lines.length > 0) out.write(lines.map((line) => `${printableLines(line)}\n`).join(''));
 }

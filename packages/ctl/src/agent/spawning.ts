@@ -3,18 +3,18 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { confirmed } from '../queue/confirming.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { dollars } from '../render/figures.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
 import type { Outlet, Terminal } from '../terminal.js';
-import { findSession } from './finding.js';
+import { findSession } from './find-session.js';
 import { promptOf } from './prompt.js';
 
 type SpawnRequest = DaemonSchema<'SpawnRequest'>;
 type Session = DaemonSchema<'Session'>;
 
-/** What an agent is to be and where, as flags say it. */
+/** Flags that describe an agent and where it runs. */
 export interface WorkFlags {
   backend?: string;
   model?: string;
@@ -34,8 +34,8 @@ export interface SpawnFlags extends WorkFlags, DaemonFlags {
 }
 
 /**
- * The request that the flags stand for. Paths are made whole here, as the daemon runs elsewhere;
- * without any, the agent works where the command was typed.
+ * Builds the request from the flags. Paths become absolute because the daemon has another working
+ * directory; without any, the agent works in the current directory.
  */
 export function spawnRequest(prompt: string, flags: WorkFlags): SpawnRequest {
   const { backend, model, repo, cwd, branch, worktree, name, tag, autoRestart, driver } = flags;
@@ -74,28 +74,28 @@ export async function spawnAgent(
     ...spawnRequest(prompt, flags),
     ...(parent === undefined ? {} : { parent_id: parent.id }),
   };
-  const session = await spawnOrAsk(api, request, tools.terminal);
+  const session = await spawnWithBudget(api, request, tools.terminal);
   const { out, json } = tools.terminal;
   out.write(json ? `${JSON.stringify(session, null, 2)}\n` : startedText(session, out));
 }
 
-async function spawnOrAsk(
+async function spawnWithBudget(
   api: DaemonApi,
   request: SpawnRequest,
   terminal: Terminal,
 ): Promise<Session> {
-  const send = (body: SpawnRequest) => api.call('POST', '/api/v1/spawn', body) as Promise<Session>;
+  const send = (body: SpawnRequest) => api.call('spawnSession', { body });
   try {
     return await send(request);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'BUDGET_CONFIRMATION_REQUIRED') throw error;
-    await askAboutBudget(error, terminal);
+    await confirmBudget(error, terminal);
     return send({ ...request, force: true });
   }
 }
 
-/** Returns when a person agreed to go on. */
-async function askAboutBudget(refusal: Refusal, terminal: Terminal): Promise<void> {
+/** Returns if the user confirms. */
+async function confirmBudget(refusal: Refusal, terminal: Terminal): Promise<void> {
   const verdict = refusal.extra.members?.['verdict'] as DaemonSchema<'BudgetVerdict'>;
   const figures =
     `${dollars(verdict.daily_usd)} today${capText(verdict.cap_daily)}, ` +
@@ -103,7 +103,7 @@ async function askAboutBudget(refusal: Refusal, terminal: Terminal): Promise<voi
   if (!terminal.in.isScreen || terminal.json) {
     throw new Refusal(
       refusal.code,
-      `a spend cap is reached: ${figures}. Nothing was started; go on with --force.`,
+      `A spend cap is reached: ${figures}. Nothing was started. To start it anyway, add --force.`,
       refusal.extra,
     );
   }
@@ -114,7 +114,7 @@ async function askAboutBudget(refusal: Refusal, terminal: Terminal): Promise<voi
   ];
   err.write(`${err.paint('warn', 'A spend cap is reached.')}\n`);
   err.write(renderTable([{ title: '' }, { title: '' }, { title: '' }], rows, err));
-  if (await confirmed('Spawn all the same? [y/N] ', terminal)) return;
+  if (await confirmed('Spawn anyway? [y/N] ', terminal)) return;
   throw new Refusal('CANCELLED', 'Nothing was started.');
 }
 
@@ -125,9 +125,9 @@ function capText(cap: number): string {
 function startedText(session: Session, out: Outlet): string {
   const { id, backend, workdir, status, driver } = session;
   const rows: Cell[][] = [
-    [`  ctl agent logs -f ${id}`, 'follow what it says'],
-    [`  ctl agent attach ${id}`, 'sit down at its terminal'],
-    [`  ctl agent explain ${id}`, 'what it does, and what to do'],
+    [`  ctl agent logs -f ${id}`, 'follow its output'],
+    [`  ctl agent attach ${id}`, 'open its terminal'],
+    [`  ctl agent explain ${id}`, 'its status and the next steps'],
   ];
   const shown = driver === 'tmux' ? rows : rows.filter((_, at) => at !== 1);
   return (

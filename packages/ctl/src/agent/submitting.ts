@@ -2,7 +2,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { queueApi, type QueueFlags } from '../queue/api.js';
 import { submissionOf, waitOf, type SubmitFlags } from '../queue/submission.js';
 import { submitTask } from '../queue/submitting.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { promptOf } from './prompt.js';
 import { spawnRequest, type WorkFlags } from './spawning.js';
 
@@ -17,11 +17,11 @@ export interface SubmitWorkFlags
   queue?: string;
 }
 
-/** The queue that `ctl up` makes for agents, and the handler its tasks name. */
+/** Queue that `ctl up` creates for agents, and the handler its tasks name. */
 export const agentsQueue = 'agents';
 const handler = 'agent';
 
-/** Lays work in the queue: it waits its turn, outlives restarts and is tried again. */
+/** Queues work for an agent: it survives restarts and is retried. */
 export async function submitWork(
   given: string | undefined,
   flags: SubmitWorkFlags,
@@ -31,8 +31,11 @@ export async function submitWork(
   const { at, delay, priority, group, id, expiresAt } = flags;
   const wait = waitOf(flags);
   const payload = JSON.stringify(spawnRequest(prompt, flags));
-  if (Buffer.byteLength(payload) > longestPayload) {
-    throw new UsageError('The prompt is too long for a task: name a file that the agent can read.');
+  if (Buffer.byteLength(payload) > maxPayload) {
+    throw new UsageError(
+      'The prompt is too long for a task. Put it into a file and name that file in the ' +
+        'prompt.',
+    );
   }
   const task = await submissionOf(
     handler,
@@ -54,17 +57,17 @@ export async function submitWork(
     throw queue === agentsQueue ? withWhoMakesIt(error) : error;
   });
   if (tools.terminal.json || wait !== undefined) return;
-  tools.terminal.out.write(`See how it fares with \`ctl queue get ${task.id}\`.\n`);
+  tools.terminal.out.write(`Check it with \`ctl queue get ${task.id}\`.\n`);
 }
 
-/** Nobody has to know the config of a queue that `ctl up` makes by itself. */
+/** Adds how to create the queue to the error, since `ctl up` normally does it. */
 function withWhoMakesIt(error: unknown): unknown {
   if (!(error instanceof Refusal) || error.code !== 'QUEUE_NOT_FOUND') return error;
   const detail =
-    `there is no queue "${agentsQueue}" yet. \`ctl up\` makes it when it starts; another one is ` +
-    'named with --queue.';
+    `there is no queue "${agentsQueue}" yet. Start \`ctl up\`, which creates it, or name ` +
+    'another queue with --queue.';
   return new Refusal(error.code, detail, { cause: error });
 }
 
-/** What the queue takes, whatever the config of the queue says. */
-const longestPayload = 8 * 1_048_576;
+/** Largest payload that the queue accepts, whatever its config says. */
+const maxPayload = 8 * 1_048_576;

@@ -1,7 +1,11 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Argument } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
+
+type AssignableTier = DaemonSchema<'AssignableTier'>;
+type ThinkingMode = DaemonSchema<'Settings'>['internal_thinking_mode'];
 
 const tiers = ['free', 'subscription', 'pay_per_use', 'unclassified'];
 const modes = ['local_only', 'free_plus_local'];
@@ -11,11 +15,11 @@ export function addList(backend: CtlCommand, tools: Tools): void {
     backend
       .command('list')
       .alias('ls')
-      .summary('Show every backend and the thinking mode')
+      .summary('List the backends and the thinking mode')
       .description(
-        'Shows one row for every known command line, installed or not: how it is billed, ' +
-          'whether it is the default, whether it may be used, and until when it is passed over ' +
-          'because it hit a rate limit. Then the thinking mode.',
+        'List every known backend, installed or not: how it is billed, whether it is the ' +
+          'default, whether it is enabled, and until when it is skipped because of a rate ' +
+          'limit. Then the thinking mode.',
       )
       .example('ctl backend list', 'as a table')
       .example('ctl backend ls --json', 'for scripts'),
@@ -29,10 +33,10 @@ export function addRescan(backend: CtlCommand, tools: Tools): void {
   withDaemon(
     backend
       .command('rescan')
-      .summary('Look for the backends again')
+      .summary('Scan for installed backends again')
       .description(
-        'Looks for every known command line on the search path of the daemon and for a local ' +
-          'model. Keeps tiers, the default and what is enabled.',
+        'Scan the search path of the daemon for every known command line and for a local ' +
+          'model. Tiers, the default and what is enabled do not change.',
       )
       .example('ctl backend rescan', 'after installing or removing a command line'),
   ).action(async (flags: DaemonFlags) => {
@@ -45,17 +49,17 @@ export function addTier(backend: CtlCommand, tools: Tools): void {
   withDaemon(
     backend
       .command('tier')
-      .summary('Say how a backend is billed')
+      .summary('Set how a backend is billed')
       .description(
-        'Assigns a tier. Only free backends, and the local model, are used for the thinking of ' +
-          'the daemon itself; only subscription backends appear in `ctl usage`.',
+        'Set the tier of a backend. The daemon itself thinks only with free backends and ' +
+          'the local model; `ctl usage` shows only subscription backends.',
       )
-      .argument('<id>', 'the backend, such as claude')
+      .argument('<id>', 'backend id, such as claude')
       .addArgument(new Argument('<tier>', 'how it is billed').choices(tiers))
       .example('ctl backend tier claude subscription', 'a flat subscription')
       .example('ctl backend tier gemini free', 'costs nothing')
       .exitCode(1, 'no such backend, or failure'),
-  ).action(async (id: string, tier: string, flags: DaemonFlags) => {
+  ).action(async (id: string, tier: AssignableTier, flags: DaemonFlags) => {
     const { setTier } = await import('./backends.js');
     await setTier(id, tier, flags, tools);
   });
@@ -65,13 +69,13 @@ export function addDefault(backend: CtlCommand, tools: Tools): void {
   withDaemon(
     backend
       .command('default')
-      .summary('Make a backend the default')
+      .summary('Set the default backend')
       .description(
-        'Makes a backend the only default. It must be installed and enabled; the local model ' +
-          'cannot be the default.',
+        'Set the default backend. It must be installed and enabled; the local model cannot ' +
+          'be the default.',
       )
-      .argument('<id>', 'the backend, such as claude')
-      .example('ctl backend default claude', 'from now on')
+      .argument('<id>', 'backend id, such as claude')
+      .example('ctl backend default claude', 'use claude from now on')
       .exitCode(1, 'no such backend, not eligible, or failure'),
   ).action(async (id: string, flags: DaemonFlags) => {
     const { setDefault } = await import('./backends.js');
@@ -82,15 +86,15 @@ export function addDefault(backend: CtlCommand, tools: Tools): void {
 export function addEnable(backend: CtlCommand, tools: Tools): void {
   addSwitch(backend, tools, {
     name: 'enable',
-    summary: 'Let a backend be used',
-    description: 'Lets a backend be used again.',
+    summary: 'Enable a backend',
+    description: 'Enable a backend.',
     enabled: true,
   });
   addSwitch(backend, tools, {
     name: 'disable',
-    summary: 'Keep a backend from being used',
+    summary: 'Disable a backend',
     description:
-      'Keeps a backend from being used. If it is the default it stays so, unused, until it is ' +
+      'Disable a backend. If it is the default it stays the default, unused, until it is ' +
       'enabled again.',
     enabled: false,
   });
@@ -110,7 +114,7 @@ function addSwitch(backend: CtlCommand, tools: Tools, given: Switch): void {
       .command(name)
       .summary(summary)
       .description(description)
-      .argument('<id>', 'the backend, such as claude')
+      .argument('<id>', 'backend id, such as claude')
       .example(`ctl backend ${name} codex`, 'by its id')
       .exitCode(1, 'no such backend, or failure'),
   ).action(async (id: string, flags: DaemonFlags) => {
@@ -123,15 +127,15 @@ export function addThinkingMode(backend: CtlCommand, tools: Tools): void {
   withDaemon(
     backend
       .command('thinking-mode')
-      .summary('Choose who thinks for the daemon')
+      .summary('Set which backends think for the daemon')
       .description(
-        'Chooses the backends for the thinking of the daemon itself: the local model alone, or ' +
-          'free backends first and the local model last. Paid backends are never among them.',
+        'Set which backends the daemon itself thinks with: the local model alone, or free ' +
+          'backends first and the local model last. Paid backends are never used.',
       )
       .addArgument(new Argument('<mode>', 'the mode').choices(modes))
       .example('ctl backend thinking-mode local_only', 'nothing leaves this machine')
-      .example('ctl backend thinking-mode free_plus_local', 'the usual one'),
-  ).action(async (mode: string, flags: DaemonFlags) => {
+      .example('ctl backend thinking-mode free_plus_local', 'the default'),
+  ).action(async (mode: ThinkingMode, flags: DaemonFlags) => {
     const { setThinkingMode } = await import('./backends.js');
     await setThinkingMode(mode, flags, tools);
   });

@@ -20,7 +20,7 @@ Thinking mode: free_plus_local
 test('where none is installed it says what to do', () => {
   const bare = { ...registry, backends: registry.backends.slice(-1) };
   expect(registryScreen(bare, { columns: 80, paint: plain })).toContain(
-    'None of them is on this machine: install one, then run `ctl backend rescan`.\n',
+    'No backend is installed on this machine. Install one, then run `ctl backend rescan`.\n',
   );
 });
 

@@ -8,7 +8,7 @@ const columns = ['ID', 'INSTALLED', 'TIER', 'DEFAULT', 'ENABLED', 'LIMITED'].map
   title,
 }));
 
-/** The registry for people: a row for each backend, then the thinking mode. */
+/** Table of backends, then the thinking mode. */
 export function registryScreen({ backends, settings }: Registry, sheet: Sheet): string {
   const rows = backends.map((row): Cell[] => [
     row.id,
@@ -23,7 +23,7 @@ export function registryScreen({ backends, settings }: Registry, sheet: Sheet): 
   const mode = sheet.paint('strong', printable(settings.internal_thinking_mode));
   const advice = backends.some(({ installed }) => installed)
     ? ''
-    : 'None of them is on this machine: install one, then run `ctl backend rescan`.\n';
+    : 'No backend is installed on this machine. Install one, then run `ctl backend rescan`.\n';
   return `${renderTable(columns, rows, sheet)}Thinking mode: ${mode}\n${advice}`;
 }
 

@@ -38,7 +38,7 @@ test('a test run that passes is its summary', () => {
   expect(digest(lines)).toEqual({
     lines: 404,
     left: 401,
-    text: `... 401 lines left out
+    text: `... 401 lines omitted
  Test Files  12 passed (12)
       Tests  400 passed (400)
    Duration  3.21s
@@ -58,7 +58,7 @@ test('a test run that fails is its failures with what follows, and its summary',
   ];
   const lines = [...passes(200), ...failure, ...passes(200), ' Tests  1 failed | 400 passed'];
   expect(digest(lines, { isGood: false }).text).toBe(
-    `... 200 lines left out\n${failure.join('\n')}\n... 200 lines left out\n` +
+    `... 200 lines omitted\n${failure.join('\n')}\n... 200 lines omitted\n` +
       ' Tests  1 failed | 400 passed\n',
   );
 });
@@ -99,10 +99,10 @@ test('"0 errors" and passing tests about errors are no failures', () => {
   for (const line of summaries) expect([line, worth(line).isSummary]).toEqual([line, true]);
 });
 
-test('a failure that nothing gives away is told by the last lines', () => {
+test('a failure that nothing gives away is reported by the last lines', () => {
   const lines = Array.from({ length: 300 }, (_, at) => `step ${at}`);
   const { text } = digest(lines, { isGood: false });
-  expect(text.split('\n').slice(0, 2)).toEqual(['... 275 lines left out', 'step 275']);
+  expect(text.split('\n').slice(0, 2)).toEqual(['... 275 lines omitted', 'step 275']);
   expect(text).toMatch(/step 299\n$/);
 });
 
@@ -126,10 +126,10 @@ test('git: what happened stays, objects and files go', () => {
     ' create mode 100644 src/failure.ts',
     ' 2 files changed, 3 insertions(+)',
   ];
-  expect(digest(lines, { rules: gitRules }).text).toBe(`... 2 lines left out
+  expect(digest(lines, { rules: gitRules }).text).toBe(`... 2 lines omitted
 To example.com:mill.git
    1a2b3c4..5d6e7f8  main -> main
-... 2 lines left out
+... 2 lines omitted
  2 files changed, 3 insertions(+)
 `);
 });
@@ -144,20 +144,20 @@ test('whatever comes, kept lines are lines that came, in order, and all are acco
       for (const rules of [checkRules, gitRules]) {
         const { text, left, lines: count } = digest(lines, { isGood, rules });
         expect(count).toBe(lines.length);
-        let [at, gaps, kept] = [0, 0, 0];
+        let [at, gaps, seen] = [0, 0, 0];
         for (const shown of text.split('\n').slice(0, -1)) {
-          const skipped = /^\.\.\. (\d+) lines? left out$/.exec(shown)?.[1];
+          const skipped = /^\.\.\. (\d+) lines? omitted$/.exec(shown)?.[1];
           if (skipped === undefined) {
             expect(shown).toBe(lines[at]);
             at += 1;
-            kept += 1;
+            seen += 1;
           } else {
             at += Number(skipped);
             gaps += Number(skipped);
           }
         }
-        expect([gaps, kept + gaps]).toEqual([left, lines.length]);
-        expect(kept).toBeLessThanOrEqual(200);
+        expect([gaps, seen + gaps]).toEqual([left, lines.length]);
+        expect(seen).toBeLessThanOrEqual(200);
         const first = lines.findIndex((each) => rules.worthOf(each).isFailure);
         if (first >= 0) expect(text).toContain(lines[first]);
       }

@@ -3,16 +3,16 @@ import type { Rules } from './rules.js';
 
 export interface Digest {
   readonly lines: number;
-  /** The lines that are kept, with a note wherever some are left out. */
+  /** The lines shown, with a note wherever lines are omitted. */
   readonly text: string;
   readonly left: number;
 }
 
-const longestLine = 400;
-const mostFailureLines = 120;
-const mostSummaryLines = 15;
+const maxLine = 400;
+const maxFailureLines = 120;
+const maxSummaryLines = 15;
 const linesAfterFailure = 10;
-/** A failure that nothing gave away is most likely told at the end. */
+/** If no line looks like a failure, the cause is most likely at the end. */
 const lastLines = { usual: 3, unexplained: 25 };
 
 interface Line {
@@ -21,9 +21,8 @@ interface Line {
 }
 
 /**
- * Makes the short form of an output, line by line, so that its length does not matter. What went
- * wrong is kept from the beginning on, for the first failure often causes the others; of the
- * summaries and of everything else the end counts.
+ * Shortens an output line by line, in constant memory. Keeps the first failures, since the first
+ * often causes the others, and the last summaries and other lines.
  */
 export class Digester {
   readonly #rules: Rules;
@@ -46,9 +45,9 @@ export class Digester {
       this.#after = 0;
     } else {
       push(this.#last, line, lastLines.unexplained);
-      if (worth.isSummary) push(this.#summaries, line, mostSummaryLines);
+      if (worth.isSummary) push(this.#summaries, line, maxSummaryLines);
       this.#addFailure(line, worth.isFailure);
-      if (this.#others.length < this.#rules.othersKept && line.text !== '') this.#others.push(line);
+      if (this.#others.length < this.#rules.maxOthers && line.text !== '') this.#others.push(line);
     }
     this.#previous = worth.isNoise ? undefined : line;
   }
@@ -56,21 +55,21 @@ export class Digester {
   finish(isGood: boolean): Digest {
     const isExplained = isGood || this.#failures.length > 0;
     const last = this.#last.slice(-(isExplained ? lastLines.usual : lastLines.unexplained));
-    const kept = new Map<number, string>();
+    const shown = new Map<number, string>();
     for (const { index, text } of [
       ...this.#failures,
       ...this.#others,
       ...this.#summaries,
       ...last,
     ]) {
-      kept.set(index, text);
+      shown.set(index, text);
     }
-    return { lines: this.#lines, text: this.#written(kept), left: this.#lines - kept.size };
+    return { lines: this.#lines, text: this.#written(shown), left: this.#lines - shown.size };
   }
 
   #addFailure(line: Line, isFailure: boolean): void {
     if (isFailure) {
-      // The line before often names the place.
+      // The preceding line often names the file.
       if (this.#previous && this.#after === 0) this.#keepFailure(this.#previous);
       this.#keepFailure(line);
       this.#after = linesAfterFailure;
@@ -81,15 +80,15 @@ export class Digester {
   }
 
   #keepFailure(line: Line): void {
-    if (this.#failures.length < mostFailureLines) this.#failures.push(line);
+    if (this.#failures.length < maxFailureLines) this.#failures.push(line);
   }
 
-  #written(kept: ReadonlyMap<number, string>): string {
+  #written(shown: ReadonlyMap<number, string>): string {
     let text = '';
     let next = 0;
-    for (const index of [...kept.keys()].toSorted((a, b) => a - b)) {
+    for (const index of [...shown.keys()].toSorted((a, b) => a - b)) {
       if (index > next) text += gap(index - next);
-      text += `${kept.get(index)}\n`;
+      text += `${shown.get(index)}\n`;
       next = index + 1;
     }
     if (next < this.#lines) text += gap(this.#lines - next);
@@ -103,13 +102,13 @@ function push(lines: Line[], line: Line, most: number): void {
 }
 
 function gap(count: number): string {
-  return `... ${count} ${count === 1 ? 'line' : 'lines'} left out\n`;
+  return `... ${count} ${count === 1 ? 'line' : 'lines'} omitted\n`;
 }
 
-/** As a screen would show it in the end: a bar of progress is drawn over and over in one line. */
+/** The line as a terminal would finally show it: a progress bar overwrites itself after \r. */
 function shownOf(raw: string): string {
   const text = raw.replace(/\r+$/, '');
   const last = text.slice(text.lastIndexOf('\r') + 1);
-  if (last.length <= longestLine) return last;
-  return `${last.slice(0, longestLine)}... (${last.length - longestLine} more characters)`;
+  if (last.length <= maxLine) return last;
+  return `${last.slice(0, maxLine)}... (${last.length - maxLine} more characters)`;
 }

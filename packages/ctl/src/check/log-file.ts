@@ -2,8 +2,8 @@ import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatTimestamp } from '@millrace/kit/units';
 
-/** Older logs than the newest ones are removed: what was checked last week is known by now. */
-const mostLogs = 100;
+/** Number of logs to keep; older ones are removed. */
+const maxLogs = 100;
 
 export interface LogFile {
   readonly path: string;
@@ -11,7 +11,9 @@ export interface LogFile {
   close(): void;
 }
 
-/** A new file for the whole output of a command: `<data_dir>/logs/check/<time>-<pid>-npm-test.log`. */
+/**
+ * Creates the log of a command's whole output: `<data_dir>/logs/check/<time>-<pid>-npm-test.log`.
+ */
 export function openLogFile(
   dataDir: string,
   { feature, command, now }: { feature: string; command: readonly string[]; now: number },
@@ -21,12 +23,12 @@ export function openLogFile(
   removeOld(folder);
   const time = formatTimestamp(now).replaceAll(':', '-');
   const path = join(folder, `${time}-${process.pid}-${nameOf(command)}.log`);
-  // Both streams append to it, so that their lines stand in the order in which they were written.
+  // Both streams append to it, so that their lines stay in order.
   const fd = openSync(path, 'ax', 0o600);
   return { path, fd, close: () => closeSync(fd) };
 }
 
-/** The program and what it is to do, without options and scripts: `npm-test`. */
+/** The program and its subcommand, without options and scripts: `npm-test`. */
 function nameOf(command: readonly string[]): string {
   const words = command.slice(0, 3).filter((word) => /^[A-Za-z0-9_./@:]/.test(word));
   const plain = words.filter((word) => /^[\w./@:+-]{1,80}$/.test(word));
@@ -43,10 +45,10 @@ function nameOf(command: readonly string[]): string {
 
 function removeOld(folder: string): void {
   const names = readdirSync(folder).filter((name) => name.endsWith('.log'));
-  // They begin with the time. Another process may be at it too.
+  // Names start with the time. Another process may remove the same file.
   const old = names
     .toSorted()
     .toReversed()
-    .slice(mostLogs - 1);
+    .slice(maxLogs - 1);
   for (const name of old) rmSync(join(folder, name), { force: true });
 }

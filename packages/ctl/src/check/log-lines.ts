@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 
-/** A line that is longer goes on as the next one, so that one without end does not fill memory. */
-const longestLine = 65_536;
+/** A longer line is split, to bound memory. */
+const maxLine = 65_536;
 
-/** Every line of a file, however large the file is. */
+/** Reads every line of a file of any size. */
 export async function* linesOf(file: string): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
@@ -12,9 +12,9 @@ export async function* linesOf(file: string): AsyncGenerator<string> {
     const lines = (rest + decoder.write(chunk)).split('\n');
     rest = lines.pop()!;
     yield* lines;
-    while (rest.length > longestLine) {
-      yield rest.slice(0, longestLine);
-      rest = rest.slice(longestLine);
+    while (rest.length > maxLine) {
+      yield rest.slice(0, maxLine);
+      rest = rest.slice(maxLine);
     }
   }
   rest += decoder.end();

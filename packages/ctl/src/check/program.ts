@@ -3,19 +3,19 @@ import { constants } from 'node:os';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 
 export interface Ending {
-  /** What the shell would call its exit code: 128 and the number of a signal that ended it. */
+  /** Exit code as in shells: 128 plus the number of the signal that killed the command. */
   readonly exitCode: number;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** The command could not be started at all. */
+/** The command could not be started. */
 export class NotStarted extends Error {
   override readonly name = 'NotStarted';
 
   constructor(
     message: string,
     readonly code: string,
-    /** As shells have it: 127 for no such program, 126 for one that may not be run. */
+    /** As in shells: 127 for a missing program, 126 for one that is not executable. */
     readonly exitCode: 126 | 127,
   ) {
     super(message);
@@ -26,16 +26,16 @@ export interface Program {
   readonly command: readonly string[];
   readonly stdio: StdioOptions;
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Ctrl-C reaches the command without our help, for it shares our terminal. */
+  /** Ctrl-C reaches the command directly, since it shares our terminal. */
   readonly isOnTerminal: boolean;
 }
 
-/** Runs a command to its end in our place: it gets our stdin, and the signals that we get. */
+/** Runs a command to its end; it inherits stdin and gets the signals that we get. */
 export function runProgram({ command, stdio, env, isOnTerminal }: Program): Promise<Ending> {
   const [file = '', ...args] = command;
   return new Promise((resolve, reject) => {
     let child: ChildProcess | undefined;
-    // Before it starts: a signal in between would end us and leave the command behind.
+    // Before the start: a signal in between would end us and leave the command running.
     const release = takeSignals(isOnTerminal, (name) => child?.kill(name));
     try {
       child = spawn(file, args, { stdio, ...(env && { env }) });
@@ -60,7 +60,7 @@ export function runProgram({ command, stdio, env, isOnTerminal }: Program): Prom
 const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 const fromKeyboard: ReadonlySet<string> = new Set(['SIGINT', 'SIGQUIT']);
 
-/** Until released, no signal ends us: the command decides, and we end when it does. */
+/** Until released, signals do not end us: the command handles them, and we end when it does. */
 function takeSignals(
   isOnTerminal: boolean,
   passOn: (name: (typeof passedOn)[number]) => void,
@@ -68,7 +68,7 @@ function takeSignals(
   const releases = passedOn.map((name) => {
     const before = process.listeners(name);
     const listener = (): void => {
-      // A second Ctrl-C means "at once" to many programs, so one must not arrive twice.
+      // A second Ctrl-C means "at once" to many programs, so do not deliver one twice.
       if (!isOnTerminal || !fromKeyboard.has(name)) passOn(name);
     };
     process.on(name, listener);
@@ -86,6 +86,6 @@ function takeSignals(
 function notStarted(file: string, error: unknown): NotStarted {
   const code = systemCode(error);
   if (code === 'ENOENT') return new NotStarted(`there is no program "${file}"`, code, 127);
-  if (code === 'EACCES') return new NotStarted(`"${file}" may not be run`, code, 126);
+  if (code === 'EACCES') return new NotStarted(`"${file}" is not executable`, code, 126);
   return new NotStarted(`"${file}" could not be started: ${messageOf(error)}`, code, 126);
 }

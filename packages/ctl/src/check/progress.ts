@@ -2,12 +2,12 @@ import { statSync } from 'node:fs';
 import { systemClock, type Timer } from '@millrace/kit/clock';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import { cut, printable } from '../render/text.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 const everyMs = 1_000;
 const clearLine = '\r\u001B[2K';
 
-/** Tells on a screen how long a command has run, for it says nothing itself until it has ended. */
+/** Shows on a terminal how long a command has been running, since its output is held back. */
 export function watchProgress(
   command: readonly string[],
   logPath: string,
@@ -20,14 +20,15 @@ export function watchProgress(
     const elapsed = humanDuration(systemClock.monotonic() - startedAt);
     const { size = 0 } = statSync(logPath, { throwIfNoEntry: false }) ?? {};
     const text = `${printable(command.join(' '))} (${elapsed}, ${humanBytes(size)} of output)`;
-    err.write(`${clearLine}${err.paint('dim', cut(text, err.columns - 1))}`);
+    err.writeRaw(clearLine);
+    err.write(err.paint('dim', cut(text, err.columns - 1)));
     timer = systemClock.after(everyMs, show);
   };
   timer = systemClock.after(everyMs, show);
   return {
     stop() {
       timer.cancel();
-      err.write(clearLine);
+      err.writeRaw(clearLine);
     },
   };
 }

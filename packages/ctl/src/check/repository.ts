@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-/** The repository that a directory is in, or null. A worktree belongs to the one it was made from. */
+/** The repository that contains a directory, or null. A worktree belongs to its main repository. */
 export function repositoryOf(directory: string): string | null {
   for (let here = resolve(directory); ; here = dirname(here)) {
     const mark = join(here, '.git');

@@ -1,17 +1,17 @@
-/** What a line of a command's output is worth to somebody who wants to know how it went. */
+/** How to classify the output lines of a command. */
 export interface Worth {
-  /** It tells what went wrong: kept, with some lines around it. */
+  /** Lines about failures: kept, with some context. */
   readonly isFailure: boolean;
-  /** It tells how it went as a whole: the last ones are kept. */
+  /** Summary lines: the last ones are kept. */
   readonly isSummary: boolean;
-  /** It is of no use to anybody: never kept. */
+  /** Noise: never kept. */
   readonly isNoise: boolean;
 }
 
 export interface Rules {
   worthOf(line: string): Worth;
-  /** How many lines are kept that are none of these. */
-  readonly othersKept: number;
+  /** Number of other lines to keep. */
+  readonly maxOthers: number;
 }
 
 const passed = [
@@ -20,7 +20,7 @@ const passed = [
   /\bPASSED\b/,
 ];
 
-/** "0 errors" is good news. */
+/** "0 errors" is not a failure. */
 const goodNews =
   /\b(?:0|no|without) (?:errors?|failures?|failed|failing|problems?)\b|\b(?:errors?|failures?|failed)\s*[:=]\s*0\b/gi;
 
@@ -41,9 +41,9 @@ const summary = [
   /^=+ .+ =+$/,
 ];
 
-/** Builds, tests and linters of every kind. */
+/** Rules for builds, tests and linters. */
 export const checkRules: Rules = {
-  othersKept: 0,
+  maxOthers: 0,
   worthOf(line) {
     const isSummary = summary.some((pattern) => pattern.test(line));
     if (!isSummary && passed.some((pattern) => pattern.test(line))) return noise;

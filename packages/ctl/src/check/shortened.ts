@@ -5,7 +5,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { Digester } from './digest.js';
 import { failureLine } from './failure-line.js';
 import { openLogFile, type LogFile } from './log-file.js';
@@ -19,22 +19,22 @@ export interface ShortenedRun {
   readonly feature: 'check' | 'git';
   readonly command: readonly string[];
   readonly rules: Rules;
-  /** The daemon's data directory, if one was named. */
+  /** Data directory of the daemon, from --data. */
   readonly data?: string | undefined;
-  /** What the command finds in its environment; as ours unless told. */
+  /** Environment of the command (default: ours). */
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** On a screen, tell that it is still under way. */
+  /** Show progress on a terminal. */
   readonly showsProgress: boolean;
 }
 
 interface Settings {
-  /** Where logs and the ledger are. */
+  /** Data directory with the logs and the savings ledger. */
   readonly dataDir: string;
   readonly savings: boolean;
   readonly savingsSamples: boolean;
 }
 
-/** Runs a command, prints the short form of its output, and writes down what that saved. */
+/** Runs a command, prints its shortened output and records the saving. */
 export async function runShortened(run: ShortenedRun, tools: Tools): Promise<void> {
   try {
     const settings = await settingsOf(run, tools);
@@ -72,12 +72,12 @@ async function runLogged(
   tools.exitWith(ending.exitCode);
   const elapsedMs = systemClock.monotonic() - startedAt;
   const short = await shortForm(run.rules, ending, { path: log.path, elapsedMs });
-  // Before it is printed: whoever reads may go away, and we with them.
+  // Before printing: a reader that closes the pipe ends us.
   const record = settings.savings ? await recordOf(feature, short, settings, tools) : undefined;
   const { json, out } = tools.terminal;
   if (!json) {
     bytesOut(out.stream).write(short.bytes);
-    // The output of a command that failed tells why, unless there is none or it was cut off.
+    // The output of a failed command explains the failure, unless it is empty or was cut off.
     const isSilent = short.rawBytes === 0;
     if (ending.exitCode === 0 || (!isSilent && ending.signal === null)) return;
     return warn(tools, failureLine(command, ending, { elapsedMs, isSilent }), 'FAILED');
@@ -89,9 +89,9 @@ async function runLogged(
     log: log.path,
     lines: short.lines,
     raw_bytes: short.rawBytes,
-    kept_bytes: short.keptBytes,
+    kept_bytes: short.retainedBytes,
     raw_tokens: record?.rawTokens ?? null,
-    kept_tokens: record?.keptTokens ?? null,
+    kept_tokens: record?.retainedTokens ?? null,
     basis: record?.basis ?? null,
     output: short.bytes.toString('utf8'),
   };
@@ -100,18 +100,18 @@ async function runLogged(
 
 interface ShortForm {
   readonly path: string;
-  /** What is printed. Not a text: a command may write what is none, and that is passed on too. */
+  /** The output in bytes, because a command may write what is not UTF-8. */
   readonly bytes: Buffer;
   readonly lines: number;
   readonly rawBytes: number;
-  readonly keptBytes: number;
+  readonly retainedBytes: number;
 }
 
 function bytesOut(stream: object): { write(bytes: Uint8Array): unknown } {
   return stream as { write(bytes: Uint8Array): unknown };
 }
 
-/** To leave out less than this is not worth a look at the log. */
+/** Below this saving the whole output is shown. */
 const shortOutput = { bytes: 2_048, lines: 25 };
 
 async function shortForm(
@@ -119,26 +119,26 @@ async function shortForm(
   { exitCode }: Ending,
   { path, elapsedMs }: { path: string; elapsedMs: number },
 ): Promise<ShortForm> {
-  // What the command left running may still write; the log as it is now is what counts.
+  // A background process of the command may still write; only the log as it is now counts.
   const { size: rawBytes } = await stat(path);
   const digester = new Digester(rules);
   for await (const line of linesOf(path)) digester.add(line);
   const { text, lines, left } = digester.finish(exitCode === 0);
   const note =
-    `ctl: exit code ${exitCode} after ${humanDuration(elapsedMs)}, ` +
-    `${left} of ${lines} lines left out, all of them in ${path}\n`;
+    `ctl: exit code ${exitCode} after ${humanDuration(elapsedMs)}, ${left} of ${lines} ` +
+    `lines omitted; full log: ${path}\n`;
   const bytes = Buffer.from(text + note);
   const isShort = rawBytes <= shortOutput.bytes && lines <= shortOutput.lines;
   if (!isShort && left > 0 && bytes.length < rawBytes) {
-    return { path, bytes, lines, rawBytes, keptBytes: bytes.length };
+    return { path, bytes, lines, rawBytes, retainedBytes: bytes.length };
   }
   const whole = await readFile(path);
-  return { path, bytes: whole, lines, rawBytes: whole.length, keptBytes: whole.length };
+  return { path, bytes: whole, lines, rawBytes: whole.length, retainedBytes: whole.length };
 }
 
 async function recordOf(
   feature: ShortenedRun['feature'],
-  { path, bytes, rawBytes, keptBytes }: ShortForm,
+  { path, bytes, rawBytes, retainedBytes }: ShortForm,
   { dataDir, savingsSamples }: Settings,
   tools: Tools,
 ) {
@@ -155,17 +155,17 @@ async function recordOf(
       agentId: tools.terminal.env['MILLRACE_AGENT_ID'] || null,
       repo: repositoryOf(process.cwd()),
       rawBytes,
-      keptBytes,
+      retainedBytes,
       texts: async () => ({ raw: await readFile(path, 'utf8'), kept: bytes.toString('utf8') }),
     });
   } catch (error) {
-    // The command has run, and how it went is what counts.
-    warn(tools, `what this saved could not be recorded: ${messageOf(error)}`, 'UNRECORDED');
+    // The command has already run; a failure to record must not change its result.
+    warn(tools, `The saving could not be recorded: ${messageOf(error)}`, 'UNRECORDED');
     return undefined;
   }
 }
 
-/** Without a place for the log nothing can be left out. */
+/** Without a log nothing may be omitted. */
 async function runPlainly({ command, env }: ShortenedRun, tools: Tools): Promise<void> {
   const isOnTerminal = tools.terminal.in.isScreen;
   const { exitCode } = await runProgram({ command, stdio: 'inherit', env, isOnTerminal });
@@ -179,7 +179,7 @@ async function settingsOf({ data }: ShortenedRun, tools: Tools): Promise<Setting
     const flags: Record<string, string> = data === undefined ? {} : { data };
     const { values, dataDir, sourceOf } = loadDaemonSettings(flags, tools.terminal.env);
     const running = await runningRecording(dataDir);
-    // The daemon that runs decides, unless whoever calls has said otherwise for this call.
+    // The running daemon decides, unless --data names another directory.
     const isSaid = (key: string) => sourceOf(key).kind === 'environment';
     return {
       dataDir,
@@ -188,7 +188,7 @@ async function settingsOf({ data }: ShortenedRun, tools: Tools): Promise<Setting
         (isSaid('savings_samples') ? undefined : running?.savingsSamples) ?? values.savings_samples,
     };
   } catch (error) {
-    warn(tools, `the output is not shortened: ${messageOf(error)}`, 'UNRECORDED');
+    warn(tools, `The output is not shortened: ${messageOf(error)}`, 'UNRECORDED');
     return undefined;
   }
 }
@@ -201,7 +201,7 @@ function openLog(
   try {
     return openLogFile(dataDir, { feature, command, now: systemClock.now() });
   } catch (error) {
-    warn(tools, `the output is not shortened: ${messageOf(error)}`, 'UNRECORDED');
+    warn(tools, `The output is not shortened: ${messageOf(error)}`, 'UNRECORDED');
     return undefined;
   }
 }

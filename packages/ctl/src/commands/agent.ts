@@ -6,22 +6,21 @@ import {
   addSend,
   addStop,
 } from '../agent/act-commands.js';
-import { addExplain, addList, addLogs, addShow } from '../agent/look-commands.js';
+import { addExplain, addList, addLogs, addShow } from '../agent/view-commands.js';
 import { addSpawn, addSubmit } from '../agent/start-commands.js';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(agent: CtlCommand, tools: Tools): void {
   agent
     .description(
-      'Starts coding agents, shows what they do and talks to them. An agent is named by its ' +
-        'name, its id, or the beginning of its id. With --json commands print what the REST API ' +
-        'answers.',
+      'Start coding agents, follow them and send them work. Name an agent by its name, its ' +
+        'id or an id prefix. With --json, commands print the response of the REST API.',
     )
     .example('ctl agent spawn "Fix the failing upload test"', 'start one here')
-    .example('ctl agent list', 'what they do')
-    .example('ctl agent explain docs', 'why one does not go on')
-    .example('ctl agent submit "Update the docs" --repo .', 'when its turn comes');
+    .example('ctl agent list', 'their status')
+    .example('ctl agent explain docs', 'why one is not working')
+    .example('ctl agent submit "Update the docs" --repo .', 'queue work');
   addList(agent, tools);
   addShow(agent, tools);
   addSpawn(agent, tools);

@@ -7,18 +7,18 @@ import {
   addTier,
 } from '../backend/backend-commands.js';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(backend: CtlCommand, tools: Tools): void {
   backend
     .description(
-      'Shows and changes the registry of coding-agent command lines: which are installed, how ' +
-        'they are billed, which is the default. With --json commands print what the REST API ' +
-        'answers.',
+      'Show and change the registry of coding-agent backends: which are installed, how ' +
+        'they are billed, which is the default. With --json, commands print the response of ' +
+        'the REST API.',
     )
-    .example('ctl backend list', 'what there is')
-    .example('ctl backend tier claude subscription', 'how one is billed')
-    .example('ctl backend default claude', 'which one to use');
+    .example('ctl backend list', 'what is installed')
+    .example('ctl backend tier claude subscription', 'set how one is billed')
+    .example('ctl backend default claude', 'set the default');
   addList(backend, tools);
   addRescan(backend, tools);
   addTier(backend, tools);

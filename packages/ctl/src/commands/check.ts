@@ -1,29 +1,33 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(check: CtlCommand, tools: Tools): void {
   check
     .description(
-      'Runs a build, a test run or a linter and prints the short form of its output: failures ' +
-        'and the summary, with the rest counted. The whole output of both streams, in order, is ' +
-        'kept in a log that the last line names. What was left out is written to the savings ' +
-        'ledger. The command gets your stdin and signals, and its exit code is that of ctl. A ' +
-        'command that fails without a word is named, with how it ended.',
+      'Run a build, a test run or a linter and print a short form of its output: failures ' +
+        'and the summary, with a count of the omitted lines. The whole output of both ' +
+        'streams, in order, goes to a log that the last line names. The saving is recorded ' +
+        'in the savings ledger. The command gets your stdin and signals, and ctl exits with ' +
+        'its exit code. If the command fails without output, ctl prints the command and how ' +
+        'it ended.',
     )
     .usage('[options] -- <command...>')
     .argument('<command...>', 'the command, after --')
-    .option('--data <dir>', 'Where the log and the ledger are kept (default: that of the daemon)')
-    .example('ctl check -- npm test', 'only what matters')
+    .option(
+      '--data <dir>',
+      'Data directory of the logs and the ledger (default: that of the daemon)',
+    )
+    .example('ctl check -- npm test', 'only failures and the summary')
     .example('ctl check -- make -j4', 'any command, with its options')
-    .example('ctl check --json -- npm test', 'the short form and the figures, for scripts')
+    .example('ctl check --json -- npm test', 'the short form and the figures as JSON')
     .section('Exit codes are those of the command, and as in shells:', [
-      ['126', 'the command may not be run'],
+      ['126', 'the command is not executable'],
       ['127', 'there is no such command'],
       ['128 + n', 'signal n ended the command'],
     ])
-    .exitCode(0, 'the command ended well')
-    .exitCode(1, 'what the command says, or failure')
-    .exitCode(2, 'what the command says, or usage error')
+    .exitCode(0, 'the command succeeded')
+    .exitCode(1, 'exit code of the command, or failure')
+    .exitCode(2, 'exit code of the command, or usage error')
     .action(async (command: string[], { data }: { data?: string }) => {
       const { runShortened } = await import('../check/shortened.js');
       const { checkRules } = await import('../check/rules.js');

@@ -1,6 +1,6 @@
 import { Argument } from 'commander';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { shapeOf, type CommandShape } from '../shape.js';
 
 type Script = (root: CommandShape) => string;
@@ -14,7 +14,7 @@ const scripts: Readonly<Record<string, () => Promise<Script>>> = {
 export function build(completion: CtlCommand, { groups, terminal }: Tools): void {
   completion
     .description(
-      'Prints a script that teaches your shell to complete commands, options and their values.',
+      'Print a script that makes your shell complete commands, options and their values.',
     )
     .addArgument(new Argument('<shell>', 'Your shell').choices(Object.keys(scripts)))
     .example('source <(ctl completion bash)', 'in ~/.bashrc')

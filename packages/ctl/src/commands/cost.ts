@@ -1,16 +1,16 @@
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { addSavings } from '../savings/savings-command.js';
 import { keepFlagsApart } from '../usage/own-flags.js';
 import { addSpend } from '../usage/spend-commands.js';
 
 export function build(cost: CtlCommand, tools: Tools): void {
-  cost.description('Shows what the agents have spent and what was saved, on one screen.');
+  cost.description('Show spend and savings of the agents on one screen.');
   withDaemon(keepFlagsApart(cost))
     .example('ctl cost', 'both at a glance')
-    .example('ctl cost usage spend --by repo', 'as `ctl usage spend --by repo`')
-    .example('ctl cost --json', 'both documents as the REST API has them')
+    .example('ctl cost usage spend --by repo', 'the same as `ctl usage spend --by repo`')
+    .example('ctl cost --json', 'both documents of the REST API')
     .action(async (flags: DaemonFlags) => {
       const { showCost } = await import('../cost/cost.js');
       await showCost(flags, tools);
@@ -18,7 +18,7 @@ export function build(cost: CtlCommand, tools: Tools): void {
   const usage = cost
     .command('usage')
     .summary('Show spend or savings alone')
-    .description('Shows spend or savings alone, as `ctl usage` does.')
+    .description('Show spend or savings alone, like `ctl usage`.')
     .example('ctl cost usage spend', 'what was spent')
     .example('ctl cost usage savings', 'what was saved');
   addSpend(usage, tools);

@@ -14,13 +14,13 @@ import { addServe } from '../db/serve-command.js';
 import { addShell } from '../db/shell-command.js';
 import { addExport, addImport } from '../db/transfer-commands.js';
 import { addDelete, addInsert, addPut, addTx } from '../db/write-commands.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export async function build(db: CtlCommand, tools: Tools): Promise<void> {
   db.description(
-    'Runs the database server and works with what is in it. Commands find a server on this ' +
-      'machine by its socket, then at 127.0.0.1:5433; --url names another. With --json they ' +
-      'print what the REST API answers.',
+    'Run the database server, and read and write records. Commands find a server on this ' +
+      'machine by its socket, then at 127.0.0.1:5433; --url names another. With --json, ' +
+      'commands print the response of the REST API.',
   )
     .example('ctl db serve --data ./data', 'start a server')
     .example(`ctl db put people ada '{"name":"Ada","age":36}'`, 'write a record')
@@ -34,7 +34,7 @@ export async function build(db: CtlCommand, tools: Tools): Promise<void> {
   addShell(db, tools, addRecordCommands);
 }
 
-/** What a connection is enough for, so that the shell has it too. */
+/** Commands that need only a connection; the shell has them too. */
 function addRecordCommands(db: CtlCommand, tools: Tools): void {
   addGet(db, tools);
   addPut(db, tools);

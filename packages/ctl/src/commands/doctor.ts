@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import type { Report } from '../doctor/check.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Tone } from '../render/paint.js';
 
 const TONES = { ok: 'ok', warn: 'warn', fail: 'bad' } as const satisfies Record<string, Tone>;
@@ -8,15 +8,16 @@ const TONES = { ok: 'ok', warn: 'warn', fail: 'bad' } as const satisfies Record<
 export function build(doctor: CtlCommand, tools: Tools): void {
   doctor
     .description(
-      'Checks Node, the data directory, the programs Millrace calls and the ports it listens on. ' +
-        'Says what to do about each thing that is not as it should be, and changes nothing.',
+      'Check Node, the data directory, the files with tokens, keys and secrets, the ' +
+        'programs that Millrace calls and the ports it listens on. Explains how to fix each ' +
+        'problem, and changes nothing.',
     )
     .option('--data <dir>', 'Check this data directory (default: your data directory)')
-    .example('ctl doctor', 'look at everything')
-    .example('ctl doctor --data ./data', 'with the data directory you mean to use')
+    .example('ctl doctor', 'check everything')
+    .example('ctl doctor --data ./data', 'check another data directory')
     .example('ctl doctor --json', 'the same for scripts')
     .exitCode(0, 'ready, perhaps with warnings')
-    .exitCode(1, 'something must be mended first')
+    .exitCode(1, 'something must be fixed first')
     .action(async (options: { data?: string }) => {
       const reports = await examineAll(options.data, tools);
       const failed = reports.some(({ status }) => status === 'fail');
@@ -39,21 +40,24 @@ export function build(doctor: CtlCommand, tools: Tools): void {
 }
 
 async function examineAll(data: string | undefined, tools: Tools): Promise<Report[]> {
-  const [{ examine }, { nodeCheck, programChecks }, { dataCheck }, { portChecks }, up, place] =
+  const [{ examine }, programs, { dataCheck }, { credentialsCheck }, { portChecks }, up, place] =
     await Promise.all([
       import('../doctor/check.js'),
       import('../doctor/programs.js'),
       import('../doctor/data.js'),
+      import('../doctor/credentials.js'),
       import('../doctor/ports.js'),
       import('../up/parts.js'),
       import('../data-directory.js'),
     ]);
   const { env } = tools.terminal;
   const { interrupted } = tools.lifecycle;
+  const dataDir = place.dataDirectory(data, env);
   return examine([
-    nodeCheck(),
-    ...programChecks(env, interrupted),
-    dataCheck(place.dataDirectory(data, env)),
+    programs.nodeCheck(),
+    ...programs.programChecks(env, interrupted),
+    dataCheck(dataDir),
+    credentialsCheck(dataDir, env),
     ...portChecks(up.parts, interrupted),
   ]);
 }
@@ -62,7 +66,11 @@ function verdict(reports: readonly Report[]): string {
   const count = (status: string): number =>
     reports.filter((report) => report.status === status).length;
   const [fails, warns] = [count('fail'), count('warn')];
-  if (fails > 0) return `${fails} to mend before Millrace can run, ${warns} to look at.`;
-  if (warns > 0) return `Ready, with ${warns} to look at.`;
+  if (fails > 0)
+    return (
+      `${fails} to fix before Millrace can run, ${warns} ` +
+      `${warns === 1 ? 'warning' : 'warnings'}.`
+    );
+  if (warns > 0) return `Ready, with ${warns} ${warns === 1 ? 'warning' : 'warnings'}.`;
   return 'Ready.';
 }

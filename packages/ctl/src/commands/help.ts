@@ -1,10 +1,10 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(help: CtlCommand, { groups, terminal }: Tools): void {
   help
     .description(
-      'Shows what a command does, its options and examples. Without a name: the overview.',
+      'Show what a command does, its options and examples. Without a name, show the overview.',
     )
     .argument('[command...]', 'The command, such as `doctor`')
     .example('ctl help', 'every command in one line each')

@@ -1,7 +1,7 @@
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
 import type { InboxFlags } from '../inbox/inbox.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { keepFlagsApart } from '../usage/own-flags.js';
 
 export function build(inbox: CtlCommand, tools: Tools): void {
@@ -11,23 +11,23 @@ export function build(inbox: CtlCommand, tools: Tools): void {
   };
   withList(
     keepFlagsApart(inbox).description(
-      'Shows what the daemon has for you, newest first: agents that wait or have failed, ' +
-        'contexts that are full, branches whose checks fail. A star marks what is unread.',
+      'Show notifications of the daemon, newest first: agents that wait or have failed, ' +
+        'contexts that are full, branches whose checks fail. A star marks unread ones.',
     ),
   )
     .example('ctl inbox', 'everything')
-    .example('ctl inbox --unread', 'what is new')
-    .example('ctl inbox read --all', 'and away')
+    .example('ctl inbox --unread', 'only unread ones')
+    .example('ctl inbox read --all', 'mark all as read')
     .action(list);
   withList(
     inbox
       .command('list')
       .alias('ls')
-      .summary('Show the notes, as `ctl inbox` does')
-      .description('Shows the notes, newest first. A star marks what is unread.'),
+      .summary('List notifications, like `ctl inbox`')
+      .description('List notifications, newest first. A star marks unread ones.'),
   )
     .example('ctl inbox list --unread --json', 'for scripts')
-    // Flags that the group knows too end up there.
+    // Commander assigns flags that the group also has to the group.
     .action((_flags: InboxFlags, self: CtlCommand) => list(self.optsWithGlobals<InboxFlags>()));
   addRead(inbox, tools);
 }
@@ -35,8 +35,8 @@ export function build(inbox: CtlCommand, tools: Tools): void {
 function withList(command: CtlCommand): CtlCommand {
   return withDaemon(
     command
-      .option('--unread', 'Only what is not read')
-      .option('--limit <number>', 'So many at most, 1 to 1000 (default: 200)'),
+      .option('--unread', 'Only unread notifications')
+      .option('--limit <number>', 'Maximum number, 1 to 1000 (default: 200)'),
   );
 }
 
@@ -44,13 +44,13 @@ function addRead(inbox: CtlCommand, tools: Tools): void {
   withDaemon(
     inbox
       .command('read')
-      .summary('Mark notes as read')
-      .description('Marks notes as read.')
-      .argument('[notes...]', 'their ids, or the beginnings of them')
-      .option('--all', 'All that are unread')
+      .summary('Mark notifications as read')
+      .description('Mark notifications as read.')
+      .argument('[notes...]', 'ids or id prefixes')
+      .option('--all', 'All unread notifications')
       .example('ctl inbox read 01K9ZS3M', 'one')
       .example('ctl inbox read --all', 'all of them')
-      .exitCode(1, 'no such note, or failure'),
+      .exitCode(1, 'no such notification, or failure'),
   ).action(async (ids: string[], _flags: DaemonFlags, self: CtlCommand) => {
     const { readNotesAway } = await import('../inbox/inbox.js');
     const flags = self.optsWithGlobals<DaemonFlags & { all?: boolean }>();

@@ -1,16 +1,17 @@
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(mcp: CtlCommand, tools: Tools): void {
   mcp.description(
-    'Serves the daemon to agents by the Model Context Protocol over stdin and stdout, until the ' +
-      'client closes them. The daemon must run; its tools answer with an error while it does not.',
+    'Serve the daemon to agents with the Model Context Protocol over stdin and stdout, ' +
+      'until the client closes them. While the daemon is not running, its tools return an ' +
+      'error.',
   );
   withDaemon(mcp)
     .example('ctl mcp', 'as the command of an MCP server in the settings of an agent')
-    .example('ctl mcp --url http://10.0.0.5:8765', 'for a daemon elsewhere')
-    .exitCode(0, 'the client has closed its end')
+    .example('ctl mcp --url http://10.0.0.5:8765', 'a daemon on another machine')
+    .exitCode(0, 'the client closed the connection')
     .action(async (flags: DaemonFlags) => {
       const { serveMcp } = await import('../mcp/stdio.js');
       await serveMcp(flags, tools);

@@ -1,15 +1,15 @@
 import type { CtlCommand } from '../command.js';
 import { addCancel, addList, addRun, addShow, addStart } from '../pipeline/pipeline-commands.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export function build(pipeline: CtlCommand, tools: Tools): void {
   pipeline
     .description(
-      'Runs agents one after another: jobs of a file, each of which may wait for others and is ' +
-        'handed what they said. With --json commands print what the REST API answers.',
+      'Run agents one after another: jobs of a file, each of which may depend on others ' +
+        'and gets their output. With --json, commands print the response of the REST API.',
     )
     .example('ctl pipeline run upload.yaml', 'start one')
-    .example('ctl pipeline show upload', 'see how far it is');
+    .example('ctl pipeline show upload', 'show its progress');
   addRun(pipeline, tools);
   addList(pipeline, tools);
   addShow(pipeline, tools);

@@ -15,17 +15,18 @@ import {
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
 import { addToken } from '../queue/token-commands.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   queue
     .description(
-      'Runs the queue server and works with its queues and tasks. Commands find the server by ' +
-        '--url, by MILLRACE_QUEUE_URL, or at 127.0.0.1:8081, and send the token of --token-file ' +
-        'or MILLRACE_QUEUE_TOKEN. With --json they print what the REST API answers.',
+      'Run the queue server, and manage its queues and tasks. Commands find the server by ' +
+        '--url, by MILLRACE_QUEUE_URL, or at 127.0.0.1:8081, and send the token from ' +
+        '--token-file or MILLRACE_QUEUE_TOKEN. With --json, commands print the response of ' +
+        'the REST API.',
     )
     .example('ctl queue serve --config queue.yaml', 'start a server')
-    .example('ctl queue config set mail mail.yaml', 'make a queue')
+    .example('ctl queue config set mail mail.yaml', 'create a queue')
     .example(`ctl queue submit mail mail.send --payload '{"to":"ada"}' --wait`, 'run a task');
   await addServe(queue, tools);
   addToken(queue, tools);

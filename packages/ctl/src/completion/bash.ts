@@ -2,8 +2,8 @@ import type { ArgumentShape, CommandShape, OptionShape } from '../shape.js';
 import { everyCommand, flagsOf, namesOf, pathKind, quoted, takesCommandNames } from './tree.js';
 
 /**
- * One function that walks the words typed so far to the command they name, then offers what that
- * command takes. Keeps to what bash 3.2 knows, as that is the bash of macOS.
+ * One function that follows the typed words to their command, then offers what that command takes.
+ * Uses only bash 3.2 features, because macOS ships that version.
  */
 export function bashScript(root: CommandShape): string {
   const commands = everyCommand(root);
@@ -56,7 +56,7 @@ complete -F _ctl ctl
 `;
 }
 
-/** How one typed word leads from a command to the next, or announces the value of an option. */
+/** How a typed word leads to a subcommand or starts the value of an option. */
 function steps(command: CommandShape): string[] {
   const into = command.commands.map((next) => {
     const words = namesOf(next).map((name) => quoted(`${command.path} ${name}`));

@@ -2,13 +2,13 @@ import type { CommandShape, OptionShape } from '../shape.js';
 import { everyCommand, flagsOf, namesOf, pathKind, takesCommandNames } from './tree.js';
 
 /**
- * One helper tells which command the words so far name; every completion is then a line with that
- * command as its condition.
+ * A helper function decides which command the typed words name; every completion is a line with
+ * that condition.
  */
 export function fishScript(root: CommandShape): string {
   const commands = everyCommand(root);
   return `# fish completion for ctl. In ~/.config/fish/config.fish: ctl completion fish | source
-function __ctl_at --description 'Whether the words so far name this command, with so many operands'
+function __ctl_at --description 'Whether the words so far name this command, with this operand count'
     set -l path ctl
     set -l helping ''
     set -l count 0

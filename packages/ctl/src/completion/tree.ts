@@ -1,11 +1,11 @@
 import type { CommandShape, OptionShape } from '../shape.js';
 
-/** A command and all below it, parents first. */
+/** A command and all its subcommands, parents first. */
 export function everyCommand(root: CommandShape): CommandShape[] {
   return [root, ...root.commands.flatMap(everyCommand)];
 }
 
-/** Every name a command answers to under its parent. */
+/** All names of a command: its name and its aliases. */
 export function namesOf(command: CommandShape): string[] {
   return [command.name, ...command.aliases];
 }
@@ -14,18 +14,18 @@ export function flagsOf(option: OptionShape): string[] {
   return [option.long, option.short ?? ''].filter((flag) => flag !== '');
 }
 
-/** `ctl help queue serve`: the words after `help` are completed as if it were not there. */
+/** `ctl help queue serve`: words after `help` are completed from the root. */
 export function takesCommandNames(command: CommandShape): boolean {
   return command.arguments[0]?.name === 'command';
 }
 
-/** What kind of thing a value is, told by its name in the help: `<dir>`, `<file>`. */
+/** The kind of a value, from its name in the help: `<dir>`, `<file>`. */
 export function pathKind(valueName: string | null): 'dir' | 'file' | null {
   if (valueName === 'dir' || valueName === 'file') return valueName;
   return null;
 }
 
-/** One word of a shell script, whatever characters it holds. */
+/** Quotes a text as one word of a shell script. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

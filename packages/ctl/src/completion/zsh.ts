@@ -1,7 +1,7 @@
 import type { ArgumentShape, CommandShape, OptionShape } from '../shape.js';
 import { everyCommand, flagsOf, namesOf, pathKind, quoted, takesCommandNames } from './tree.js';
 
-/** One function per command, each handing what follows a subcommand's name to the next. */
+/** One function per command, which passes the rest of the line to the function of a subcommand. */
 export function zshScript(root: CommandShape): string {
   return `#compdef ctl
 # zsh completion for ctl. In ~/.zshrc, after compinit: source <(ctl completion zsh)
@@ -18,7 +18,7 @@ fi
 function commandFunction(command: CommandShape): string {
   const options = command.options.map(optionSpec);
   if (takesCommandNames(command)) {
-    // The words after \`help\` name a command of the root: complete them as the root would.
+    // Words after \`help\` name a command from the root: complete them as the root would.
     return `${functionName(command)}() {
   words=(ctl "\${words[@]:1}")
   _ctl

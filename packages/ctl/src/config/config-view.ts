@@ -9,7 +9,7 @@ type ConfigEntry = DaemonSchema<'ConfigEntry'>;
 
 const mask = '********';
 
-/** The settings with which a daemon would start here, in the form in which one tells its own. */
+/** The settings a daemon would start with here, in the form of its config route. */
 export function localConfigView(
   flags: { config?: string; data?: string },
   env: Readonly<Record<string, string | undefined>>,
@@ -43,7 +43,7 @@ export function localConfigView(
   };
 }
 
-/** Settings that are no more matter only to those who still have them. */
+/** Removed settings are shown only if they are set. */
 function isOfInterest({ key, source }: ConfigEntry): boolean {
   return !key.startsWith('autopilot.') || source !== 'default';
 }

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
 
@@ -28,16 +28,16 @@ export async function showConfig(
   const columns = [
     { title: 'KEY' },
     { title: 'VALUE', overflow: 'wrap' as const },
-    { title: 'FROM' },
+    { title: 'SOURCE' },
   ];
   out.write(renderTable(columns, entries.map(rowOf), out));
   for (const warning of view.warnings) {
     err.write(`${err.paint('warn', 'Warning:')} ${printable(warning)}\n`);
   }
-  if (!isLive) err.write('No daemon runs: these are the settings that one would start with.\n');
+  if (!isLive) err.write('No daemon is running. These are the settings one would start with.\n');
 }
 
-/** What the running daemon says, else what one would start with. */
+/** Settings of the running daemon, or those one would start with. */
 async function viewOf(
   { config, ...flags }: ConfigFlags,
   tools: Tools,
@@ -49,11 +49,11 @@ async function viewOf(
     const given = { ...(config && { config }), ...(data && { data }) };
     return { view: localConfigView(given, env), isLive: false };
   };
-  // A file that was named is asked about, not whatever runs.
+  // --config reads that file and no running daemon.
   if (config !== undefined) return local();
   try {
     const api = await daemonApi(flags, tools);
-    return { view: (await api.call('GET', '/api/v1/config')) as ConfigView, isLive: true };
+    return { view: await api.call('getConfig'), isLive: true };
   } catch (error) {
     const isElsewhere =
       flags.url !== undefined || (flags.data === undefined && Boolean(env['MILLRACE_URL']));
@@ -62,13 +62,13 @@ async function viewOf(
   }
 }
 
-/** The setting itself, or those of a group: `tokens` has `tokens.warn`. */
+/** One setting, or those of a group: `tokens` has `tokens.warn`. */
 function entriesUnder(key: string, entries: readonly ConfigEntry[]): ConfigEntry[] {
   const found = entries.filter((entry) => entry.key === key || entry.key.startsWith(`${key}.`));
   if (found.length > 0) return found;
   const keys = entries.map((entry) => entry.key);
   const groups = keys.flatMap((each) => (each.includes('.') ? [each.split('.')[0]!] : []));
-  const meant = suggestion(key, [...keys, ...groups]) || '; `ctl config` lists them all.';
+  const meant = suggestion(key, [...keys, ...groups]) || '. List them all with `ctl config`.';
   throw new UsageError(`there is no setting "${key}"${meant}`);
 }
 

@@ -14,11 +14,11 @@ test('spend and both kinds of savings stand on one screen', () => {
 COST                        USD     TOKENS
 Spent today                  $2.50
 Spent in the last 7 days    $12.50
-Spent in all                $12.50  2.1M in, 420k out
+Spent in total              $12.50  2.1M in, 420k out
 Spent on the cache           $1.75  not in the sums above
 Saved: kept out of context   $0.41  81k of 90k (90%)
 Saved: local model           $0.01  1.2k tokens moved
-Savings rest on 4 bytes per token (ctl usage savings --calibrate measures it).
+Savings assume 4 bytes per token (measure it with ctl usage savings --calibrate).
 Spend is HEURISTIC, savings are HEURISTIC.
 `.slice(1),
   );

@@ -8,7 +8,7 @@ export interface Cost {
   savings: DaemonSchema<'SavingsReport'>;
 }
 
-/** Spend and savings for people, on one screen. The two kinds of savings are never added up. */
+/** Spend and savings on one screen. The two kinds of savings are never added up. */
 export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
   const { context, offload } = savings.axes;
   const tokens = `${humanCount(spend.input_tokens)} in, ${humanCount(spend.output_tokens)} out`;
@@ -16,7 +16,7 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
   const rows: [string, number, string][] = [
     ['Spent today', spend.daily_usd, ''],
     ['Spent in the last 7 days', spend.weekly_usd, ''],
-    ['Spent in all', spend.total_usd, tokens],
+    ['Spent in total', spend.total_usd, tokens],
     ['Spent on the cache', spend.cache_usd, 'not in the sums above'],
     [
       'Saved: kept out of context',
@@ -37,8 +37,8 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
   );
   const basis =
     savings.basis === 'CALIBRATED'
-      ? 'Savings rest on a calibrated ratio of bytes to tokens.'
-      : 'Savings rest on 4 bytes per token (ctl usage savings --calibrate measures it).';
+      ? 'Savings use a calibrated ratio of bytes to tokens.'
+      : 'Savings assume 4 bytes per token (measure it with ctl usage savings --calibrate).';
   const kinds = `Spend is ${spend.basis}, savings are ${savings.basis}.`;
   return table + [basis, kinds].map((line) => `${sheet.paint('dim', line)}\n`).join('');
 }

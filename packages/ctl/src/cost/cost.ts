@@ -1,20 +1,20 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { readSpend } from '../usage/spend.js';
 import { costScreen } from './cost-screen.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
-/** What was spent beside what was not. Under --json: both documents as the REST API has them. */
+/** Shows spend beside savings. With --json: both documents of the REST API. */
 export async function showCost(flags: DaemonFlags, tools: Tools): Promise<void> {
   const api = await daemonApi(flags, tools);
-  const [spend, savings] = await Promise.all([readSpend(api), api.call('GET', '/api/v1/savings')]);
+  const [spend, savings] = await Promise.all([readSpend(api), api.call('getSavings')]);
   if (!isSavingsReport(savings)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no savings report. Is it another version of Millrace?`,
+      `${api.url} returned no savings report. It may be another version of Millrace.`,
     );
   }
   const { out, json } = tools.terminal;

@@ -1,42 +1,41 @@
+import { ApiError, createDaemonClient, type DaemonClient } from '@millrace/client';
 import { Refusal, type RefusalExtra } from '@millrace/kit/errors';
 import type { CtlCommand } from '../command.js';
-import { exchange, harmless, isAbort, jsonOf, reasonOf } from '../http/exchange.js';
-import type { Tools } from '../registry.js';
+import { exchange, fetchOver, harmless, isAbort, jsonOf, reasonOf } from '../http/exchange.js';
+import type { Tools } from '../tools.js';
 import { locate, type DaemonFlags, type DaemonPlace } from './locate.js';
 
 export type { DaemonFlags } from './locate.js';
 
-/** A daemon that can be asked. */
-export interface DaemonApi {
-  readonly url: string;
-  /** The JSON of the answer. Whatever is not a success is thrown as a Refusal. */
-  call(method: string, path: string, body?: object): Promise<unknown>;
-}
+/** Client of the daemon's API. Throws a Refusal for every error response. */
+export type DaemonApi = Pick<DaemonClient, 'url' | 'call'>;
 
 export function withDaemon(command: CtlCommand): CtlCommand {
   return command
     .option('--url <url>', 'Talk to this daemon (default: $MILLRACE_URL, or the one running here)')
-    .option('--data <dir>', 'Data directory of a daemon on this machine, to find it by');
+    .option(
+      '--data <dir>',
+      'Data directory of a daemon on this machine, to find its address and token',
+    );
 }
 
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 
 export async function daemonApi(flags: DaemonFlags, here: Here): Promise<DaemonApi> {
   const place = await locate(flags, here.terminal.env);
-  return {
-    url: place.url,
-    async call(method, path, body) {
-      const { status, answer } = await ask(place, { method, path, body }, here);
-      if (status >= 200 && status < 300) {
-        if (answer !== undefined) return answer;
-        throw stranger(place.url, status);
-      }
-      throw refusalOf(place, status, answer);
-    },
+  const fetch = fetchOver({ signal: here.lifecycle.interrupted });
+  const client = createDaemonClient({ ...place, fetch });
+  const call: DaemonClient['call'] = async (...request) => {
+    try {
+      return await client.call(...request);
+    } catch (error) {
+      throw error instanceof ApiError ? refusalOf(place, error) : unreachable(place.url, error);
+    }
   };
+  return { url: place.url, call };
 }
 
-/** One answer of the daemon as it came, for those who pass it on. */
+/** A response of the daemon unchanged, for MCP over stdio, which relays it. */
 export async function daemonAnswer(
   flags: DaemonFlags,
   here: Here,
@@ -44,60 +43,45 @@ export async function daemonAnswer(
   path: string,
   body: object | undefined,
 ): Promise<{ status: number; body: unknown }> {
-  const place = await locate(flags, here.terminal.env);
-  const { status, answer } = await ask(place, { method, path, body }, here);
-  return { status, body: answer };
-}
-
-interface Ask {
-  readonly method: string;
-  readonly path: string;
-  readonly body: object | undefined;
-}
-
-async function ask(
-  { url, token }: DaemonPlace,
-  { method, path, body }: Ask,
-  { lifecycle }: Here,
-): Promise<{ status: number; answer: unknown }> {
-  const signal = lifecycle.interrupted;
-  const asked = { method, url: `${url}${path}`, token, body, signal };
-  const { status, text } = await exchange(asked).catch((error: unknown) => {
+  const { url, token } = await locate(flags, here.terminal.env);
+  const { status, text } = await exchange({
+    method,
+    url: `${url}${path}`,
+    token,
+    body: body && JSON.stringify(body),
+    signal: here.lifecycle.interrupted,
+  }).catch((error: unknown) => {
     throw unreachable(url, error);
   });
-  return { status, answer: jsonOf(text) };
+  return { status, body: jsonOf(text) };
 }
 
-/** What the daemon said no to, in its own words. */
-function refusalOf({ url, token }: DaemonPlace, status: number, answer: unknown): Refusal {
-  const { code, detail } = (answer ?? {}) as { code?: unknown; detail?: unknown };
-  if (typeof code !== 'string' || typeof detail !== 'string') return stranger(url, status);
+/** The daemon's error, with the ctl command that helps. */
+function refusalOf({ url, token }: DaemonPlace, error: ApiError): Refusal {
+  const { code, detail, status, body } = error;
+  if (code === '') return stranger(url, status);
   if (code !== 'UNAUTHENTICATED') {
-    return new Refusal(code, inWordsOfCtl(harmless(detail)), extraOf(answer));
+    const list = listCommands[code];
+    const hint = list === undefined ? '' : ` List them with \`${list}\`.`;
+    const said = harmless(detail);
+    const text = hint === '' || /[.?!]$/.test(said) ? said : `${said}.`;
+    return new Refusal(code, `${text}${hint}`, extraOf(body));
   }
-  const how = token === undefined ? 'asks for a token' : 'does not know this token';
+  const how = token === undefined ? 'requires a token' : 'does not accept this token';
   return new Refusal(
     code,
-    `the daemon at ${url} ${how}. Set MILLRACE_TOKEN to the one that ` +
-      '`ctl daemon token show` prints on its machine.',
+    `the daemon at ${url} ${how}. Set MILLRACE_TOKEN to the token that \`ctl daemon token ` +
+      'show` prints on its machine.',
   );
 }
 
 const listCommands: Readonly<Record<string, string>> = {
-  backends: 'ctl backend list',
-  sessions: 'ctl agent list',
-  pipelines: 'ctl pipeline list',
+  BACKEND_NOT_FOUND: 'ctl backend list',
+  SESSION_NOT_FOUND: 'ctl agent list',
+  PIPELINE_NOT_FOUND: 'ctl pipeline list',
 };
 
-/** The daemon names routes, for it does not know who asks; people here have commands. */
-function inWordsOfCtl(detail: string): string {
-  return detail.replace(
-    /: GET \/api\/v1\/(backends|sessions|pipelines) lists them\.?$/,
-    (_, route: string) => `; \`${listCommands[route]}\` shows them all.`,
-  );
-}
-
-/** What a problem tells beside its words: where in the request it is, and figures to ask by. */
+/** Extra members of a problem: the place in the request, and figures. */
 function extraOf(answer: unknown): RefusalExtra {
   const { errors, verdict } = answer as { errors?: RefusalExtra['errors']; verdict?: unknown };
   return {
@@ -109,7 +93,7 @@ function extraOf(answer: unknown): RefusalExtra {
 function stranger(url: string, status: number): Refusal {
   return new Refusal(
     'UNAVAILABLE',
-    `${url} answers (${status}), but not as a Millrace daemon does. Name another with --url.`,
+    `the server at ${url} (${status}) is not a Millrace daemon. Name another with --url.`,
   );
 }
 

@@ -19,7 +19,7 @@ type Shown =
   | 'SpendRollup'
   | 'UsageDocument';
 
-/** A copy of an example of the contract: what a daemon might answer. */
+/** A copy of an example response of the contract. */
 export function contractExample<Name extends Shown>(name: Name): DaemonSchema<Name> {
   const { examples } = openApiDocument('daemon').components as unknown as {
     examples: { [Each in Shown]: { value: DaemonSchema<Each> } };

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { withDaemon, type DaemonFlags } from './api.js';
 import type { InstallFlags } from './install.js';
 
@@ -8,12 +8,12 @@ export function addStatus(daemon: CtlCommand, tools: Tools): void {
   withDaemon(
     daemon
       .command('status')
-      .summary('Tell whether a daemon runs')
-      .description('Tells whether a daemon runs, where, and whether it lets you in.')
-      .example('ctl daemon status', 'the one of this machine')
-      .example('ctl daemon status --url http://10.0.0.5:8765', 'another one')
-      .exitCode(0, 'it runs')
-      .exitCode(1, 'it does not, or failure'),
+      .summary('Show whether a daemon is running')
+      .description('Show whether a daemon is running, where, and whether it accepts your token.')
+      .example('ctl daemon status', 'the daemon of this machine')
+      .example('ctl daemon status --url http://10.0.0.5:8765', 'another daemon')
+      .exitCode(0, 'it is running')
+      .exitCode(1, 'it is not running, or failure'),
   ).action(async (flags: DaemonFlags) => {
     const { showStatus } = await import('./status.js');
     await showStatus(flags, tools);
@@ -23,25 +23,25 @@ export function addStatus(daemon: CtlCommand, tools: Tools): void {
 export function addInstall(daemon: CtlCommand, tools: Tools): void {
   daemon
     .command('install')
-    .summary('Start the daemon with every login')
+    .summary('Install the daemon as a service')
     .description(
-      'Writes a service file for you alone, by which systemd (Linux) or launchd (macOS) runs the ' +
-        'daemon, and says how to start it. Starts nothing by itself.',
+      'Write a user service file with which systemd (Linux) or launchd (macOS) runs the ' +
+        'daemon, and print how to start it. Starts nothing by itself.',
     )
-    .option('--print', 'Show the file and write nothing')
+    .option('--print', 'Print the file and write nothing')
     .addOption(
       new Option('--for <manager>', 'Service manager (default: that of this machine)').choices([
         'systemd',
         'launchd',
       ]),
     )
-    .option('--force', 'Overwrite a service file that says something else')
-    .option('--config <file>', 'Settings for the daemon')
-    .option('--data <dir>', 'Data directory for the daemon')
-    .option('--listen <address>', 'Where the daemon is to listen')
-    .example('ctl daemon install', 'then type what it says')
-    .example('ctl daemon install --print', 'look first')
-    .example('ctl daemon install --config ~/millrace.yaml', 'with settings from a file')
+    .option('--force', 'Overwrite a different service file')
+    .option('--config <file>', 'Config file of the daemon')
+    .option('--data <dir>', 'Data directory of the daemon')
+    .option('--listen <address>', 'Address the daemon listens on')
+    .example('ctl daemon install', 'then run the commands it prints')
+    .example('ctl daemon install --print', 'see the file first')
+    .example('ctl daemon install --config ~/millrace.yaml', 'with a config file')
     .action(async (flags: InstallFlags) => {
       const { installService } = await import('./install.js');
       await installService(flags, tools);

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { lineOf } from './places.js';
 import { serviceFile, type Manager, type ServiceFile } from './service-file.js';
 
@@ -14,7 +14,7 @@ export interface InstallFlags {
   config?: string;
 }
 
-/** Writes the service file, or only shows it; starting the service is left to its owner. */
+/** Writes or prints the service file; the user starts the service. */
 export async function installService(flags: InstallFlags, tools: Tools): Promise<void> {
   const { env, out, json } = tools.terminal;
   const service = { command: commandOf(flags), searchPath: env['PATH'] || '/usr/bin:/bin' };
@@ -29,7 +29,7 @@ export async function installService(flags: InstallFlags, tools: Tools): Promise
     out.write(`${JSON.stringify({ path, outcome, commands }, null, 2)}\n`);
     return;
   }
-  const said = outcome === 'written' ? `${path} is written.` : `${path} is as it should be.`;
+  const said = outcome === 'written' ? `Wrote ${path}.` : `${path} is up to date.`;
   out.write(
     `${said} Start the daemon now and with every login:\n\n` +
       `${commands.map((line) => `  ${line}\n`).join('')}\n`,
@@ -45,8 +45,8 @@ async function write(
   if (before !== undefined && !force) {
     throw new Refusal(
       'ALREADY_EXISTS',
-      `${path} is there and says something else. See the new one with --print, or overwrite it ` +
-        'with --force.',
+      `${path} exists and is different. See the new one with --print, or overwrite it with ` +
+        '--force.',
     );
   }
   await mkdir(dirname(path), { recursive: true });
@@ -54,7 +54,7 @@ async function write(
   return 'written';
 }
 
-/** Whole paths, as the service starts in another directory than we are in. */
+/** Absolute paths, because the service starts in another directory. */
 function commandOf({ listen, data, config }: InstallFlags): string[] {
   const script = process.argv[1];
   if (script === undefined) throw new Error('ctl does not know its own path');

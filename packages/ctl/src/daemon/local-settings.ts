@@ -1,7 +1,7 @@
 import { daemonConfig, defaultConfigFile, defaultDataDirectory } from '@millrace/daemon/config';
 import { loadConfig, type FlagValue } from '@millrace/kit/config';
 
-/** The settings with which a daemon would start here and now. */
+/** The settings a daemon would start with here and now. */
 export function loadDaemonSettings(
   flags: Readonly<Record<string, FlagValue>>,
   env: Readonly<Record<string, string | undefined>>,

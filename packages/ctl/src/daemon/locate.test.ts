@@ -38,7 +38,7 @@ test('--url comes before MILLRACE_URL, and that before the address file', async 
 
 test('a data directory that is named is looked into, whatever the variables say', async () => {
   write('here/daemon.url', running);
-  write('here/token', 'mr_here\n');
+  write('here/daemon.token', 'mr_here\n');
   const env = { HOME: home, MILLRACE_URL: 'http://127.0.0.1:2' };
   const found = await locate({ data: join(home, 'here') }, env);
   expect(found).toEqual({ url: running, token: 'mr_here' });
@@ -49,15 +49,17 @@ test('a data directory that is named is looked into, whatever the variables say'
 test('on a named directory without a daemon there is none, and no other is asked', async () => {
   write(`${data}/daemon.url`, running);
   const env = { HOME: home, MILLRACE_URL: running };
-  const asked = locate({ data: join(home, 'empty') }, env);
-  await expect(asked).rejects.toThrow(Refusal);
-  await expect(asked).rejects.toThrow(`no daemon runs on the data in ${join(home, 'empty')}. `);
-  const told = await locate({ data: join(home, 'empty'), url: 'http://127.0.0.1:1' }, env);
-  expect(told.url).toBe('http://127.0.0.1:1');
+  const requests = locate({ data: join(home, 'empty') }, env);
+  await expect(requests).rejects.toThrow(Refusal);
+  await expect(requests).rejects.toThrow(
+    `no daemon is running on the data in ${join(home, 'empty')}. `,
+  );
+  const received = await locate({ data: join(home, 'empty'), url: 'http://127.0.0.1:1' }, env);
+  expect(received.url).toBe('http://127.0.0.1:1');
 });
 
 test('MILLRACE_TOKEN comes before the token file', async () => {
-  write(`${data}/token`, 'mr_file');
+  write(`${data}/daemon.token`, 'mr_file');
   expect((await locate({}, { HOME: home })).token).toBe('mr_file');
   expect((await locate({}, { HOME: home, MILLRACE_TOKEN: 'mr_env' })).token).toBe('mr_env');
 });
@@ -68,7 +70,7 @@ test('where there is only a token that may read, that one is used', async () => 
 });
 
 test('a token file of this machine is not sent to another one', async () => {
-  write(`${data}/token`, 'mr_file');
+  write(`${data}/daemon.token`, 'mr_file');
   write('.config/millrace/config.yaml', 'token: mr_config_0123456789\n');
   for (const url of ['http://10.0.0.5:8765', 'https://example.com', 'http://127.0.0.1.evil.test']) {
     expect((await locate({ url }, { HOME: home })).token).toBeUndefined();
@@ -83,7 +85,7 @@ test('the config file knows where else to look', async () => {
   write('.config/millrace/config.yaml', 'data_dir: ~/else\nlisten: 127.0.0.1:9999\n');
   expect((await locate({}, { HOME: home })).url).toBe('http://127.0.0.1:9999');
   write('else/daemon.url', running);
-  write('else/token', 'mr_else');
+  write('else/daemon.token', 'mr_else');
   expect(await locate({}, { HOME: home })).toEqual({ url: running, token: 'mr_else' });
 });
 

@@ -2,35 +2,36 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
+import { isLocalUrl } from '../local-url.js';
 import { addressFile, configFile, lineOf, readOnlyTokenFile, tokenFile } from './places.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What every command that talks to a daemon takes. */
+/** Options of every command that talks to a daemon. */
 export interface DaemonFlags {
   url?: string;
   data?: string;
 }
 
 export interface DaemonPlace {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly token: string | undefined;
 }
 
-/** What a config file may say about where the daemon is. */
+/** The part of a config file that locates the daemon. */
 interface LocalSettings {
   readonly dataDir: string;
   readonly listenUrl: string;
   readonly token: string | undefined;
 }
 
-const usualUrl = 'http://127.0.0.1:8765';
+const defaultUrl = 'http://127.0.0.1:8765';
 
 /**
- * Where the daemon is: `--url`, else MILLRACE_URL, else the address file in the data directory,
- * else where it usually listens. Whoever names a directory means the daemon on it, and no other
- * that happens to run. A token file of this machine is not sent to another one.
+ * Finds the daemon: `--url`, else MILLRACE_URL, else the address file in the data directory, else
+ * the default address. With a named directory, only the daemon of that directory counts. A token
+ * file of this machine is never sent to another machine.
  */
 export async function locate(flags: DaemonFlags, env: Environment): Promise<DaemonPlace> {
   const given = flags.url ?? (flags.data === undefined ? env['MILLRACE_URL'] : undefined);
@@ -40,21 +41,24 @@ export async function locate(flags: DaemonFlags, env: Environment): Promise<Daem
   if (said === undefined && flags.data !== undefined) throw noneOn(dataDir);
   const token = env['MILLRACE_TOKEN'] || (isLocal(named) ? tokenIn(dataDir, env) : undefined);
   if (said !== undefined && token !== undefined) return place(said, token);
-  if (!isLocal(named)) return place(said ?? usualUrl, token);
-  // Only a config file could know more, and it is slow to read.
+  if (!isLocal(named)) return place(said ?? defaultUrl, token);
+  // Only a config file could say more, and reading it is slow.
   const settings = flags.data === undefined ? await localSettings(env) : undefined;
   return place(
-    said ?? (settings && lineOf(addressFile(settings.dataDir))) ?? settings?.listenUrl ?? usualUrl,
+    said ??
+      (settings && lineOf(addressFile(settings.dataDir))) ??
+      settings?.listenUrl ??
+      defaultUrl,
     token ?? settings?.token ?? (settings && tokenIn(settings.dataDir, env)),
   );
 }
 
-/** A daemon leaves its address in its data directory while it runs. */
+/** A running daemon leaves its address in its data directory. */
 function noneOn(dataDir: string): Refusal {
   return new Refusal(
     'UNAVAILABLE',
-    `no daemon runs on the data in ${dataDir}. ` +
-      'Start one with `ctl daemon serve` or `ctl up`, or name another with --url.',
+    `no daemon is running on the data in ${dataDir}. Start one with \`ctl daemon serve\` or ` +
+      '`ctl up`, or name another with --url.',
   );
 }
 
@@ -70,15 +74,13 @@ function tokenIn(dataDir: string, env: Environment): string | undefined {
 }
 
 function isLocal(url: string | undefined): boolean {
-  if (url === undefined) return true;
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+  return url === undefined || isLocalUrl(url);
 }
 
 function checkedUrl(text: string, source: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new UsageError(`${source} must be a URL such as ${usualUrl}, not "${text}".`);
+    throw new UsageError(`${source} must be a URL such as ${defaultUrl}, not "${text}".`);
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
@@ -88,8 +90,8 @@ async function localSettings(env: Environment): Promise<LocalSettings | undefine
   const { loadDaemonSettings } = await import('./local-settings.js');
   const { values, dataDir } = loadDaemonSettings({}, env);
   const { host, port } = values.listen;
-  // Whoever listens everywhere listens here as well.
+  // A daemon that listens on all interfaces listens on loopback too.
   const near = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host;
   const listenUrl = `http://${isIP(near) === 6 ? `[${near}]` : near}:${port}`;
-  return { dataDir, listenUrl: port === 0 ? usualUrl : listenUrl, token: values.token };
+  return { dataDir, listenUrl: port === 0 ? defaultUrl : listenUrl, token: values.token };
 }

@@ -2,7 +2,7 @@ import { UsageError } from '@millrace/kit/errors';
 
 const providers = ['claude', 'cursor', 'gemini'];
 
-/** The flags of single providers that `--provider-url claude=http://...` stands for. */
+/** Expands `--provider-url claude=http://...` to the flags of single providers. */
 export function providerFlags(given: readonly string[]): Record<string, string> {
   const flags: Record<string, string> = {};
   for (const text of given) {

@@ -1,26 +1,28 @@
 import type { FlagDescription } from '@millrace/kit/config';
 import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { stopSignal } from '../stop-signal.js';
 
 type Flags = Record<string, string | boolean | string[]>;
 
 /**
- * The flags come from the daemon's own settings, which are slow to load: they are declared only
- * when this command is asked for, or when everything is, as by help and completion.
+ * The flags come from the server's own settings, which are slow to load: they are declared only for
+ * this command, and for help and completion.
  */
 export async function addServe(daemon: CtlCommand, tools: Tools): Promise<void> {
   const serve = daemon
     .command('serve')
     .summary('Run the daemon')
     .description(
-      'Serves the REST API, MCP and the documentation until Ctrl-C, which lets requests under ' +
-        'way finish. Every setting can stand in a file (--config config.yaml), a variable or a ' +
-        'flag. Prints one line of JSON when it is ready; logs go to stderr.',
+      'Serve the REST API, MCP and the dashboard until Ctrl-C, which waits for requests in ' +
+        'flight. Callers need a token, which the first start writes to daemon.token in the ' +
+        'data directory; ctl finds it by itself. Every setting can come from a file ' +
+        '(--config config.yaml), a variable or a flag. Prints one line of JSON when it is ' +
+        'ready; logs go to stderr.',
     )
     .example('ctl daemon serve', 'on 127.0.0.1:8765')
-    .example('ctl daemon serve --config config.yaml --data ./data', 'with settings from a file')
+    .example('ctl daemon serve --config config.yaml --data ./data', 'with a config file')
     .example('ctl daemon serve --listen 127.0.0.1:0', 'on any free port')
     .exitCode(0, 'stopped cleanly by Ctrl-C or SIGTERM');
   const [group, name] = tools.words;
@@ -30,17 +32,19 @@ export async function addServe(daemon: CtlCommand, tools: Tools): Promise<void> 
     import('@millrace/kit/config'),
   ]);
   for (const flag of flagsOf(daemonConfig)) declare(serve, flag);
+  serve.option('--no-auth', 'Require no token, on loopback only (the same as --auth none)');
   serve
     .option(
       '--provider-url <provider=url>',
-      'Ask this URL for usage: claude=http://..., cursor=..., gemini=...; all three without a name',
+      'Query this URL for usage: claude=http://..., cursor=..., gemini=...; all three ' +
+        'without a name',
       collect,
     )
     .section('Switches:', [
       ['--savings, --savings on', 'turn it on'],
       ['--savings off, --no-savings', 'turn it off'],
     ])
-    // The names of some settings leave little room beside them.
+    // Long setting names leave little room for the description.
     .configureHelp({ ...serve.configureHelp(), minWidthToWrap: 30 })
     .action((flags: Flags) => run(flags, tools));
 }
@@ -62,12 +66,12 @@ function optionOf(flag: FlagDescription, syntax: string, text: string, isHidden:
 }
 
 function syntaxOf(flag: FlagDescription, name: string): string {
-  // Completion knows files by the word for them.
+  // Completion recognizes files by this value name.
   const word = flag.key === 'data_dir' ? '<dir>' : '<file>';
   return flag.syntax.replace(`--${flag.name}`, `--${name}`).replace('<path>', word);
 }
 
-/** A long default, such as a URL, would break the lines; `ctl config` shows it. */
+/** Omits long defaults, such as URLs; `ctl config` shows them. */
 function standardOf({ kind, default: standard = '' }: FlagDescription): string {
   if (standard === '' || standard === '[]' || standard.length > 24) return '';
   const shown = kind === 'switch' ? (standard === 'true' ? 'on' : 'off') : standard;
@@ -84,7 +88,12 @@ async function run(given: Flags, { terminal, lifecycle, exitWith }: Tools): Prom
     import('./provider-flags.js'),
   ]);
   const { providerUrl, ...rest } = given;
-  const flags = { ...rest, ...providerFlags(Array.isArray(providerUrl) ? providerUrl : []) };
+  const flags = {
+    ...rest,
+    // Commander represents `--no-auth` as auth: false.
+    ...(rest['auth'] === false && { auth: 'none' }),
+    ...providerFlags(Array.isArray(providerUrl) ? providerUrl : []),
+  };
   await lifecycle.serve(async (stopped) => {
     const code = await runDaemon({
       flags,

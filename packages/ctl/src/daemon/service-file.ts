@@ -5,18 +5,18 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export type Manager = 'systemd' | 'launchd';
 
-/** A file by which the system's own service manager runs the daemon for this user. */
+/** A file with which the service manager of the system runs the daemon for this user. */
 export interface ServiceFile {
   readonly path: string;
   readonly text: string;
-  /** What to type for it to take effect. */
+  /** Commands that activate it. */
   readonly commands: readonly string[];
 }
 
-/** What the service runs: the program and its arguments, with nothing left to a shell. */
+/** The program and its arguments, without a shell. */
 export interface Service {
   readonly command: readonly string[];
-  /** Services start with a bare search path, on which no agent's command line would be found. */
+  /** Services start with a minimal PATH, which lacks the command lines of agents. */
   readonly searchPath: string;
 }
 
@@ -54,7 +54,7 @@ WantedBy=default.target
   };
 }
 
-/** Quoted where it must be, and without a meaning of its own for `%`. */
+/** Quotes a word if necessary and escapes `%`. */
 function systemdWord(word: string): string {
   const plain = word.replaceAll('%', '%%');
   return /^[\w@%+=:,./$-]+$/.test(plain)

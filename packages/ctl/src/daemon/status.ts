@@ -1,27 +1,30 @@
-import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable, type Cell } from '../render/table.js';
+import { authOf } from './auth.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from './api.js';
-
-type Registry = DaemonSchema<'Registry'>;
 
 interface Status {
   readonly running: boolean;
-  /** Null when no daemon runs on the data directory that was named. */
+  /** Null if no daemon is running on the named data directory. */
   readonly url: string | null;
   readonly version: string | null;
-  /** Whether we may ask it for more: null when it does not run. */
+  /** Whether it accepts our token; null if it is not running. */
   readonly access: 'granted' | 'refused' | null;
+  /** Whether it requires a token; null if unknown. */
+  readonly auth: 'token' | 'none' | null;
   readonly backends: { readonly known: number; readonly installed: number } | null;
   readonly default_backend: string | null;
-  /** Why it does not run, or why it does not let us in. */
+  /** Why it is not running, or why it rejects us. */
   readonly reason: string | null;
 }
 
-/** Tells whether a daemon runs, and what it is about. That none runs is an answer, not an error. */
+/**
+ * Shows whether a daemon is running and some facts about it. A stopped daemon is a result, not an
+ * error.
+ */
 export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void> {
-  const status = await look(flags, tools);
+  const status = await read(flags, tools);
   if (!status.running) tools.exitWith(1);
   const { out, json } = tools.terminal;
   if (json) {
@@ -32,28 +35,30 @@ export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void
   out.write(renderTable(columns, rowsOf(status), out));
 }
 
-async function look(flags: DaemonFlags, tools: Tools): Promise<Status> {
+async function read(flags: DaemonFlags, tools: Tools): Promise<Status> {
   let url: string | null = null;
   let version: string | null = null;
-  const nothing = () => ({ url, version, access: null, backends: null, default_backend: null });
+  const rest = { access: null, auth: null, backends: null, default_backend: null };
+  const nothing = () => ({ url, version, ...rest });
   let api: DaemonApi;
   try {
     api = await daemonApi(flags, tools);
     url = api.url;
-    const health = (await api.call('GET', '/healthz')) as DaemonSchema<'Health'>;
+    const health = await api.call('getHealth');
     version = health.version ?? null;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return { running: false, ...nothing(), reason: error.detail };
   }
   try {
-    const { backends } = (await api.call('GET', '/api/v1/backends')) as Registry;
+    const { backends } = await api.call('listBackends');
     const installed = backends.filter((row) => row.installed).length;
     return {
       running: true,
       url,
       version,
       access: 'granted',
+      auth: await authOf(api),
       backends: { known: backends.length, installed },
       default_backend: backends.find((row) => row.default)?.id ?? null,
       reason: null,
@@ -73,6 +78,9 @@ function rowsOf(status: Status): Cell[][] {
   if (backends) {
     rows.push(['backends', `${backends.installed} of ${backends.known} installed`]);
     rows.push(['default', standard ?? 'none']);
+  }
+  if (status.auth === 'none') {
+    rows.push(['auth', { text: 'off: every local user has full access', tone: 'warn' }]);
   }
   if (reason !== null) rows.push(['reason', reason]);
   return rows;

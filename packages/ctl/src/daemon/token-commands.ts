@@ -1,31 +1,26 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
-
-export interface TokenFlags {
-  readOnly?: boolean;
-  data?: string;
-  config?: string;
-}
+import type { Tools } from '../tools.js';
+import type { TokenFlags } from './token.js';
 
 export function addToken(daemon: CtlCommand, tools: Tools): void {
   const token = daemon
     .command('token')
-    .summary('Show, make and replace the bearer token')
+    .summary('Manage the bearer token: show, create, rotate')
     .description(
-      'Manages the tokens that the daemon asks for. Without any it serves this machine alone. ' +
-        'Works on the token files in the data directory, whether a daemon runs or not; one that ' +
-        'runs takes a changed file with its next request.',
+      'Manage the tokens of the daemon. Its first start creates one. Works on the token ' +
+        'files in the data directory, whether a daemon is running or not; a running daemon ' +
+        'reads a changed file at its next request.',
     )
-    .example('ctl daemon token generate', 'make one')
+    .example('ctl daemon token generate', 'create one')
     .example('ctl daemon token show', 'to copy it into another program')
-    .example('ctl daemon token rotate', 'when somebody has seen it');
+    .example('ctl daemon token rotate', 'if it has leaked');
   withPlace(
     token
       .command('show')
       .summary('Show the token')
-      .description('Shows the token that the daemon asks for, and where it comes from.')
+      .description('Show the token of the daemon and where it comes from.')
       .example('ctl daemon token show', 'the token alone on stdout')
-      .example('ctl daemon token show --read-only', 'the one that may change nothing')
+      .example('ctl daemon token show --read-only', 'the read-only token')
       .exitCode(1, 'there is none, or failure'),
   ).action(async (flags: TokenFlags) => {
     const { showToken } = await import('./token.js');
@@ -34,13 +29,13 @@ export function addToken(daemon: CtlCommand, tools: Tools): void {
   withPlace(
     token
       .command('generate')
-      .summary('Make a token where there is none')
+      .summary('Create a token if there is none')
       .description(
-        'Makes a token, writes it to its file for you alone and shows it. Refuses when there is ' +
-          'one already: `ctl daemon token rotate` replaces it.',
+        'Create a token, write it to a file that only you can read, and print it. Fails if ' +
+          'there is one already; replace that with `ctl daemon token rotate`.',
       )
       .example('ctl daemon token generate', 'before listening on the network')
-      .example('ctl daemon token generate --read-only', 'for a dashboard that only looks')
+      .example('ctl daemon token generate --read-only', 'for a read-only dashboard')
       .exitCode(1, 'there is one already, or failure'),
   ).action(async (flags: TokenFlags) => {
     const { generateToken } = await import('./token.js');
@@ -49,10 +44,10 @@ export function addToken(daemon: CtlCommand, tools: Tools): void {
   withPlace(
     token
       .command('rotate')
-      .summary('Replace the token by a new one')
-      .description('Makes a new token in place of the old one, which from then on nobody can use.')
-      .example('ctl daemon token rotate', 'then tell the programs that use it')
-      .example('ctl daemon token rotate --read-only', 'the one that may change nothing')
+      .summary('Replace the token with a new one')
+      .description('Replace the token with a new one. The old one is invalid at once.')
+      .example('ctl daemon token rotate', 'then update the programs that use it')
+      .example('ctl daemon token rotate --read-only', 'the read-only token')
       .exitCode(1, 'there is none to replace, or failure'),
   ).action(async (flags: TokenFlags) => {
     const { rotateToken } = await import('./token.js');
@@ -62,7 +57,7 @@ export function addToken(daemon: CtlCommand, tools: Tools): void {
 
 function withPlace(command: CtlCommand): CtlCommand {
   return command
-    .option('--read-only', 'The token that may only read')
-    .option('--data <dir>', 'Data directory of the daemon (default: that of its settings)')
-    .option('--config <file>', 'Settings of the daemon, for their data_dir');
+    .option('--read-only', 'The read-only token')
+    .option('--data <dir>', 'Data directory of the daemon (default: from its settings)')
+    .option('--config <file>', 'Config file of the daemon, for its data_dir');
 }

@@ -1,16 +1,21 @@
 import { Refusal } from '@millrace/kit/errors';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { loadDaemonSettings } from './local-settings.js';
-import { lineOf, readOnlyTokenFile, tokenFile } from './places.js';
-import { writeNewToken } from './token-files.js';
-import type { TokenFlags } from './token-commands.js';
+import { lineOf, queueSecretsFile, readOnlyTokenFile, tokenFile } from './places.js';
+import { replaceInSecrets, writeNewToken } from './token-files.js';
+
+export interface TokenFlags {
+  readOnly?: boolean;
+  data?: string;
+  config?: string;
+}
 
 type Shows = Pick<Tools, 'terminal'>;
 
 export async function showToken(flags: TokenFlags, tools: Shows): Promise<void> {
   const place = placeOf(flags, tools);
   const token = place.given ?? lineOf(place.file);
-  if (token === undefined) throw missing(place, 'Make one with');
+  if (token === undefined) throw missing(place, 'Create one with');
   const { out, err, json } = tools.terminal;
   const source = place.given === undefined ? place.file : place.origin;
   if (json) {
@@ -19,7 +24,7 @@ export async function showToken(flags: TokenFlags, tools: Shows): Promise<void> 
     return;
   }
   out.write(`${token}\n`);
-  // Only for people: a script that reads stdout wants the token alone.
+  // On stderr: a script that reads stdout wants the token alone.
   if (out.isScreen) err.write(err.paint('dim', `from ${source}\n`));
 }
 
@@ -28,8 +33,8 @@ export async function generateToken(flags: TokenFlags, tools: Shows): Promise<vo
   if (lineOf(place.file) !== undefined) {
     throw new Refusal(
       'ALREADY_EXISTS',
-      `${place.file} holds a token already. See it with \`${command('show', place)}\`, or ` +
-        `replace it with \`${command('rotate', place)}\`.`,
+      `${place.file} already contains a token. Show it with \`${command('show', place)}\`, ` +
+        `or replace it with \`${command('rotate', place)}\`.`,
     );
   }
   await replace(place, tools);
@@ -37,14 +42,19 @@ export async function generateToken(flags: TokenFlags, tools: Shows): Promise<vo
 
 export async function rotateToken(flags: TokenFlags, tools: Shows): Promise<void> {
   const place = placeOf(flags, tools);
-  if (lineOf(place.file) === undefined) throw missing(place, 'Make the first one with');
-  await replace(place, tools);
+  const old = lineOf(place.file);
+  if (old === undefined) throw missing(place, 'Create one with');
+  const token = await replace(place, tools);
+  if (await replaceInSecrets(place.queueSecrets, old, token)) {
+    tools.terminal.err.write('The queue of `ctl up` sends the new token from now on.\n');
+  }
 }
 
 interface Place {
   readonly readOnly: boolean;
   readonly file: string;
-  /** A token that the environment or the settings give: it beats the file. */
+  readonly queueSecrets: string;
+  /** A token from the environment or the settings, which overrides the file. */
   readonly given: string | undefined;
   readonly origin: string;
 }
@@ -56,6 +66,7 @@ function placeOf({ readOnly = false, data, config }: TokenFlags, { terminal }: S
   return {
     readOnly,
     file: (readOnly ? readOnlyTokenFile : tokenFile)(dataDir),
+    queueSecrets: queueSecretsFile(dataDir),
     given: values[key],
     origin: source.kind === 'environment' ? `$${source.variable}` : originText(source),
   };
@@ -65,25 +76,27 @@ function originText(source: { kind: string; file?: string; line?: number }): str
   return source.kind === 'file' ? `${source.file}:${source.line}` : source.kind;
 }
 
-async function replace(place: Place, { terminal }: Shows): Promise<void> {
+async function replace(place: Place, { terminal }: Shows): Promise<string> {
   const token = await writeNewToken(place.file);
   const { out, err, json } = terminal;
   const { file, readOnly } = place;
   if (json) {
     out.write(`${JSON.stringify({ token, read_only: readOnly, file }, null, 2)}\n`);
   } else {
-    // A script that reads stdout wants the token alone.
+    // On stderr: a script that reads stdout wants the token alone.
     out.write(`${token}\n`);
     err.write(
-      `${readOnly ? 'This token, which may only read,' : 'This token'} is in ${file}. Programs ` +
-        'send it as `Authorization: Bearer`; ctl on this machine finds it by itself, elsewhere ' +
-        'set MILLRACE_TOKEN.\n',
+      `${readOnly ? 'This read-only token' : 'This token'} is in ${file}. Programs send it ` +
+        'as `Authorization: Bearer`; ctl finds it by itself on this machine. Elsewhere, set ' +
+        'MILLRACE_TOKEN.\n',
     );
   }
-  if (place.given === undefined) return;
-  terminal.err.write(
-    `Note: ${place.origin} sets another one, which the daemon asks for instead.\n`,
-  );
+  if (place.given !== undefined) {
+    terminal.err.write(
+      `Note: ${place.origin} sets another token, which the daemon uses instead.\n`,
+    );
+  }
+  return token;
 }
 
 function missing(place: Place, advice: string): Refusal {

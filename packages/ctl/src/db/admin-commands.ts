@@ -1,6 +1,6 @@
-import type { BackupAsk } from './backing-up.js';
+import type { BackupOptions } from './backing-up.js';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
 interface BackupFlags extends ConnectionFlags {
@@ -14,31 +14,35 @@ interface BackupFlags extends ConnectionFlags {
 export function addBackup(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('backup')
-    .summary('Back the database up while it serves')
+    .summary('Back up the database while it is serving')
     .description(
-      'Writes one moment of the whole database to a file and reads it back before it takes its ' +
-        'name. With --since only what was committed after an earlier backup: an increment.',
+      'Write a snapshot of the whole database to a file and verify it before it gets its ' +
+        'name. With --since, write an incremental backup: only what was committed after an ' +
+        'earlier backup.',
     )
     .requiredOption('--out <file>', 'File to write')
-    .option('--since <file>', 'Make an increment on this backup')
-    .option('--since-seq <number>', 'Make an increment on a backup at this commit')
+    .option('--since <file>', 'Create an incremental backup on top of this backup')
+    .option(
+      '--since-seq <number>',
+      'Create an incremental backup on top of a backup at this commit',
+    )
     .option(
       '--format <format>',
-      'snapshot, to restore from, or ndjson, to read elsewhere',
+      'snapshot, to restore from, or ndjson, for other programs',
       'snapshot',
     )
     .option('--collections <names>', 'Only these collections: people,orders')
-    .example('ctl db backup --out monday.backup', 'all of it')
-    .example('ctl db backup --out tuesday.backup --since monday.backup', 'what has changed since')
-    .example('ctl db backup --out dump.ndjson --format ndjson', 'a line of JSON for each record');
+    .example('ctl db backup --out monday.backup', 'a full backup')
+    .example('ctl db backup --out tuesday.backup --since monday.backup', 'changes since then')
+    .example('ctl db backup --out dump.ndjson --format ndjson', 'one line of JSON per record');
   withConnection(command, tools).action(async (flags: BackupFlags) => {
     const { backupTo } = await import('./backing-up.js');
-    const ask = await backupAsk(flags);
-    await withDatabase(tools, flags, (database) => backupTo(database, ask, tools));
+    const options = await backupOptions(flags);
+    await withDatabase(tools, flags, (database) => backupTo(database, options, tools));
   });
 }
 
-async function backupAsk(flags: BackupFlags): Promise<BackupAsk> {
+async function backupOptions(flags: BackupFlags): Promise<BackupOptions> {
   const [{ listOf, wholeNumber }, { UsageError }] = await Promise.all([
     import('./arguments.js'),
     import('@millrace/kit/errors'),
@@ -61,22 +65,22 @@ async function backupAsk(flags: BackupFlags): Promise<BackupAsk> {
 
 export function addRestore(db: CtlCommand, tools: Tools): void {
   db.command('restore')
-    .summary('Make a database of a backup')
+    .summary('Restore a backup into a new database')
     .description(
-      'Makes a database of a full backup and its increments, in a directory that is empty or not ' +
-        'there. Everything is checked before anything is written, and verified at the end. No ' +
-        'server is needed; start one on the directory afterwards.',
+      'Restore a full backup and its incremental backups into a directory that is empty or ' +
+        'missing. Everything is checked before anything is written, and verified at the end. ' +
+        'Needs no server; start one on the directory afterwards.',
     )
     .requiredOption(
       '--from <file>',
-      'Backup to restore; repeat it for increments, in order',
+      'Backup to restore; repeat it for incremental backups, in order',
       collect,
     )
-    .requiredOption('--data <dir>', 'Data directory to make')
+    .requiredOption('--data <dir>', 'Data directory to create')
     .example('ctl db restore --from monday.backup --data ./restored', 'a full backup')
     .example(
       'ctl db restore --from monday.backup --from tuesday.backup --data ./restored',
-      'with an increment',
+      'with an incremental backup',
     )
     .action(async (flags: { from: string[]; data: string }) => {
       const { restoreTo } = await import('./restoring.js');
@@ -86,17 +90,17 @@ export function addRestore(db: CtlCommand, tools: Tools): void {
 
 export function addVerify(db: CtlCommand, tools: Tools): void {
   db.command('verify')
-    .summary('Check that a database or a backup is whole')
+    .summary('Verify a database or a backup')
     .description(
-      'Looks at everything in a data directory that no server has open: every record, key, index ' +
-        'entry and commit. Or reads a backup from end to end. Changes nothing.',
+      'Verify every record, key, index entry and commit in a data directory that no server ' +
+        'has open, or read a backup from end to end. Changes nothing.',
     )
     .option('--data <dir>', 'Data directory to check')
     .option('--backup <file>', 'Backup file to check')
     .example('ctl db verify --data ./data', 'a database')
     .example('ctl db verify --backup monday.backup', 'a backup')
-    .exitCode(0, 'all is well')
-    .exitCode(1, 'something is damaged, or failure')
+    .exitCode(0, 'no problems found')
+    .exitCode(1, 'damage found, or failure')
     .action(async (flags: { data?: string; backup?: string }) => {
       const { verifyBackup, verifyData } = await import('./verifying.js');
       const { UsageError } = await import('@millrace/kit/errors');
@@ -112,10 +116,12 @@ export function addCompact(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('compact')
     .summary('Trim the change log and rewrite the data file')
-    .description('Trims the change log to its limits and rewrites the data file, while serving.')
-    .option('--trim-before <seq>', 'Trim the log before this commit, however young it is')
-    .option('--dry-run', 'Change nothing; only tell what would come of it')
-    .example('ctl db compact --dry-run', 'what would it bring?')
+    .description(
+      'Trim the change log to its retention limits and rewrite the data file, while serving.',
+    )
+    .option('--trim-before <seq>', 'Trim the log before this commit, whatever its age')
+    .option('--dry-run', 'Dry run: show the effect and change nothing')
+    .example('ctl db compact --dry-run', 'what would it save?')
     .example('ctl db compact', 'do it');
   withConnection(command, tools).action(
     async (flags: ConnectionFlags & { trimBefore?: string; dryRun?: boolean }) => {
@@ -124,8 +130,8 @@ export function addCompact(db: CtlCommand, tools: Tools): void {
         import('./arguments.js'),
       ]);
       const trimBeforeSeq = wholeNumber(flags.trimBefore, '--trim-before');
-      const ask = { trimBeforeSeq, dryRun: flags.dryRun ?? false };
-      await withDatabase(tools, flags, (database) => compactNow(database, ask, tools));
+      const options = { trimBeforeSeq, dryRun: flags.dryRun ?? false };
+      await withDatabase(tools, flags, (database) => compactNow(database, options, tools));
     },
   );
 }
@@ -133,23 +139,27 @@ export function addCompact(db: CtlCommand, tools: Tools): void {
 export function addPromote(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('promote')
-    .summary('Make a follower the leader')
+    .summary('Promote a follower to leader')
     .description(
-      'Makes the follower that answers the leader. Refused while it lacks commits, unless --force. ' +
-        'A partitioned old leader without min_acks goes on accepting writes until it hears of it.',
+      'Promote the follower that answers to leader. Fails while it lacks commits, unless ' +
+        '--force is given. A partitioned old leader without min_acks keeps accepting writes ' +
+        'until it learns of the new leader.',
     )
-    .option('--force', 'Promote although commits of the old leader are missing here')
+    .option('--force', 'Promote even if commits of the old leader are missing')
     .option('--max-lag <number>', 'Promote with up to this many commits missing')
     .example('ctl db promote --url grpc://10.0.0.2:5433', 'the follower takes over')
-    .example('ctl db promote --force', 'the old leader is gone for good');
+    .example('ctl db promote --force', 'the old leader is lost');
   withConnection(command, tools).action(
     async (flags: ConnectionFlags & { force?: boolean; maxLag?: string }) => {
       const [{ promoteNow }, { wholeNumber }] = await Promise.all([
         import('./administration.js'),
         import('./arguments.js'),
       ]);
-      const ask = { force: flags.force ?? false, maxLag: wholeNumber(flags.maxLag, '--max-lag') };
-      await withDatabase(tools, flags, (database) => promoteNow(database, ask, tools));
+      const options = {
+        force: flags.force ?? false,
+        maxLag: wholeNumber(flags.maxLag, '--max-lag'),
+      };
+      await withDatabase(tools, flags, (database) => promoteNow(database, options, tools));
     },
   );
 }
@@ -158,7 +168,7 @@ export function addStatus(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('status')
     .summary('Show role, position, followers and collections')
-    .description('Shows what the server is and where it stands, its followers and collections.')
+    .description('Show the role and position of the server, its followers and collections.')
     .example('ctl db status', 'at a glance')
     .example('ctl db status --json', 'for scripts');
   withConnection(command, tools).action(async (flags: ConnectionFlags) => {

@@ -18,6 +18,7 @@ const leader: DatabaseStatus = {
   nodeId: 'N2',
   version: '1.0.0',
   durability: 'full',
+  auth: 'keys',
   minAcks: 0,
   leaderAddress: '',
   leaderSeq: 40,
@@ -48,7 +49,7 @@ lag         3 commits, 250ms
 node        N2
 lineage     ab
 
-No collections yet: the first record makes one.
+No collections yet. The first record creates one.
 `.slice(1),
   );
 });
@@ -56,7 +57,13 @@ No collections yet: the first record makes one.
 test('what a follower knows of a silent leader is what it heard last', () => {
   const { lagMs: _unknown, ...status } = { ...follower, state: 'disconnected' as const, lag: 1 };
   const text = statusText(status, url, out);
-  expect(text).toContain('lag         1 commit, since when is not known, as last heard\n');
+  expect(text).toContain('lag         1 commit, since an unknown time, as last reported\n');
+});
+
+test('status: says that authentication is off', () => {
+  const text = statusText({ ...leader, auth: 'none' }, url, out);
+  expect(text).toContain('auth        off: every local user has full access\n');
+  expect(statusText(leader, url, out)).not.toMatch(/^auth/m);
 });
 
 test('a fenced node says what to do', () => {

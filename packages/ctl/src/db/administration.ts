@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
 import type { DatabaseStatus, RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { counted } from './reads.js';
@@ -11,10 +11,10 @@ type Shows = Pick<Tools, 'terminal'>;
 
 export async function compactNow(
   database: RemoteDatabase,
-  ask: { trimBeforeSeq: number | undefined; dryRun: boolean },
+  options: { trimBeforeSeq: number | undefined; dryRun: boolean },
   { terminal }: Shows,
 ): Promise<void> {
-  const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await database.compact(ask);
+  const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await database.compact(options);
   const { out, json } = terminal;
   if (json) {
     const shown = {
@@ -26,19 +26,20 @@ export async function compactNow(
     out.write(`${JSON.stringify(shown, null, 2)}\n`);
     return;
   }
-  const verb = ask.dryRun ? 'Would compact' : 'Compacted';
+  const verb = options.dryRun ? 'Would compact' : 'Compacted';
   out.write(
-    `${verb} ${humanBytes(bytesBefore)} to ${ask.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} ` +
-      `in ${humanDuration(elapsedMs)}; the log begins at commit ${oldestSeq}.\n`,
+    `${verb} ${humanBytes(bytesBefore)} to ` +
+      `${options.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} in ` +
+      `${humanDuration(elapsedMs)}; the log starts at commit ${oldestSeq}.\n`,
   );
 }
 
 export async function promoteNow(
   database: RemoteDatabase,
-  ask: { force: boolean; maxLag: number | undefined },
+  options: { force: boolean; maxLag: number | undefined },
   { terminal }: Shows,
 ): Promise<void> {
-  const { role, epoch, seq, lag } = await database.promote(ask);
+  const { role, epoch, seq, lag } = await database.promote(options);
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify({ role, epoch, seq, lag }, null, 2)}\n`);
   else {
@@ -74,6 +75,9 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
       durability === 'full' ? 'full' : { text: `${durability}: see the guide`, tone: 'warn' },
     ],
   ];
+  if (status.auth === 'none') {
+    rows.push(['auth', { text: 'off: every local user has full access', tone: 'warn' }]);
+  }
   if (role !== 'leader') rows.push(['leader', status.leaderAddress || 'not known']);
   if (role === 'follower') rows.push(['lag', lagCell(status)]);
   if (status.minAcks > 0 && role === 'leader') rows.push(['min acks', minAcksCell(status)]);
@@ -83,15 +87,15 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
 
 function roleText(role: string, state: string): string {
   if (role === 'fenced')
-    return 'fenced: takes no writes; start it with --follow to copy the leader';
+    return 'fenced: accepts no writes; start it with --follow to copy the leader';
   return `${role} (${state})`;
 }
 
 function lagCell({ lag, lagMs, state }: DatabaseStatus): Cell {
-  const late = lagMs === undefined ? 'since when is not known' : humanDuration(lagMs);
+  const late = lagMs === undefined ? 'since an unknown time' : humanDuration(lagMs);
   const text = `${counted(lag, 'commit')}, ${late}`;
-  // Of a leader that is silent nobody knows how far it is.
-  return state === 'streaming' ? text : { text: `${text}, as last heard`, tone: 'warn' };
+  // The position of a silent leader is unknown.
+  return state === 'streaming' ? text : { text: `${text}, as last reported`, tone: 'warn' };
 }
 
 function minAcksCell({ minAcks, followers }: DatabaseStatus): Cell {
@@ -101,7 +105,7 @@ function minAcksCell({ minAcks, followers }: DatabaseStatus): Cell {
 }
 
 function collectionsTable({ collections }: DatabaseStatus, out: Outlet): string {
-  if (collections.length === 0) return 'No collections yet: the first record makes one.\n';
+  if (collections.length === 0) return 'No collections yet. The first record creates one.\n';
   const columns = [
     { title: 'COLLECTION' },
     { title: 'RECORDS' },
@@ -129,7 +133,7 @@ function indexText({
 
 function followersTable({ followers }: DatabaseStatus, out: Outlet): string {
   const now = systemClock.now();
-  const columns = ['FOLLOWER', 'ADDRESS', 'COMMIT', 'LAG', 'LAST HEARD'].map((title) => ({
+  const columns = ['FOLLOWER', 'ADDRESS', 'COMMIT', 'LAG', 'LAST SEEN'].map((title) => ({
     title,
   }));
   const rows = followers.map(({ followerId, address, ackedSeq, lag, connectedAt, lastAckAt }) => [

@@ -4,7 +4,7 @@ import type { Filter } from '@millrace/db';
 import type { Terminal } from '../terminal.js';
 import { parseConditions } from './conditions.js';
 
-/** `age,-name`: by age, then by name from high to low. */
+/** `age,-name`: by age, then by name descending. */
 export function parseOrder(text: string | undefined): { field: string; desc: boolean }[] {
   return listOf(text).map((step) => {
     const desc = step.startsWith('-');
@@ -24,10 +24,10 @@ export function wholeNumber(text: string | undefined, flag: string): number | un
   if (text === undefined) return undefined;
   const value = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new UsageError(`${flag} must be a whole number from 0 on, not "${text}".`);
+  throw new UsageError(`${flag} must be a whole number, 0 or more, not "${text}".`);
 }
 
-/** Milliseconds of `15m`. */
+/** Parses `15m` to milliseconds. */
 export function durationOf(text: string | undefined, flag: string): number | undefined {
   if (text === undefined) return undefined;
   try {
@@ -38,7 +38,7 @@ export function durationOf(text: string | undefined, flag: string): number | und
   }
 }
 
-/** The filter of conditions and `--filter`; both together must hold. */
+/** Combines conditions and `--filter`; both must match. */
 export function filterOf(
   conditions: readonly string[],
   json: string | undefined,
@@ -56,7 +56,7 @@ export function filterOf(
   return written ? { and: [written, filter] } : filter;
 }
 
-/** The document of a write: JSON on the command line, `@file`, or `-` for stdin. */
+/** The document of a write: JSON, `@file`, or `-` for stdin. */
 export async function documentOf(
   given: string | undefined,
   terminal: Terminal,
@@ -67,14 +67,14 @@ export async function documentOf(
   throw new UsageError(`${place} must be a JSON object such as {"name":"Ada"}.`);
 }
 
-/** The text that an argument gives or points to, and what to call it in messages. */
+/** The text of an argument, `@file` or stdin, and its name in errors. */
 async function textOf(
   given: string | undefined,
   terminal: Terminal,
 ): Promise<[text: string, place: string]> {
   if (given === undefined || given === '-') {
     if (given === undefined && terminal.in.isScreen) {
-      throw new UsageError('The data is missing: give it as JSON, as @file, or as - for stdin.');
+      throw new UsageError('The data is missing. Give it as JSON, as @file, or as - for stdin.');
     }
     const { text } = await import('node:stream/consumers');
     return [await text(terminal.in.stream), 'stdin'];
@@ -86,11 +86,11 @@ async function textOf(
 }
 
 export function parseJson(text: string, place: string): unknown {
-  if (text.trim() === '') throw new UsageError(`${place} is empty, where JSON is wanted.`);
+  if (text.trim() === '') throw new UsageError(`${place} is empty. Give it JSON.`);
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    // JSON.parse repeats the text, which may be long and which its writer knows.
+    // JSON.parse repeats the text, which may be long.
     const reason = messageOf(error).replace(
       /,? ?(?:\.\.\.)?"[^]*" ?(?:\.\.\. ?)?is not valid JSON$/,
       '',
@@ -101,7 +101,7 @@ export function parseJson(text: string, place: string): unknown {
   }
 }
 
-/** A shell takes the double quotes of an argument that has no single quotes around it. */
+/** A shell removes the double quotes of an argument that is not in single quotes. */
 function lostQuotes(text: string, place: string): string {
   const isArgument = place === 'data' || place.startsWith('--');
   if (!isArgument || !text.startsWith('{') || text.includes('"')) return '';

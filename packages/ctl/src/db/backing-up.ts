@@ -3,12 +3,12 @@ import { Refusal } from '@millrace/kit/errors';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { Progress } from './progress.js';
 import { counted } from './reads.js';
-import { writeWhole } from './whole-file.js';
+import { writeWhole } from './atomic-file.js';
 
-export interface BackupAsk {
+export interface BackupOptions {
   file: string;
   format: 'snapshot' | 'ndjson';
   collections: readonly string[];
@@ -16,7 +16,7 @@ export interface BackupAsk {
   sinceSeq: number;
 }
 
-/** What has come of a backup so far. */
+/** Progress of a backup. */
 interface Made {
   header?: BackupHeader;
   trailer?: BackupTrailer;
@@ -24,13 +24,13 @@ interface Made {
 
 export async function backupTo(
   database: RemoteDatabase,
-  ask: BackupAsk,
+  options: BackupOptions,
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
   const { checkBackup, fileBytes } = await import('@millrace/db');
-  const { file, format, collections, sinceFile } = ask;
+  const { file, format, collections, sinceFile } = options;
   const base = sinceFile === undefined ? undefined : await checkBackup(sinceFile);
-  const sinceSeq = base?.header.seq ?? ask.sinceSeq;
+  const sinceSeq = base?.header.seq ?? options.sinceSeq;
   const progress = new Progress(terminal, 'Backed up');
   const made: Made = {};
   const parts = database.backup({
@@ -65,7 +65,7 @@ export async function backupTo(
   );
 }
 
-/** Lets the parts through and holds them against the trailer; what is not whole is refused. */
+/** Passes chunks on and verifies them against the trailer. */
 async function* checked(
   parts: AsyncIterable<BackupPart>,
   made: Made,
@@ -76,16 +76,22 @@ async function* checked(
     if (part.kind === 'header') {
       made.header = part.header;
       if (base && base.lineageId !== part.header.lineageId) {
-        throw new Refusal('LINEAGE_MISMATCH', 'The backup to build on is of another database.');
+        throw new Refusal(
+          'LINEAGE_MISMATCH',
+          'The base backup belongs to another database. Name a backup of this one.',
+        );
       }
     } else if (part.kind === 'data') hash.update(part.bytes);
     else made.trailer = part.trailer;
     yield part;
   }
   if (!made.header || !made.trailer) {
-    throw new Refusal('CORRUPT', 'The backup broke off before its end; nothing was kept of it.');
+    throw new Refusal('CORRUPT', 'The backup ended early; nothing was written. Run it again.');
   }
   if (hash.digest('hex') !== made.trailer.sha256) {
-    throw new Refusal('CORRUPT', 'The backup was damaged on its way; nothing was kept of it.');
+    throw new Refusal(
+      'CORRUPT',
+      'The backup was damaged in transit; nothing was written. Run it again.',
+    );
   }
 }

@@ -72,10 +72,10 @@ test('or, not and brackets', () => {
 test.each([
   [['agee30'], '"agee30" is not a condition'],
   [['>30'], 'is not a condition'],
-  [['a=1', 'or'], 'end where one is expected'],
+  [['a=1', 'or'], 'end where another one is expected'],
   [['(', 'a=1'], 'not closed'],
   [['a=1', ')'], 'not open'],
-  [['a?b'], 'nothing follows'],
+  [['a?b'], 'must not follow'],
 ])('%j is refused with what to write', (args, message) => {
   expect(() => parseConditions(args)).toThrow(UsageError);
   expect(() => parseConditions(args)).toThrow(message);

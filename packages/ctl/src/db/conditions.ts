@@ -10,8 +10,8 @@ type Operator = (typeof operators)[number];
 const shape = /^([^\s=!<>^~?'"(){}[\],]+)(!=|>=|<=|\^=|=~|!~|!\?|=|>|<|~|\?)([^]*)$/;
 
 /**
- * The filter that conditions mean: all must hold, unless `or` stands between them. `not` turns the
- * next one round and ( ) group. Undefined: no conditions, so everything.
+ * Parses conditions to a filter: all must match, unless `or` is between them. `not` negates the
+ * next one and ( ) group. Undefined means no filter.
  */
 export function parseConditions(args: readonly string[]): Filter | undefined {
   const words = args.flatMap(wordsOf);
@@ -22,7 +22,7 @@ export function parseConditions(args: readonly string[]): Filter | undefined {
   return filter;
 }
 
-/** An argument may hold several conditions, or one whose value has spaces. */
+/** One argument may contain several conditions, or one whose value has spaces. */
 function wordsOf(arg: string): string[] {
   const { words, isOpen } = tokenize(arg);
   const parts = words.flatMap(apartFromBrackets);
@@ -32,7 +32,9 @@ function wordsOf(arg: string): string[] {
 
 const keywords = new Set(['and', 'or', 'not', '(', ')']);
 
-/** `(age>30` is a bracket and a condition; the brackets of `name=~(a|b)` are its own. */
+/**
+ * `(age>30` is a parenthesis and a condition; the parentheses of `name=~(a|b)` belong to the value.
+ */
 function apartFromBrackets(word: string): string[] {
   const opening: string[] = [];
   const closing: string[] = [];
@@ -62,7 +64,8 @@ class Parser {
 
   end(): void {
     const rest = this.words[this.#at];
-    if (rest !== undefined) throw new UsageError(`"${rest}" closes a bracket that is not open.`);
+    if (rest !== undefined)
+      throw new UsageError(`"${rest}" closes a parenthesis that is not open.`);
   }
 
   #all(): Filter {
@@ -80,11 +83,12 @@ class Parser {
     if (this.#take('not')) return { not: this.#one() };
     if (this.#take('(')) {
       const inside = this.any();
-      if (!this.#take(')')) throw new UsageError('A bracket of the conditions is not closed.');
+      if (!this.#take(')')) throw new UsageError('A parenthesis in the conditions is not closed.');
       return inside;
     }
     const word = this.words[this.#at++];
-    if (word === undefined) throw new UsageError('The conditions end where one is expected.');
+    if (word === undefined)
+      throw new UsageError('The conditions end where another one is expected.');
     return parseCondition(word);
   }
 
@@ -99,8 +103,8 @@ function parseCondition(word: string): Filter {
   const [, field, operator, text] = shape.exec(word) ?? [];
   if (field === undefined || operator === undefined || text === undefined) {
     throw new UsageError(
-      `"${word}" is not a condition: write a field, an operator and a value with no spaces ` +
-        `between, as in age>30 or city=Bern. Operators are ${operators.join(' ')}.`,
+      `"${word}" is not a condition. Write a field, an operator and a value without ` +
+        `spaces, as in age>30 or city=Bern. Operators are ${operators.join(' ')}.`,
     );
   }
   return conditionOf(field, operator as Operator, text, word);
@@ -132,7 +136,8 @@ function conditionOf(field: string, operator: Operator, text: string, word: stri
       return { field, op: 'regex', value: unquote(text) };
     case '?':
     case '!?':
-      if (text !== '') throw new UsageError(`"${word}": nothing follows the question mark.`);
+      if (text !== '')
+        throw new UsageError(`"${word}": a value must not follow the question mark.`);
       return { field, op: 'exists', value: operator === '?' };
   }
 }
@@ -146,7 +151,7 @@ function equalTo(field: string, text: string): Filter {
   return list ? { field, op: 'in', value: list } : { field, op: 'eq', value: scalar(text) };
 }
 
-/** `Bern,Oslo` as a list; undefined where there is no comma outside of quotes and brackets. */
+/** Parses `Bern,Oslo` as a list; undefined without a comma outside of quotes and brackets. */
 function listOf(text: string): Json[] | undefined {
   if (/^[[{]/.test(text)) return undefined;
   const items = text.match(/"(?:[^"\\]|\\.)*"|'[^']*'|[^,]+/gs) ?? [];
@@ -154,14 +159,14 @@ function listOf(text: string): Json[] | undefined {
   return commas > 0 && items.length > 1 ? items.map(scalar) : undefined;
 }
 
-/** What JSON would read, or else a text: `36`, `true`, `null`, `"8001"`, `Bern`. */
+/** Parses JSON, or else a text: `36`, `true`, `null`, `"8001"`, `Bern`. */
 export function scalar(text: string): Json {
   if (/^["']/.test(text)) return unquote(text);
   if (/^(?:true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[[{].*[\]}])$/s.test(text)) {
     try {
       return JSON.parse(text) as Json;
     } catch {
-      // 007 and [draft] are texts.
+      // 007 and [draft] are texts, not JSON.
     }
   }
   return text;

@@ -3,16 +3,18 @@ import { join, resolve } from 'node:path';
 import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
 import type { RemoteDatabase } from '@millrace/db/client';
 import type { CtlCommand } from '../command.js';
+import { lineOf } from '../daemon/places.js';
 import { dataDirectory } from '../data-directory.js';
-import type { Tools } from '../registry.js';
+import { isLocalUrl } from '../local-url.js';
+import type { Tools } from '../tools.js';
 import { durationOf } from './arguments.js';
 
-/** The shell has a connection already; its commands use that one. */
+/** Commands of the shell use its open connection. */
 export interface DatabaseTools extends Tools {
   database?: RemoteDatabase;
 }
 
-/** What every command that talks to a server takes. */
+/** Options of every command that talks to a server. */
 export interface ConnectionFlags {
   url?: string;
   key?: string;
@@ -23,25 +25,27 @@ export interface ConnectionFlags {
   tlsKey?: string;
 }
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 const defaultUrl = 'grpc://127.0.0.1:5433';
 const probeMs = 5_000;
 
 export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCommand {
   if (tools.database) return command;
   return command
-    .option('--url <url>', 'Talk to this server: grpc://host:port, grpcs:// or unix:/path')
+    .option('--url <url>', 'Address of the server: grpc://host:port, grpcs:// or unix:/path')
     .option(
       '--key <key>',
-      'API key, id.secret (default: $MILLRACE_DB_KEY, which `ps` does not show)',
+      'API key, id.secret (default: $MILLRACE_DB_KEY, or db.key of a local data directory)',
     )
-    .option('--data <dir>', 'Data directory of a server on this machine, for its socket')
+    .option('--data <dir>', 'Data directory of a local server, with its socket and key')
     .option('--timeout <duration>', 'Give up after this long (default: 30s)')
     .option('--tls-ca <file>', 'Trust this certificate authority, for grpcs://')
-    .option('--tls-cert <file>', 'Show this certificate, for grpcs://')
-    .option('--tls-key <file>', 'Private key of that certificate');
+    .option('--tls-cert <file>', 'Present this certificate, for grpcs://')
+    .option('--tls-key <file>', 'Private key of the certificate');
 }
 
-/** Connects, runs and lets go. */
+/** Connects, runs and disconnects. */
 export async function withDatabase<Result>(
   { terminal, database: open }: DatabaseTools,
   flags: ConnectionFlags,
@@ -53,23 +57,33 @@ export async function withDatabase<Result>(
   const tls = await tlsOf(flags);
   const url = await findServer(flags, env);
   const { connect } = await import('@millrace/db/client');
-  const key = flags.key ?? (env['MILLRACE_DB_KEY'] || undefined);
+  const key = flags.key ?? (env['MILLRACE_DB_KEY'] || ownerKey(url, flags, env));
   const database = await connect(url, { key, timeoutMs, tls });
   try {
     return await run(database);
+  } catch (error) {
+    throw withKeyHint(error);
   } finally {
     await database.close();
   }
 }
 
-/** The first address at which something listens: a socket of this machine before the network. */
-async function findServer(
-  flags: ConnectionFlags,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<string> {
+/** The server does not know where its caller stores keys. */
+function withKeyHint(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.code !== 'MISSING_KEY') return error;
+  return new Refusal(
+    error.code,
+    'The database needs an API key. Set MILLRACE_DB_KEY, or name the data directory of a local ' +
+      'server with --data DIR.',
+    { cause: error },
+  );
+}
+
+/** The first address that accepts connections: local sockets before the network. */
+async function findServer(flags: ConnectionFlags, env: Environment): Promise<string> {
   const given = flags.url ?? (flags.data === undefined ? env['MILLRACE_DB_URL'] : undefined);
   const sockets = socketUrls(flags.data, env);
-  // Whoever names a directory means the database in it, and no other that happens to run.
+  // With a named directory, only the database in that directory counts.
   const usual = flags.data === undefined ? [...sockets, defaultUrl] : sockets;
   const candidates = given ? [given] : usual;
   const failures: string[] = [];
@@ -85,17 +99,32 @@ async function findServer(
   );
 }
 
-/** Where the sockets of local servers are: in the data directory that was named, or the usual ones. */
-export function socketUrls(
-  data: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-): string[] {
-  const named = data ?? env['MILLRACE_DB_DATA'];
-  const directories = named ? [named] : ['data', join(dataDirectory(undefined, env), 'db')];
-  return directories.map((directory) => `unix:${join(resolve(directory), 'db.sock')}`);
+/** Sockets of local servers, in the named data directory or in the default ones. */
+export function socketUrls(data: string | undefined, env: Environment): string[] {
+  return dataDirectories(data, env).map((directory) => `unix:${join(directory, 'db.sock')}`);
 }
 
-/** Why nothing can be reached at the address; undefined when something can. */
+function dataDirectories(data: string | undefined, env: Environment): string[] {
+  const named = data ?? env['MILLRACE_DB_DATA'];
+  const directories = named ? [named] : ['data', join(dataDirectory(undefined, env), 'db')];
+  return directories.map((directory) => resolve(directory));
+}
+
+/** The key that a local server created for its owner. The socket needs none. */
+export function ownerKey(
+  url: string,
+  { data }: ConnectionFlags,
+  env: Environment,
+): string | undefined {
+  if (!/^grpcs?:/.test(url) || !isLocalUrl(url)) return undefined;
+  for (const directory of dataDirectories(data, env)) {
+    const key = lineOf(join(directory, 'db.key'));
+    if (key !== undefined) return key;
+  }
+  return undefined;
+}
+
+/** Why the address cannot be reached; undefined if it can. */
 async function probe(url: string): Promise<string | undefined> {
   const { parseAddress } = await import('@millrace/db/client');
   const socket = dial(parseAddress(url).place);

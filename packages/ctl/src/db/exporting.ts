@@ -1,12 +1,12 @@
 import { humanDuration } from '@millrace/kit/units';
 import type { Filter } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { Progress } from './progress.js';
 import { counted } from './reads.js';
 import { recordJson } from './shapes.js';
 
-export interface ExportAsk {
+export interface ExportOptions {
   collection: string;
   filter: Filter | undefined;
   fields: readonly string[];
@@ -16,18 +16,18 @@ export interface ExportAsk {
 
 export async function exportRecords(
   database: RemoteDatabase,
-  ask: ExportAsk,
+  options: ExportOptions,
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
   const { out, err, json } = terminal;
-  const { filter, fields } = ask;
-  const records = database.collection(ask.collection);
+  const { filter, fields } = options;
+  const records = database.collection(options.collection);
   const progress = new Progress(terminal, 'Exported');
   const of = err.isScreen ? await records.count(filter) : 0;
   const written = { records: 0, bytes: 0 };
   async function* lines(): AsyncGenerator<string, void, void> {
     for await (const record of records.stream({ filter, fields })) {
-      const line = `${JSON.stringify(ask.documents ? record.data : recordJson(record))}\n`;
+      const line = `${JSON.stringify(options.documents ? record.data : recordJson(record))}\n`;
       written.records++;
       written.bytes += Buffer.byteLength(line);
       progress.show({ ...written, of });
@@ -35,22 +35,22 @@ export async function exportRecords(
     }
   }
   try {
-    if (ask.file === undefined) {
+    if (options.file === undefined) {
       for await (const line of lines()) {
         out.write(line);
         await out.drained();
       }
       return;
     }
-    const { writeWhole } = await import('./whole-file.js');
-    await writeWhole(ask.file, lines(), { signal: lifecycle.interrupted });
+    const { writeWhole } = await import('./atomic-file.js');
+    await writeWhole(options.file, lines(), { signal: lifecycle.interrupted });
   } finally {
     progress.end();
   }
   const took = humanDuration(progress.elapsedMs);
   out.write(
     json
-      ? `${JSON.stringify({ file: ask.file, ...written }, null, 2)}\n`
-      : `Exported ${counted(written.records, 'record')} to ${ask.file} in ${took}.\n`,
+      ? `${JSON.stringify({ file: options.file, ...written }, null, 2)}\n`
+      : `Exported ${counted(written.records, 'record')} to ${options.file} in ${took}.\n`,
   );
 }

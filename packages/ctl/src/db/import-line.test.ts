@@ -35,6 +35,6 @@ test.each([
   ['[1]', 'f:3 must be a JSON object'],
   ['{"key":5,"data":{}}', 'f:3: key must be a text'],
   ['{"data":{},"expires_at":"soon"}', 'f:3: expires_at must be an RFC 3339 time'],
-])('%s is told with its place', (line, message) => {
+])('%s is reported with its place', (line, message) => {
   expect(() => parseLine(line, 'f:3', options)).toThrow(message);
 });

@@ -2,7 +2,7 @@ import { UsageError } from '@millrace/kit/errors';
 import { parseTimestamp, UnitError } from '@millrace/kit/units';
 import { isObject, parseJson } from './arguments.js';
 
-/** What one line asks to be written. */
+/** The write that one line describes. */
 export interface ImportLine {
   key: string | undefined;
   id: string | undefined;
@@ -28,7 +28,7 @@ const recordMembers = new Set([
   'data',
 ]);
 
-/** Reads a line; `place` is what to call it in messages. */
+/** Parses a line; `place` is its name in errors. */
 export function parseLine(text: string, place: string, options: LineOptions): ImportLine {
   const value = parseJson(text, place);
   if (!isObject(value)) throw new UsageError(`${place} must be a JSON object.`);
@@ -44,7 +44,7 @@ export function parseLine(text: string, place: string, options: LineOptions): Im
   return line;
 }
 
-/** A record has `data` and beside it nothing but what records have; anything else is a document. */
+/** A record has `data` and only record fields; anything else is a document. */
 function isRecordShape(value: Record<string, unknown>): boolean {
   return isObject(value['data']) && Object.keys(value).every((name) => recordMembers.has(name));
 }
@@ -72,5 +72,5 @@ function keyAt(data: Record<string, unknown>, path: string, place: string): stri
   for (const name of path.split('.')) at = isObject(at) ? at[name] : undefined;
   if (typeof at === 'string' && at !== '') return at;
   if (typeof at === 'number') return String(at);
-  throw new UsageError(`${place} has no text in "${path}" to be its key.`);
+  throw new UsageError(`${place} has no text in "${path}" to use as its key.`);
 }

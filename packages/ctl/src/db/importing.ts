@@ -3,13 +3,13 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
 import { linesOf } from './lines.js';
 import { Progress } from './progress.js';
 import { counted } from './reads.js';
 
-export interface ImportAsk extends LineOptions {
+export interface ImportOptions extends LineOptions {
   collection: string;
   file: string | undefined;
   merge: boolean;
@@ -22,14 +22,14 @@ type Records = RemoteCollection<Record<string, unknown>>;
 
 export async function importRecords(
   database: RemoteDatabase,
-  ask: ImportAsk,
+  options: ImportOptions,
   { terminal, exitWith }: Pick<Tools, 'terminal' | 'exitWith'>,
 ): Promise<void> {
-  const fromStdin = ask.file === undefined || ask.file === '-';
-  const input = fromStdin ? terminal.in.stream : createReadStream(ask.file!);
-  const place = fromStdin ? 'stdin' : ask.file!;
+  const fromStdin = options.file === undefined || options.file === '-';
+  const input = fromStdin ? terminal.in.stream : createReadStream(options.file!);
+  const place = fromStdin ? 'stdin' : options.file!;
   const progress = new Progress(terminal, 'Imported');
-  const run = new ImportRun(database.collection(ask.collection), ask, place, progress);
+  const run = new ImportRun(database.collection(options.collection), options, place, progress);
   try {
     await run.take(input);
   } finally {
@@ -41,7 +41,7 @@ export async function importRecords(
     const failed = failures.map(({ line, message }) => ({ line, message }));
     out.write(`${JSON.stringify({ created, replaced, expired, failed }, null, 2)}\n`);
   } else {
-    const gone = expired > 0 ? `, ${expired} expired and left out` : '';
+    const gone = expired > 0 ? `, ${expired} expired and skipped` : '';
     const took = humanDuration(progress.elapsedMs);
     const total = counted(created + replaced, 'record');
     out.write(`Imported ${total} in ${took}: ${created} new, ${replaced} replaced${gone}.\n`);
@@ -50,7 +50,7 @@ export async function importRecords(
   if (failures.length > 0) exitWith(1);
 }
 
-/** One import: lines go out as they are read, up to `batch` at once, each key in its order. */
+/** One import: writes lines as they are read, up to `batch` in flight, in order for each key. */
 class ImportRun {
   created = 0;
   replaced = 0;
@@ -63,7 +63,7 @@ class ImportRun {
 
   constructor(
     private readonly records: Records,
-    private readonly ask: ImportAsk,
+    private readonly options: ImportOptions,
     private readonly place: string,
     private readonly progress: Progress,
   ) {}
@@ -72,9 +72,10 @@ class ImportRun {
     let line = 0;
     try {
       for await (const text of linesOf(input)) {
-        if (++line < this.ask.startLine || text.trim() === '') continue;
+        if (++line < this.options.startLine || text.trim() === '') continue;
         this.#bytes += Buffer.byteLength(text) + 1;
-        while (this.#underWay.size >= this.ask.batch) await Promise.race(this.#underWay.values());
+        while (this.#underWay.size >= this.options.batch)
+          await Promise.race(this.#underWay.values());
         if (this.#failure) break;
         this.#start(line, text);
       }
@@ -95,10 +96,10 @@ class ImportRun {
   }
 
   async #line(line: number, text: string): Promise<void> {
-    const parsed = parseLine(text, `${this.place}:${line}`, this.ask);
+    const parsed = parseLine(text, `${this.place}:${line}`, this.options);
     const { key } = parsed;
     if (key === undefined) return this.#write(parsed);
-    // Two lines with one key must not overtake one another: the later one counts.
+    // Writes of one key stay in order, because the last one wins.
     const before = this.#keys.get(key);
     const writing = (before ?? Promise.resolve()).then(() => this.#write(parsed));
     const settled = writing.catch(() => undefined);
@@ -125,7 +126,7 @@ class ImportRun {
   }
 
   async #upsert(key: string, data: Record<string, unknown>, ttlMs: number | undefined) {
-    const { created } = this.ask.merge
+    const { created } = this.options.merge
       ? await this.records.upsertMerge(key, data, { ttlMs })
       : await this.records.upsert(key, data, { ttlMs });
     return created;
@@ -138,25 +139,25 @@ class ImportRun {
     } catch (error) {
       const isThere = error instanceof Refusal && error.code === 'DUPLICATE_ID';
       if (!isThere || id === undefined) throw error;
-      if (this.ask.merge) await this.records.merge(id, data, { ttlMs });
+      if (this.options.merge) await this.records.merge(id, data, { ttlMs });
       else await this.records.update(id, data, { ttlMs });
       return false;
     }
   }
 
   #fail(line: number, error: unknown): void {
-    if (this.ask.keepGoing && isAboutLine(error)) {
+    if (this.options.keepGoing && isAboutLine(error)) {
       this.failures.push({ line, message: withoutPlace(error, `${this.place}:${line}`) });
       this.failures.sort((a, b) => a.line - b.line);
     } else if (!this.#failure || line < this.#failure.line) this.#failure = { line, error };
   }
 
-  /** Every line before the one that failed has been written. */
+  /** Every line before the failed one has been written. */
   #stopped({ line, error }: { line: number; error: unknown }): Error {
     const at = `${this.place}:${line}`;
     const detail =
-      `${at}: ${withoutPlace(error, at)} The lines before it are written; ` +
-      `mend it and go on with --start-line ${line}.`;
+      `${at}: ${withoutPlace(error, at)} The lines before it are written. Fix it, then ` +
+      `resume with --start-line ${line}.`;
     if (error instanceof UsageError) return new UsageError(detail, { cause: error });
     if (error instanceof Refusal) return new Refusal(error.code, detail, { cause: error });
     return error instanceof Error ? error : new Error(detail);
@@ -180,7 +181,7 @@ const refusalsOfLines = new Set([
   'UNIQUE_VIOLATION',
 ]);
 
-/** The line is at fault, so the next one may well go through. */
+/** The error is about this line, so the next one may succeed. */
 function isAboutLine(error: unknown): boolean {
   if (error instanceof UsageError) return true;
   return error instanceof Refusal && refusalsOfLines.has(error.code);

@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 interface FileFlags {
   keysFile?: string;
@@ -15,33 +15,34 @@ interface CreateFlags extends FileFlags {
 export function addKeys(db: CtlCommand, tools: Tools): void {
   const keys = db
     .command('keys')
-    .summary('Create, list and revoke API keys')
+    .summary('Manage API keys: create, list, revoke')
     .description(
-      'Edits the keys file of a server. A server that runs reads it again by itself within ' +
-        'seconds, or at once on SIGHUP.',
+      'Edit the keys file of a server. A running server reloads it within seconds, or at ' +
+        'once on SIGHUP.',
     )
     .example("ctl db keys create --keys-file keys.yaml --scope '*:write'", 'a key for an app')
     .example('ctl db keys list --keys-file keys.yaml', 'who has access')
-    .example('ctl db keys revoke app --keys-file keys.yaml', 'take it back');
+    .example('ctl db keys revoke app --keys-file keys.yaml', 'revoke it');
 
   withFile(
     keys
       .command('create')
-      .summary('Make a key and show it once')
+      .summary('Create a key and show it once')
       .description(
-        'Makes a key, adds it to the keys file and shows it. The file keeps only a hash of it: ' +
-          'it cannot be shown again.',
+        'Create a key, add it to the keys file and print it. The file contains only a ' +
+          'hash, so the key cannot be shown again.',
       )
-      .option('--id <id>', 'Name of the key, no secret (default: one is made)')
+      .option('--id <id>', 'Id of the key, not secret (default: generated)')
       .requiredOption(
         '--scope <collections:access...>',
-        'What it may do: people:read, orders.*:write, *:admin (admin includes write includes read)',
+        'What it may do: people:read, orders.*:write, *:admin (admin includes write ' +
+          'includes read)',
       )
-      .option('--expires <when>', 'After this long or at this time: 90d, 2030-01-31T00:00:00Z')
+      .option('--expires <when>', 'When it expires: after 90d, or at 2030-01-31T00:00:00Z')
       .example("ctl db keys create --keys-file keys.yaml --scope '*:admin'", 'may do everything')
       .example(
         "ctl db keys create --config db.yaml --id app --scope 'o.*:write' people:read",
-        'two scopes, in the keys file that the settings name',
+        'two scopes, in the keys file of the settings',
       ),
   ).action(async (flags: CreateFlags) => {
     const { createKey } = await import('./keys.js');
@@ -51,8 +52,8 @@ export function addKeys(db: CtlCommand, tools: Tools): void {
   withFile(
     keys
       .command('list')
-      .summary('Show the keys')
-      .description('Shows the keys of the file: their names, what they may do, when they expire.')
+      .summary('List keys')
+      .description('List the keys of the file: their ids, what they may do, when they expire.')
       .example('ctl db keys list --keys-file keys.yaml', 'as a table')
       .example('ctl db keys list --keys-file keys.yaml --json', 'for scripts'),
   ).action(async (flags: FileFlags) => {
@@ -63,10 +64,10 @@ export function addKeys(db: CtlCommand, tools: Tools): void {
   withFile(
     keys
       .command('revoke')
-      .summary('Take a key back')
-      .description('Removes a key from the file. Calls that are under way finish.')
-      .argument('<id>', 'name of the key: what stands before the first dot of it')
-      .example('ctl db keys revoke app --keys-file keys.yaml', 'by its name')
+      .summary('Revoke a key')
+      .description('Remove a key from the file. Calls in flight finish.')
+      .argument('<id>', 'id of the key: its part before the first dot')
+      .example('ctl db keys revoke app --keys-file keys.yaml', 'by its id')
       .exitCode(1, 'no such key, or failure'),
   ).action(async (id: string, flags: FileFlags) => {
     const { revokeKey } = await import('./keys.js');
@@ -76,6 +77,6 @@ export function addKeys(db: CtlCommand, tools: Tools): void {
 
 function withFile(command: CtlCommand): CtlCommand {
   return command
-    .option('--keys-file <file>', 'Keys file (default: the one that the settings name)')
-    .option('--config <file>', 'Settings of the server, for their keys_file');
+    .option('--keys-file <file>', 'Keys file (default: from the settings)')
+    .option('--config <file>', 'Config file of the server, for its keys_file');
 }

@@ -65,14 +65,14 @@ test('an edit that the server would not take leaves the file as it was', async (
   expect(readdirSync(folder)).toEqual(['keys.yaml']);
 });
 
-test('a file that is wrong is told with its line and not touched', async () => {
+test('a file that is wrong is reported with its line and not touched', async () => {
   writeFileSync(file, 'keys:\n  - id: a\n    secret: hunter2\n');
   await expect(add('b')).rejects.toThrow(/keys\.yaml:\d/);
   await expect(add('b')).rejects.not.toThrow('hunter2');
   await expect(readKeys(join(folder, 'none.yaml'))).rejects.toThrow('no such file');
 });
 
-test('two edits at once: one is told to wait, none is lost', async () => {
+test('two edits at once: one is reported to wait, none is lost', async () => {
   const outcomes = await Promise.allSettled([add('one'), add('two')]);
   const done = outcomes.filter(({ status }) => status === 'fulfilled').length;
   expect(done).toBeGreaterThan(0);

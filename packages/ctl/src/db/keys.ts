@@ -4,7 +4,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { parseDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import { editKeys, indexOfKey, readKeys, type KeyEntry } from './keys-file.js';
 
@@ -31,7 +31,7 @@ export async function createKey(
   if (expiresAt !== undefined) entry.expires_at = expiresAt;
   await editKeys(file, (keys, document) => {
     if (indexOfKey(keys, id) >= 0) {
-      throw new Refusal('DUPLICATE_ID', `${file} already has a key "${id}": choose another --id.`);
+      throw new Refusal('DUPLICATE_ID', `${file} already has a key "${id}". Choose another --id.`);
     }
     keys.add(document.createNode(entry));
   });
@@ -44,10 +44,9 @@ export async function createKey(
   }
   const until = expiresAt === undefined ? '' : ` until ${expiresAt}`;
   out.write(
-    `The key "${id}" is in ${file}; it may ${scopes.map(scopeText).join(', ')}${until}.\n` +
-      'It is shown this once:\n\n' +
-      `  ${key}\n\n` +
-      'Send it as x-api-key, or give it to ctl as MILLRACE_DB_KEY.\n',
+    `The key "${id}" is in ${file}; it may ` +
+      `${scopes.map(scopeText).join(', ')}${until}.\nIt is shown only once:\n\n  ` +
+      `${key}\n\nSend it as x-api-key, or give it to ctl as MILLRACE_DB_KEY.\n`,
   );
 }
 
@@ -84,12 +83,14 @@ export async function listKeys(flags: FileFlags, { terminal }: Shows): Promise<v
 
 export async function revokeKey(id: string, flags: FileFlags, { terminal }: Shows): Promise<void> {
   const file = await keysFileOf(flags, { terminal });
-  // Editing would make a file that is not there.
+  // Editing would create a missing file.
   await readKeys(file);
   await editKeys(file, (keys) => {
     const at = indexOfKey(keys, id);
     if (at < 0) {
-      const hint = id.includes('.') ? ' Name the key by what stands before its secret.' : '';
+      const hint = id.includes('.')
+        ? ' Give the id of the key, which is the part before its secret.'
+        : '';
       throw new Refusal('UNKNOWN_KEY', `${file} has no key "${id}".${hint}`);
     }
     keys.delete(at);
@@ -98,11 +99,11 @@ export async function revokeKey(id: string, flags: FileFlags, { terminal }: Show
   out.write(
     json
       ? `${JSON.stringify({ revoked: id, file }, null, 2)}\n`
-      : `The key "${id}" is gone from ${file}.\n`,
+      : `Removed the key "${id}" from ${file}.\n`,
   );
 }
 
-/** Lower case letters and digits, 256 bits of chance. */
+/** Lower-case letters and digits, 256 random bits. */
 function newSecret(): string {
   const { id, token } = newToken(systemRandom);
   return token.slice(`mr_${id}_`.length);
@@ -121,7 +122,7 @@ function scopeText({ collections, access }: KeyEntry['scopes'][number]): string 
   return `${access} ${collections}`;
 }
 
-/** `90d` from now, or a time. */
+/** Parses `90d` from now, or a time. */
 function parseExpiry(text: string): string {
   const now = systemClock.now();
   try {
@@ -131,7 +132,7 @@ function parseExpiry(text: string): string {
     if (error instanceof UnitError) throw new UsageError(`--expires ${error.message}.`);
     throw error;
   }
-  throw new UsageError(`--expires must lie in the future, and ${text} does not.`);
+  throw new UsageError(`--expires must be in the future, and ${text} is not.`);
 }
 
 async function keysFileOf(flags: FileFlags, { terminal }: Shows): Promise<string> {

@@ -1,4 +1,4 @@
-/** The lines of a stream. Unlike readline, it tells of a stream that cannot be read. */
+/** Lines of a stream. Unlike readline, it reports read errors. */
 export async function* linesOf(input: NodeJS.ReadableStream): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder();
   let rest = '';

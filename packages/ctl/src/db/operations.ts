@@ -1,7 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import type { RemoteDatabase, RemoteTransaction } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Terminal } from '../terminal.js';
 import { durationOf, isObject, parseJson } from './arguments.js';
 import { counted, type Found } from './reads.js';
@@ -10,7 +10,7 @@ import { recordJson } from './shapes.js';
 const ops = ['insert', 'update', 'merge', 'upsert', 'updateIfRev', 'delete', 'get'] as const;
 type Op = (typeof ops)[number];
 
-/** One line of `ctl db tx`. */
+/** One operation of `ctl db tx`. */
 export interface Operation {
   op: Op;
   collection: string;
@@ -40,7 +40,7 @@ export async function readOperations(
   return parseOperations(text, fromStdin ? 'stdin' : file);
 }
 
-/** A JSON array, or one object a line; `place` is what to call it in messages. */
+/** Parses a JSON array, or one object per line; `place` is its name in errors. */
 export function parseOperations(text: string, place: string): Operation[] {
   const trimmed = text.trim();
   if (trimmed === '') throw new UsageError(`${place} has no operations.`);
@@ -82,7 +82,7 @@ function checkOperation(value: unknown, at: string): Operation {
     throw new UsageError(`${at}: mode must be replace or merge.`);
   }
   if (typeof rev !== 'number' || !Number.isSafeInteger(rev) || rev < 0) {
-    throw new UsageError(`${at}: expected_rev must be a whole number from 0 on.`);
+    throw new UsageError(`${at}: expected_rev must be a whole number, 0 or more.`);
   }
   const ttlMs = durationOf(ttl as string | undefined, `${at}: ttl`);
   return {
@@ -99,7 +99,8 @@ function checkOperation(value: unknown, at: string): Operation {
 
 function checkAddress(op: Op, { id, key }: { id: unknown; key: unknown }, at: string): void {
   if (op === 'insert') {
-    if (id !== undefined && key !== undefined) throw new UsageError(`${at}: id or key, not both.`);
+    if (id !== undefined && key !== undefined)
+      throw new UsageError(`${at}: give id or key, not both.`);
     return;
   }
   if (op === 'upsert' && key === undefined) throw new UsageError(`${at}: upsert needs a key.`);
@@ -112,7 +113,7 @@ function isOp(op: unknown): op is Op {
   return (ops as readonly unknown[]).includes(op);
 }
 
-/** Carries them out, all or none, and shows what came of each. */
+/** Runs the operations in one transaction and prints their results. */
 export async function runOperations(
   database: RemoteDatabase,
   operations: readonly Operation[],
@@ -139,7 +140,7 @@ export async function runOperations(
     return;
   }
   for (const { op, collection, record } of done) {
-    const name = record ? `${record.key || record.id} rev ${record.rev}` : 'nothing there';
+    const name = record ? `${record.key || record.id} rev ${record.rev}` : 'not found';
     out.write(`${op} ${collection} ${name}\n`);
   }
   out.write(`Committed ${counted(commit.operations, 'write')} as commit ${commit.seq}.\n`);
@@ -147,7 +148,7 @@ export async function runOperations(
 
 function namePlace(at: number, { op, collection }: Operation) {
   return (error: unknown): never => {
-    // A conflict or a lost transaction is the helper's to handle, as it is.
+    // The transaction helper handles conflicts and lost transactions.
     if (!(error instanceof Refusal) || error.code.startsWith('TX_')) throw error;
     const detail = `operation ${at + 1} (${op} ${collection}): ${error.detail} Nothing was written.`;
     throw new Refusal(error.code, detail, { ...error.extra, cause: error });

@@ -6,15 +6,12 @@ const redrawMs = 100;
 
 export interface Amount {
   records?: number;
-  /** How many records there will be, where that is known. */
+  /** Total number of records, if known. */
   of?: number;
   bytes?: number;
 }
 
-/**
- * One line on stderr that says how far the work is. Only where somebody is looking: a log file
- * has no use for it.
- */
+/** One progress line on stderr, only on a terminal. */
 export class Progress {
   readonly #started = systemClock.monotonic();
   #drawnAt = -Infinity;
@@ -36,7 +33,7 @@ export class Progress {
     this.#width = text.length;
   }
 
-  /** Takes the line away again. */
+  /** Clears the line. */
   end(): void {
     if (this.#width > 0) this.terminal.err.write(`\r${' '.repeat(this.#width)}\r`);
     this.#width = 0;

@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { withConditions } from './conditions-help.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
@@ -28,7 +28,7 @@ export function addGet(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('get')
     .summary('Read one record')
-    .description('Shows the record with this key, or with this id.')
+    .description('Show the record with this key or id.')
     .argument('<collection>', 'name of the collection')
     .argument('<key>', 'key of the record, or its id')
     .option('--fields <paths>', 'Show only these fields: name,address.city')
@@ -42,8 +42,8 @@ export function addGet(db: CtlCommand, tools: Tools): void {
         import('./reads.js'),
         import('./arguments.js'),
       ]);
-      const ask = { collection, name, fields: listOf(flags.fields) };
-      await withDatabase(tools, flags, (database) => getRecord(database, ask, tools));
+      const options = { collection, name, fields: listOf(flags.fields) };
+      await withDatabase(tools, flags, (database) => getRecord(database, options, tools));
     },
   );
 }
@@ -52,23 +52,20 @@ export function addFind(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('find')
     .summary('Find records')
-    .description('Shows the records that meet all conditions: 100 of them, unless told otherwise.')
+    .description('Show the records that match all conditions, at most 100 by default.')
     .argument('<collection>', 'name of the collection')
     .argument('[conditions...]', "such as 'age>30' city=Bern name^=A tags~x")
     .option('--filter <json>', 'Condition as JSON, such as {"field":"age","op":"gt","value":30}')
-    .option('--order-by <fields>', 'Sort: age,-name (a minus turns the order round)')
-    .option('--limit <number>', 'How many records at most (default: 100)')
-    .option('--cursor <text>', 'Go on after the page that ended with this cursor')
+    .option('--order-by <fields>', 'Sort: age,-name (a minus sorts descending)')
+    .option('--limit <number>', 'Maximum number of records (default: 100)')
+    .option('--cursor <text>', 'Continue after the page that ended with this cursor')
     .option('--fields <paths>', 'Show only these fields: name,address.city')
     .option('--all', 'Show every match, however many there are')
-    .option('--count', 'Only tell how many match')
-    .option('--explain', 'Also tell how the query was carried out')
-    .example("ctl db find people 'age>30' city=Bern", 'both must hold')
-    .example(
-      'ctl db find people city=Bern or city=Oslo --order-by -age',
-      'either, the oldest first',
-    )
-    .example('ctl db find people --count', 'how many there are')
+    .option('--count', 'Only show the number of matches')
+    .option('--explain', 'Also show the query plan')
+    .example("ctl db find people 'age>30' city=Bern", 'both must match')
+    .example('ctl db find people city=Bern or city=Oslo --order-by -age', 'either, oldest first')
+    .example('ctl db find people --count', 'the number of matches')
     .example('ctl db find people --json', 'for scripts: {"records": [...], "next_cursor": ""}');
   withConnection(withConditions(command), tools).action(
     async (collection: string, conditions: string[], flags: FindFlags) => {
@@ -97,19 +94,19 @@ export function addAggregate(db: CtlCommand, tools: Tools): void {
     .command('aggregate')
     .summary('Group records and compute over them')
     .description(
-      'Groups the records that meet all conditions and computes over each group. Ops are count, ' +
-        'sum, avg, min, max, count_distinct, first and last.',
+      'Group the records that match all conditions and compute aggregates for each group. ' +
+        'Ops are count, sum, avg, min, max, count_distinct, first and last.',
     )
     .argument('<collection>', 'name of the collection')
     .argument('[conditions...]', "such as 'age>30' city=Bern")
     .option('--filter <json>', 'Condition as JSON')
-    .option('--group-by <paths>', 'Fields whose values make a group: city,team')
-    .option('--compute <values...>', 'What to compute: oldest=max(age) mean=avg(age)')
-    .option('--having <conditions>', "Only groups that meet these: 'count>1 oldest>30'")
-    .option('--order-by <fields>', 'Sort by group fields or computed names: -count')
-    .option('--limit <number>', 'How many groups at most')
-    .option('--explain', 'Also tell how it was carried out')
-    .example('ctl db aggregate people', 'how many there are')
+    .option('--group-by <paths>', 'Fields to group by: city,team')
+    .option('--compute <values...>', 'Aggregates: oldest=max(age) mean=avg(age)')
+    .option('--having <conditions>', "Only groups that match: 'count>1 oldest>30'")
+    .option('--order-by <fields>', 'Sort by group fields or aggregates: -count')
+    .option('--limit <number>', 'Maximum number of groups')
+    .option('--explain', 'Also show the query plan')
+    .example('ctl db aggregate people', 'the number of records')
     .example(
       "ctl db aggregate people --group-by city --compute 'oldest=max(age)'",
       'the oldest of each city',
@@ -154,29 +151,29 @@ export function addWatch(db: CtlCommand, tools: Tools): void {
     .command('watch')
     .summary('Follow changes as they are committed')
     .description(
-      'Shows every change of a collection, or of the whole database, until Ctrl-C. After a cut ' +
-        'connection it goes on where it was, without gap or duplicate.',
+      'Print every change of a collection, or of the whole database, until Ctrl-C. After a ' +
+        'lost connection it resumes where it was, without gap or duplicate.',
     )
     .argument('[collection]', 'name of the collection')
-    .argument('[conditions...]', 'only changes of records that meet these, before or after')
+    .argument('[conditions...]', 'only changes of records that match, before or after')
     .option('--database', 'Watch the whole database, which needs admin access')
     .option('--filter <json>', 'Condition as JSON')
-    .option('--initial', 'First show the records that are there')
-    .option('--before', 'Also show each record as it was')
-    .option('--resume <token>', 'Go on after the message with this resume_token')
-    .option('--start-seq <number>', 'Begin with this commit')
+    .option('--initial', 'First print the existing records')
+    .option('--before', 'Also print each record before the change')
+    .option('--resume <token>', 'Resume after the message with this resume_token')
+    .option('--start-seq <number>', 'Start with this commit')
     .option('--fields <paths>', 'Show only these fields: name,address.city')
-    .option('--max <number>', 'End after this many changes; a commit is shown whole')
-    .example('ctl db watch people', 'what happens from now on')
-    .example("ctl db watch people --initial 'age>30'", 'what is there, then what happens')
-    .example('ctl db watch people --json', 'for scripts: a line for each commit');
+    .option('--max <number>', 'Exit after this many changes; commits are not split')
+    .example('ctl db watch people', 'changes from now on')
+    .example("ctl db watch people --initial 'age>30'", 'existing records, then changes')
+    .example('ctl db watch people --json', 'for scripts: one line per commit');
   withConnection(withConditions(command), tools).action(
     async (collection: string | undefined, conditions: string[], flags: WatchFlags) => {
       const [{ watchRecords }, { listOf, wholeNumber, filterOf }] = await Promise.all([
         import('./watching.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         database: flags.database ?? false,
         filter: filterOf(conditions, flags.filter),
@@ -187,7 +184,7 @@ export function addWatch(db: CtlCommand, tools: Tools): void {
         startSeq: wholeNumber(flags.startSeq, '--start-seq'),
         max: wholeNumber(flags.max, '--max'),
       };
-      await withDatabase(tools, flags, (database) => watchRecords(database, ask, tools));
+      await withDatabase(tools, flags, (database) => watchRecords(database, options, tools));
     },
   );
 }

@@ -2,7 +2,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import type { AggregateQuery, FindQuery, PlanReport, StoredRecord } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import { recordSheet } from './record-sheet.js';
 import { cellOf, recordsTable } from './records-table.js';
@@ -10,7 +10,7 @@ import { aggregateJson, planJson, recordJson } from './shapes.js';
 
 export type Found = StoredRecord<Record<string, unknown>>;
 
-/** The record that people mean by this name: a key, or where it can be one, an id. */
+/** Finds a record by key, or by id if the name can be one. */
 export async function recordNamed(
   database: RemoteDatabase,
   collection: string,
@@ -27,16 +27,16 @@ export async function recordNamed(
 
 export async function getRecord(
   database: RemoteDatabase,
-  ask: { collection: string; name: string; fields: readonly string[] },
+  options: { collection: string; name: string; fields: readonly string[] },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
-  const record = await recordNamed(database, ask.collection, ask.name, ask.fields);
+  const record = await recordNamed(database, options.collection, options.name, options.fields);
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify({ record: recordJson(record) }, null, 2)}\n`);
   else out.write(recordSheet(record, out));
 }
 
-export interface FindAsk extends Pick<FindQuery, 'filter' | 'orderBy' | 'fields' | 'cursor'> {
+export interface FindParams extends Pick<FindQuery, 'filter' | 'orderBy' | 'fields' | 'cursor'> {
   collection: string;
   limit: number | undefined;
   all: boolean;
@@ -46,20 +46,20 @@ export interface FindAsk extends Pick<FindQuery, 'filter' | 'orderBy' | 'fields'
 
 export async function findRecords(
   database: RemoteDatabase,
-  ask: FindAsk,
+  options: FindParams,
   tools: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { out, json } = tools.terminal;
-  const { filter, orderBy, fields, cursor, explain } = ask;
-  const records = database.collection(ask.collection);
-  if (ask.count) {
+  const { filter, orderBy, fields, cursor, explain } = options;
+  const records = database.collection(options.collection);
+  if (options.count) {
     const count = await records.count(filter);
     out.write(json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
     return;
   }
   const query = { filter, orderBy, fields, cursor, explain };
-  if (ask.all) return streamAll(records.stream({ ...query, limit: ask.limit }), tools);
-  const page = await records.find({ ...query, limit: ask.limit });
+  if (options.all) return streamAll(records.stream({ ...query, limit: options.limit }), tools);
+  const page = await records.find({ ...query, limit: options.limit });
   if (json) {
     const shown = {
       records: page.records.map(recordJson),
@@ -72,13 +72,14 @@ export async function findRecords(
   }
   if (page.records.length > 0) out.write(recordsTable(page.records, out));
   out.write(`${counted(page.records.length, 'record')}\n`);
-  if (page.nextCursor !== '') out.write(`There are more: --cursor ${page.nextCursor}, or --all\n`);
+  if (page.nextCursor !== '')
+    out.write(`There are more. Continue with --cursor ${page.nextCursor}, or use --all.\n`);
   if (page.plan) out.write(planText(page.plan));
 }
 
 const tableRows = 1000;
 
-/** Everything that matches, as it comes: tables of a thousand rows, or one JSON document. */
+/** Streams all matches: tables of a thousand rows, or one JSON document. */
 async function streamAll(
   records: AsyncIterable<Found>,
   { terminal }: Pick<Tools, 'terminal'>,
@@ -105,21 +106,21 @@ async function streamAll(
 
 export async function aggregateRecords(
   database: RemoteDatabase,
-  ask: Omit<AggregateQuery, 'aggregates'> & {
+  options: Omit<AggregateQuery, 'aggregates'> & {
     collection: string;
     aggregates: readonly { name: string; op: string; field?: string }[];
   },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { out, json } = terminal;
-  const { collection, ...query } = ask;
+  const { collection, ...query } = options;
   const result = await database.collection(collection).aggregate(query as AggregateQuery);
   if (json) {
-    out.write(`${JSON.stringify(aggregateJson(result, ask.explain ?? false), null, 2)}\n`);
+    out.write(`${JSON.stringify(aggregateJson(result, options.explain ?? false), null, 2)}\n`);
     return;
   }
-  const groupBy = ask.groupBy ?? [];
-  const names = ask.aggregates.map(({ name }) => name);
+  const groupBy = options.groupBy ?? [];
+  const names = options.aggregates.map(({ name }) => name);
   const titles = [...groupBy, ...(names.includes('count') ? [] : ['count']), ...names];
   const rows = result.groups.map(({ key, count, values }) =>
     titles.map((title) => {
@@ -135,7 +136,7 @@ export async function aggregateRecords(
     ),
   );
   if (groupBy.length > 0) out.write(`${counted(rows.length, 'group')}\n`);
-  if (ask.explain) out.write(planText(result.plan));
+  if (options.explain) out.write(planText(result.plan));
 }
 
 export function counted(count: number, noun: string): string {
@@ -143,7 +144,7 @@ export function counted(count: number, noun: string): string {
 }
 
 function planText(plan: PlanReport): string {
-  const how = plan.fullScan ? 'read the whole collection' : `used the index ${plan.index}`;
+  const how = plan.fullScan ? 'full scan' : `index ${plan.index}`;
   const sorted = plan.sortedInMemory ? ', sorted in memory' : '';
   return `Plan: ${how}, ${plan.rowsScanned} rows read${sorted}, ${plan.elapsedMs.toFixed(1)} ms\n`;
 }

@@ -3,7 +3,7 @@ import type { Outlet } from '../terminal.js';
 import { renderTable } from '../render/table.js';
 import { printable } from '../render/text.js';
 
-/** One record, for people: what is known of it, then its document as indented JSON. */
+/** One record: its system fields, then its document as indented JSON. */
 export function recordSheet(record: StoredRecord<object>, out: Outlet): string {
   const facts: [string, string][] = [['id', record.id]];
   if (record.key !== '') facts.push(['key', record.key]);

@@ -7,7 +7,7 @@ type Shown = StoredRecord<Record<string, unknown>>;
 const narrowestColumn = 10;
 const gap = 2;
 
-/** Records as a table that fits: how they are called, then as many of their fields as there is room for. */
+/** Table of records that fits the terminal: names, then as many fields as there is room for. */
 export function recordsTable(records: readonly Shown[], out: Outlet): string {
   const names = nameColumns(records);
   const fields = fieldsOf(records);
@@ -30,14 +30,14 @@ const keyColumn: NameColumn = ['KEY', ({ key }) => key];
 const idColumn: NameColumn = ['ID', ({ id }) => id];
 const revColumn: NameColumn = ['REV', ({ rev }) => rev];
 
-/** A key is what people call a record by; the id matters where there is none. */
+/** Shows the key; the id only if there is none. */
 function nameColumns(records: readonly Shown[]): NameColumn[] {
   const keyed = records.filter(({ key }) => key !== '').length;
   if (keyed === 0) return [idColumn, revColumn];
   return keyed === records.length ? [keyColumn, revColumn] : [idColumn, keyColumn, revColumn];
 }
 
-/** Every top-level field of any of the records, in the order of their first sight. */
+/** All top-level fields of the records, in order of appearance. */
 export function fieldsOf(records: readonly { data: object }[]): string[] {
   return [...new Set(records.flatMap(({ data }) => Object.keys(data)))];
 }

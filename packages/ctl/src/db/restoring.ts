@@ -1,5 +1,5 @@
 import { humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { Progress } from './progress.js';
 import { counted } from './reads.js';
 
@@ -24,8 +24,8 @@ export async function restoreTo(
   }
   const took = humanDuration(progress.elapsedMs);
   out.write(
-    `Restored ${counted(restored.records, 'record')} at commit ${restored.seq} to ${directory} ` +
-      `in ${took}, and verified them.\n` +
-      `Serve them with: ctl db serve --data ${directory}\n`,
+    `Restored ${counted(restored.records, 'record')} at commit ${restored.seq} to ` +
+      `${directory} in ${took}, and verified them.\nServe it with: ctl db serve --data ` +
+      `${directory}\n`,
   );
 }

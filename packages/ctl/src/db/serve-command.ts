@@ -1,22 +1,24 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { stopSignal } from '../stop-signal.js';
 
 /**
- * The flags come from the server's own settings, which are slow to load: they are declared only
- * when this command is asked for, or when everything is, as by help and completion.
+ * The flags come from the server's own settings, which are slow to load: they are declared only for
+ * this command, and for help and completion.
  */
 export async function addServe(db: CtlCommand, tools: Tools): Promise<void> {
   const serve = db
     .command('serve')
     .summary('Run the database server')
     .description(
-      'Serves a database over gRPC, REST and a Unix socket until Ctrl-C, which lets calls under ' +
-        'way finish. Every setting can stand in a file (--config db.yaml), a variable or a flag. ' +
-        'Prints one line of JSON for each listener when it is ready; logs go to stderr.',
+      'Serve a database over gRPC, REST and a Unix socket until Ctrl-C, which waits for ' +
+        'calls in flight. gRPC and REST need an API key: without --keys-file the first start ' +
+        'creates one in db.key of the data directory, which ctl finds by itself; the socket ' +
+        'needs none. Every setting can come from a file (--config db.yaml), a variable or a ' +
+        'flag. Prints one line of JSON for each listener when it is ready; logs go to stderr.',
     )
     .example('ctl db serve', 'gRPC on 5433, REST on 8080, data in ./data')
-    .example('ctl db serve --config db.yaml --data /srv/db', 'with settings from a file')
+    .example('ctl db serve --config db.yaml --data /srv/db', 'with a config file')
     .example('ctl db serve --grpc 127.0.0.1:0 --http 127.0.0.1:0', 'on any free ports')
     .exitCode(0, 'stopped cleanly by Ctrl-C or SIGTERM');
   const [group, name] = tools.words;
@@ -26,6 +28,10 @@ export async function addServe(db: CtlCommand, tools: Tools): Promise<void> {
     import('@millrace/kit/config'),
   ]);
   for (const flag of flagsOf(databaseConfig)) declare(serve, flag);
+  serve.option(
+    '--no-auth',
+    'Require no API key, on a loopback address only (the same as --auth none)',
+  );
   serve.action((flags: Record<string, string | boolean | string[]>) => run(flags, tools));
 }
 
@@ -40,7 +46,7 @@ interface Flag {
 
 function declare(serve: CtlCommand, flag: Flag): void {
   const standard = flag.default === undefined ? '' : ` (default: ${flag.default})`;
-  // Completion knows files by the word for them.
+  // Completion recognizes files by this value name.
   const syntax = flag.syntax.replace('<path>', flag.name === 'data' ? '<dir>' : '<file>');
   const text = `${flag.description}${standard}`;
   if (flag.kind === 'list') serve.option(syntax, text, collect);
@@ -58,7 +64,8 @@ async function run(
   const { runDatabase } = await import('@millrace/db/serve');
   await lifecycle.serve(async (stopped) => {
     const code = await runDatabase({
-      flags,
+      // Commander represents `--no-auth` as auth: false.
+      flags: flags['auth'] === false ? { ...flags, auth: 'none' } : flags,
       environment: terminal.env,
       signals: stopSignal(stopped),
       write: (line) => terminal.out.write(line),

@@ -1,4 +1,4 @@
-/** Records and their kin as JSON: the same shapes that the REST bridge answers with. */
+/** Records and related objects as JSON, in the shapes of the REST API. */
 import type { AggregateResult, PlanReport, StoredRecord, WatchMessage } from '@millrace/db';
 import type { DatabaseStatus } from '@millrace/db/client';
 
@@ -63,6 +63,7 @@ export function statusJson(status: DatabaseStatus) {
     node_id: status.nodeId,
     version: status.version,
     durability: status.durability,
+    auth: status.auth,
     min_acks: status.minAcks,
     leader_address: status.leaderAddress,
     leader_seq: status.leaderSeq,
@@ -92,7 +93,7 @@ export function statusJson(status: DatabaseStatus) {
   };
 }
 
-/** `0.250s`, as protobuf writes a duration. */
+/** `0.250s`, the protobuf JSON form of a duration. */
 export function secondsText(durationMs: number): string {
   const whole = Math.round(durationMs);
   return whole % 1000 === 0 ? `${whole / 1000}s` : `${(whole / 1000).toFixed(3)}s`;

@@ -1,16 +1,16 @@
-/** Text cut into words. */
+/** Text split into words. */
 export interface Tokens {
   readonly words: readonly string[];
-  /** A quote or bracket is still open: the text goes on in the next line. */
+  /** A quote or bracket is open: the text continues on the next line. */
   readonly isOpen: boolean;
 }
 
 const closers: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 
 /**
- * Cuts a line into words at spaces, except inside quotes and inside the brackets of JSON, so that
- * `put people ada {"name": "Ada L."}` is four words. Quotes stay where they are: to a condition
- * `zip="8001"` is not `zip=8001`.
+ * Splits a line at spaces, except inside quotes and JSON brackets, so that `put people ada {"name":
+ * "Ada L."}` is four words. Keeps quotes, because `zip="8001"` and `zip=8001` are different
+ * conditions.
  */
 export function tokenize(text: string): Tokens {
   const words: string[] = [];
@@ -40,24 +40,24 @@ export function tokenize(text: string): Tokens {
   return { words, isOpen: quote !== '' || brackets.length > 0 };
 }
 
-/** An apostrophe inside a word, as in `name=O'Brien`, is just that. */
+/** An apostrophe inside a word, as in `name=O'Brien`, is not a quote. */
 function opensQuote(char: string, word: string, depth: number): boolean {
   if (char === '"') return true;
   return char === "'" && depth === 0 && (word === '' || /[=~<>,]$/.test(word));
 }
 
-/** JSON begins a word or follows an operator; elsewhere a bracket is a letter like any other. */
+/** JSON starts a word or follows an operator; elsewhere a bracket is an ordinary character. */
 function opensJson(word: string, depth: number): boolean {
   return depth > 0 || word === '' || /[=~<>,]$/.test(word);
 }
 
-/** A word without the quotes around it. */
+/** Removes the quotes around a word. */
 export function unquote(word: string): string {
   if (/^"(?:[^"\\]|\\.)*"$/s.test(word)) {
     try {
       return String(JSON.parse(word));
     } catch {
-      // Not JSON's way of quoting, but still quoted.
+      // Quoted, but not as JSON.
       return word.slice(1, -1);
     }
   }

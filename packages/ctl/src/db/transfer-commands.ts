@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { withConditions } from './conditions-help.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
@@ -15,21 +15,21 @@ interface ImportFlags extends ConnectionFlags {
 export function addImport(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('import')
-    .summary('Write records from NDJSON')
+    .summary('Import records from NDJSON')
     .description(
-      'Writes one record for each line: {"key", "data"} as `ctl db export` makes them, or any ' +
-        'JSON object as a document. A record with a key replaces the one that is there, so an ' +
-        'import that was cut off can simply be run again; one with only an id is written under ' +
-        'that id; others are inserted anew each time.',
+      'Write one record per line: {"key", "data"} as written by `ctl db export`, or any ' +
+        'JSON object as a document. A record with a key replaces an existing one, so you can ' +
+        'repeat an interrupted import; one with only an id is written with that id; others ' +
+        'are inserted again each time.',
     )
     .argument('<collection>', 'name of the collection')
     .argument('[file]', 'NDJSON file, or - for stdin (the default)')
     .option('--key-field <path>', 'Take the key from this field of the document')
-    .option('--documents', 'Every line is a document, whatever it looks like')
-    .option('--merge', 'Merge into records that are there instead of replacing them')
-    .option('--batch <number>', 'How many records to have under way at once (default: 64)')
-    .option('--start-line <number>', 'Begin with this line, where an import stopped')
-    .option('--keep-going', 'Pass over lines that cannot be written, and tell of them at the end')
+    .option('--documents', 'Treat every line as a document')
+    .option('--merge', 'Merge into existing records instead of replacing them')
+    .option('--batch <number>', 'Maximum number of records in flight (default: 64)')
+    .option('--start-line <number>', 'Start with this line, to resume an import')
+    .option('--keep-going', 'Skip lines that cannot be written, and report them at the end')
     .example('ctl db import people people.ndjson', 'from a file')
     .example('ctl db import people --key-field email < users.ndjson', 'keys from the documents')
     .exitCode(1, 'failure, or with --keep-going some lines were not written');
@@ -39,7 +39,7 @@ export function addImport(db: CtlCommand, tools: Tools): void {
         import('./importing.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         file,
         keyField: flags.keyField,
@@ -49,7 +49,7 @@ export function addImport(db: CtlCommand, tools: Tools): void {
         startLine: wholeNumber(flags.startLine, '--start-line') || 1,
         keepGoing: flags.keepGoing ?? false,
       };
-      await withDatabase(tools, flags, (database) => importRecords(database, ask, tools));
+      await withDatabase(tools, flags, (database) => importRecords(database, options, tools));
     },
   );
 }
@@ -64,18 +64,18 @@ interface ExportFlags extends ConnectionFlags {
 export function addExport(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('export')
-    .summary('Write a collection as NDJSON')
+    .summary('Export a collection as NDJSON')
     .description(
-      'Writes every record of a collection, or those that meet the conditions, as one line of ' +
-        'JSON each, all of one moment. `ctl db import` reads it. For a copy of the whole database ' +
-        'see `ctl db backup`.',
+      'Write every record of a collection, or those that match the conditions, as one line ' +
+        'of JSON each, from one snapshot. `ctl db import` reads it. To copy the whole ' +
+        'database, use `ctl db backup`.',
     )
     .argument('<collection>', 'name of the collection')
     .argument('[conditions...]', "such as 'age>30' city=Bern")
-    .option('--out <file>', 'Write to this file, which is there once it is whole (default: stdout)')
+    .option('--out <file>', 'Write to this file, created when it is complete (default: stdout)')
     .option('--filter <json>', 'Condition as JSON')
     .option('--fields <paths>', 'Write only these fields: name,address.city')
-    .option('--documents', 'Write the documents alone, without id, key and times')
+    .option('--documents', 'Write only the documents, without id, key and times')
     .example('ctl db export people --out people.ndjson', 'to a file')
     .example('ctl db export people city=Bern | wc -l', 'to another program');
   withConnection(withConditions(command), tools).action(
@@ -84,14 +84,14 @@ export function addExport(db: CtlCommand, tools: Tools): void {
         import('./exporting.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         filter: filterOf(conditions, flags.filter),
         fields: listOf(flags.fields),
         documents: flags.documents ?? false,
         file: flags.out,
       };
-      await withDatabase(tools, flags, (database) => exportRecords(database, ask, tools));
+      await withDatabase(tools, flags, (database) => exportRecords(database, options, tools));
     },
   );
 }

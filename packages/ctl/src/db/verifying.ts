@@ -1,6 +1,6 @@
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { VerifyReport } from '@millrace/db';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import { counted } from './reads.js';
 
@@ -24,9 +24,10 @@ export async function verifyBackup(file: string, { terminal }: Shows): Promise<v
     out.write(`${JSON.stringify({ ok: true, file, ...about, ...trailer }, null, 2)}\n`);
     return;
   }
-  const kind = header.sinceSeq > 0 ? `an increment on commit ${header.sinceSeq}` : 'a full backup';
+  const kind =
+    header.sinceSeq > 0 ? `an incremental backup since commit ${header.sinceSeq}` : 'a full backup';
   out.write(
-    `${file} is whole: ${kind} at commit ${header.seq}, ` +
+    `${file} is intact: ${kind} at commit ${header.seq}, ` +
       `${counted(trailer.records, header.sinceSeq > 0 ? 'change' : 'record')}, ` +
       `${humanBytes(trailer.bytes)}, made ${header.createdAt.toISOString()}.\n`,
   );
@@ -46,11 +47,11 @@ function reportJson(report: VerifyReport) {
 }
 
 function reportText(report: VerifyReport, { terminal: { out } }: Shows): string {
-  const looked =
+  const checked =
     `${counted(report.records, 'record')}, ${report.indexEntries} index entries and ` +
     `${counted(report.logEntries, 'commit')} of the log at commit ${report.seq}`;
   const took = humanDuration(report.elapsedMs);
-  if (report.ok) return `All is well: looked at ${looked} in ${took}.\n`;
+  if (report.ok) return `No problems found: checked ${checked} in ${took}.\n`;
   const columns = [
     { title: 'WHAT' },
     { title: 'WHERE' },
@@ -65,6 +66,6 @@ function reportText(report: VerifyReport, { terminal: { out } }: Shows): string 
   return (
     renderTable(columns, rows, out) +
     (hidden > 0 ? `and ${hidden} more\n` : '') +
-    `${counted(report.problemCount, 'problem')} in ${looked}. Restore from a backup.\n`
+    `${counted(report.problemCount, 'problem')} in ${checked}. Restore from a backup.\n`
   );
 }

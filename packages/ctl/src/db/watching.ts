@@ -1,14 +1,14 @@
 import { UsageError } from '@millrace/kit/errors';
 import type { Filter, JsonObject, WatchChange, WatchMessage } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { cut, printable, widthOf } from '../render/text.js';
 import { watchJson } from './shapes.js';
 
-export interface WatchAsk {
+export interface WatchOptions {
   collection: string | undefined;
-  /** The whole of it. */
+  /** The whole database. */
   database: boolean;
   filter: Filter | undefined;
   fields: readonly string[];
@@ -21,34 +21,34 @@ export interface WatchAsk {
 
 export async function watchRecords(
   database: RemoteDatabase,
-  ask: WatchAsk,
+  options: WatchOptions,
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
-  if ((ask.collection === undefined) === !ask.database) {
+  if ((options.collection === undefined) === !options.database) {
     throw new UsageError('Name a collection to watch, or --database for all of them.');
   }
   const { out, err, json } = terminal;
-  const { collection, database: _, max = Infinity, ...rest } = ask;
-  const options = {
+  const { collection, database: _, max = Infinity, ...rest } = options;
+  const watchOptions = {
     ...rest,
     signal: lifecycle.interrupted,
-    onCut: (reason: Error) => err.write(`ctl: ${reason.message} Going on when it is back.\n`),
+    onCut: (reason: Error) => err.write(`ctl: ${reason.message} Resuming when it is back.\n`),
   };
   const messages: AsyncIterable<WatchMessage> =
     collection === undefined
-      ? database.watch(options)
-      : database.collection<JsonObject>(collection).watch(options);
-  let told = 0;
+      ? database.watch(watchOptions)
+      : database.collection<JsonObject>(collection).watch(watchOptions);
+  let shown = 0;
   for await (const message of messages) {
     if (json) out.write(`${JSON.stringify(watchJson(message))}\n`);
     else out.write(linesOf(message, out));
     await out.drained();
-    told += message.changes.length;
-    if (told >= max) return;
+    shown += message.changes.length;
+    if (shown >= max) return;
   }
 }
 
-/** A line for each change. Bookmarks are for programs. */
+/** Prints one line per change. Bookmarks are only for programs. */
 function linesOf(message: WatchMessage, out: Outlet): string {
   if (message.kind === 'initial_end') return '-- up to date; changes follow --\n';
   const when = (message.committedAt?.toISOString() ?? '').slice(11, 19).padEnd(8);

@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
 interface InsertFlags extends ConnectionFlags {
@@ -16,23 +16,23 @@ interface PutFlags extends ConnectionFlags {
   requestId?: string;
 }
 
-const dataHelp = 'JSON object, @file, or - for stdin (which is also what leaving it out means)';
+const dataHelp = 'JSON object, @file, or - for stdin (the default)';
 
 export function addInsert(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('insert')
     .summary('Insert a record')
-    .description('Inserts a record and shows it. With --record-key it fails if the key is taken.')
+    .description('Insert a record and print it. With --record-key it fails if the key exists.')
     .argument('<collection>', 'name of the collection')
     .argument('[data]', dataHelp)
     .option('--record-key <key>', 'Key of the new record')
-    .option('--id <ulid>', 'Id of the new record (default: one is made)')
-    .option('--ttl <duration>', 'How long it lives: 30m; 0 is for ever')
+    .option('--id <ulid>', 'Id of the new record (default: generated)')
+    .option('--ttl <duration>', 'Time to live: 30m; 0 means no expiry')
     .option(
       '--request-id <text>',
-      'Repeating it with the same id within 10 minutes inserts nothing',
+      'Idempotency key: repeating the insert with it within 10 minutes inserts nothing',
     )
-    .example(`ctl db insert people '{"name":"Ada","age":36}'`, 'the id is made for you')
+    .example(`ctl db insert people '{"name":"Ada","age":36}'`, 'with a generated id')
     .example(`ctl db insert people @ada.json --record-key ada`, 'from a file, under a key');
   withConnection(command, tools).action(
     async (collection: string, data: string | undefined, flags: InsertFlags) => {
@@ -40,7 +40,7 @@ export function addInsert(db: CtlCommand, tools: Tools): void {
         import('./writes.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         data: await documentOf(data, tools.terminal),
         key: flags.recordKey,
@@ -48,7 +48,7 @@ export function addInsert(db: CtlCommand, tools: Tools): void {
         ttlMs: durationOf(flags.ttl, '--ttl'),
         requestId: flags.requestId,
       };
-      await withDatabase(tools, flags, (database) => insertRecord(database, ask, tools));
+      await withDatabase(tools, flags, (database) => insertRecord(database, options, tools));
     },
   );
 }
@@ -56,31 +56,34 @@ export function addInsert(db: CtlCommand, tools: Tools): void {
 export function addPut(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('put')
-    .summary('Insert or change the record with a key')
-    .description('Replaces the record with this key, or makes it, and shows it.')
+    .summary('Create or replace the record with a key')
+    .description('Create or replace the record with this key, and print it.')
     .argument('<collection>', 'name of the collection')
     .argument('<key>', 'key of the record')
     .argument('[data]', dataHelp)
-    .option('--merge', 'Merge into what is there (null removes a field) instead of replacing it')
+    .option(
+      '--merge',
+      'Merge into the existing record (null removes a field) instead of replacing it',
+    )
     .option(
       '--if-rev <number>',
       'Only if the record still has this revision; 0: only if there is none',
     )
-    .option('--ttl <duration>', 'How long it lives from now: 30m; 0 is for ever')
+    .option('--ttl <duration>', 'Time to live from now: 30m; 0 means no expiry')
     .option(
       '--request-id <text>',
-      'Repeating it with the same id within 10 minutes changes nothing',
+      'Idempotency key: repeating the write with it within 10 minutes changes nothing',
     )
-    .example(`ctl db put people ada '{"name":"Ada","age":36}'`, 'insert or replace')
+    .example(`ctl db put people ada '{"name":"Ada","age":36}'`, 'create or replace')
     .example(`ctl db put people ada '{"age":37}' --merge`, 'change one field')
-    .example(`ctl db put people ada @ada.json --if-rev 3`, 'unless somebody else was quicker');
+    .example(`ctl db put people ada @ada.json --if-rev 3`, 'unless somebody else changed it first');
   withConnection(command, tools).action(
     async (collection: string, key: string, data: string | undefined, flags: PutFlags) => {
       const [{ putRecord }, { documentOf, durationOf, wholeNumber }] = await Promise.all([
         import('./writes.js'),
         import('./arguments.js'),
       ]);
-      const ask = {
+      const options = {
         collection,
         key,
         data: await documentOf(data, tools.terminal),
@@ -89,7 +92,7 @@ export function addPut(db: CtlCommand, tools: Tools): void {
         ttlMs: durationOf(flags.ttl, '--ttl'),
         requestId: flags.requestId,
       };
-      await withDatabase(tools, flags, (database) => putRecord(database, ask, tools));
+      await withDatabase(tools, flags, (database) => putRecord(database, options, tools));
     },
   );
 }
@@ -98,7 +101,7 @@ export function addDelete(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('delete')
     .summary('Delete one record')
-    .description('Deletes the record with this key, or with this id, and shows it as it was.')
+    .description('Delete the record with this key or id, and print its last version.')
     .argument('<collection>', 'name of the collection')
     .argument('<key>', 'key of the record, or its id')
     .example('ctl db delete people ada', 'by key')
@@ -117,12 +120,13 @@ export function addDelete(db: CtlCommand, tools: Tools): void {
 export function addTx(db: CtlCommand, tools: Tools): void {
   const command = db
     .command('tx')
-    .summary('Carry out several operations, all or none')
+    .summary('Run several operations in one transaction')
     .description(
-      'Carries out a list of operations in one transaction: a JSON array, or one JSON object a ' +
-        'line. Each is {"op", "collection", ...}: insert {data, key?, id?, ttl?}, update and merge ' +
-        '{id or key, data}, upsert {key, data, mode?}, updateIfRev {id or key, expected_rev, data}, ' +
-        'delete {id or key}, get {id or key}. When another commit comes in between, it starts over.',
+      'Run a list of operations in one transaction: a JSON array, or one JSON object per ' +
+        'line. Each is {"op", "collection", ...}: insert {data, key?, id?, ttl?}, update and ' +
+        'merge {id or key, data}, upsert {key, data, mode?}, updateIfRev {id or key, ' +
+        'expected_rev, data}, delete {id or key}, get {id or key}. The transaction is ' +
+        'retried if it conflicts with another commit.',
     )
     .argument('[file]', 'file with the operations, or - for stdin (the default)')
     .example('ctl db tx transfer.json', 'from a file')

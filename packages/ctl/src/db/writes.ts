@@ -1,6 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { recordNamed, type Found } from './reads.js';
 import { recordSheet } from './record-sheet.js';
 import { recordJson } from './shapes.js';
@@ -9,7 +9,7 @@ type Shows = Pick<Tools, 'terminal'>;
 
 export async function insertRecord(
   database: RemoteDatabase,
-  ask: {
+  options: {
     collection: string;
     data: Record<string, unknown>;
     key: string | undefined;
@@ -19,8 +19,8 @@ export async function insertRecord(
   },
   tools: Shows,
 ): Promise<void> {
-  const { data, key, id, ttlMs, requestId } = ask;
-  const records = database.collection(ask.collection);
+  const { data, key, id, ttlMs, requestId } = options;
+  const records = database.collection(options.collection);
   if (key !== undefined && id !== undefined) {
     throw new UsageError('Give --record-key or --id, not both.');
   }
@@ -33,7 +33,7 @@ export async function insertRecord(
 
 export async function putRecord(
   database: RemoteDatabase,
-  ask: {
+  options: {
     collection: string;
     key: string;
     data: Record<string, unknown>;
@@ -44,29 +44,30 @@ export async function putRecord(
   },
   tools: Shows,
 ): Promise<void> {
-  const { key, data, merge, ifRev, ttlMs, requestId } = ask;
-  const records = database.collection(ask.collection);
-  const options = { ttlMs, requestId };
+  const { key, data, merge, ifRev, ttlMs, requestId } = options;
+  const records = database.collection(options.collection);
+  const writeOptions = { ttlMs, requestId };
   if (ifRev !== undefined) {
-    if (merge) throw new UsageError('--if-rev replaces the record; it does not go with --merge.');
-    const record = await records.updateIfRev({ key }, ifRev, data, options);
+    if (merge)
+      throw new UsageError('--if-rev replaces the record, so it cannot be combined with --merge.');
+    const record = await records.updateIfRev({ key }, ifRev, data, writeOptions);
     show(record, { created: ifRev === 0 }, tools);
     return;
   }
   const { record, created } = merge
-    ? await records.upsertMerge(key, data, options)
-    : await records.upsert(key, data, options);
+    ? await records.upsertMerge(key, data, writeOptions)
+    : await records.upsert(key, data, writeOptions);
   show(record, { created }, tools);
 }
 
 export async function deleteRecord(
   database: RemoteDatabase,
-  ask: { collection: string; name: string },
+  options: { collection: string; name: string },
   tools: Shows,
 ): Promise<void> {
-  const { id } = await recordNamed(database, ask.collection, ask.name);
-  const gone = await database.collection(ask.collection).delete(id);
-  // As REST has it: the record tells the commit that last changed it, `seq` the one that deleted it.
+  const { id } = await recordNamed(database, options.collection, options.name);
+  const gone = await database.collection(options.collection).delete(id);
+  // As in REST: the record has the commit that last changed it, `seq` is the one that deleted it.
   show(gone, { seq: gone.deletedSeq }, tools);
 }
 

@@ -6,17 +6,17 @@ import { Refusal } from '@millrace/kit/errors';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { readOutput } from '../agent/logs.js';
-import { readSessions } from '../agent/finding.js';
+import { readSessions } from '../agent/find-session.js';
 import { agentsQueue } from '../agent/submitting.js';
 import { daemonApi } from '../daemon/api.js';
 import { queueApi } from '../queue/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import { bringUp, type BroughtUp } from '../up/bring-up.js';
 import { runParts } from '../up/supervisor.js';
 import { observeTask, type Observed } from './observing.js';
-import { onStage, setStage, type Stage } from './stage.js';
-import { Story } from './story.js';
+import { sandboxTools, createSandbox, type Sandbox } from './sandbox.js';
+import { DemoReporter } from './reporter.js';
 
 export interface DemoFlags {
   keep?: boolean;
@@ -31,11 +31,11 @@ const addresses = {
   listen: anyPort,
 };
 
-/** Shows the whole way of a task, on a stage of its own that is cleared away again. */
+/** Runs an end-to-end demo in a temporary directory that is removed afterwards. */
 export async function runDemo({ keep = false }: DemoFlags, tools: Tools): Promise<void> {
-  const story = new Story(tools.terminal);
-  const stage = setStage(fakeAgentProgram, tools.terminal.env);
-  const staged = onStage(tools, stage);
+  const story = new DemoReporter(tools.terminal);
+  const stage = createSandbox(fakeAgentProgram, tools.terminal.env);
+  const staged = sandboxTools(tools, stage);
   tools.lifecycle.interrupted.addEventListener('abort', () => stage.remove());
   try {
     await tools.lifecycle.serve(async (stopped) => {
@@ -44,26 +44,26 @@ export async function runDemo({ keep = false }: DemoFlags, tools: Tools): Promis
       let hasEnded = Promise.resolve();
       try {
         if (!up.hasStarted) throw stoppedEarly();
-        tellAddresses(up, story);
+        reportAddresses(up, story);
         await play(up, stage, { story, stopped }, staged);
         if (keep) hasEnded = keepOpen(stage, up, stopped, story);
       } finally {
-        await runParts(up.kept, hasEnded);
+        await runParts(up.supervised, hasEnded);
       }
     });
   } finally {
     stage.remove();
   }
   const { out, json } = tools.terminal;
-  if (!json) out.write(`\nAll is stopped and ${stage.folder} is removed.\n`);
+  if (!json) out.write(`\nStopped everything and removed ${stage.folder}.\n`);
 }
 
 function stoppedEarly(): Refusal {
-  return new Refusal('CANCELLED', 'The demo was stopped before its end.');
+  return new Refusal('CANCELLED', 'The demo was interrupted.');
 }
 
-function tellAddresses(up: BroughtUp, story: Story): void {
-  for (const { part } of up.kept) {
+function reportAddresses(up: BroughtUp, story: DemoReporter): void {
+  for (const { part } of up.supervised) {
     story.saw(`${part.title.padEnd(8)}  ${up.url(part.name)}`, {
       component: part.name,
       url: up.url(part.name),
@@ -72,13 +72,13 @@ function tellAddresses(up: BroughtUp, story: Story): void {
 }
 
 interface Telling {
-  readonly story: Story;
+  readonly story: DemoReporter;
   readonly stopped: Promise<void>;
 }
 
 async function play(
   up: BroughtUp,
-  stage: Stage,
+  stage: Sandbox,
   { story, stopped }: Telling,
   staged: Tools,
 ): Promise<void> {
@@ -89,29 +89,32 @@ async function play(
   const observed: Observed = { queue, daemon, story, signal: abort.signal };
   await hurryUp(observed);
 
-  const greet = { name: 'greet', prompt: 'sleep 1, write hello.txt and say Hello, I am made up.' };
-  story.step('Lay work for an agent in the queue', submitLine(greet));
+  const greet = {
+    name: 'greet',
+    prompt: 'sleep 1, write hello.txt and say Hello, I am a fake agent.',
+  };
+  story.step('Queue work for an agent', submitLine(greet));
   await demand(observed, await submit(observed, stage, greet), 'SUCCEEDED');
-  await tellOutput(observed);
+  await reportOutput(observed);
 
-  const fragile = { name: 'fragile', prompt: 'crash 3 unless mended.txt and say It is mended.' };
-  story.step('Lay work in the queue that fails', submitLine(fragile));
+  const fragile = { name: 'fragile', prompt: 'crash 3 unless fixed.txt and say It is fixed.' };
+  story.step('Queue work that fails', submitLine(fragile));
   const id = await submit(observed, stage, fragile);
   await demand(observed, id, 'DEAD');
   const { body: page } = await queue.call('listDlq', { queue: agentsQueue });
-  story.saw(`the dead-letter queue has ${page.tasks.length}: kept until someone decides`, {
+  story.saw(`the dead-letter queue has ${page.tasks.length}: kept until you redrive or purge it`, {
     dlq_depth: page.tasks.length,
   });
 
-  story.step('Mend the cause and try again', `touch mended.txt; ctl queue redrive agents ${id}`);
-  writeFileSync(join(stage.workdir, 'mended.txt'), '');
+  story.step('Fix the cause and try again', `touch fixed.txt; ctl queue redrive agents ${id}`);
+  writeFileSync(join(stage.workdir, 'fixed.txt'), '');
   await queue.call('redriveDlq', { queue: agentsQueue, body: { ids: [id] } });
   await demand(observed, id, 'SUCCEEDED');
-  await tellOutput(observed);
+  await reportOutput(observed);
   await sumUp(observed, staged);
 }
 
-/** People who watch do not want to wait half a minute between two attempts. */
+/** Short backoff, so that the demo takes less than a minute. */
 async function hurryUp({ queue }: Observed): Promise<void> {
   const { body } = await queue.call('getQueueConfig', { queue: agentsQueue });
   const { name: _n, paused: _p, version: _v, created_at: _c, updated_at: _u, ...config } = body;
@@ -128,14 +131,14 @@ function submitLine({ name, prompt }: Work): string {
   return `ctl agent submit "${prompt}" --name ${name}`;
 }
 
-/** A demo that goes another way than it tells would be worse than none. */
+/** Fails if the demo does not do what it prints. */
 async function demand(observed: Observed, id: string, end: 'SUCCEEDED' | 'DEAD'): Promise<void> {
   const { status } = await observeTask(observed, id);
   if (status === end) return;
-  throw new Refusal('DEMO_FAILED', `the task should have ended ${end} and is ${status}.`);
+  throw new Refusal('DEMO_FAILED', `the task should be ${end} and is ${status}.`);
 }
 
-async function submit({ queue }: Observed, stage: Stage, work: Work): Promise<string> {
+async function submit({ queue }: Observed, stage: Sandbox, work: Work): Promise<string> {
   const { backend, workdir } = stage;
   const request: DaemonSchema<'SpawnRequest'> = { ...work, backend, cwd: workdir };
   const id = systemRandom.ulid(systemClock.now());
@@ -145,8 +148,8 @@ async function submit({ queue }: Observed, stage: Stage, work: Work): Promise<st
   return id;
 }
 
-/** What the newest agent said. */
-async function tellOutput({ daemon, story }: Observed): Promise<void> {
+/** The output of the newest agent. */
+async function reportOutput({ daemon, story }: Observed): Promise<void> {
   const [newest] = await readSessions(daemon);
   if (!newest) return;
   const { lines } = await readOutput(daemon, newest, { limit: 3 });
@@ -166,10 +169,10 @@ async function sumUp({ queue, daemon, story }: Observed, { terminal }: Tools): P
     agents_done: done,
     dlq_depth: stats.dlq_depth,
   };
-  story.step('What happened');
+  story.step('Summary');
   const rows = [
     ['tasks submitted', '2'],
-    ['agents that ran', `${sessions.length}, of which ${done} ended well`],
+    ['agents that ran', `${sessions.length}, of which ${done} succeeded`],
     ['left in the dead-letter queue', String(stats.dlq_depth)],
     ['time', story.elapsed],
   ];
@@ -178,15 +181,15 @@ async function sumUp({ queue, daemon, story }: Observed, { terminal }: Tools): P
   story.end(facts);
 }
 
-/** Resolves when the person has seen enough. */
+/** Resolves on Ctrl-C. */
 function keepOpen(
-  stage: Stage,
+  stage: Sandbox,
   up: BroughtUp,
   stopped: Promise<void>,
-  story: Story,
+  story: DemoReporter,
 ): Promise<void> {
-  story.step('Look around', `export MILLRACE_DATA_DIR=${stage.dataDir}; ctl status`);
-  story.saw(`The dashboard is at ${up.url('daemon')}. Ctrl-C ends everything.`, {
+  story.step('Explore', `export MILLRACE_DATA_DIR=${stage.dataDir}; ctl status`);
+  story.saw(`\`ctl open\` opens the dashboard at ${up.url('daemon')}. Ctrl-C stops everything.`, {
     dashboard: up.url('daemon'),
   });
   return stopped;

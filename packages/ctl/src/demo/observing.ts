@@ -2,12 +2,12 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
-import { readSessions } from '../agent/finding.js';
+import { readSessions } from '../agent/find-session.js';
 import type { DaemonApi } from '../daemon/api.js';
 import type { QueueApi } from '../queue/api.js';
-import { lastErrorText } from '../queue/task-words.js';
+import { lastErrorText } from '../queue/task-text.js';
 import { rest } from '../queue/waiting.js';
-import type { Story } from './story.js';
+import type { DemoReporter } from './reporter.js';
 
 type Task = QueueSchema<'Task'>;
 type Session = DaemonSchema<'Session'>;
@@ -18,11 +18,11 @@ const patienceMs = 60_000;
 export interface Observed {
   readonly queue: QueueApi;
   readonly daemon: DaemonApi;
-  readonly story: Story;
+  readonly story: DemoReporter;
   readonly signal: AbortSignal;
 }
 
-/** Tells every change of a task and of the agents that work on it, until the task has ended. */
+/** Reports every change of a task and its agents until the task has ended. */
 export async function observeTask(
   { queue, daemon, story, signal }: Observed,
   id: string,
@@ -32,7 +32,7 @@ export async function observeTask(
   const known = new Set((await readSessions(daemon)).map((session) => session.id));
   for (;;) {
     const { body: task } = await queue.call('getTask', { id });
-    // Read after the task: a task that has ended is then told after its agent.
+    // Read after the task, so that the end of a task is reported after its agent.
     for (const session of (await readSessions(daemon)).toReversed()) {
       if (known.has(session.id) || before.get(session.id) === session.status) continue;
       before.set(session.id, session.status);
@@ -45,7 +45,7 @@ export async function observeTask(
     }
     if (task.status === 'SUCCEEDED' || task.status === 'DEAD') return task;
     if (systemClock.monotonic() > endsAt) {
-      throw new Refusal('TIMEOUT', `${id} is still ${task.status} after a minute: this is a bug.`);
+      throw new Refusal('TIMEOUT', `${id} is still ${task.status} after a minute. This is a bug.`);
     }
     await rest(pollMs, signal);
   }

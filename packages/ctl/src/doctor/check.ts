@@ -1,16 +1,16 @@
 import { messageOf } from '@millrace/kit/errors';
 
-/** One thing that `ctl doctor` looks at. */
+/** One check of `ctl doctor`. */
 export interface Check {
   readonly name: string;
-  readonly look: () => Promise<Finding>;
+  readonly run: () => Promise<Finding>;
 }
 
 export interface Finding {
-  /** `warn`: Millrace runs, but something it offers does not. `fail`: it does not run. */
+  /** `warn`: Millrace runs, but a feature does not. `fail`: it does not run. */
   readonly status: 'ok' | 'warn' | 'fail';
   readonly finding: string;
-  /** What to do about it; with every status but `ok`. */
+  /** How to fix it; for every status but `ok`. */
   readonly advice?: string;
 }
 
@@ -18,14 +18,14 @@ export interface Report extends Finding {
   readonly name: string;
 }
 
-/** Looks at everything at once. A check that itself breaks is a failed check, not a lost one. */
+/** Runs all checks at once. A check that throws is reported as failed. */
 export function examine(checks: readonly Check[]): Promise<Report[]> {
   return Promise.all(
-    checks.map(async ({ name, look }) => {
+    checks.map(async ({ name, run }) => {
       try {
-        return { name, ...(await look()) };
+        return { name, ...(await run()) };
       } catch (error) {
-        const finding = `could not look: ${messageOf(error)}`;
+        const finding = `check failed: ${messageOf(error)}`;
         return { name, status: 'fail' as const, finding, advice: 'Report this as a bug in ctl.' };
       }
     }),

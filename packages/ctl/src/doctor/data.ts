@@ -4,17 +4,17 @@ import { dirname, join } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 import type { Check, Finding } from './check.js';
 
-/** Whether the data directory can be used, or made, without making it. */
+/** Checks that the data directory can be used or created, without creating it. */
 export function dataCheck(path: string): Check {
   return {
     name: 'data directory',
-    async look() {
+    async run() {
       try {
         return (await existing(path)) ?? (await creatable(path));
       } catch (error) {
         return {
           status: 'fail',
-          finding: `${path} cannot be written: ${messageOf(error)}`,
+          finding: `${path} is not writable: ${messageOf(error)}`,
           advice: 'Make it writable for you, or choose another with --data DIR.',
         };
       }
@@ -26,13 +26,13 @@ async function existing(path: string): Promise<Finding | null> {
   const found = await statOrNull(path);
   if (!found) return null;
   if (!found.isDirectory()) throw new Error('it is not a directory');
-  // Asking the permissions is not enough: a full or read-only disk shows only in the attempt.
+  // Write a file: permissions alone do not reveal a full or read-only disk.
   await rmdir(await mkdtemp(join(path, '.doctor-')));
-  if ((found.mode & 0o077) === 0) return { status: 'ok', finding: `${path} can be written` };
+  if ((found.mode & 0o077) === 0) return { status: 'ok', finding: `${path} is writable` };
   return {
     status: 'warn',
-    finding: `${path} is open to other users of this machine`,
-    advice: `Close it: chmod 700 ${path}`,
+    finding: `${path} is accessible to other users of this machine`,
+    advice: `Run: chmod 700 ${path}`,
   };
 }
 
@@ -40,10 +40,10 @@ async function creatable(path: string): Promise<Finding> {
   let parent = dirname(path);
   while (!(await statOrNull(parent))) parent = dirname(parent);
   await access(parent, constants.W_OK | constants.X_OK);
-  return { status: 'ok', finding: `${path} will be made on the first start` };
+  return { status: 'ok', finding: `${path} will be created at the first start` };
 }
 
-/** A missing path is null; every other trouble on the way to it is thrown. */
+/** Null for a missing path; throws every other error. */
 async function statOrNull(path: string) {
   try {
     return await stat(path);

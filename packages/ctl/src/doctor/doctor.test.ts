@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Part } from '../up/parts.js';
 import { examine } from './check.js';
+import { credentialsCheck } from './credentials.js';
 import { dataCheck } from './data.js';
 import { portChecks } from './ports.js';
 import { isAtLeast, nodeCheck, programChecks } from './programs.js';
@@ -20,8 +21,8 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('node', () => {
   test('a version that is old enough to lack what we use is a failure that says what to install', async () => {
-    expect(await nodeCheck().look()).toEqual({ status: 'ok', finding: process.versions.node });
-    expect(await nodeCheck('18.20.0').look()).toEqual({
+    expect(await nodeCheck().run()).toEqual({ status: 'ok', finding: process.versions.node });
+    expect(await nodeCheck('18.20.0').run()).toEqual({
       status: 'fail',
       finding: '18.20.0 is too old',
       advice: 'Install Node 20.19.0 or later: https://nodejs.org',
@@ -36,8 +37,34 @@ describe('node', () => {
   });
 });
 
+describe('credentials', () => {
+  test('credentials: a tokens, keys or secrets file that others can read is a warning', async () => {
+    const data = join(folder, 'exposed');
+    await mkdir(join(data, 'db'), { recursive: true });
+    const run = () => credentialsCheck(data, {}).run();
+    const own = join(data, 'db', 'db.key');
+    await writeFile(own, 'a.b\n', { mode: 0o600 });
+    const secrets = join(folder, 'secrets.yaml');
+    await writeFile(secrets, 'secrets: []\n', { mode: 0o600 });
+    await writeFile(join(data, 'queue.yaml'), `secrets_file: ${secrets}\n`);
+    expect((await run()).status).toBe('ok');
+    await chmod(own, 0o644);
+    await chmod(secrets, 0o640);
+    expect(await run()).toEqual({
+      status: 'warn',
+      finding: `other users can read ${own}, ${secrets}`,
+      advice: `Run: chmod 600 ${own} ${secrets}`,
+    });
+    await writeFile(join(data, 'queue.yaml'), 'no_such_setting: 1\n');
+    expect(await run()).toMatchObject({
+      status: 'warn',
+      finding: expect.stringContaining('queue.yaml'),
+    });
+  });
+});
+
 describe('programs', () => {
-  test('each is told apart: there, too old, broken, missing', async () => {
+  test('each is reported apart: there, too old, broken, missing', async () => {
     const bin = join(folder, 'bin');
     await mkdir(bin);
     const script = (name: string, body: string) =>
@@ -61,14 +88,14 @@ describe('programs', () => {
 describe('data directory', () => {
   test('one that does not exist is fine and is not made', async () => {
     const path = join(folder, 'a', 'b');
-    expect(await dataCheck(path).look()).toMatchObject({ status: 'ok' });
+    expect(await dataCheck(path).run()).toMatchObject({ status: 'ok' });
     expect(await readdir(folder)).not.toContain('a');
   });
 
   test('one of our own is written to and left as it was', async () => {
     const path = join(folder, 'mine');
     await mkdir(path, { mode: 0o700 });
-    expect(await dataCheck(path).look()).toMatchObject({ status: 'ok' });
+    expect(await dataCheck(path).run()).toMatchObject({ status: 'ok' });
     expect(await readdir(path)).toEqual([]);
   });
 
@@ -76,17 +103,17 @@ describe('data directory', () => {
     const path = join(folder, 'open');
     await mkdir(path);
     await chmod(path, 0o755);
-    expect(await dataCheck(path).look()).toMatchObject({
+    expect(await dataCheck(path).run()).toMatchObject({
       status: 'warn',
-      advice: `Close it: chmod 700 ${path}`,
+      advice: `Run: chmod 700 ${path}`,
     });
   });
 
   test('a file, or a path through a file, is a failure', async () => {
     const file = join(folder, 'file');
     await writeFile(file, '');
-    expect(await dataCheck(file).look()).toMatchObject({ status: 'fail' });
-    expect(await dataCheck(join(file, 'below')).look()).toMatchObject({ status: 'fail' });
+    expect(await dataCheck(file).run()).toMatchObject({ status: 'fail' });
+    expect(await dataCheck(join(file, 'below')).run()).toMatchObject({ status: 'fail' });
   });
 });
 
@@ -141,12 +168,12 @@ describe('ports', () => {
 });
 
 test('a check that itself breaks is reported as a failure', async () => {
-  const broken = { name: 'moon', look: () => Promise.reject(new Error('no telescope')) };
+  const broken = { name: 'moon', run: () => Promise.reject(new Error('no telescope')) };
   expect(await examine([broken])).toEqual([
     {
       name: 'moon',
       status: 'fail',
-      finding: 'could not look: no telescope',
+      finding: 'check failed: no telescope',
       advice: 'Report this as a bug in ctl.',
     },
   ]);

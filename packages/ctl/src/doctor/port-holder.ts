@@ -5,16 +5,19 @@ import { promisify } from 'node:util';
 export interface Holder {
   readonly pid: number;
   readonly name: string;
-  /** Its arguments in one line; empty when the system does not tell. */
+  /** Its command line; empty if the system does not report it. */
   readonly command: string;
 }
 
-/** The process that listens on a port, as far as this user may see it. */
+/** The process that listens on a port, if this user may see it. */
 export function listenerOn(port: number, interrupted: AbortSignal): Promise<Holder | null> {
   return process.platform === 'linux' ? fromProc(port) : fromLsof(port, interrupted);
 }
 
-/** Linux tells without any other program: the port's socket number, then who has it open. */
+/**
+ * On Linux without another program: the inode of the port's socket, then the process that has it
+ * open.
+ */
 async function fromProc(port: number): Promise<Holder | null> {
   const sockets = await listeningSockets(port);
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
@@ -50,22 +53,19 @@ async function holdsOneOf(pid: string, sockets: ReadonlySet<string>): Promise<bo
 }
 
 async function fromLsof(port: number, signal: AbortSignal): Promise<Holder | null> {
-  const asked = promisify(execFile)('lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fpc'], {
+  const lsof = promisify(execFile)('lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fpc'], {
     signal,
     timeout: 5_000,
   });
-  const { stdout } = await orElse(asked, { stdout: '', stderr: '' });
+  const { stdout } = await orElse(lsof, { stdout: '', stderr: '' });
   const [, pid, name] = /^p(\d+)\nc(.*)$/m.exec(stdout) ?? [];
   if (pid === undefined || name === undefined) return null;
-  const told = promisify(execFile)('ps', ['-o', 'args=', '-p', pid], { signal, timeout: 5_000 });
-  const { stdout: command } = await orElse(told, { stdout: '', stderr: '' });
+  const ps = promisify(execFile)('ps', ['-o', 'args=', '-p', pid], { signal, timeout: 5_000 });
+  const { stdout: command } = await orElse(ps, { stdout: '', stderr: '' });
   return { pid: Number(pid), name, command: command.trim() };
 }
 
-/**
- * Processes end while we look, other users' are closed to us, and lsof may be missing: each only
- * means that the holder stays unknown.
- */
+/** Processes exit, other users' are hidden and lsof may be missing: then the owner is unknown. */
 async function orElse<T>(attempt: Promise<T>, otherwise: T): Promise<T> {
   try {
     return await attempt;

@@ -3,12 +3,12 @@ import type { Part } from '../up/parts.js';
 import type { Check } from './check.js';
 import { listenerOn, type Holder } from './port-holder.js';
 
-/** Whether the ports the parts listen on by default are free, and who has those that are not. */
+/** Checks that the default ports are free, or names the process that uses them. */
 export function portChecks(parts: readonly Part[], interrupted: AbortSignal): Check[] {
   return parts.flatMap((part) =>
     part.addresses.map(({ port, listener }) => ({
       name: `port ${port}`,
-      async look() {
+      async run() {
         const use = `${part.title}, ${listener}`;
         const refused = await tryToListen(port);
         if (refused === null) return { status: 'ok', finding: `free (${use})` };
@@ -25,7 +25,7 @@ export function portChecks(parts: readonly Part[], interrupted: AbortSignal): Ch
         }
         return {
           status: 'warn',
-          finding: `taken by ${nameOf(holder)} (${use})`,
+          finding: `used by ${nameOf(holder)} (${use})`,
           advice: 'Stop it, or give the server another address.',
         };
       },
@@ -33,7 +33,7 @@ export function portChecks(parts: readonly Part[], interrupted: AbortSignal): Ch
   );
 }
 
-/** Null when the port could be had, else the system's reason. */
+/** Null if the port is free, else the system's reason. */
 function tryToListen(port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -44,7 +44,7 @@ function tryToListen(port: number): Promise<string | null> {
   });
 }
 
-/** Whether it is the very server that is to listen there: started by `ctl NAME serve`. */
+/** Whether it is the server that should listen there, started by `ctl NAME serve`. */
 function isServerOf({ name }: Part, { command }: Holder): boolean {
   return new RegExp(`[/ ]ctl(\\.js)? ${name} serve( |$)`).test(command);
 }

@@ -11,7 +11,7 @@ const OLDEST_NPM = '10.0.0';
 export function nodeCheck(running: string = process.versions.node): Check {
   return {
     name: 'node',
-    async look() {
+    async run() {
       const oldest = oldestNode();
       if (isAtLeast(running, oldest)) return { status: 'ok', finding: running };
       return {
@@ -23,29 +23,36 @@ export function nodeCheck(running: string = process.versions.node): Check {
   };
 }
 
-/** The other programs Millrace calls, and what is lost without each. */
+/** Other programs that Millrace calls, and what is missing without each. */
 export function programChecks(env: NodeJS.ProcessEnv, interrupted: AbortSignal): Check[] {
-  const ask = (program: string, flag: string): Promise<Answer> =>
-    askVersion(program, flag, env, interrupted);
+  const versionOf = (program: string, flag: string): Promise<Answer> =>
+    readVersion(program, flag, env, interrupted);
   return [
     {
       name: 'npm',
-      look: async () =>
-        judge(await ask('npm', '--version'), 'npm installs and builds Millrace', OLDEST_NPM),
+      run: async () =>
+        judge(await versionOf('npm', '--version'), 'npm installs and builds Millrace', OLDEST_NPM),
     },
     {
       name: 'git',
-      look: async () => judge(await ask('git', '--version'), 'agents need it for their worktrees'),
+      run: async () =>
+        judge(await versionOf('git', '--version'), 'agents need it for their worktrees'),
     },
     {
       name: 'tmux',
-      look: async () =>
-        judge(await ask('tmux', '-V'), 'without it agents run headless only, with no attaching'),
+      run: async () =>
+        judge(
+          await versionOf('tmux', '-V'),
+          'without it agents run headless only, without a terminal',
+        ),
     },
     {
       name: 'gh',
-      look: async () =>
-        judge(await ask('gh', '--version'), 'without it the CI standing of branches stays unknown'),
+      run: async () =>
+        judge(
+          await versionOf('gh', '--version'),
+          'without it the CI status of branches is unknown',
+        ),
     },
   ];
 }
@@ -55,7 +62,7 @@ type Answer =
   | { kind: 'absent'; program: string }
   | { kind: 'broken'; program: string; reason: string };
 
-async function askVersion(
+async function readVersion(
   program: string,
   flag: string,
   env: NodeJS.ProcessEnv,
@@ -83,14 +90,14 @@ function judge(answer: Answer, use: string, oldest = '0'): Finding {
   }
   if (answer.kind === 'broken') {
     const finding = `does not run: ${answer.reason}`;
-    return { status: 'warn', finding, advice: `Mend or reinstall ${program}: ${use}.` };
+    return { status: 'warn', finding, advice: `Fix or reinstall ${program}: ${use}.` };
   }
   if (isAtLeast(answer.version, oldest)) return { status: 'ok', finding: answer.version };
   const finding = `${answer.version} is too old`;
   return { status: 'warn', finding, advice: `Install ${program} ${oldest} or later: ${use}.` };
 }
 
-/** Compares dotted numbers; what follows a dash, as in 23.0.0-nightly, does not count. */
+/** Compares dotted numbers; ignores a suffix such as -nightly. */
 export function isAtLeast(version: string, oldest: string): boolean {
   const [have, need] = [version, oldest].map((text) =>
     (text.split('-')[0] ?? '').split('.').map(Number),

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 interface GitCommand {
   readonly name: string;
-  /** The command of git. */
+  /** The git subcommand. */
   readonly runs: string;
   readonly summary: string;
   readonly description: string;
@@ -17,11 +17,11 @@ export function addGitCommand(git: CtlCommand, tools: Tools, given: GitCommand):
     .summary(given.summary)
     .description(given.description)
     .argument('[arguments...]', 'arguments and options of git')
-    // They are git's, who knows them all.
+    // Options are parsed by git, not by us.
     .allowUnknownOption()
-    .exitCode(0, 'git ended well')
-    .exitCode(1, 'what git says, likewise every other code, or failure')
-    .exitCode(2, 'what git says, or usage error');
+    .exitCode(0, 'git succeeded')
+    .exitCode(1, 'exit code of git, or failure')
+    .exitCode(2, 'exit code of git, or usage error');
   for (const [line, note] of given.examples) command.example(line, note);
   command.action(async (args: string[]) => {
     const { runGit } = await import('./git.js');
@@ -29,7 +29,7 @@ export function addGitCommand(git: CtlCommand, tools: Tools, given: GitCommand):
   });
 }
 
-/** The parser takes the `--` for its own; to git it says that paths follow. */
+/** The parser removes `--`, which git needs before paths. */
 export function withDashes(args: readonly string[], raw: readonly string[]): string[] {
   const at = raw.indexOf('--');
   if (at === -1) return [...args];
@@ -39,6 +39,6 @@ export function withDashes(args: readonly string[], raw: readonly string[]): str
 function rawArguments(command: CtlCommand): readonly string[] {
   let root: Command = command;
   while (root.parent) root = root.parent;
-  // Public at run time, and in no typing.
+  // Public at run time, but missing from the types.
   return (root as unknown as { rawArgs: readonly string[] }).rawArgs;
 }

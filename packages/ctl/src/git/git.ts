@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { runShortened } from '../check/shortened.js';
 import { gitRules } from './rules.js';
 
-/** Runs git with these arguments; what it says is shortened. */
+/** Runs git with these arguments and shortens its output. */
 export async function runGit(args: readonly string[], tools: Tools): Promise<void> {
   await runShortened(
     {
@@ -11,20 +11,20 @@ export async function runGit(args: readonly string[], tools: Tools): Promise<voi
       command: ['git', ...args],
       rules: gitRules,
       env: environmentFor(tools),
-      // Git may ask for a password on the same screen.
+      // Git may ask for a password on the same terminal.
       showsProgress: false,
     },
     tools,
   );
 }
 
-/** Git's output goes to the log, but an editor that it opens needs the screen. */
+/** Git's output goes to the log, but an editor that it opens needs the terminal. */
 function environmentFor({ terminal }: Tools): NodeJS.ProcessEnv | undefined {
   if (!terminal.in.isScreen) return undefined;
   const editors = ['GIT_EDITOR', 'GIT_SEQUENCE_EDITOR'].flatMap((name) => {
     const editor = editorOf(name);
     if (editor === undefined) return [];
-    // Git adds "$@" to what it hands to the shell.
+    // Git appends "$@" to the command that it passes to the shell.
     return [[name, `on_screen() { ${editor} "$@" </dev/tty >/dev/tty 2>&1; }; on_screen`]];
   });
   return { ...process.env, ...(Object.fromEntries(editors) as Record<string, string>) };
@@ -39,7 +39,7 @@ function editorOf(variable: string): string | undefined {
       }).trim() || undefined
     );
   } catch {
-    // Without an editor, or without git, git itself says so in a moment.
+    // Without an editor, or without git, git itself reports it.
     return undefined;
   }
 }

@@ -5,7 +5,7 @@ const useless = [
   /^ (?:create|delete) mode \d+ /,
   /^ (?:rename|copy) .+ \(\d+%\)$/,
   /^ mode change \d+ => \d+ /,
-  // One file of a diffstat; the line that adds them up stays.
+  // One file of a diffstat; the total line is kept.
   /^ .+ \| +(?:\d+ [+-]*|\d+|Bin\b.*)$/,
   /^remote:\s*$/,
 ];
@@ -19,12 +19,12 @@ const telling = [
   /^(?:Updating|Fast-forward|Merge made|Successfully rebased)\b/,
 ];
 
-/** What git says to a commit, a push or a sync. Hooks speak as well, and as builds and tests do. */
+/** Rules for the output of commit, push and pull, and of hooks, which run builds and tests. */
 export const gitRules: Rules = {
-  othersKept: 20,
+  maxOthers: 20,
   worthOf(line) {
     const worth = checkRules.worthOf(line);
-    // A file in a diffstat may well be called errors.ts.
+    // A file in a diffstat may be called errors.ts.
     if (useless.some((pattern) => pattern.test(line))) return noise;
     if (telling.some((pattern) => pattern.test(line))) return { ...worth, isSummary: true };
     return worth;

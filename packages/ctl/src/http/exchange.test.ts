@@ -32,7 +32,7 @@ test('a request carries method, token, headers and JSON; the answer comes whole'
     url: `${url}/a?b=c`,
     token: 'mr_1',
     headers: { 'if-match': '"6"' },
-    body: { name: 'Zoë' },
+    body: '{"name":"Zoë"}',
     signal: never,
   });
   expect([answer.status, answer.headers['etag']]).toEqual([418, '"7"']);
@@ -56,7 +56,7 @@ test('without token and body neither is sent', async () => {
 test('a server that is silent too long is given up, and so is one when Ctrl-C comes', async () => {
   const url = await serve(() => undefined);
   const silent = exchange({ method: 'GET', url, signal: never, patienceMs: 50 });
-  await expect(silent).rejects.toThrow('no answer within 0.05 seconds');
+  await expect(silent).rejects.toThrow('no response within 0.05 seconds');
   const abort = new AbortController();
   const cut = exchange({ method: 'GET', url, signal: abort.signal });
   abort.abort();

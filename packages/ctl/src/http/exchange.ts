@@ -1,17 +1,18 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Fetch } from '@millrace/client';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 
-/** One request to a server of ours. */
-export interface Asked {
+/** One request to a Millrace server. */
+export interface HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly token?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as JSON. */
-  readonly body?: object | undefined;
-  /** Of Ctrl-C. */
+  /** JSON body. */
+  readonly body?: string | undefined;
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
-  /** How long the server may be silent. */
+  /** Maximum time without data from the server. */
   readonly patienceMs?: number | undefined;
 }
 
@@ -21,39 +22,59 @@ export interface Answered {
   readonly text: string;
 }
 
-const usualPatienceMs = 30_000;
-const longestAnswerBytes = 64 * 1_048_576;
+const defaultPatienceMs = 30_000;
+const maxAnswerBytes = 64 * 1_048_576;
 
-/** Sends one request and reads the whole answer, whatever its status. */
-export async function exchange(asked: Asked): Promise<Answered> {
-  const { method, url, signal, patienceMs = usualPatienceMs } = asked;
+/** Sends one request and reads the whole response, whatever its status. */
+export async function exchange(params: HttpRequest): Promise<Answered> {
+  const { method, url, signal, patienceMs = defaultPatienceMs } = params;
   const { request } = url.startsWith('https:')
     ? await import('node:https')
     : await import('node:http');
-  const content = asked.body === undefined ? undefined : JSON.stringify(asked.body);
-  const options = { method, headers: headersOf(asked, content), signal, timeout: patienceMs };
+  const options = { method, headers: headersOf(params), signal, timeout: patienceMs };
   return new Promise((done, fail) => {
     const outgoing = request(url, options, (incoming) => {
       const { statusCode: status = 0, headers } = incoming;
       readAll(incoming).then((text) => done({ status, headers, text }), fail);
     });
     outgoing.on('timeout', () => {
-      outgoing.destroy(new Error(`no answer within ${patienceMs / 1000} seconds`));
+      outgoing.destroy(new Error(`no response within ${patienceMs / 1000} seconds`));
     });
     outgoing.on('error', fail);
-    outgoing.end(content);
+    outgoing.end(params.body);
   });
 }
 
-function headersOf({ token, headers }: Asked, content: string | undefined) {
+/**
+ * `fetch` for the typed clients: it starts faster than Node's own and reports why a request failed.
+ */
+export function fetchOver({
+  signal,
+  patienceMs,
+}: Pick<HttpRequest, 'signal' | 'patienceMs'>): Fetch {
+  return async (url, { method, headers, body }) => {
+    const answered = await exchange({ method, url, headers, body, signal, patienceMs });
+    return {
+      status: answered.status,
+      headers: { get: (name) => oneOf(answered.headers[name.toLowerCase()]) },
+      text: () => Promise.resolve(answered.text),
+    };
+  };
+}
+
+function oneOf(header: string | string[] | undefined): string | null {
+  return (Array.isArray(header) ? header[0] : header) ?? null;
+}
+
+function headersOf({ token, headers, body }: HttpRequest) {
   return {
     accept: 'application/json',
     connection: 'close',
     ...headers,
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    ...(content === undefined
+    ...(body === undefined
       ? {}
-      : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
+      : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
   };
 }
 
@@ -62,13 +83,13 @@ async function readAll(incoming: IncomingMessage): Promise<string> {
   let length = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > longestAnswerBytes) throw new Error('the answer is too long');
+    if (length > maxAnswerBytes) throw new Error('the response is too large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The JSON of an answer, or undefined when it is none. */
+/** The JSON of a response, or undefined. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -77,12 +98,12 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** Text of a server on its way to a screen: it must not move the cursor. */
+/** Escapes text of a server for a terminal: it must not move the cursor. */
 export function harmless(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, ' ');
 }
 
-/** Why a server could not be reached, in a few words. */
+/** A short reason why a server could not be reached. */
 export function reasonOf(error: unknown): string {
   switch (systemCode(error)) {
     case 'ECONNREFUSED':
@@ -96,7 +117,7 @@ export function reasonOf(error: unknown): string {
   }
 }
 
-/** Ctrl-C was pressed: nothing went wrong. */
+/** Whether Ctrl-C aborted the request. */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
 }

@@ -12,12 +12,12 @@ const notes = [
 test('at 80 columns a star marks what is unread', () => {
   expect(inboxScreen(notes, now, { columns: 80, paint: plain })).toBe(
     `
-   ID        WHEN    SEVERITY  NOTE
+   ID        AGE     SEVERITY  NOTIFICATION
 *  01K9ZS3M  2m ago  critical  test failed on retry-upload:
                                https://ci.example.org/runs/42
    01K9ZS0M  2m ago  warning   docs waits for an answer: It asks whether it may
                                run a command.
-* 1 unread. \`ctl inbox read ID\` marks one, --all every one.
+* 1 unread. Mark one as read with \`ctl inbox read ID\`, or all with --all.
 `.slice(1),
   );
 });
@@ -25,10 +25,10 @@ test('at 80 columns a star marks what is unread', () => {
 test('at 140 columns the agents are named', () => {
   expect(inboxScreen(notes, now, { columns: 140, paint: plain })).toBe(
     `
-   ID        WHEN    SEVERITY  AGENT                       NOTE
+   ID        AGE     SEVERITY  AGENT                       NOTIFICATION
 *  01K9ZS3M  2m ago  critical  01K9ZQ4M7T3V8X2B6C0D5E1F9G  test failed on retry-upload: https://ci.example.org/runs/42
    01K9ZS0M  2m ago  warning   01K9ZQ5A2N4P6R8S0T1V3W5X7Y  docs waits for an answer: It asks whether it may run a command.
-* 1 unread. \`ctl inbox read ID\` marks one, --all every one.
+* 1 unread. Mark one as read with \`ctl inbox read ID\`, or all with --all.
 `.slice(1),
   );
 });

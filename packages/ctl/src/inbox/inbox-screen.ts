@@ -14,7 +14,7 @@ const tones: Readonly<Record<Note['severity'], Tone>> = {
 
 const wideColumns = 120;
 
-/** The notes for people, newest first. */
+/** Table of notifications, newest first. */
 export function inboxScreen(notes: readonly Note[], now: number, sheet: Sheet): string {
   const isWide = sheet.columns >= wideColumns;
   const shortIds = tellingIds(
@@ -24,10 +24,10 @@ export function inboxScreen(notes: readonly Note[], now: number, sheet: Sheet): 
   const columns = [
     { title: '' },
     { title: 'ID' },
-    { title: 'WHEN' },
+    { title: 'AGE' },
     { title: 'SEVERITY' },
     ...(isWide ? [{ title: 'AGENT' }] : []),
-    { title: 'NOTE', overflow: 'wrap' as const },
+    { title: 'NOTIFICATION', overflow: 'wrap' as const },
   ];
   const rows = notes.map((note): Cell[] => [
     note.read ? '' : { text: '*', tone: 'strong' },
@@ -39,6 +39,8 @@ export function inboxScreen(notes: readonly Note[], now: number, sheet: Sheet): 
   ]);
   const unread = notes.filter(({ read }) => !read).length;
   const hint =
-    unread === 0 ? '' : `* ${unread} unread. \`ctl inbox read ID\` marks one, --all every one.\n`;
+    unread === 0
+      ? ''
+      : `* ${unread} unread. Mark one as read with \`ctl inbox read ID\`, or all with --all.\n`;
   return renderTable(columns, rows, sheet) + hint;
 }

@@ -4,7 +4,7 @@ import { UsageError } from '@millrace/kit/errors';
 import { chosen } from '../agent/choosing.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { inboxScreen } from './inbox-screen.js';
 
 type Note = DaemonSchema<'InboxNote'>;
@@ -14,19 +14,20 @@ export interface InboxFlags extends DaemonFlags {
   limit?: string;
 }
 
-const mostNotes = 1_000;
+const maxNotes = 1_000;
 
 export async function showInbox(flags: InboxFlags, tools: Tools): Promise<void> {
   const limit = wholeNumber(flags.limit, '--limit');
-  if (limit !== undefined && (limit < 1 || limit > mostNotes)) {
-    throw new UsageError(`--limit must be 1 to ${mostNotes}, not ${limit}.`);
+  if (limit !== undefined && (limit < 1 || limit > maxNotes)) {
+    throw new UsageError(`--limit must be 1 to ${maxNotes}, not ${limit}.`);
   }
   const api = await daemonApi(flags, tools);
   const isUnread = flags.unread ?? false;
   const notes = await readNotes(api, { isUnread, limit });
   const { out, json } = tools.terminal;
   if (json) out.write(`${JSON.stringify({ notes }, null, 2)}\n`);
-  else if (notes.length === 0) out.write(isUnread ? 'Nothing unread.\n' : 'The inbox is empty.\n');
+  else if (notes.length === 0)
+    out.write(isUnread ? 'No unread notifications.\n' : 'The inbox is empty.\n');
   else out.write(inboxScreen(notes, systemClock.now(), out));
 }
 
@@ -36,18 +37,22 @@ export async function readNotesAway(
   tools: Tools,
 ): Promise<void> {
   const isAll = flags.all ?? false;
-  if (isAll === ids.length > 0) throw new UsageError('Name the notes, or all of them with --all.');
+  if (isAll === ids.length > 0) throw new UsageError('Name the notifications by id, or use --all.');
   const api = await daemonApi(flags, tools);
-  const known = await readNotes(api, { isUnread: isAll, limit: mostNotes });
+  const known = await readNotes(api, { isUnread: isAll, limit: maxNotes });
   const wanted = isAll ? known : ids.map((id) => theNote(known, id));
   const read: Note[] = [];
   for (const { id } of wanted) {
-    read.push((await api.call('POST', `/api/v1/inbox/${encodeURIComponent(id)}:read`)) as Note);
+    read.push(await api.call('markNoteRead', { path: { id } }));
   }
   const { out, json } = tools.terminal;
   if (json) out.write(`${JSON.stringify({ notes: read }, null, 2)}\n`);
   else
-    out.write(read.length === 1 ? '1 note is read now.\n' : `${read.length} notes are read now.\n`);
+    out.write(
+      read.length === 1
+        ? 'Marked 1 notification as read.\n'
+        : `Marked ${read.length} notifications as read.\n`,
+    );
 }
 
 function theNote(notes: readonly Note[], words: string): Note {
@@ -59,9 +64,9 @@ async function readNotes(
   api: DaemonApi,
   { isUnread, limit }: { isUnread: boolean; limit: number | undefined },
 ): Promise<Note[]> {
-  const query = new URLSearchParams();
-  if (isUnread) query.set('unread', 'true');
-  if (limit !== undefined) query.set('limit', String(limit));
-  const search = query.size === 0 ? '' : `?${query.toString()}`;
-  return ((await api.call('GET', `/api/v1/inbox${search}`)) as DaemonSchema<'Inbox'>).notes;
+  const query = {
+    ...(isUnread ? { unread: true } : {}),
+    ...(limit === undefined ? {} : { limit }),
+  };
+  return (await api.call('listInbox', { query })).notes;
 }

@@ -11,22 +11,22 @@ type Metrics = DaemonSchema<'Metrics'>;
 const narrowCells = 30;
 const wideCells = 80;
 const wideColumns = 130;
-/** How many agents are shown, those that used most first. */
-const mostAgents = 10;
+/** Maximum number of agents shown, by usage. */
+const maxAgents = 10;
 
-/** How wide a chart is on a terminal of so many columns. */
+/** Width of a chart for a terminal width. */
 export function chartCells(columns: number): number {
   return columns >= wideColumns ? wideCells : narrowCells;
 }
 
-/** One figure over time; null where nothing is known. */
+/** One figure over time; null where it is unknown. */
 interface Course {
   name: string;
   values: (number | null)[];
   show: (value: number) => string;
 }
 
-/** What was recorded, for people: a small chart for each figure. */
+/** Recorded usage: a small chart for each figure. */
 export function historyScreen(
   { samples, step_s: stepS }: History,
   names: ReadonlyMap<string, string>,
@@ -34,7 +34,10 @@ export function historyScreen(
 ): string {
   const [first, last] = [samples[0], samples.at(-1)];
   if (!first || !last) {
-    return 'Nothing was recorded in this time. `ctl config metrics` tells whether recording is on.\n';
+    return (
+      'Nothing was recorded in this time. Check with `ctl config metrics` that recording is ' +
+      'on.\n'
+    );
   }
   const slots = slotsOf(samples, stepS, chartCells(sheet.columns));
   const step = humanDuration(stepS * 1000);
@@ -49,7 +52,7 @@ export function historyScreen(
 
 type Slot = Metrics | undefined;
 
-/** The latest slots of time, each with its sample; those in which nothing was recorded without. */
+/** The latest time slots, each with its sample or none. */
 function slotsOf(samples: readonly Metrics[], stepS: number, most: number): Slot[] {
   const slotOf = ({ taken_at: at }: Metrics) => Math.floor(Date.parse(at) / (stepS * 1000));
   const bySlot = new Map(samples.map((sample) => [slotOf(sample), sample]));
@@ -86,7 +89,7 @@ function agentCourses(slots: readonly Slot[], names: ReadonlyMap<string, string>
   }));
   const total = ({ values }: Course) =>
     values.reduce((sum: number, value) => sum + (value ?? 0), 0);
-  return courses.toSorted((one, other) => total(other) - total(one)).slice(0, mostAgents);
+  return courses.toSorted((one, other) => total(other) - total(one)).slice(0, maxAgents);
 }
 
 function table(title: string, courses: readonly Course[], sheet: Sheet): string {
@@ -106,7 +109,7 @@ function table(title: string, courses: readonly Course[], sheet: Sheet): string 
     mean[at]!,
     most[at]!,
   ]);
-  const titles = [title, '', 'LEAST', 'MEAN', 'MOST'];
+  const titles = [title, '', 'MIN', 'MEAN', 'MAX'];
   return renderTable(
     titles.map((each) => ({ title: each })),
     rows,
@@ -114,7 +117,7 @@ function table(title: string, courses: readonly Course[], sheet: Sheet): string 
   );
 }
 
-/** Bars from 0 to the highest; a gap where nothing is known. */
+/** Bars from 0 to the maximum; a gap where the value is unknown. */
 function chartOf(values: readonly (number | null)[]): string {
   const known = values.map((value) => value ?? 0);
   const bars = sparkline(known, values.length);

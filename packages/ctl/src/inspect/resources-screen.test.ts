@@ -77,15 +77,15 @@ const history = (columns: number, shown = past) =>
 const charts = `
 2026-01-15 06:00 to 2026-01-15 08:30 UTC, 15m a bar
 
-MACHINE                 LEAST   MEAN    MOST
+MACHINE                 MIN     MEAN    MAX
 CPU         ▁▂▃▃  ▆▆▇█      0%     45%     90%
 Memory      ████  ████   6 GiB   6 GiB   6 GiB
 Load        ▁▂▃   ▆▆▇█       0    1.18    2.25
 Daemon      ████  ████  94 MiB  94 MiB  94 MiB
 Event loop  ████  ████   4.2ms   4.2ms   4.2ms
 
-AGENT CPU                 LEAST  MEAN  MOST
-retry-upload     ▂  ▂▂▂█  25%    50%   150%
+AGENT CPU                 MIN  MEAN  MAX
+retry-upload     ▂  ▂▂▂█  25%  50%   150%
 `.slice(1);
 
 test('history at 80 columns is a small chart for each figure, with gaps where nothing is known', () => {
@@ -109,6 +109,6 @@ test('history at 140 columns shows the same and has room for longer charts', () 
 
 test('where nothing was recorded it says how to find out why', () => {
   expect(history(80, { step_s: 60, samples: [] })).toBe(
-    'Nothing was recorded in this time. `ctl config metrics` tells whether recording is on.\n',
+    'Nothing was recorded in this time. Check with `ctl config metrics` that recording is on.\n',
   );
 });

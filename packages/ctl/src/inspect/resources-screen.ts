@@ -7,11 +7,11 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 type Metrics = DaemonSchema<'Metrics'>;
 type AgentMetrics = DaemonSchema<'AgentMetrics'>;
 
-/** Where there is room for bars beside the figures. */
+/** Minimum width for bars beside the figures. */
 const wideColumns = 100;
 const barCells = 20;
 
-/** What is used now, for people. */
+/** The current usage. */
 export function resourcesScreen(
   metrics: Metrics,
   names: ReadonlyMap<string, string>,
@@ -41,7 +41,7 @@ function machineRows(system: Metrics['system'], isWide: boolean): Cell[][] {
   ];
 }
 
-/** Apart from the table, whose bars it would move with every look. */
+/** Outside the table, because its width changes between redraws. */
 function daemonLine({ rss, event_loop_p99_ms: p99, uptime_s: seconds }: Metrics['daemon']): string {
   const up = humanDuration(seconds * 1000);
   return `Daemon   ${humanBytes(rss)}, p99 of its event loop ${delayText(p99)}, up ${up}\n`;
@@ -92,7 +92,7 @@ function toneOf(share: number | null): Tone {
   return share >= 80 ? 'warn' : 'ok';
 }
 
-/** One digit after the point, if it says anything. */
+/** At most one decimal. */
 export function percent(share: number | null): string {
   return share === null ? '-' : `${Math.round(share * 10) / 10}%`;
 }

@@ -3,7 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { rest } from '../queue/waiting.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { Frame } from '../render/frame.js';
 import { parseSince } from '../savings/since.js';
 import { chartCells, historyScreen } from './history-screen.js';
@@ -21,9 +21,9 @@ export async function showResources(flags: ResourcesFlags, tools: Tools): Promis
   const api = await daemonApi(flags, tools);
   const { terminal, lifecycle } = tools;
   const { out, json } = terminal;
-  const look = () => (flags.history ? history(api, flags.since, tools) : now(api, tools));
+  const iteration = () => (flags.history ? history(api, flags.since, tools) : now(api, tools));
   if (!flags.watch) {
-    const { document, screen } = await look();
+    const { document, screen } = await iteration();
     out.write(json ? `${JSON.stringify(document, null, 2)}\n` : screen);
     return;
   }
@@ -31,15 +31,15 @@ export async function showResources(flags: ResourcesFlags, tools: Tools): Promis
   for (let isFirst = true; ; isFirst = false) {
     const startedAt = systemClock.monotonic();
     try {
-      const { document, screen } = await look();
+      const { document, screen } = await iteration();
       if (json) out.write(`${JSON.stringify(document)}\n`);
       else frame.draw(fitting(screen, frame.rows));
     } catch (error) {
-      // A daemon that is started again while somebody watches will be back.
+      // Keep watching: a daemon that is being restarted will be back.
       if (isFirst || !(error instanceof Refusal) || error.code !== 'UNAVAILABLE') throw error;
       const { code, detail } = error;
       if (json) terminal.err.write(`${JSON.stringify({ error: { code, message: detail } })}\n`);
-      else frame.draw(`${out.paint('bad', 'No answer:')} ${detail}\n`);
+      else frame.draw(`${out.paint('bad', 'No response:')} ${detail}\n`);
     }
     const tookMs = systemClock.monotonic() - startedAt;
     await rest(Math.max(0, everyMs - tookMs), lifecycle.interrupted);
@@ -53,7 +53,7 @@ interface Seen {
 
 async function now(api: DaemonApi, { terminal: { out, json } }: Tools): Promise<Seen> {
   const [metrics, names] = await Promise.all([
-    api.call('GET', '/api/v1/metrics'),
+    api.call('getMetrics'),
     json ? new Map<string, string>() : namesOf(api),
   ]);
   if (!isMetrics(metrics)) throw stranger(api, 'metrics');
@@ -63,10 +63,9 @@ async function now(api: DaemonApi, { terminal: { out, json } }: Tools): Promise<
 async function history(api: DaemonApi, since: string, tools: Tools): Promise<Seen> {
   const { out, json } = tools.terminal;
   const { text } = parseSince(since, systemClock.now());
-  const query = new URLSearchParams({ since: text });
-  if (!json) query.set('step', stepFor(text, chartCells(out.columns)));
+  const step = json ? {} : { step: stepFor(text, chartCells(out.columns)) };
   const [found, names] = await Promise.all([
-    api.call('GET', `/api/v1/metrics/history?${query}`),
+    api.call('getMetricsHistory', { query: { since: text, ...step } }),
     json ? new Map<string, string>() : namesOf(api),
   ]);
   if (!isHistory(found)) throw stranger(api, 'metrics history');
@@ -76,7 +75,7 @@ async function history(api: DaemonApi, since: string, tools: Tools): Promise<See
 const unitsS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400, w: 604_800 };
 const finestS = 15;
 
-/** As wide that the whole span fits into a chart of so many cells. */
+/** The step with which the whole span fits into a chart of this many cells. */
 function stepFor(since: string, cells: number): string {
   const [, count, unit] = /^(\d+)([mhdw])$/.exec(since) ?? [];
   const seconds = count
@@ -85,12 +84,10 @@ function stepFor(since: string, cells: number): string {
   return String(Math.max(1, Math.ceil(seconds / cells / finestS)) * finestS);
 }
 
-/** For people names say more than ids; without them, ids have to do. */
+/** Shows names instead of ids, if they can be read. */
 async function namesOf(api: DaemonApi): Promise<Map<string, string>> {
   try {
-    const { sessions } = (await api.call('GET', '/api/v1/sessions')) as {
-      sessions?: DaemonSchema<'Session'>[];
-    };
+    const { sessions } = await api.call('listSessions');
     return new Map(sessions?.map(({ id, name }) => [id, name]));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -98,12 +95,15 @@ async function namesOf(api: DaemonApi): Promise<Map<string, string>> {
   }
 }
 
-/** What moves must fit on the screen, or it could not be drawn over. */
+/** A redrawn frame must fit on the screen. */
 function fitting(screen: string, rows: number): string {
   const lines = screen.split('\n');
   if (lines.length - 1 <= rows) return screen;
   const hidden = lines.length - rows;
-  return `${lines.slice(0, rows - 1).join('\n')}\nand ${hidden} more lines: make the window taller\n`;
+  return (
+    `${lines.slice(0, rows - 1).join('\n')}\nand ${hidden} more lines: make the window ` +
+    'taller\n'
+  );
 }
 
 function isMetrics(value: unknown): value is DaemonSchema<'Metrics'> {
@@ -119,6 +119,6 @@ function isHistory(value: unknown): value is DaemonSchema<'MetricsHistory'> {
 function stranger({ url }: DaemonApi, what: string): Refusal {
   return new Refusal(
     'UNAVAILABLE',
-    `${url} answers with no ${what}. Is it another version of Millrace?`,
+    `${url} returned no ${what}. It may be another version of Millrace.`,
   );
 }

@@ -1,10 +1,10 @@
 import { runMcpStdio } from '@millrace/daemon/mcp';
 import { createLog, logLevelFrom } from '@millrace/kit/log';
 import { daemonAnswer, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { version } from '../version.js';
 
-/** Serves the daemon's tools over stdin and stdout until the client goes away. */
+/** Serves the daemon's tools over stdin and stdout until the client disconnects. */
 export async function serveMcp(flags: DaemonFlags, tools: Tools): Promise<void> {
   const { env } = tools.terminal;
   const log = createLog({ level: logLevelFrom(env, 'warn'), component: 'ctl', pretty: false });
@@ -15,7 +15,7 @@ export async function serveMcp(flags: DaemonFlags, tools: Tools): Promise<void> 
       version: version(),
       log,
       signal: abort.signal,
-      // Looked for with every call: the daemon may start, move or change its token meanwhile.
+      // Located on every call: the daemon may start, move or change its token meanwhile.
       callApi: ({ method, path, body }) => daemonAnswer(flags, tools, method, path, body),
     });
   });

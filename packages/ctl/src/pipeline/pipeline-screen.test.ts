@@ -33,7 +33,7 @@ const stalled: Pipeline = {
   ],
 };
 
-test('each job stands below what it comes after, at 80 columns', () => {
+test('each job is below what it comes after, at 80 columns', () => {
   expect(pipelineScreen(stalled, now, { columns: 80, paint: plain })).toBe(
     `
 pipeline    upload (01K9ZR0B1C2D3E4F5G6H7J8K9M)
@@ -41,16 +41,16 @@ status      stalled
 repository  /home/ada/src/mill
 created     2026-01-15T09:20:00.000Z (10m ago)
 
-JOB          STATUS           BACKEND  RUNS
-build        done             claude   at once
+JOB          STATUS           BACKEND  TRIGGER
+build        done             claude   immediately
   docs       done             default  after build
   test       failed           default  after build
     release  pending          default  after test, docs
     tell     needs_attention  default  if failed: test
-    sweep    pending          default  whatever becomes of test, build
-lint         pending          default  at once
-A job waits for you: ctl agent explain 01K9ZQ5A2N4P6R8S0T1V3W5X7Y
-Run what failed again: ctl pipeline start 01K9ZR0B1C2D3E4F5G6H7J8K9M
+    sweep    pending          default  after any end of test, build
+lint         pending          default  immediately
+A job waits for your input: ctl agent explain 01K9ZQ5A2N4P6R8S0T1V3W5X7Y
+Run the failed jobs again: ctl pipeline start 01K9ZR0B1C2D3E4F5G6H7J8K9M
 `.slice(1),
   );
 });
@@ -59,8 +59,8 @@ test('at 140 columns the agents of the jobs are named', () => {
   const screen = pipelineScreen(example, now, { columns: 140, paint: plain });
   expect(screen.split('\n\n')[1]).toBe(
     `
-JOB     STATUS   BACKEND  RUNS         AGENT
-build   running  claude   at once      01K9ZQ4M7T3V8X2B6C0D5E1F9G
+JOB     STATUS   BACKEND  TRIGGER      AGENT
+build   running  claude   immediately  01K9ZQ4M7T3V8X2B6C0D5E1F9G
   docs  pending  default  after build  -
 `.slice(1),
   );
@@ -95,7 +95,7 @@ test('every job is placed once, whatever the order of the file', () => {
 test('a pipeline that waits for something says how to go on', () => {
   const sheet = { columns: 80, paint: plain };
   const said = (status: Pipeline['status']) => pipelineScreen({ ...example, status }, now, sheet);
-  expect(said('paused')).toMatch(/spend cap holds it back.*ctl pipeline start/);
+  expect(said('paused')).toMatch(/spend cap holds it.*ctl pipeline start/);
   expect(said('pending')).toMatch(/Start it: ctl pipeline start/);
   expect(said('running')).not.toContain('ctl pipeline');
 });

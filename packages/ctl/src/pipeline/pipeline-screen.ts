@@ -26,7 +26,7 @@ function statusCell({ status }: Pipeline | Job): Cell {
   return { text: status, tone: tones[status] };
 }
 
-/** The pipelines for people, newest first. */
+/** Table of pipelines, newest first. */
 export function pipelinesScreen(pipelines: readonly Pipeline[], now: number, sheet: Sheet): string {
   if (pipelines.length === 0) return 'No pipelines. Run one with `ctl pipeline run FILE`.\n';
   const isWide = sheet.columns >= wideColumns;
@@ -53,14 +53,16 @@ export function pipelinesScreen(pipelines: readonly Pipeline[], now: number, she
 /** `2 of 5 done, 1 failed` */
 function countsText(jobs: readonly Job[]): string {
   const count = (status: Job['status']) => jobs.filter((job) => job.status === status).length;
-  const told = (['running', 'failed', 'needs_attention', 'skipped'] as const).flatMap((status) => {
-    const found = count(status);
-    return found === 0 ? [] : [`${found} ${status.replace('_', ' ')}`];
-  });
-  return [`${count('done')} of ${jobs.length} done`, ...told].join(', ');
+  const counts = (['running', 'failed', 'needs_attention', 'skipped'] as const).flatMap(
+    (status) => {
+      const found = count(status);
+      return found === 0 ? [] : [`${found} ${status.replace('_', ' ')}`];
+    },
+  );
+  return [`${count('done')} of ${jobs.length} done`, ...counts].join(', ');
 }
 
-/** A pipeline with its jobs, each indented below the one it comes after. */
+/** A pipeline with its jobs, each indented below the job it follows. */
 export function pipelineScreen(pipeline: Pipeline, now: number, sheet: Sheet): string {
   const { id, name, repo, created_at: created } = pipeline;
   const facts: Cell[][] = [
@@ -78,7 +80,7 @@ export function pipelineScreen(pipeline: Pipeline, now: number, sheet: Sheet): s
     conditionText(job, above),
     ...(isWide ? [job.session_id ?? '-'] : []),
   ]);
-  const titles = ['JOB', 'STATUS', 'BACKEND', 'RUNS', ...(isWide ? ['AGENT'] : [])];
+  const titles = ['JOB', 'STATUS', 'BACKEND', 'TRIGGER', ...(isWide ? ['AGENT'] : [])];
   const table = renderTable(
     titles.map((title) => ({ title })),
     rows,
@@ -90,14 +92,11 @@ export function pipelineScreen(pipeline: Pipeline, now: number, sheet: Sheet): s
 interface Placed {
   readonly job: Job;
   readonly depth: number;
-  /** The job that it stands below. */
+  /** The job above it. */
   readonly above: string | undefined;
 }
 
-/**
- * Every job once, below the last of those it waits for, so that reading downwards is reading in
- * the order of running.
- */
+/** Every job once, below the last job it depends on, so that jobs are listed in running order. */
 export function inTurn(jobs: readonly Job[]): Placed[] {
   const byId = new Map(jobs.map((job) => [job.id, job]));
   const depths = new Map<string, number>();
@@ -132,10 +131,10 @@ export function inTurn(jobs: readonly Job[]): Placed[] {
   return placed;
 }
 
-const conditions = { success: 'after', failure: 'if failed:', always: 'whatever becomes of' };
+const conditions = { success: 'after', failure: 'if failed:', always: 'after any end of' };
 
 function conditionText({ depends_on: ids, run_if: condition }: Job, above: string | undefined) {
-  if (ids.length === 0) return 'at once';
+  if (ids.length === 0) return 'immediately';
   const others = ids.filter((id) => id !== above);
   const all = [...(above === undefined ? [] : [above]), ...others];
   return `${conditions[condition]} ${all.join(', ')}`;
@@ -144,11 +143,11 @@ function conditionText({ depends_on: ids, run_if: condition }: Job, above: strin
 function adviceFor({ id, status, jobs }: Pipeline, sheet: Sheet): string {
   const waiting = jobs.find((job) => job.status === 'needs_attention')?.session_id;
   const lines = [
-    ...(waiting ? [`A job waits for you: ctl agent explain ${waiting}`] : []),
+    ...(waiting ? [`A job waits for your input: ctl agent explain ${waiting}`] : []),
     ...(status === 'paused'
-      ? [`A spend cap holds it back; go on all the same: ctl pipeline start ${id}`]
+      ? [`A spend cap holds it. To continue anyway: ctl pipeline start ${id}`]
       : []),
-    ...(status === 'stalled' ? [`Run what failed again: ctl pipeline start ${id}`] : []),
+    ...(status === 'stalled' ? [`Run the failed jobs again: ctl pipeline start ${id}`] : []),
     ...(status === 'pending' ? [`Start it: ctl pipeline start ${id}`] : []),
   ];
   const width = Math.min(sheet.columns, 100);

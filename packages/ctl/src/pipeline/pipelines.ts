@@ -7,7 +7,8 @@ import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { harmless } from '../http/exchange.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
 import { rest } from '../queue/waiting.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
+import { printableLines } from '../render/text.js';
 import { pipelineScreen, pipelinesScreen } from './pipeline-screen.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
@@ -20,29 +21,33 @@ export interface RunFlags extends DaemonFlags {
 export async function runPipeline(file: string, flags: RunFlags, tools: Tools): Promise<void> {
   const source = await readConfigFile(file, tools.terminal, 'name: ... and jobs: [...]');
   const api = await daemonApi(flags, tools);
-  const made = await api
-    .call('POST', '/api/v1/pipelines', definitionOf(source, file, flags))
+  const pipeline = await api
+    .call('createPipeline', { body: definitionOf(source, file, flags) })
     .catch((error: unknown) => {
       throw error instanceof Refusal ? explained(error, source) : error;
     });
-  const pipeline = made as Pipeline;
   const ended = flags.wait === true ? await waitForEnd(api, pipeline, tools) : pipeline;
   show(ended, tools);
   if (flags.wait === true && ended.status !== 'done') tools.exitWith(1);
 }
 
-/** A relative repository is meant from where the file lies: the daemon runs elsewhere. */
-function definitionOf({ config }: ConfigFile, file: string, { start }: RunFlags): object {
+/** Resolves a relative repository against the file, because the daemon runs elsewhere. */
+function definitionOf(
+  { config }: ConfigFile,
+  file: string,
+  { start }: RunFlags,
+): DaemonSchema<'PipelineDefinition'> {
   const { repo } = config;
   const from = file === '-' ? '.' : dirname(file);
   return {
     ...config,
     ...(typeof repo === 'string' && repo !== '' ? { repo: resolve(from, repo) } : {}),
     ...(start === false ? { start: false } : {}),
-  };
+    // The daemon validates it against the contract and names the wrong places.
+  } as DaemonSchema<'PipelineDefinition'>;
 }
 
-/** The daemon points at places in the document; people want lines of their file. */
+/** Translates JSON pointers of the daemon's error to lines of the file. */
 function explained(refusal: Refusal, source: ConfigFile): Refusal {
   const { errors = [] } = refusal.extra;
   if (errors.length === 0) return refusal;
@@ -55,12 +60,12 @@ function explained(refusal: Refusal, source: ConfigFile): Refusal {
 
 const pollMs = 500;
 
-/** Until it can go no further by itself. */
+/** Waits until it has ended or needs the user. */
 async function waitForEnd(api: DaemonApi, from: Pipeline, tools: Tools): Promise<Pipeline> {
   for (let pipeline = from; ;) {
     if (pipeline.status !== 'running') return pipeline;
     await rest(pollMs, tools.lifecycle.interrupted);
-    pipeline = (await api.call('GET', pathOf(from))) as Pipeline;
+    pipeline = await api.call('getPipeline', { path: { id: from.id } });
   }
 }
 
@@ -85,7 +90,7 @@ export async function showPipeline(
   for (const { id, output } of pipeline.jobs) {
     if (output === null) continue;
     const { out } = tools.terminal;
-    out.write(`\n${out.paint('strong', id)}\n${output.replaceAll(/[^\P{Cc}\t\n]/gu, '')}\n`);
+    out.write(`\n${out.paint('strong', id)}\n${printableLines(output)}\n`);
   }
 }
 
@@ -96,7 +101,8 @@ export async function changePipeline(
   tools: Tools,
 ): Promise<void> {
   const { api, pipeline } = await found(words, flags, tools);
-  show((await api.call('POST', pathOf(pipeline, `:${act}`))) as Pipeline, tools);
+  const operation = act === 'start' ? 'startPipeline' : 'cancelPipeline';
+  show(await api.call(operation, { path: { id: pipeline.id } }), tools);
 }
 
 async function found(words: string, flags: DaemonFlags, tools: Tools) {
@@ -106,12 +112,7 @@ async function found(words: string, flags: DaemonFlags, tools: Tools) {
 }
 
 async function readPipelines(api: DaemonApi): Promise<Pipeline[]> {
-  const answer = await api.call('GET', '/api/v1/pipelines');
-  return (answer as DaemonSchema<'PipelineList'>).pipelines;
-}
-
-function pathOf({ id }: Pipeline, rest = ''): string {
-  return `/api/v1/pipelines/${encodeURIComponent(id)}${rest}`;
+  return (await api.call('listPipelines')).pipelines;
 }
 
 function show(pipeline: Pipeline, { terminal: { out, json } }: Tools): void {

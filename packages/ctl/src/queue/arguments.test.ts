@@ -16,8 +16,8 @@ test('a duration counts back or ahead, a time is itself', () => {
 test.each([
   [() => momentAgo('noon', '--from'), '--from must be a duration'],
   [() => momentAgo('2026-03-02', '--from'), '--from must be an RFC 3339 time'],
-  [() => momentAhead('2020-01-01T00:00:00Z', '--expires'), '--expires must lie in the future'],
-  [() => momentAhead('0', '--expires'), '--expires must lie in the future'],
+  [() => momentAhead('2020-01-01T00:00:00Z', '--expires'), '--expires must be in the future'],
+  [() => momentAhead('0', '--expires'), '--expires must be in the future'],
   [() => momentAhead('99999999d', '--expires'), '--expires is too far away'],
 ])('what is no moment is refused', (read, message) => {
   expect(read).toThrow(UsageError);

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
-import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
+import { UsageError } from '@millrace/kit/errors';
 import { parseDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { Terminal } from '../terminal.js';
 
@@ -14,11 +14,11 @@ export function momentFromNow(text: string | undefined, flag: string): string | 
   return momentOf(text, flag, 1);
 }
 
-/** `2026-03-02T00:00:00Z`, or `90d` from now; in the future either way. */
+/** `2026-03-02T00:00:00Z`, or `90d` from now; must be in the future. */
 export function momentAhead(text: string | undefined, flag: string): string | undefined {
   const moment = momentOf(text, flag, 1);
   if (moment === undefined || Date.parse(moment) > systemClock.now()) return moment;
-  throw new UsageError(`${flag} must lie in the future, and ${text} does not.`);
+  throw new UsageError(`${flag} must be in the future, and ${text} is not.`);
 }
 
 function momentOf(text: string | undefined, flag: string, direction: 1 | -1): string | undefined {
@@ -34,19 +34,13 @@ function momentOf(text: string | undefined, flag: string, direction: 1 | -1): st
   }
 }
 
-/** The bytes of a file that was named on the command line; - is stdin. */
+/** The bytes of a file named on the command line; - is stdin. */
 export async function* bytesOf(file: string, terminal: Terminal): AsyncGenerator<Uint8Array> {
   if (file === '-') {
     for await (const chunk of terminal.in.stream) yield Buffer.from(chunk as string);
     return;
   }
-  try {
-    yield* createReadStream(file) as AsyncIterable<Buffer>;
-  } catch (error) {
-    const isMissing = systemCode(error) === 'ENOENT';
-    const reason = isMissing ? `${file}: no such file` : messageOf(error);
-    throw new UsageError(`${reason}.`, { cause: error });
-  }
+  yield* createReadStream(file) as AsyncIterable<Buffer>;
 }
 
 export function collect(value: string, before: string[] | undefined): string[] {

@@ -1,19 +1,19 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { queueApi, withQueue, type QueueFlags } from './api.js';
 import type { AuditListFlags } from './audit-list.js';
 
 export function addAudit(queue: CtlCommand, tools: Tools): void {
   const audit = queue
     .command('audit')
-    .summary('Read the audit log and check that it is whole')
+    .summary('Read and verify the audit log')
     .description(
-      'Every redrive, purge, pause, resume, config write and deletion of a queue is recorded. ' +
-        'Each record carries the hash of the one before it, so that none can be changed, removed ' +
-        'or slipped in unseen.',
+      'Read and verify the audit log. It records every redrive, purge, pause, resume, ' +
+        'config write and deletion of a queue. Each record carries the hash of the one ' +
+        'before it, so that a change, removal or insertion is detected.',
     )
     .example('ctl queue audit list --queue mail', 'who did what')
-    .example('ctl queue audit verify', 'is it whole?');
+    .example('ctl queue audit verify', 'is it intact?');
   addAuditList(audit, tools);
   addVerify(audit, tools);
 }
@@ -21,12 +21,12 @@ export function addAudit(queue: CtlCommand, tools: Tools): void {
 function addAuditList(audit: CtlCommand, tools: Tools): void {
   const list = audit
     .command('list')
-    .summary('Show what was done, the latest first')
-    .description('Shows the acts on queues of which you are admin, the latest first.')
-    .option('--queue <name>', 'Only those on this queue')
-    .option('--from <when>', 'Only those at this time or later, or within: 2h')
-    .option('--to <when>', 'Only those before this time, or this long ago')
-    .option('--limit <number>', 'How many at most (default: 50)')
+    .summary('List audit records, newest first')
+    .description('List the audit records of queues that you administer, newest first.')
+    .option('--queue <name>', 'Only records of this queue')
+    .option('--from <when>', 'Only records since this time, or in the last: 2h')
+    .option('--to <when>', 'Only records before this time, or this long ago')
+    .option('--limit <number>', 'Maximum number (default: 50)')
     .example('ctl queue audit list --from 24h', 'the last day')
     .example('ctl queue audit list --queue mail --json', 'for scripts');
   withQueue(list).action(async (flags: QueueFlags & AuditListFlags) => {
@@ -38,16 +38,17 @@ function addAuditList(audit: CtlCommand, tools: Tools): void {
 function addVerify(audit: CtlCommand, tools: Tools): void {
   const verify = audit
     .command('verify')
-    .summary('Check the chain of the audit log')
+    .summary('Verify the hash chain of the audit log')
     .description(
-      'Computes every hash of the audit log again and tells the first record that does not fit. ' +
-        'Asks a server, which takes a token that is admin of *, or opens a data directory that ' +
-        'no server has open. Keep the last hash elsewhere: it shows when the end was cut off.',
+      'Compute every hash of the audit log again and report the first record that does not ' +
+        'match. Reads from a server, which needs a token with the grant *:admin, or from a ' +
+        'data directory that no server has open. Store the last hash elsewhere to detect a ' +
+        'truncated log.',
     )
-    .option('--data <dir>', 'Data directory to look into, instead of asking a server')
-    .example('ctl queue audit verify', 'over the server')
-    .example('ctl queue audit verify --data ./data', 'without one')
-    .exitCode(0, 'the log is whole')
+    .option('--data <dir>', 'Data directory to read, instead of a server')
+    .example('ctl queue audit verify', 'from the server')
+    .example('ctl queue audit verify --data ./data', 'from its data directory')
+    .exitCode(0, 'the log is intact')
     .exitCode(1, 'a record is broken, or failure');
   withQueue(verify).action(async (flags: QueueFlags & { data?: string }) => {
     const { verifyAudit } = await import('./audit-verify.js');

@@ -2,7 +2,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { humanAge } from '@millrace/kit/units';
 import { wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable, type Sheet } from '../render/table.js';
 import type { QueueApi } from './api.js';
 import { momentAgo } from './arguments.js';
@@ -17,22 +17,22 @@ export interface AuditListFlags {
   limit?: string;
 }
 
-const usualLimit = 50;
-const mostPerPage = 500;
+const defaultLimit = 50;
+const maxPerPage = 500;
 
 export async function listAudit(
   api: QueueApi,
   flags: AuditListFlags,
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
-  const limit = wholeNumber(flags.limit, '--limit') ?? usualLimit;
+  const limit = wholeNumber(flags.limit, '--limit') ?? defaultLimit;
   const query = {
     queue: flags.queue,
     from: momentAgo(flags.from, '--from'),
     to: momentAgo(flags.to, '--to'),
   };
   const records: AuditRecord[] = [];
-  for await (const record of auditRecords(api, query, Math.min(mostPerPage, limit))) {
+  for await (const record of auditRecords(api, query, Math.min(maxPerPage, limit))) {
     if (records.length === limit) break;
     records.push(record);
   }
@@ -44,11 +44,11 @@ export async function listAudit(
   );
 }
 
-/** The records of the log, the latest first, page by page. */
+/** Records of the log, newest first, page by page. */
 export async function* auditRecords(
   api: QueueApi,
   query: Readonly<Record<string, string | undefined>> = {},
-  perPage = mostPerPage,
+  perPage = maxPerPage,
 ): AsyncGenerator<AuditRecord> {
   let cursor: string | undefined;
   do {
@@ -59,20 +59,20 @@ export async function* auditRecords(
   } while (cursor !== '');
 }
 
-/** Where there is room for the exact time. */
+/** Minimum width for the exact time. */
 const wideColumns = 110;
 
 export function auditTable(records: readonly AuditRecord[], now: number, sheet: Sheet): string {
-  if (records.length === 0) return 'Nothing was done.\n';
+  if (records.length === 0) return 'No audit records.\n';
   const isWide = sheet.columns >= wideColumns;
   const columns = [
     { title: 'SEQ' },
-    { title: 'AT' },
-    { title: 'WHO' },
-    { title: 'DID' },
+    { title: 'TIME' },
+    { title: 'PRINCIPAL' },
+    { title: 'ACTION' },
     { title: 'QUEUE' },
     { title: 'TASKS' },
-    { title: 'WHICH', overflow: 'wrap' as const },
+    { title: 'SELECTION', overflow: 'wrap' as const },
   ];
   const rows = records.map(({ seq, at, principal, action, queue, count, selector }) => [
     seq,

@@ -37,7 +37,7 @@ test('a whole log is whole, and so is an empty one', async () => {
   expect(await judge(latestFirst([]))).toMatchObject({ ok: true, records: 0, last_hash: null });
 });
 
-test('the first record that was changed is told, not the latest', async () => {
+test('the first record that was changed is reported, not the latest', async () => {
   const log = logOf(6);
   log[1] = { ...log[1]!, count: 0 };
   log[4] = { ...log[4]!, principal: 'somebody' };
@@ -47,7 +47,7 @@ test('the first record that was changed is told, not the latest', async () => {
   });
 });
 
-test('a change with its hash made anew shows in the record after it', async () => {
+test('a change with its hash made again shows in the record after it', async () => {
   const log = logOf(4);
   const changed = { ...log[1]!, count: 0 };
   log[1] = { ...changed, hash: auditHash(changed) };

@@ -1,6 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
 import type { WireAuditRecord } from '@millrace/queue';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { queueApi, type QueueFlags } from './api.js';
 import { auditRecords } from './audit-list.js';
 
@@ -9,7 +9,7 @@ interface Verdict {
   records: number;
   last_seq: number | null;
   last_hash: string | null;
-  /** The first record, in the order of the log, that does not fit. */
+  /** The first record, in the order of the log, that does not match. */
   fault: { seq: number; message: string } | null;
 }
 
@@ -18,7 +18,7 @@ export async function verifyAudit(
   tools: Tools,
 ): Promise<void> {
   if (flags.data !== undefined && flags.url !== undefined) {
-    throw new UsageError('Name what to check: --url or --data, not both.');
+    throw new UsageError('Give --url or --data, not both.');
   }
   const verdict =
     flags.data === undefined
@@ -34,7 +34,7 @@ async function judgeDirectory(directory: string): Promise<Verdict> {
   return withStoredAudit(directory, judge);
 }
 
-/** Walks from the latest record to the first, so that no log is too long for the memory. */
+/** Reads from the newest record to the first, in constant memory. */
 export async function judge(records: AsyncIterable<WireAuditRecord>): Promise<Verdict> {
   const { auditFault } = await import('@millrace/queue');
   let later: WireAuditRecord | undefined;
@@ -58,12 +58,12 @@ function verdictText(verdict: Verdict, { data }: { data?: string }): string {
   const { ok, records, last_hash: last, fault } = verdict;
   const amount = records === 1 ? '1 record' : `${records} records`;
   if (ok && last === null) return 'The audit log is empty.\n';
-  if (ok) return `The audit log is whole: ${amount}, the last with the hash\n${last}\n`;
+  if (ok) return `The audit log is intact: ${amount}, the last with the hash\n${last}\n`;
   const isGap = /stands where/.test(fault!.message);
-  // Whoever may not see all records sees gaps that are none.
+  // A caller who may not see all records sees gaps that are none.
   const hint =
     isGap && data === undefined
-      ? ' A token that is not admin of every queue sees gaps: use one with the grant *:admin.\n'
+      ? ' A token that is not admin of every queue sees gaps. Use one with the grant *:admin.\n'
       : '\n';
   return `The audit log is broken. ${fault!.message}${hint}`;
 }

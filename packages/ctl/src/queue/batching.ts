@@ -4,7 +4,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { isObject, parseJson } from '../db/arguments.js';
 import { linesOf } from '../db/lines.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import type { QueueApi } from './api.js';
 import { bytesOf, tasks } from './arguments.js';
@@ -12,7 +12,7 @@ import { patiently, rest } from './waiting.js';
 
 type ItemResult = QueueSchema<'BatchItemResult'>;
 
-/** One line of the file on its way. */
+/** A line of the file that is being submitted. */
 interface Item {
   line: number;
   task: Record<string, unknown>;
@@ -26,13 +26,13 @@ interface LineResult {
   error?: QueueSchema<'BatchItemError'> | { code: string; status: number; title: string };
 }
 
-const mostItems = 1_000;
-// The server takes 16 MiB; commas and brackets need a little of it.
-const mostBytes = 15 * 2 ** 20;
-const mostRounds = 30;
+const maxItems = 1_000;
+// The server accepts 16 MiB, including commas and brackets.
+const maxBytes = 15 * 2 ** 20;
+const maxRounds = 30;
 const roundRestMs = 1_000;
 
-/** Submits every line of a file, in batches as large as the server takes. */
+/** Submits every line of a file, in the largest batches that the server accepts. */
 export async function submitFile(
   api: QueueApi,
   { queue, file }: { queue: string; file: string },
@@ -58,7 +58,7 @@ export async function submitFile(
       results.push(item);
       continue;
     }
-    if (batch.length === mostItems || bytes + item.bytes > mostBytes) await flush();
+    if (batch.length === maxItems || bytes + item.bytes > maxBytes) await flush();
     batch.push(item);
     bytes += item.bytes + 1;
   }
@@ -67,7 +67,7 @@ export async function submitFile(
   report(results, queue, tools);
 }
 
-/** A line that is no object is refused by itself, as the server would refuse a bad task. */
+/** A line that is not an object is rejected alone, like an invalid task. */
 function itemOf(text: string, line: number): Item | Required<LineResult> {
   const refuse = (detail: string) => {
     const error = { code: 'INVALID_TASK', status: 422, title: 'Invalid task', detail };
@@ -80,12 +80,12 @@ function itemOf(text: string, line: number): Item | Required<LineResult> {
     return refuse((error as Error).message);
   }
   if (!isObject(task)) return refuse('A line must be a JSON object such as {"handler_ref":"x"}.');
-  // With an id of ours the batch can be repeated when its answer is lost.
+  // A client-side id makes the batch safe to repeat.
   const whole = 'id' in task ? task : { id: systemRandom.ulid(systemClock.now()), ...task };
   return { line, task: whole, bytes: Buffer.byteLength(JSON.stringify(whole)) };
 }
 
-/** Sends one batch; what the server was too busy for is sent again a little later. */
+/** Sends one batch; tasks rejected because the server is busy are sent again later. */
 async function submitItems(
   api: QueueApi,
   queue: string,
@@ -100,7 +100,7 @@ async function submitItems(
     const { body: answers } = await patiently(work, signal);
     left.forEach((item, at) => results.set(item, resultOf(item, answers[at]!)));
     left = left.filter((item) => results.get(item)!.status === 429);
-    if (left.length === 0 || round === mostRounds) break;
+    if (left.length === 0 || round === maxRounds) break;
     await rest(roundRestMs, signal);
   }
   return items.map((item) => results.get(item)!);
@@ -112,7 +112,7 @@ function resultOf({ line, task }: Item, answer: ItemResult): LineResult {
   return { line, id, status: answer.status, error: answer.error };
 }
 
-const mostShown = 20;
+const maxShown = 20;
 
 function report(results: LineResult[], queue: string, { terminal, exitWith }: Tools): void {
   results.sort((a, b) => a.line - b.line);
@@ -125,17 +125,17 @@ function report(results: LineResult[], queue: string, { terminal, exitWith }: To
     out.write(`${JSON.stringify(shown, null, 2)}\n`);
     return;
   }
-  out.write(`Submitted ${tasks(accepted)} to ${queue}; ${refused.length} refused.\n`);
+  out.write(`Submitted ${tasks(accepted)} to ${queue}; ${refused.length} rejected.\n`);
   if (refused.length === 0) return;
   const columns = [
     { title: 'LINE' },
     { title: 'CODE' },
-    { title: 'WHY', overflow: 'wrap' as const },
+    { title: 'REASON', overflow: 'wrap' as const },
   ];
-  const rows = refused.slice(0, mostShown).map(({ line, error }) => {
+  const rows = refused.slice(0, maxShown).map(({ line, error }) => {
     const { code, title, detail = title } = error as QueueSchema<'BatchItemError'>;
     return [line, { text: code, tone: 'bad' as const }, detail];
   });
-  const more = refused.length - mostShown;
+  const more = refused.length - maxShown;
   out.write(`\n${renderTable(columns, rows, out)}${more > 0 ? `and ${more} more\n` : ''}`);
 }

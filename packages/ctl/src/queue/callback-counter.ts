@@ -1,35 +1,35 @@
 import { Refusal } from '@millrace/kit/errors';
 import { exchange, isAbort, reasonOf } from '../http/exchange.js';
-import { checkedUrl, usualMetricsUrl, usualUrl } from './locate.js';
+import { checkedUrl, defaultMetricsUrl, defaultUrl } from './locate.js';
 
-/** How many callbacks each queue has had; undefined when the metrics cannot be had. */
+/** Number of callbacks by queue; undefined if the metrics are not available. */
 export type CallbackCounter = () => Promise<ReadonlyMap<string, number> | undefined>;
 
 const patienceMs = 2_000;
 
 /**
- * Reads the server's metrics, which are served apart. Nothing tells where: it is known when both
- * listen where they usually do, or when someone says so.
+ * Reads the server's metrics, which have their own listener: the default one next to a default
+ * server, or --metrics-url.
  */
 export function callbackCounter(
   url: string,
   metricsUrl: string | undefined,
   signal: AbortSignal,
 ): CallbackCounter {
-  const given = metricsUrl && checkedUrl(metricsUrl, '--metrics-url', usualMetricsUrl);
-  const place = given ?? (url === usualUrl ? usualMetricsUrl : undefined);
+  const given = metricsUrl && checkedUrl(metricsUrl, '--metrics-url', defaultMetricsUrl);
+  const place = given ?? (url === defaultUrl ? defaultMetricsUrl : undefined);
   if (place === undefined) return () => Promise.resolve(undefined);
   const address = place.endsWith('/metrics') ? place : `${place}/metrics`;
   return async () => {
     try {
-      const asked = { method: 'GET', url: address, signal, patienceMs };
-      const { status, text } = await exchange({ ...asked, headers: { accept: 'text/plain' } });
+      const request = { method: 'GET', url: address, signal, patienceMs };
+      const { status, text } = await exchange({ ...request, headers: { accept: 'text/plain' } });
       if (status === 200) return countsIn(text);
-      throw new Error(`it answers ${status}`);
+      throw new Error(`status ${status}`);
     } catch (error) {
       if (isAbort(error)) throw error;
       if (given) throw noMetrics(address, error);
-      // Where nobody asked for it, the table is worth showing without.
+      // The default metrics address is optional.
       return undefined;
     }
   };
@@ -38,13 +38,13 @@ export function callbackCounter(
 function noMetrics(address: string, error: unknown): Refusal {
   return new Refusal(
     'UNAVAILABLE',
-    `no metrics at ${address} (${reasonOf(error)}). Name what \`ctl queue serve\` prints for its ` +
-      'listener "metrics".',
+    `no metrics at ${address} (${reasonOf(error)}). Use the address that \`ctl queue ` +
+      'serve` prints for its listener "metrics".',
     { cause: error },
   );
 }
 
-/** Sums the outcomes of each queue. Names of queues need no escaping. */
+/** Adds up the outcomes of each queue. Names of queues need no escaping. */
 export function countsIn(text: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const [, labels = '', value = ''] of text.matchAll(

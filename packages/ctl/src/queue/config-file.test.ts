@@ -42,7 +42,7 @@ test.each([
   ['callback: [', 'q.yaml:1: '],
   ['a: 1\na: 2', 'q.yaml:2: Map keys must be unique.'],
   ['a: 1\n---\nb: 2', 'q.yaml:2: '],
-  ['just words', 'q.yaml is no map of settings'],
+  ['just words', 'q.yaml is not a map of settings'],
   ['# nothing', 'q.yaml is empty'],
 ])('%j is refused with its place', (text, message) => {
   expect(() => parseConfigText(text, 'q.yaml')).toThrow(UsageError);

@@ -5,14 +5,14 @@ import type { Terminal } from '../terminal.js';
 import { bytesOf } from './arguments.js';
 
 export interface ConfigFile {
-  /** As messages call it. */
+  /** Its name in errors. */
   readonly name: string;
   readonly config: Record<string, unknown>;
-  /** The line of what a JSON pointer points to, or of what it is missing from. */
+  /** Line of the value at a JSON pointer, or of the object it is missing from. */
   lineOf(pointer: string): number;
 }
 
-/** Reads a config as YAML, which JSON is too. */
+/** Parses a config as YAML, which includes JSON. */
 export async function readConfigFile(
   file: string,
   terminal: Terminal,
@@ -22,7 +22,7 @@ export async function readConfigFile(
   return parseConfigText(await textOf(bytesOf(file, terminal)), name, needs);
 }
 
-/** `needs` is what must be in it at least, as messages say it. */
+/** `needs`: the minimum content, for errors. */
 export function parseConfigText(
   text: string,
   name: string,
@@ -37,8 +37,8 @@ export function parseConfigText(
   }
   const config: unknown = plainOf(document, name);
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
-    const what = config === null ? 'is empty' : 'is no map of settings';
-    throw new UsageError(`${name} ${what}: it needs at least ${needs}.`);
+    const what = config === null ? 'is empty' : 'is not a map of settings';
+    throw new UsageError(`${name} ${what}. It needs at least ${needs}.`);
   }
   return {
     name,
@@ -55,7 +55,7 @@ function plainOf(document: Document, name: string): unknown {
   }
 }
 
-/** How far one can walk along the pointer: an unknown key is there, a missing one is not. */
+/** Follows the pointer as far as it exists: an unknown key exists, a missing one does not. */
 function offsetOf(document: Document, pointer: string): number {
   let node: unknown = document.contents;
   let offset = 0;

@@ -1,11 +1,15 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { wholeNumber } from '../db/arguments.js';
 import { harmless } from '../http/exchange.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import type { QueueApi } from './api.js';
-import type { ConfigSetFlags } from './config-commands.js';
 import { readConfigFile, type ConfigFile } from './config-file.js';
+
+export interface ConfigSetFlags {
+  validateOnly?: boolean;
+  ifVersion?: string;
+}
 
 type Shows = Pick<Tools, 'terminal'>;
 
@@ -32,7 +36,7 @@ export async function writeConfig(
   { terminal }: Shows,
 ): Promise<void> {
   const version = wholeNumber(flags.ifVersion, '--if-version');
-  if (version === 0) throw new UsageError('--if-version must be at least 1: versions begin there.');
+  if (version === 0) throw new UsageError('--if-version must be at least 1, the first version.');
   const source = await readConfigFile(file, terminal);
   const isCheck = flags.validateOnly ?? false;
   const { body: written } = await api
@@ -48,12 +52,12 @@ export async function writeConfig(
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
   else if (isCheck)
-    out.write(`${source.name} is a good config of ${queue}; nothing was written.\n`);
-  else if (written.version === 1) out.write(`Made the queue ${queue}.\n`);
-  else out.write(`${queue} is at version ${written.version}.\n`);
+    out.write(`${source.name} is a valid config of ${queue}; nothing was written.\n`);
+  else if (written.version === 1) out.write(`Created the queue ${queue}.\n`);
+  else out.write(`${queue} is now at version ${written.version}.\n`);
 }
 
-/** People get a table of what is wrong, programs all of it in the message. */
+/** Prints a table of errors for people; programs get all of them in the message. */
 function explained(
   refusal: Refusal,
   source: ConfigFile,
@@ -61,15 +65,15 @@ function explained(
 ): Refusal {
   const { errors = [] } = refusal.extra;
   if (errors.length === 0) return refusal;
-  // The name comes from the command line; no line of the file is to blame.
+  // The name comes from the command line, not from a line of the file.
   const ofName = errors.find(({ pointer }) => pointer === '/queue');
   if (ofName && !('queue' in source.config)) {
     const message = harmless(ofName.message);
-    return new Refusal(refusal.code, `The name ${queue} cannot be a queue: it ${message}.`);
+    return new Refusal(refusal.code, `"${queue}" is not a queue name: it ${message}.`);
   }
   const faults = errors.map(({ pointer, message }) => ({
     place: `${source.name}:${source.lineOf(pointer)}`,
-    pointer: harmless(pointer === '' ? '(all of it)' : pointer),
+    pointer: harmless(pointer === '' ? '(whole file)' : pointer),
     message: harmless(message),
   }));
   if (json) {
@@ -83,7 +87,7 @@ function explained(
     { text: message, tone: 'bad' as const },
   ]);
   err.write(renderTable(columns, rows, err));
-  const count = faults.length === 1 ? '1 mistake' : `${faults.length} mistakes`;
+  const count = faults.length === 1 ? '1 error' : `${faults.length} errors`;
   const what = refusal.code === 'INVALID_CONFIG' ? `${count} in ${source.name}` : refusal.detail;
   return new Refusal(refusal.code, `${what.replace(/\.$/, '')}; nothing was written.`);
 }

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Terminal } from '../terminal.js';
 
-/** Asks a person. Anything but a clear yes is a no, the end of the input too. */
+/** Asks for confirmation. Everything but yes means no, and so does the end of the input. */
 export async function confirmed(question: string, terminal: Terminal): Promise<boolean> {
   terminal.err.write(question);
   const lines = createInterface({ input: terminal.in.stream });
@@ -9,7 +9,7 @@ export async function confirmed(question: string, terminal: Terminal): Promise<b
     const answer = await new Promise<string | undefined>((resolve) => {
       lines.once('line', resolve);
       lines.once('close', () => {
-        // Whoever presses Ctrl-D leaves the cursor behind the question.
+        // Ctrl-D leaves the cursor behind the question.
         terminal.err.write('\n');
         resolve(undefined);
       });

@@ -2,7 +2,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { humanAge } from '@millrace/kit/units';
 import { wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import type { QueueApi } from './api.js';
 import { momentAgo, tasks } from './arguments.js';
@@ -21,8 +21,8 @@ export interface DeadListFlags {
   cursor?: string;
 }
 
-const usualLimit = 50;
-const mostPerPage = 500;
+const defaultLimit = 50;
+const maxPerPage = 500;
 
 export async function listDead(
   api: QueueApi,
@@ -30,7 +30,7 @@ export async function listDead(
   flags: DeadListFlags,
   { terminal }: Shows,
 ): Promise<void> {
-  const limit = wholeNumber(flags.limit, '--limit') ?? usualLimit;
+  const limit = wholeNumber(flags.limit, '--limit') ?? defaultLimit;
   const query = {
     error_type: flags.errorType,
     handler_ref: flags.handlerRef,
@@ -39,7 +39,7 @@ export async function listDead(
   };
   const page: Page = { tasks: [], next_cursor: flags.cursor ?? '' };
   do {
-    const wanted = Math.min(mostPerPage, limit - page.tasks.length);
+    const wanted = Math.min(maxPerPage, limit - page.tasks.length);
     if (wanted <= 0) break;
     const cursor = page.next_cursor === '' ? undefined : page.next_cursor;
     const call = { queue, query: { ...query, limit: String(wanted), cursor } };
@@ -51,13 +51,13 @@ export async function listDead(
   out.write(json ? `${JSON.stringify(page, null, 2)}\n` : deadTable(page, systemClock.now(), out));
 }
 
-/** Where there is room for what the handlers said. */
+/** Minimum width for the messages of handlers. */
 const wideColumns = 110;
 
 export function deadTable({ tasks: dead, next_cursor: next }: Page, now: number, sheet: Sheet) {
   if (dead.length === 0) return 'No dead tasks.\n';
   const isWide = sheet.columns >= wideColumns;
-  const titles = ['TASK', 'DIED', 'TRIES', 'ERROR', 'HANDLER', ...(isWide ? ['MESSAGE'] : [])];
+  const titles = ['TASK', 'DIED', 'ATTEMPTS', 'ERROR', 'HANDLER', ...(isWide ? ['MESSAGE'] : [])];
   const columns = titles.map((title) => ({ title }));
   const rows = dead.map((task): Cell[] => {
     const { error_type: type = '', http_status: status = null } = task.last_error ?? {};
@@ -71,7 +71,7 @@ export function deadTable({ tasks: dead, next_cursor: next }: Page, now: number,
     ];
   });
   const fitting = yieldingColumn(isWide ? 'MESSAGE' : 'HANDLER', columns, rows, sheet);
-  const more = next === '' ? '' : `More: add --cursor ${next}\n`;
+  const more = next === '' ? '' : `There are more. Continue with --cursor ${next}\n`;
   return renderTable(columns, fitting, sheet) + more;
 }
 
@@ -85,7 +85,7 @@ export async function showGroups(api: QueueApi, queue: string, { terminal }: Sho
 
 export function groupsTable({ groups }: Groups, now: number, sheet: Sheet): string {
   if (groups.length === 0) return 'No dead tasks.\n';
-  const titles = ['TASKS', 'ERROR', 'HTTP', 'HANDLER', 'FIRST', 'LAST', 'ONE OF THEM'];
+  const titles = ['TASKS', 'ERROR', 'HTTP', 'HANDLER', 'FIRST', 'LAST', 'EXAMPLE'];
   const columns = titles.map((title) => ({ title }));
   const rows = groups.map((group): Cell[] => [
     group.count,

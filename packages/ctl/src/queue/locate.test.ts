@@ -52,10 +52,14 @@ test.each([
   [{ url: 'queue.example.org' }, {}, '--url must be a URL'],
   [{ url: 'http://u:p@queue' }, {}, '--url must be a URL'],
   [{}, { MILLRACE_QUEUE_URL: 'ftp://x' }, '$MILLRACE_QUEUE_URL must be a URL'],
-  [{ tokenFile: '/no/such' }, {}, '--token-file: ENOENT'],
-  [{}, { MILLRACE_QUEUE_TOKEN: 'a b' }, '$MILLRACE_QUEUE_TOKEN must hold one bearer token'],
-  [{ tokenFile: '/dev/null' }, {}, '/dev/null must hold one bearer token and is empty'],
+  [{}, { MILLRACE_QUEUE_TOKEN: 'a b' }, '$MILLRACE_QUEUE_TOKEN must contain one bearer token'],
+  [{ tokenFile: '/dev/null' }, {}, '/dev/null must contain one bearer token and is empty'],
 ])('%j %j is refused', (flags, more, message) => {
   expect(() => locateQueue(flags, { ...env, ...more })).toThrow(UsageError);
   expect(() => locateQueue(flags, { ...env, ...more })).toThrow(message);
+});
+
+test('a token file that is not there is refused by its name', () => {
+  const found = () => locateQueue({ tokenFile: '/no/such' }, env);
+  expect(found).toThrow('--token-file /no/such: no such file or directory.');
 });

@@ -4,9 +4,8 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { humanCount, humanDuration } from '@millrace/kit/units';
-import type { TaskStore } from '@millrace/queue';
 import { Progress } from '../db/progress.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
 export interface MigrateFlags {
   from: string;
@@ -27,26 +26,16 @@ interface Tally {
   resumed: boolean;
 }
 
-/** What a store on PostgreSQL can do beyond others. */
-interface Transferring {
-  transfer(
-    ask: Omit<Plan, 'url'> & {
-      signal: AbortSignal;
-      progress: (step: 'move' | 'compare', done: number, total: number) => void;
-    },
-  ): Promise<Tally>;
-}
-
 export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> {
   const { url, direction, dataDirectory } = planOf(flags);
   const { terminal, lifecycle } = tools;
-  const { openStore, StorageUnavailable } = await import('@millrace/queue');
+  const { openStore, StorageUnavailable, transferTasks } = await import('@millrace/queue');
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const store = await openStore(url, { ...world, dataDirectory, forTransfer: true });
   const progress = new Progress(terminal, 'moving');
   try {
-    if (!canTransfer(store)) throw new Error('The store cannot move its tasks');
-    const tally = await store.transfer({
+    const tally = await transferTasks(store, {
+      ...world,
       direction,
       dataDirectory,
       signal: lifecycle.interrupted,
@@ -54,11 +43,13 @@ export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> 
         progress.show({ records, of }, step === 'move' ? 'moving' : 'comparing'),
     });
     progress.end();
-    const text = `${wordsOf(tally)} in ${humanDuration(progress.elapsedMs)}; both are the same.\n`;
+    const text =
+      `${wordsOf(tally)} in ${humanDuration(progress.elapsedMs)}; source and target are ` +
+      'equal.\n';
     terminal.out.write(terminal.json ? `${JSON.stringify(tally, null, 2)}\n` : text);
   } catch (error) {
     if (!(error instanceof StorageUnavailable)) throw error;
-    const advice = 'Run it again when it is back: it goes on where it was.';
+    const advice = 'Run it again when it is back, to resume.';
     throw new Refusal('STORAGE_UNAVAILABLE', `${error.message}. ${advice}`, { cause: error });
   } finally {
     progress.end();
@@ -80,12 +71,8 @@ export function planOf({ from, to, data = './data' }: MigrateFlags): Plan {
 function isPostgres(flag: string, value: string): boolean {
   if (value === 'embedded') return false;
   if (/^postgres(?:ql)?:\/\//.test(value)) return true;
-  // Not shown: it may be a mistyped URL with a password in it.
+  // Not shown: it may be a mistyped URL with a password.
   throw new UsageError(`${flag} must be embedded, or a URL such as postgres://user@host/db.`);
-}
-
-function canTransfer(store: TaskStore): store is TaskStore & Transferring {
-  return 'transfer' in store;
 }
 
 function wordsOf({ queues, tasks, audit_records: records, resumed }: Tally): string {
@@ -94,7 +81,7 @@ function wordsOf({ queues, tasks, audit_records: records, resumed }: Tally): str
     counted(tasks, 'task'),
     counted(records, 'audit record'),
   ];
-  const before = resumed ? ', some of them by a run before,' : '';
+  const before = resumed ? ', some of them by an earlier run,' : '';
   return `Moved ${counts.slice(0, 2).join(', ')} and ${counts[2]}${before}`;
 }
 

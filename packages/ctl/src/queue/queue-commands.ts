@@ -1,5 +1,5 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { queueApi, withQueue, type QueueFlags } from './api.js';
 import type { WatchFlags } from './watching.js';
 
@@ -7,10 +7,10 @@ export function addList(queue: CtlCommand, tools: Tools): void {
   const command = queue
     .command('list')
     .alias('ls')
-    .summary('List the queues and what is in them')
-    .description('Lists the queues of which you are admin, with what waits, runs and is dead.')
+    .summary('List queues and their task counts')
+    .description('List the queues that you administer, with their pending, running and dead tasks.')
     .example('ctl queue list', 'as a table')
-    .example('ctl queue list --json', 'as the REST API has it');
+    .example('ctl queue list --json', 'the response of the REST API');
   withQueue(command).action(async (flags: QueueFlags) => {
     const { listQueues } = await import('./queues.js');
     await listQueues(queueApi(flags, tools), tools);
@@ -21,7 +21,9 @@ export function addStats(queue: CtlCommand, tools: Tools): void {
   const command = queue
     .command('stats')
     .summary('Count the tasks of a queue')
-    .description('Shows how many tasks wait, run and are dead, and how long the oldest waits.')
+    .description(
+      'Count pending, running and dead tasks, and show the age of the oldest pending one.',
+    )
     .argument('<queue>', 'name of the queue')
     .example('ctl queue stats mail', 'at a glance')
     .example('ctl queue stats mail --json', 'for scripts');
@@ -34,10 +36,10 @@ export function addStats(queue: CtlCommand, tools: Tools): void {
 export function addPause(queue: CtlCommand, tools: Tools): void {
   const command = queue
     .command('pause')
-    .summary('Start no more tasks of a queue')
+    .summary('Pause delivery of a queue')
     .description(
-      'Starts no task of the queue until it is resumed, also after a restart. Running ones ' +
-        'finish, new ones are taken and kept.',
+      'Pause delivery of a queue until it is resumed, also across restarts. Running tasks ' +
+        'finish; new tasks are accepted and stored.',
     )
     .argument('<queue>', 'name of the queue')
     .example('ctl queue pause mail', 'until `ctl queue resume mail`');
@@ -50,10 +52,10 @@ export function addPause(queue: CtlCommand, tools: Tools): void {
 export function addResume(queue: CtlCommand, tools: Tools): void {
   const command = queue
     .command('resume')
-    .summary('Start tasks of a paused queue again')
-    .description('Starts the tasks of a paused queue again.')
+    .summary('Resume delivery of a queue')
+    .description('Resume delivery of a paused queue.')
     .argument('<queue>', 'name of the queue')
-    .example('ctl queue resume mail', 'go on');
+    .example('ctl queue resume mail', 'resume it');
   withQueue(command).action(async (name: string, flags: QueueFlags) => {
     const { setPaused } = await import('./queues.js');
     await setPaused(queueApi(flags, tools), { queue: name, paused: false }, tools);
@@ -65,11 +67,11 @@ export function addDelete(queue: CtlCommand, tools: Tools): void {
     .command('delete')
     .summary('Delete an empty queue and its config')
     .description(
-      'Deletes a queue with its config and succeeded tasks. Refused while tasks of it wait, run ' +
-        'or are dead.',
+      'Delete a queue with its config and succeeded tasks. Fails while it has pending, ' +
+        'running or dead tasks.',
     )
     .argument('<queue>', 'name of the queue')
-    .example('ctl queue delete mail', 'when nothing is left in it');
+    .example('ctl queue delete mail', 'if it is empty');
   withQueue(command).action(async (name: string, flags: QueueFlags) => {
     const { deleteQueue } = await import('./queues.js');
     await deleteQueue(queueApi(flags, tools), name, tools);
@@ -79,14 +81,14 @@ export function addDelete(queue: CtlCommand, tools: Tools): void {
 export function addTest(queue: CtlCommand, tools: Tools): void {
   const command = queue
     .command('test')
-    .summary("Send one probe to a queue's callback")
+    .summary('Send a test request to the callback of a queue')
     .description(
-      'Sends one request to the callback as a task would be sent, with its auth, signature and ' +
-        'time-outs, and shows what came back. No task is stored.',
+      'Send one test request to the callback, with the auth, signature and timeouts of a ' +
+        'task, and show the response. No task is stored.',
     )
     .argument('<queue>', 'name of the queue')
-    .example('ctl queue test mail', 'does the handler answer?')
-    .exitCode(0, 'the handler took it')
+    .example('ctl queue test mail', 'does the handler respond?')
+    .exitCode(0, 'the handler accepted it')
     .exitCode(1, 'it did not, or failure');
   withQueue(command).action(async (name: string, flags: QueueFlags) => {
     const { testCallback } = await import('./queues.js');
@@ -97,20 +99,20 @@ export function addTest(queue: CtlCommand, tools: Tools): void {
 export function addWatch(queue: CtlCommand, tools: Tools): void {
   const command = queue
     .command('watch')
-    .summary('Watch the queues at work')
+    .summary('Watch queues live')
     .description(
-      'Shows the queues, drawn anew every second until Ctrl-C. The rate is that of callbacks, ' +
-        'from the metrics listener of the server; where that cannot be reached, of the backlog: ' +
-        'what it grows or shrinks by a second. Not on a terminal: one table, or with --json a ' +
-        'line for every look.',
+      'Show the queues, redrawn every second until Ctrl-C. The rate is callbacks per ' +
+        'second, from the metrics listener of the server; without metrics it is the growth ' +
+        'of the backlog per second. Without a terminal, print one table, or with --json one ' +
+        'line per interval.',
     )
-    .argument('[queues...]', 'only these (default: all of which you are admin)')
-    .option('--interval <duration>', 'Look this often (default: 1s)')
-    .option('--count <number>', 'End after so many looks')
+    .argument('[queues...]', 'only these (default: all that you administer)')
+    .option('--interval <duration>', 'Refresh interval (default: 1s)')
+    .option('--count <number>', 'Exit after this many refreshes')
     .option('--metrics-url <url>', 'Metrics listener of the server')
     .example('ctl queue watch', 'all of them')
     .example('ctl queue watch mail --interval 5s', 'one, every five seconds')
-    .example('ctl queue watch --json --count 60', 'a minute, for a program');
+    .example('ctl queue watch --json --count 60', 'a minute, for scripts');
   withQueue(command).action(async (names: string[], flags: QueueFlags & WatchFlags) => {
     const { watchQueues } = await import('./watching.js');
     await watchQueues(queueApi(flags, tools), names, flags, tools);

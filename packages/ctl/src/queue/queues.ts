@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import type { QueueApi } from './api.js';
 
@@ -14,7 +14,7 @@ export async function listQueues(api: QueueApi, { terminal }: Shows): Promise<vo
 
 export function queuesTable(queues: QueueSchema<'QueueList'>, sheet: Sheet): string {
   if (queues.length === 0) {
-    return 'No queues yet. Make one with `ctl queue config set NAME FILE`.\n';
+    return 'No queues yet. Create one with `ctl queue config set NAME FILE`.\n';
   }
   const titles = ['QUEUE', 'STATE', 'PENDING', 'IN FLIGHT', 'DLQ', 'OLDEST', 'CALLBACK'];
   const rows = queues.map(({ name, summary }): Cell[] => [
@@ -67,16 +67,19 @@ export async function setPaused(
   await api.call(paused ? 'pauseQueue' : 'resumeQueue', { queue });
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify({ queue, paused }, null, 2)}\n`);
-  else out.write(paused ? `${queue} is paused: tasks are kept.\n` : `${queue} is running.\n`);
+  else
+    out.write(
+      paused ? `Paused ${queue}: new tasks are stored and not delivered.\n` : `Resumed ${queue}.\n`,
+    );
 }
 
 export async function deleteQueue(api: QueueApi, queue: string, { terminal }: Shows) {
   await api.call('deleteQueue', { queue });
   const { out, json } = terminal;
-  out.write(json ? `${JSON.stringify({ deleted: queue }, null, 2)}\n` : `${queue} is gone.\n`);
+  out.write(json ? `${JSON.stringify({ deleted: queue }, null, 2)}\n` : `Deleted ${queue}.\n`);
 }
 
-/** A callback may take half an hour, which is the most that a config allows. */
+/** A callback may take half an hour, the maximum of a config. */
 const probePatienceMs = 1_830_000;
 
 export async function testCallback(
@@ -94,7 +97,7 @@ export async function testCallback(
 export function probeSheet(result: QueueSchema<'CallbackTestResult'>, sheet: Sheet): string {
   const rows: Cell[][] = [
     ['delivered', result.delivered ? { text: 'yes', tone: 'ok' } : { text: 'no', tone: 'bad' }],
-    ['status', result.http_status === null ? 'no answer' : String(result.http_status)],
+    ['status', result.http_status === null ? 'no response' : String(result.http_status)],
     ['took', humanDuration(result.duration_ms)],
   ];
   if (result.error_type !== null) rows.push(['error', result.error_type]);

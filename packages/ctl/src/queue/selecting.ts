@@ -1,8 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { tasks } from './arguments.js';
 import { confirmed } from './confirming.js';
@@ -10,7 +9,7 @@ import { selectionOf, type Filter, type SelectFlags } from './selection.js';
 
 type Act = 'redrive' | 'purge';
 
-interface DeadAsk {
+interface SelectionRequest {
   act: Act;
   queue: string;
   ids: readonly string[];
@@ -22,12 +21,16 @@ const words = {
   purge: { verb: 'Purge', done: 'Purged' },
 } as const;
 
-/** Redrives or purges dead tasks: those with the ids given at once, a filter after a question. */
-export async function actOnDead(api: QueueApi, ask: DeadAsk, tools: Tools): Promise<void> {
-  const { act, queue, flags } = ask;
+/** Redrives or purges dead tasks: ids at once, a filter after confirmation. */
+export async function actOnDead(
+  api: QueueApi,
+  options: SelectionRequest,
+  tools: Tools,
+): Promise<void> {
+  const { act, queue, flags } = options;
   const { terminal } = tools;
   const rate = wholeNumber(flags.rate, '--rate');
-  const selection = await selectionOf(ask.ids, flags, terminal);
+  const selection = await selectionOf(options.ids, flags, terminal);
   const { err } = terminal;
   const calls = new SelectorCalls(api, act, queue, rate, (count) => {
     if (err.isScreen) err.write(`${words[act].done} ${tasks(count)} so far ...\n`);
@@ -42,7 +45,7 @@ export async function actOnDead(api: QueueApi, ask: DeadAsk, tools: Tools): Prom
   let count: number;
   if ('ids' in selection) count = await calls.sendIds(selection.ids);
   else if (flags.yes === true) count = await calls.sendFilter(selection.filter);
-  else count = await askAndSend(calls, selection.filter, ask, tools);
+  else count = await confirmAndSend(calls, selection.filter, options, tools);
   const { out, json } = terminal;
   out.write(
     json
@@ -51,39 +54,39 @@ export async function actOnDead(api: QueueApi, ask: DeadAsk, tools: Tools): Prom
   );
 }
 
-async function askAndSend(
+async function confirmAndSend(
   calls: SelectorCalls,
   filter: Filter,
-  { act, queue }: DeadAsk,
+  { act, queue }: SelectionRequest,
   { terminal }: Tools,
 ): Promise<number> {
   if (!terminal.in.isScreen) {
     throw new UsageError(
-      `There is nobody to ask whether to ${act} by a filter: add --yes, or --dry-run to count.`,
+      'Not a terminal, so there is nobody to confirm. Add --yes, or --dry-run to count.',
     );
   }
   const found = await calls.send({ filter }, { dryRun: true });
   if (found.count === 0) return 0;
   const amount = `${found.complete ? '' : 'at least '}${tasks(found.count)}`;
-  const warning = act === 'purge' ? ' They are deleted for good.' : '';
+  const warning = act === 'purge' ? ' They are deleted permanently.' : '';
   const question = `${words[act].verb} ${amount} of ${queue}?${warning} [y/N] `;
   if (!(await confirmed(question, terminal))) {
-    throw new Refusal('CANCELLED', 'Nothing was done.');
+    throw new Refusal('CANCELLED', 'Nothing was changed.');
   }
-  // Nobody agreed to what died after the count.
+  // Tasks that died after the count were not confirmed.
   return calls.sendFilter({ ...filter, to: filter.to ?? found.until });
 }
 
-const mostIds = 1_000;
+const maxIds = 1_000;
 
 interface Sent {
   count: number;
   complete: boolean;
-  /** By the server's clock, the moment of the call: what died later was not touched. */
+  /** Time of the call on the server's clock: later deaths are not touched. */
   until: string;
 }
 
-/** The calls of one redrive or purge, which may take several. */
+/** The calls of one redrive or purge, which may need several. */
 class SelectorCalls {
   constructor(
     private readonly api: QueueApi,
@@ -98,7 +101,7 @@ class SelectorCalls {
     { dryRun = false }: { dryRun?: boolean } = {},
   ): Promise<Sent> {
     const startedAt = systemClock.monotonic();
-    const { body, headers } = await this.api.call(`${this.act}Dlq`, {
+    const { body, header } = await this.api.call(`${this.act}Dlq`, {
       queue: this.queue,
       body: {
         ...selection,
@@ -107,25 +110,25 @@ class SelectorCalls {
       },
       patienceMs,
     });
-    const until = sentAt(headers, systemClock.monotonic() - startedAt);
+    const until = sentAt(header('date'), systemClock.monotonic() - startedAt);
     return { count: body.count, complete: body.complete !== false, until };
   }
 
   async sendIds(ids: readonly string[]): Promise<number> {
     let count = 0;
-    for (let at = 0; at < ids.length; at += mostIds) {
-      count += (await this.send({ ids: ids.slice(at, at + mostIds) })).count;
+    for (let at = 0; at < ids.length; at += maxIds) {
+      count += (await this.send({ ids: ids.slice(at, at + maxIds) })).count;
     }
     return count;
   }
 
-  /** A long call ends early and is sent again, for what was dead when the first one began. */
+  /** A long call ends early and is repeated, for what was dead when the first one started. */
   async sendFilter(filter: Filter): Promise<number> {
     const first = await this.send({ filter });
     const rest = { ...filter, to: filter.to ?? first.until };
     let { count } = first;
     for (let last = first; !last.complete; count += last.count) {
-      // The next call would begin anew and get no further.
+      // The next call would start over and get no further.
       if (last.count === 0) throw outOfReach(this.act, count);
       this.progress(count);
       last = await this.send({ filter: rest });
@@ -137,17 +140,17 @@ class SelectorCalls {
 function outOfReach(act: Act, count: number): Refusal {
   return new Refusal(
     'INCOMPLETE',
-    `${words[act].done} ${tasks(count)}; then the server searched for 25 seconds and found no ` +
-      'more. If there must be more, name a narrower time with --from and --to.',
+    `${words[act].done} ${tasks(count)}; then the server searched for 25 seconds and found ` +
+      'no more. If there must be more, use a shorter time range with --from and --to.',
   );
 }
 
 /** The server ends a call after 25 seconds. */
 const patienceMs = 60_000;
 
-function sentAt(headers: IncomingHttpHeaders, elapsedMs: number): string {
-  const said = Date.parse(headers.date ?? '');
-  // The header is cut to whole seconds: without one more, what died just now would be left out.
+function sentAt(date: string | undefined, elapsedMs: number): string {
+  const said = Date.parse(date ?? '');
+  // The header has whole seconds: add one, or the latest deaths would be left out.
   const answeredAt = Number.isNaN(said) ? systemClock.now() : said + 1000;
   return new Date(Math.round(answeredAt - elapsedMs)).toISOString();
 }

@@ -25,7 +25,7 @@ export interface Filter {
   to?: string;
 }
 
-/** Which dead tasks are meant: ids or a filter, never both, and all of them only by that word. */
+/** Parses the selection of dead tasks: ids or a filter, never both; all of them only with --all. */
 export type Selection = { ids: readonly string[] } | { filter: Filter };
 
 export async function selectionOf(
@@ -37,21 +37,24 @@ export async function selectionOf(
   const isFiltered = Object.keys(filter).length > 0;
   if (given.length > 0) {
     if (isFiltered || flags.all === true) {
-      throw new UsageError('Choose tasks by their ids or by a filter, not by both.');
+      throw new UsageError('Select tasks by id or by a filter, not both.');
     }
     return { ids: await idsOf(given, terminal) };
   }
   if (flags.all === true && isFiltered) {
-    throw new UsageError('--all means every dead task: leave it out, or leave the filter out.');
+    throw new UsageError('--all selects every dead task. Remove it, or remove the filter.');
   }
   if (isFiltered || flags.all === true) return { filter };
   throw new UsageError(
-    'Say which dead tasks: ids, a filter such as --error-type HTTP_5XX, or --all.',
+    'Select dead tasks: give ids, a filter such as --error-type HTTP_5XX, or --all.',
   );
 }
 
 function filterOf(flags: SelectFlags): Filter {
   const status = wholeNumber(flags.httpStatus, '--http-status');
+  if (status !== undefined && (status < 100 || status > 599)) {
+    throw new UsageError(`--http-status must be 100 to 599, not ${status}.`);
+  }
   const from = momentAgo(flags.from, '--from');
   const to = momentAgo(flags.to, '--to');
   return {

@@ -1,26 +1,26 @@
 import type { FlagDescription } from '@millrace/kit/config';
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { stopSignal } from '../stop-signal.js';
 
 type Flags = Record<string, string | boolean | string[]>;
 
 /**
- * The flags come from the server's own settings, which are slow to load: they are declared only
- * when this command is asked for, or when everything is, as by help and completion.
+ * The flags come from the server's own settings, which are slow to load: they are declared only for
+ * this command, and for help and completion.
  */
 export async function addServe(queue: CtlCommand, tools: Tools): Promise<void> {
   const serve = queue
     .command('serve')
     .summary('Run the queue server')
     .description(
-      'Serves the queue over REST and calls handlers until Ctrl-C, which lets requests and ' +
-        'callbacks under way finish. Every setting can stand in a file (--config queue.yaml), a ' +
-        'variable or a flag. Prints one line of JSON for each listener when it is ready; logs go ' +
-        'to stderr.',
+      'Serve the queue over REST and call handlers until Ctrl-C, which waits for requests ' +
+        'and callbacks in flight. Every setting can come from a file (--config queue.yaml), ' +
+        'a variable or a flag. Prints one line of JSON for each listener when it is ready; ' +
+        'logs go to stderr.',
     )
     .example('ctl queue serve --tokens-file tokens.yaml', 'on 127.0.0.1:8081, data in ./data')
-    .example('ctl queue serve --config queue.yaml --data /srv/queue', 'with settings from a file')
+    .example('ctl queue serve --config queue.yaml --data /srv/queue', 'with a config file')
     .example('ctl queue serve --config queue.yaml --listen 127.0.0.1:0', 'on any free port')
     .exitCode(0, 'stopped cleanly by Ctrl-C or SIGTERM');
   const [group, name] = tools.words;
@@ -31,7 +31,7 @@ export async function addServe(queue: CtlCommand, tools: Tools): Promise<void> {
   ]);
   for (const flag of flagsOf(queueConfig)) declare(serve, flag);
   serve
-    // The names of some settings leave little room beside them.
+    // Long setting names leave little room for the description.
     .configureHelp({ ...serve.configureHelp(), minWidthToWrap: 30 })
     .action((flags: Flags) => run(flags, tools));
 }
@@ -39,7 +39,7 @@ export async function addServe(queue: CtlCommand, tools: Tools): Promise<void> {
 function declare(serve: CtlCommand, flag: FlagDescription): void {
   const { default: standard = '[]' } = flag;
   const text = `${flag.description}${standard === '[]' ? '' : ` (default: ${standard})`}`;
-  // Completion knows files by the word for them.
+  // Completion recognizes files by this value name.
   const syntax = flag.syntax.replace('<path>', flag.name === 'data' ? '<dir>' : '<file>');
   if (flag.kind === 'list') serve.option(syntax, text, collect);
   else serve.option(syntax, text);

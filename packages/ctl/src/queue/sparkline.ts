@@ -1,6 +1,6 @@
 const bars = '▁▂▃▄▅▆▇█';
 
-/** The last values as a row of bars, the highest one full. What is above 0 is never drawn as 0. */
+/** The last values as a row of bars, scaled to the maximum. A value above 0 is never drawn as 0. */
 export function sparkline(values: readonly number[], width: number): string {
   const shown = values.slice(-width);
   const top = Math.max(0, ...shown);

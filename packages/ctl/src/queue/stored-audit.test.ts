@@ -34,6 +34,6 @@ test('the log of a data directory is read page by page and found whole', async (
 
 test('a directory without a queue is refused and left alone', async () => {
   const empty = folder();
-  await expect(withStoredAudit(empty, judge)).rejects.toThrow('holds no queue');
+  await expect(withStoredAudit(empty, judge)).rejects.toThrow('contains no queue');
   expect(readdirSync(empty)).toEqual([]);
 });

@@ -8,15 +8,17 @@ import type { TaskStore, WireAuditRecord } from '@millrace/queue';
 
 type StoredRecord = Awaited<ReturnType<TaskStore['auditPage']>>[number];
 
-/** Opens the store of a data directory, which only one process may, and closes it again. */
+/**
+ * Opens the store of a data directory, which only one process may have open, and closes it again.
+ */
 export async function withStoredAudit<Result>(
   directory: string,
   use: (records: AsyncIterable<WireAuditRecord>) => Promise<Result>,
 ): Promise<Result> {
   const dataDirectory = resolve(directory);
-  // Opening would make a store that is not there, and find its log whole.
+  // Opening would create a missing store and find its log intact.
   if (!existsSync(join(dataDirectory, 'queue'))) {
-    throw new UsageError(`${dataDirectory} holds no queue: name the --data of its server.`);
+    throw new UsageError(`${dataDirectory} contains no queue. Name the --data of its server.`);
   }
   const { openStore } = await import('@millrace/queue');
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
@@ -40,7 +42,7 @@ async function* storedRecords(store: TaskStore): AsyncGenerator<WireAuditRecord>
   }
 }
 
-/** As the API shows it, which is what its hash is taken of. */
+/** The record in the form of the API, which its hash covers. */
 function wireOf({ prevHash, at, ...rest }: StoredRecord): WireAuditRecord {
   return { ...rest, at: new Date(at).toISOString(), prev_hash: prevHash };
 }

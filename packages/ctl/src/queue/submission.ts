@@ -23,7 +23,7 @@ export interface SubmitFlags {
   timeout?: string;
 }
 
-/** A task about to be submitted. It always has an id, so that a lost answer can be asked again. */
+/** A task to submit. It always has an id, so that the request is safe to repeat. */
 export type Submission = QueueSchema<'SubmitTaskRequest'> & { id: string };
 
 export async function submissionOf(
@@ -42,7 +42,7 @@ export async function submissionOf(
   const delayMs = durationOf(flags.delay, '--delay');
   const runAt = momentFromNow(flags.at, '--at');
   const expiresAt = momentAhead(flags.expiresAt, '--expires-at');
-  const priority = wholeNumber(flags.priority, '--priority');
+  const priority = priorityOf(flags.priority);
   return {
     id: flags.id ?? systemRandom.ulid(systemClock.now()),
     handler_ref: handler,
@@ -57,6 +57,14 @@ export async function submissionOf(
   };
 }
 
+const maxPriority = 9;
+
+function priorityOf(text: string | undefined): number | undefined {
+  const priority = wholeNumber(text, '--priority');
+  if (priority === undefined || priority <= maxPriority) return priority;
+  throw new UsageError(`--priority must be 0 to ${maxPriority}, not ${priority}.`);
+}
+
 async function payloadOf(
   stdin: string | undefined,
   { payload, file, contentType = '' }: SubmitFlags,
@@ -64,13 +72,14 @@ async function payloadOf(
 ): Promise<Buffer | undefined> {
   if (stdin !== undefined && stdin !== '-') {
     throw new UsageError(
-      `"${stdin}" is not understood: give a payload as --payload TEXT, --file FILE, or - for stdin.`,
+      `"${stdin}" is not understood. Give a payload as --payload TEXT, --file FILE, or - ` +
+        'for stdin.',
     );
   }
   const given = [stdin, payload, file].filter((source) => source !== undefined);
   if (given.length > 1) throw new UsageError('Give one payload: --payload, --file or -.');
   if (payload !== undefined) {
-    // What a file holds is its owner's business; on a command line the shell may have changed it.
+    // Only a payload on the command line is checked, because a shell may have changed it.
     if (/^application\/(\S+\+)?json\b/i.test(contentType)) parseJson(payload, '--payload');
     return Buffer.from(payload);
   }
@@ -88,15 +97,15 @@ function headersOf(lines: readonly string[]): Record<string, string> {
   );
 }
 
-/** How long to wait for the end of the task; undefined: not at all. */
+/** How long to wait for the end of the task; undefined: do not wait. */
 export function waitOf({ wait, timeout }: SubmitFlags): number | undefined {
   const timeoutMs = durationOf(timeout, '--timeout');
   if (wait === true) return timeoutMs ?? Infinity;
-  if (timeoutMs !== undefined) throw new UsageError('--timeout goes with --wait.');
+  if (timeoutMs !== undefined) throw new UsageError('--timeout needs --wait.');
   return undefined;
 }
 
-/** A file of tasks says everything about them itself. */
+/** A file of tasks contains everything about them. */
 export function checkBatchFlags(handler: string | undefined, flags: SubmitFlags): void {
   const {
     batch: _batch,
@@ -110,7 +119,9 @@ export function checkBatchFlags(handler: string | undefined, flags: SubmitFlags)
   const [first] = Object.keys(others);
   if (handler === undefined && first === undefined) return;
   const what = handler === undefined ? `--${kebab(first!)}` : `"${handler}"`;
-  throw new UsageError(`${what} does not go with --batch: put it into the lines of the file.`);
+  throw new UsageError(
+    `${what} cannot be combined with --batch. Put it into the lines of the file.`,
+  );
 }
 
 function kebab(name: string): string {

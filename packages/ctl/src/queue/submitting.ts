@@ -2,35 +2,35 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { printable } from '../render/text.js';
 import type { QueueApi } from './api.js';
 import type { Submission } from './submission.js';
-import { lastErrorText, waitingText } from './task-words.js';
+import { lastErrorText, waitingText } from './task-text.js';
 import { patiently, rest } from './waiting.js';
 
 type Task = QueueSchema<'Task'>;
 type SubmitResult = QueueSchema<'SubmitResult'>;
 
-interface SubmitAsk {
+interface SubmitOptions {
   queue: string;
   task: Submission;
-  /** How long to wait for the task's end; undefined: not at all. */
+  /** How long to wait for the end of the task; undefined: do not wait. */
   wait: number | undefined;
 }
 
 export async function submitTask(
   api: QueueApi,
-  { queue, task, wait }: SubmitAsk,
+  { queue, task, wait }: SubmitOptions,
   tools: Tools,
 ): Promise<void> {
   const { out, json } = tools.terminal;
   const { interrupted } = tools.lifecycle;
   const work = () => api.call('submitTask', { queue, body: task });
-  const { body, headers } = await patiently(work, interrupted).catch((error: unknown) => {
+  const { body, header } = await patiently(work, interrupted).catch((error: unknown) => {
     throw repeatable(error, task);
   });
-  const isReplay = headers['idempotent-replayed'] === 'true';
+  const isReplay = header('idempotent-replayed') === 'true';
   if (wait === undefined || 'purged' in body) {
     out.write(json ? `${JSON.stringify(body, null, 2)}\n` : storedText(body, isReplay));
     return;
@@ -40,7 +40,7 @@ export async function submitTask(
   out.write(json ? `${JSON.stringify(ended, null, 2)}\n` : `${endText(ended)}\n`);
 }
 
-/** Nobody knows whether the task was stored: asking again with its id is safe. */
+/** It is unknown whether the task was stored; repeating with its id is safe. */
 function repeatable(error: unknown, { id }: Submission): unknown {
   if (!(error instanceof Refusal)) return error;
   const { code, detail, extra } = error;
@@ -51,7 +51,10 @@ function repeatable(error: unknown, { id }: Submission): unknown {
 function storedText(body: SubmitResult, isReplay: boolean): string {
   const { id, queue, status } = body;
   if ('purged' in body) {
-    return `${id} was here before, ended ${status} and is gone; its id is kept for a day and nothing runs.\n`;
+    return (
+      `${id} was submitted before, ended ${status} and was deleted; its id is remembered for ` +
+      'a day, so nothing runs.\n'
+    );
   }
   if (isReplay) return `${id} was submitted before and is ${status}; nothing new was stored.\n`;
   const due = Date.parse(body.next_attempt_at ?? '') - systemClock.now();
@@ -60,7 +63,7 @@ function storedText(body: SubmitResult, isReplay: boolean): string {
 }
 
 const firstPollMs = 50;
-const longestPollMs = 2_000;
+const maxPollMs = 2_000;
 
 async function waitForEnd(
   api: QueueApi,
@@ -69,14 +72,15 @@ async function waitForEnd(
   signal: AbortSignal,
 ): Promise<Task> {
   const endsAt = systemClock.monotonic() + patienceMs;
-  for (let pollMs = firstPollMs; ; pollMs = Math.min(longestPollMs, pollMs * 1.5)) {
+  for (let pollMs = firstPollMs; ; pollMs = Math.min(maxPollMs, pollMs * 1.5)) {
     const { body: task } = await patiently(() => api.call('getTask', { id }), signal);
     if (task.status === 'SUCCEEDED' || task.status === 'DEAD') return task;
     const leftMs = endsAt - systemClock.monotonic();
     if (leftMs <= 0) {
       throw new Refusal(
         'TIMEOUT',
-        `${id} is still ${task.status}${waitingText(task)}. Look again with \`ctl queue get ${id}\`.`,
+        `${id} is still ${task.status}${waitingText(task)}. Check it with \`ctl queue get ` +
+          `${id}\`.`,
       );
     }
     await rest(Math.min(pollMs, leftMs), signal);

@@ -3,36 +3,39 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { printableLines } from '../render/text.js';
 import type { QueueApi } from './api.js';
-import { attemptErrorText, lastErrorText, waitingText } from './task-words.js';
+import { attemptErrorText, lastErrorText, waitingText } from './task-text.js';
 
 type Task = QueueSchema<'Task'>;
 type Attempt = QueueSchema<'Attempt'>;
 
 export async function showTask(
   api: QueueApi,
-  { id, payloadOnly }: { id: string; payloadOnly: boolean },
+  { id, payload }: { id: string; payload?: 'text' | 'raw' | undefined },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
-  // The server would answer with the pattern of an id.
+  // The server would answer with the regular expression of an id.
   if (!isUlid(id)) {
     const why = 'is not a task id such as 01JD3Z8Q4M7X2N5V9RTBKWCH6E.';
     throw new Refusal('TASK_NOT_FOUND', `"${id}" ${why}`);
   }
   const { body: task } = await api.call('getTask', { id });
   const { out, json } = terminal;
-  if (payloadOnly && !json) {
-    // Bytes, not text: whoever asks for them wants them as they are.
-    (out.stream as unknown as { write(bytes: Uint8Array): unknown }).write(payloadOf(task));
+  if (payload !== undefined && !json) {
+    const bytes = payloadOf(task);
+    // A pipe gets the bytes; a terminal would execute escape sequences.
+    if (payload === 'raw' || !out.isScreen) out.writeRaw(bytes);
+    else out.write(`${printableLines(bytes.toString('utf8')).replace(/\n$/, '')}\n`);
     return;
   }
   out.write(json ? `${JSON.stringify(task, null, 2)}\n` : taskSheet(task, systemClock.now(), out));
 }
 
-/** A task for people: what is known of it, then how each attempt went. */
+/** A task: its fields, then the result of each attempt. */
 export function taskSheet(task: Task, now: number, sheet: Sheet): string {
   const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
   const facts = renderTable(columns, factsOf(task, now), sheet);
@@ -78,21 +81,24 @@ function attemptsText(task: Task): string {
   const { attempt, max_attempts: most, total_attempts: total, redrive_count: redrives } = task;
   const here = `${attempt} of ${most}`;
   if (redrives === 0) return here;
-  return `${here} since ${redrives === 1 ? 'its redrive' : `redrive ${redrives}`}, ${total} in all`;
+  return (
+    `${here} since ${redrives === 1 ? 'its redrive' : `redrive ${redrives}`}, ${total} in ` +
+    'total'
+  );
 }
 
-const longestPreview = 200;
+const maxPreview = 200;
 
 function payloadText(task: Task): string {
   const bytes = payloadOf(task);
   if (bytes.length === 0) return 'none';
   const head = `${humanBytes(bytes.length)} of ${task.payload_content_type}`;
-  const text = textOf(bytes.subarray(0, longestPreview));
+  const text = textOf(bytes.subarray(0, maxPreview));
   if (text === undefined) return head;
-  return `${head}: ${text}${bytes.length > longestPreview ? '…' : ''}`;
+  return `${head}: ${text}${bytes.length > maxPreview ? '…' : ''}`;
 }
 
-/** Undefined for bytes that are no text. The last letter may be cut in half. */
+/** Undefined for binary data. The last character may be cut in half. */
 function textOf(bytes: Buffer): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
@@ -108,11 +114,11 @@ function payloadOf({ payload }: Task): Buffer {
 
 function attemptsTable({ attempts }: Task, sheet: Sheet): string {
   const columns = [
-    { title: 'TRY' },
+    { title: 'ATTEMPT' },
     { title: 'STARTED' },
-    { title: 'TOOK' },
+    { title: 'DURATION' },
     { title: 'OUTCOME' },
-    { title: 'WHY', overflow: 'wrap' as const },
+    { title: 'REASON', overflow: 'wrap' as const },
   ];
   return renderTable(columns, attempts.map(attemptRow), sheet);
 }

@@ -1,27 +1,27 @@
 import type { CtlCommand } from '../command.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { TokenFlags, TokensFileFlags } from './tokens.js';
 
 export function addToken(queue: CtlCommand, tools: Tools): void {
   const token = queue
     .command('token')
-    .summary('Make, list and revoke bearer tokens')
+    .summary('Manage bearer tokens: create, list, revoke')
     .description(
-      'Works on the tokens file of a server. A server that runs reads it again by itself within ' +
-        'seconds, or at once on SIGHUP.',
+      'Edit the tokens file of a server. A running server reloads it within seconds, or at ' +
+        'once on SIGHUP.',
     )
     .example(
       "ctl queue token new --principal me --grant '*:admin' --tokens-file tokens.yaml",
       'a token that may do everything',
     )
     .example('ctl queue token list --tokens-file tokens.yaml', 'who has access')
-    .example('ctl queue token revoke 0abc --tokens-file tokens.yaml', 'take it back');
+    .example('ctl queue token revoke 0abc --tokens-file tokens.yaml', 'revoke it');
   addNew(token, tools);
   withFile(
     token
       .command('list')
-      .summary('Show the tokens')
-      .description('Shows whom the tokens of the file stand for, what they may do and how long.')
+      .summary('List tokens')
+      .description('List the tokens of the file: their principals, grants and expiry.')
       .example('ctl queue token list --tokens-file tokens.yaml', 'as a table')
       .example('ctl queue token list --config queue.yaml --json', 'for scripts'),
   ).action(async (flags: TokensFileFlags) => {
@@ -31,9 +31,9 @@ export function addToken(queue: CtlCommand, tools: Tools): void {
   withFile(
     token
       .command('revoke')
-      .summary('Take a token back')
-      .description('Removes a token from the file. Requests that are under way finish.')
-      .argument('<id>', 'id of the token: what stands between mr_ and the next underscore')
+      .summary('Revoke a token')
+      .description('Remove a token from the file. Requests in flight finish.')
+      .argument('<id>', 'id of the token: the part between mr_ and the next underscore')
       .example('ctl queue token revoke 0abc --tokens-file tokens.yaml', 'by its id')
       .exitCode(1, 'no such token, or failure'),
   ).action(async (id: string, flags: TokensFileFlags) => {
@@ -46,26 +46,26 @@ function addNew(token: CtlCommand, tools: Tools): void {
   withFile(
     token
       .command('new')
-      .summary('Make a token and show it once')
+      .summary('Create a token and show it once')
       .description(
-        'Makes a token and shows it with its entry for the tokens file; with --tokens-file, adds ' +
-          'the entry there, making the file when it is not there. The file keeps only a hash of ' +
-          'the token: it cannot be shown again.',
+        'Create a token and print it with its entry for the tokens file; with ' +
+          '--tokens-file, add the entry to that file, creating it if necessary. The file ' +
+          'contains only a hash, so the token cannot be shown again.',
       )
       .option(
         '--principal <name>',
-        'Whom the token stands for, as in the audit log (default: your user name)',
+        'Principal of the token, as in the audit log (default: your user name)',
       )
       .option(
         '--grant <queues:role...>',
-        'What it may do: mail:submitter, payments.*:operator, *:admin (each role includes the ' +
-          'ones before it); needed with --tokens-file',
+        'What it may do: mail:submitter, payments.*:operator, *:admin (each role includes ' +
+          'the ones before it); required with --tokens-file',
       )
-      .option('--id <id>', 'Name of the token, no secret (default: one is made)')
-      .option('--expires <when>', 'After this long or at this time: 90d, 2030-01-31T00:00:00Z')
+      .option('--id <id>', 'Id of the token, not secret (default: generated)')
+      .option('--expires <when>', 'When it expires: after 90d, or at 2030-01-31T00:00:00Z')
       .example(
         "ctl queue token new --principal shop --grant 'payments.*:submitter'",
-        'show a token and its entry',
+        'print a token and its entry',
       )
       .example(
         "ctl queue token new --principal me --grant '*:admin' --tokens-file tokens.yaml",
@@ -80,5 +80,5 @@ function addNew(token: CtlCommand, tools: Tools): void {
 function withFile(command: CtlCommand): CtlCommand {
   return command
     .option('--tokens-file <file>', 'Tokens file of the server')
-    .option('--config <file>', 'Settings of the server, for their tokens_file');
+    .option('--config <file>', 'Config file of the server, for its tokens_file');
 }

@@ -4,7 +4,7 @@ import { editCredentials, readCredentials, type CredentialsFile } from '../crede
 
 export { indexOfEntry as indexOfToken } from '../credentials-file.js';
 
-/** In rising order: each includes the ones before it. */
+/** In ascending order: each includes the ones before it. */
 export const roles = ['submitter', 'operator', 'admin'] as const;
 
 const tokensFile: CredentialsFile = {

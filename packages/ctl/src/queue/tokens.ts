@@ -5,7 +5,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { newToken, tokenEntryYaml, type TokenEntry } from '@millrace/kit/tokens';
 import { parseTimestamp } from '@millrace/kit/units';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import { momentAhead } from './arguments.js';
 import { editTokens, indexOfToken, readTokens, roles } from './tokens-file.js';
@@ -41,7 +41,7 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
   if (expiresAt !== undefined) entry.expires_at = expiresAt;
   const isForFile = flags.tokensFile !== undefined || flags.config !== undefined;
   if (isForFile && grants.length === 0) {
-    throw new UsageError("Say what the token may do: --grant 'payments.*:submitter'.");
+    throw new UsageError("Give the grants of the token: --grant 'payments.*:submitter'.");
   }
   const file = isForFile ? await tokensFileOf(flags, { terminal }) : undefined;
   if (file !== undefined) await addEntry(file, entry);
@@ -51,14 +51,14 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
     out.write(`${JSON.stringify({ ...shown, file: file ?? null }, null, 2)}\n`);
     return;
   }
-  const can = grants.map(grantText).join(', ') || 'nothing yet, so add to its grants';
+  const can = grants.map(grantText).join(', ') || 'no grants yet, so add some';
   const may = `${can}${expiresAt ? ` until ${expiresAt}` : ''}`;
   out.write(
-    `The token "${id}" stands for ${principal}: ${may}.\nIt is shown this once:\n\n` +
-      `  ${made.token}\n\n` +
+    `The token "${id}" stands for ${principal}: ${may}.\nIt is shown only once:\n\n  ` +
+      `${made.token}\n\n` +
       (file === undefined
         ? `Put its entry under \`tokens:\` in the tokens file of the server:\n\n${tokenEntryYaml(entry)}\n\n`
-        : `Its entry is in ${file}.\n`) +
+        : `Added its entry to ${file}.\n`) +
       'Send it as "Authorization: Bearer ...", or give it to ctl as MILLRACE_QUEUE_TOKEN.\n',
   );
 }
@@ -68,7 +68,7 @@ async function addEntry(file: string, entry: TokenEntry): Promise<void> {
     if (indexOfToken(tokens, entry.id) >= 0) {
       throw new Refusal(
         'DUPLICATE_ID',
-        `${file} already has a token "${entry.id}": choose another --id.`,
+        `${file} already has a token "${entry.id}". Choose another --id.`,
       );
     }
     tokens.add(document.createNode(entry));
@@ -93,7 +93,7 @@ export async function listTokens(flags: TokensFileFlags, { terminal }: Shows): P
   const columns = [
     { title: 'ID' },
     { title: 'PRINCIPAL' },
-    { title: 'MAY', overflow: 'wrap' as const },
+    { title: 'GRANTS', overflow: 'wrap' as const },
     { title: 'EXPIRES' },
   ];
   const rows = tokens.map(({ id, principal, grants, expires_at: at }) => [
@@ -115,13 +115,15 @@ export async function revokeToken(
   { terminal }: Shows,
 ): Promise<void> {
   const file = await tokensFileOf(flags, { terminal });
-  // Editing would make a file that is not there.
+  // Editing would create a missing file.
   await readTokens(file);
   await editTokens(file, (tokens) => {
     const at = indexOfToken(tokens, id);
-    // Not shown when it is a whole token.
+    // Not shown if it is a whole token.
     if (at < 0 && id.startsWith('mr_')) {
-      throw new UsageError('Name the token by its id: what stands between mr_ and the next _.');
+      throw new UsageError(
+        'Give the id of the token, which is the part between mr_ and the next underscore.',
+      );
     }
     if (at < 0) throw new Refusal('UNKNOWN_TOKEN', `${file} has no token "${id}".`);
     tokens.delete(at);
@@ -130,7 +132,7 @@ export async function revokeToken(
   out.write(
     json
       ? `${JSON.stringify({ revoked: id, file }, null, 2)}\n`
-      : `The token "${id}" is gone from ${file}.\n`,
+      : `Removed the token "${id}" from ${file}.\n`,
   );
 }
 
@@ -138,7 +140,7 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    throw new UsageError('Say whom the token stands for: --principal NAME.');
+    throw new UsageError('Name the principal of the token: --principal NAME.');
   }
 }
 

@@ -23,12 +23,12 @@ test('what passes is tried again, when the server says so', async () => {
   expect(await patiently(failing(1, broken), never)).toBe(2);
 });
 
-test('but not for ever', async () => {
+test('but not forever', async () => {
   const busy = () => new Refusal('STORAGE_UNAVAILABLE', 'down', { retryAfterMs: 1 });
   await expect(patiently(failing(100, busy), never)).rejects.toThrow('down');
 });
 
-test('what does not pass is told at once', async () => {
+test('what does not pass is reported at once', async () => {
   const refused = failing(1, () => new Refusal('FORBIDDEN', 'no'));
   await expect(patiently(refused, never)).rejects.toThrow('no');
   const nobody = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });

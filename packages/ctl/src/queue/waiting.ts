@@ -1,12 +1,12 @@
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 
-/** Node's longest timer; it only keeps the event loop alive. */
-const longestTimerMs = 2 ** 31 - 1;
+/** Node's maximum timer; it only keeps the event loop alive. */
+const maxTimerMs = 2 ** 31 - 1;
 
-/** The clock's own timers let a process end, which a command that waits must not. */
+/** The clock's own timers do not keep the process alive, but a waiting command must. */
 export async function rest(delayMs: number, signal: AbortSignal): Promise<void> {
-  const alive = setInterval(() => undefined, longestTimerMs);
+  const alive = setInterval(() => undefined, maxTimerMs);
   try {
     await systemClock.sleep(delayMs, signal);
   } finally {
@@ -14,13 +14,13 @@ export async function rest(delayMs: number, signal: AbortSignal): Promise<void> 
   }
 }
 
-const mostTries = 6;
+const maxTries = 6;
 const firstDelayMs = 250;
-const longestDelayMs = 5_000;
+const maxDelayMs = 5_000;
 
 /**
- * Repeats what is safe to repeat while the server is busy or cannot reach its storage, or the
- * connection breaks; not when no server is there at all.
+ * Retries safe requests while the server is busy, its storage is unavailable or the connection
+ * breaks; not if no server is there at all.
  */
 export async function patiently<Result>(
   work: () => Promise<Result>,
@@ -30,9 +30,9 @@ export async function patiently<Result>(
     try {
       return await work();
     } catch (error) {
-      if (tries === mostTries || !(error instanceof Refusal) || !isPassing(error)) throw error;
-      const { retryAfterMs = Math.min(longestDelayMs, firstDelayMs * 2 ** tries) } = error.extra;
-      await rest(Math.min(retryAfterMs, longestDelayMs), signal);
+      if (tries === maxTries || !(error instanceof Refusal) || !isPassing(error)) throw error;
+      const { retryAfterMs = Math.min(maxDelayMs, firstDelayMs * 2 ** tries) } = error.extra;
+      await rest(Math.min(retryAfterMs, maxDelayMs), signal);
     }
   }
 }

@@ -3,35 +3,36 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { ageText, stateCell } from './queues.js';
 import { sparkline } from './sparkline.js';
 
-/** One look at one queue. */
-export interface Look {
+/** One sample of one queue. */
+export interface Sample {
   readonly name: string;
   readonly pending: number;
   readonly inFlight: number;
   readonly dead: number;
   readonly oldestMs: number;
-  /** Undefined: not known to someone who is not its admin. */
+  /** Undefined: unknown to a caller who is not its admin. */
   readonly paused: boolean | undefined;
-  /** Callbacks since the server started; undefined without its metrics. */
+  /** Callbacks since the server started; undefined without metrics. */
   readonly callbacks: number | undefined;
 }
 
-export interface Watched extends Look {
-  /** A second; undefined at the first look. */
+export interface Watched extends Sample {
+  /** Per second; undefined for the first sample. */
   readonly rate: number | undefined;
-  /** Rates of callbacks, or sizes of the backlog, the latest last. */
+  /** Rates of callbacks, or sizes of the backlog, newest last. */
   readonly course: readonly number[];
 }
 
 const narrowBars = 8;
 const wideBars = 40;
 const wideColumns = 120;
-/** Beyond this, looks are forgotten. */
-export const longestCourse = wideBars;
+/** Maximum number of samples remembered. */
+export const maxSamples = wideBars;
 
-/** The table of all queues, of which `mostRows` are shown. */
-export function watchScreen(watched: readonly Watched[], sheet: Sheet, mostRows: number): string {
-  if (watched.length === 0) return 'No queues yet. Make one with `ctl queue config set`.\n';
+/** The table of queues, with at most `maxRows` rows. */
+export function watchScreen(watched: readonly Watched[], sheet: Sheet, maxRows: number): string {
+  if (watched.length === 0)
+    return 'No queues yet. Create one with `ctl queue config set NAME FILE`.\n';
   const isMeasured = watched.some(({ callbacks }) => callbacks !== undefined);
   const width = sheet.columns >= wideColumns ? wideBars : narrowBars;
   const titles = [
@@ -41,11 +42,11 @@ export function watchScreen(watched: readonly Watched[], sheet: Sheet, mostRows:
     'IN FLIGHT',
     'DLQ',
     'OLDEST',
-    isMeasured ? 'CALLS/S' : 'GROWS/S',
+    isMeasured ? 'CALLS/S' : 'Δ PENDING/S',
     isMeasured ? 'CALLS' : 'BACKLOG',
   ];
   const rows = watched
-    .slice(0, mostRows)
+    .slice(0, maxRows)
     .map((queue): Cell[] => [
       queue.name,
       queue.paused === undefined ? '' : stateCell(queue.paused),
@@ -57,7 +58,7 @@ export function watchScreen(watched: readonly Watched[], sheet: Sheet, mostRows:
       sparkline(queue.course, width),
     ]);
   const hidden = watched.length - rows.length;
-  const more = hidden > 0 ? `and ${hidden} more: name those you want to see\n` : '';
+  const more = hidden > 0 ? `and ${hidden} more: name the queues you want to see\n` : '';
   const columns = titles.map((title) => ({ title }));
   return renderTable(columns, rows, sheet) + more;
 }

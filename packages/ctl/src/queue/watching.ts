@@ -1,12 +1,12 @@
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { durationOf, wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { Frame } from '../render/frame.js';
 import type { QueueApi } from './api.js';
 import { callbackCounter, type CallbackCounter } from './callback-counter.js';
 import { rest } from './waiting.js';
-import { longestCourse, watchScreen, type Look, type Watched } from './watch-screen.js';
+import { maxSamples, watchScreen, type Sample, type Watched } from './watch-screen.js';
 
 export interface WatchFlags {
   interval?: string;
@@ -14,8 +14,8 @@ export interface WatchFlags {
   metricsUrl?: string;
 }
 
-const usualIntervalMs = 1_000;
-const shortestIntervalMs = 100;
+const defaultIntervalMs = 1_000;
+const minIntervalMs = 100;
 
 export async function watchQueues(
   api: QueueApi,
@@ -25,26 +25,26 @@ export async function watchQueues(
 ): Promise<void> {
   const { terminal, lifecycle } = tools;
   const { out, json } = terminal;
-  const intervalMs = durationOf(flags.interval, '--interval') ?? usualIntervalMs;
-  if (intervalMs < shortestIntervalMs) throw new UsageError('--interval must be at least 100ms.');
+  const intervalMs = durationOf(flags.interval, '--interval') ?? defaultIntervalMs;
+  if (intervalMs < minIntervalMs) throw new UsageError('--interval must be at least 100ms.');
   const isLive = json || out.isScreen;
-  const looks = wholeNumber(flags.count, '--count') ?? (isLive ? Infinity : 1);
+  const samples = wholeNumber(flags.count, '--count') ?? (isLive ? Infinity : 1);
   const counter = callbackCounter(api.url, flags.metricsUrl, lifecycle.interrupted);
   const course = new Course();
   const frame = new Frame(out);
-  for (let look = 1; look <= looks; look++) {
+  for (let sample = 1; sample <= samples; sample++) {
     const startedAt = systemClock.monotonic();
     try {
-      const watched = course.add(await lookAt(api, names, counter), startedAt);
+      const watched = course.add(await takeSample(api, names, counter), startedAt);
       if (json) out.write(`${JSON.stringify(lineOf(watched))}\n`);
       else frame.draw(watchScreen(watched, out, frame.rows));
     } catch (error) {
-      // A server that is started again while somebody watches will be back.
-      if (look === 1 || !(error instanceof Refusal) || !passing.has(error.code)) throw error;
+      // Keep watching: a server that is being restarted will be back.
+      if (sample === 1 || !(error instanceof Refusal) || !passing.has(error.code)) throw error;
       if (json) terminal.err.write(`${JSON.stringify(errorLine(error))}\n`);
-      else frame.draw(`${out.paint('bad', 'No answer:')} ${error.detail}\n`);
+      else frame.draw(`${out.paint('bad', 'No response:')} ${error.detail}\n`);
     }
-    if (look === looks) return;
+    if (sample === samples) return;
     const tookMs = systemClock.monotonic() - startedAt;
     await rest(Math.max(0, intervalMs - tookMs), lifecycle.interrupted);
   }
@@ -56,22 +56,22 @@ function errorLine({ code, detail }: Refusal) {
   return { error: { code, message: detail } };
 }
 
-async function lookAt(
+async function takeSample(
   api: QueueApi,
   names: readonly string[],
   counter: CallbackCounter,
-): Promise<Look[]> {
+): Promise<Sample[]> {
   const [queues, callbacks] = await Promise.all([countsOf(api, names), counter()]);
   return queues.map((queue) => ({
     ...queue,
-    // A queue that has had no callback yet is not in the metrics.
+    // A queue without callbacks so far is not in the metrics.
     callbacks: callbacks && (callbacks.get(queue.name) ?? 0),
   }));
 }
 
-type Counted = Omit<Look, 'callbacks'>;
+type Counted = Omit<Sample, 'callbacks'>;
 
-/** One call tells all of an admin's queues; others ask for each that they may see. */
+/** An admin lists all queues in one call; others read each queue by name. */
 async function countsOf(api: QueueApi, names: readonly string[]): Promise<Counted[]> {
   try {
     const { body: queues } = await api.call('listQueues');
@@ -110,35 +110,35 @@ function counted(
   };
 }
 
-/** Makes rates of looks, and remembers them for a while. */
+/** Computes rates from samples, and remembers them. */
 export class Course {
-  #before = new Map<string, { look: Look; at: number; course: number[] }>();
+  #before = new Map<string, { sample: Sample; at: number; course: number[] }>();
 
-  add(looks: readonly Look[], at: number): Watched[] {
-    const now = new Map<string, { look: Look; at: number; course: number[] }>();
-    const watched = looks.map((look) => {
-      const before = this.#before.get(look.name);
-      const rate = before && rateOf(before.look, look, (at - before.at) / 1000);
-      const isMeasured = look.callbacks !== undefined;
-      const value = isMeasured ? rate : look.pending + look.inFlight;
+  add(samples: readonly Sample[], at: number): Watched[] {
+    const now = new Map<string, { sample: Sample; at: number; course: number[] }>();
+    const watched = samples.map((sample) => {
+      const before = this.#before.get(sample.name);
+      const rate = before && rateOf(before.sample, sample, (at - before.at) / 1000);
+      const isMeasured = sample.callbacks !== undefined;
+      const value = isMeasured ? rate : sample.pending + sample.inFlight;
       const course = [...(before?.course ?? []), ...(value === undefined ? [] : [value])];
-      now.set(look.name, { look, at, course: course.slice(-longestCourse) });
-      return { ...look, rate, course };
+      now.set(sample.name, { sample, at, course: course.slice(-maxSamples) });
+      return { ...sample, rate, course };
     });
     this.#before = now;
     return watched;
   }
 }
 
-function rateOf(before: Look, look: Look, seconds: number): number | undefined {
+function rateOf(before: Sample, sample: Sample, seconds: number): number | undefined {
   if (seconds <= 0) return undefined;
-  if (look.callbacks === undefined) {
-    const grown = look.pending + look.inFlight - before.pending - before.inFlight;
+  if (sample.callbacks === undefined) {
+    const grown = sample.pending + sample.inFlight - before.pending - before.inFlight;
     return grown / seconds;
   }
-  // A server that was started again counts from 0.
-  if (before.callbacks === undefined || look.callbacks < before.callbacks) return undefined;
-  return (look.callbacks - before.callbacks) / seconds;
+  // A restarted server counts from 0.
+  if (before.callbacks === undefined || sample.callbacks < before.callbacks) return undefined;
+  return (sample.callbacks - before.callbacks) / seconds;
 }
 
 function lineOf(watched: readonly Watched[]) {

@@ -4,10 +4,7 @@ import { cut, printable, widthOf } from '../render/text.js';
 const gap = 2;
 const narrowest = 8;
 
-/**
- * Cuts the texts of one column to what the others leave, so that those stay whole: an id that is
- * cut is of no use.
- */
+/** Cuts the texts of one column so that the others fit whole: a cut id is useless. */
 export function yieldingColumn(
   title: string,
   columns: readonly Column[],

@@ -17,7 +17,7 @@ test('only the top looks full, and what is there at all shows', () => {
   expect(barOf(0, 0, 4)).toBe('....');
 });
 
-test('figures stand below one another', () => {
+test('figures is below one another', () => {
   expect(rightAligned(['1', '-', '$10'])).toEqual(['  1', '  -', '$10']);
   expect(rightAligned([])).toEqual([]);
 });

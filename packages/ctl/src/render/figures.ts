@@ -2,18 +2,18 @@ import { widthOf } from './text.js';
 
 const money = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
 
-/** `$1,234.50`; what is less than a cent and more than nothing says so. */
+/** `$1,234.50`; amounts above 0 and below a cent are shown as such. */
 export function dollars(usd: number): string {
   return usd > 0 && usd < 0.005 ? '<$0.01' : money.format(usd);
 }
 
-/** Texts of one width, for a column of figures that are not plain numbers. */
+/** Pads texts to one width, for a column of figures that are not plain numbers. */
 export function rightAligned(texts: readonly string[]): string[] {
   const width = Math.max(0, ...texts.map(widthOf));
   return texts.map((text) => ' '.repeat(width - widthOf(text)) + text);
 }
 
-/** Drawn with letters that every terminal has. What is above 0 shows; only the top is full. */
+/** An ASCII bar. A value above 0 is never empty; only the maximum is full. */
 export function barOf(value: number, top: number, cells: number): string {
   if (top <= 0 || value <= 0) return '.'.repeat(cells);
   const share = (Math.min(value, top) / top) * cells;

@@ -7,6 +7,7 @@ function outlet(part: Partial<Outlet> & { rows?: number }): Outlet & { text: str
   const shown = {
     text: '',
     write: (text: string) => void (shown.text += text),
+    writeRaw: (text: string | Uint8Array) => void (shown.text += text.toString()),
     paint: plain,
     colour: false,
     columns: 20,

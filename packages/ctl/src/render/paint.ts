@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-/** Colours by what they mean, so that no command picks its own. */
+/** Colours by meaning, so that no command picks its own. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'dim' | 'strong';
 
 export type Paint = (tone: Tone, text: string) => string;
@@ -13,13 +13,13 @@ const STYLES = {
   strong: 'bold',
 } as const satisfies Record<Tone, Parameters<typeof styleText>[0]>;
 
-// Newer Node would look at stdout by itself and overrule the decision made below.
+// Newer Node would check stdout itself and override the decision below.
 export const painter: Paint = (tone, text) =>
   styleText(STYLES[tone], text, { validateStream: false });
 
 export const plain: Paint = (_tone, text) => text;
 
-/** NO_COLOR wins over FORCE_COLOR, and both over what the stream is. */
+/** NO_COLOR overrides FORCE_COLOR, and both override the stream. */
 export function wantsColour(
   env: Readonly<Record<string, string | undefined>>,
   isTTY: boolean,

@@ -2,16 +2,16 @@ import type { Paint, Tone } from './paint.js';
 import { cut, printable, widthOf, wrap } from './text.js';
 
 export interface Column {
-  /** Shown above the column; a table whose titles are all empty has no heading. */
+  /** Column title; a table whose titles are all empty has no heading. */
   readonly title: string;
-  /** What happens to a text that does not fit: cut with an ellipsis, or carried on below. */
+  /** How to handle a text that does not fit: cut with an ellipsis, or wrap. */
   readonly overflow?: 'cut' | 'wrap';
 }
 
 export type Cell = string | number | { readonly text: string; readonly tone: Tone };
 
 export interface Sheet {
-  /** Columns of the terminal; Infinity for a pipe. */
+  /** Terminal width; Infinity for a pipe. */
   readonly columns: number;
   readonly paint: Paint;
 }
@@ -19,7 +19,7 @@ export interface Sheet {
 const GAP = '  ';
 const NARROWEST = 4;
 
-/** Lays rows out in columns that fit the terminal. A column of numbers stands to the right. */
+/** Lays out rows in columns that fit the terminal. Number columns are right-aligned. */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
@@ -68,7 +68,7 @@ export function renderTable(
   return [...heading, ...body].map((line) => `${line}\n`).join('');
 }
 
-/** Narrows the widest columns, and only them, until the table fits. Numbers are never cut. */
+/** Narrows only the widest columns until the table fits. Numbers are never cut. */
 function fit(natural: readonly number[], numeric: readonly boolean[], available: number): number[] {
   const gaps = GAP.length * (natural.length - 1);
   const widths = [...natural];

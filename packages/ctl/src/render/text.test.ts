@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cut, printable, widthOf, wrap } from './text.js';
+import { cut, printable, printableLines, safeForScreen, widthOf, wrap } from './text.js';
 
 test('an ideograph and an emoji take two columns, a combining mark none', () => {
   expect(widthOf('水車')).toBe(4);
@@ -26,7 +26,26 @@ test('a text is wrapped between words, and inside a word only where it must be',
 });
 
 test('control characters and direction marks are shown, not obeyed', () => {
-  expect(printable('a\u001B[31mb\nc\u007Fd\u009Be\u202Ef')).toBe('a␛[31mb␊c\uFFFDd\uFFFDe\uFFFDf');
+  expect(printable('a\u001B[31mb\nc\u007Fd\u009Be\u202Ef')).toBe(
+    'a␛[31mb␊c\\u007fd\\u009be\\u202ef',
+  );
+});
+
+test('safe text: nothing but colours, line breaks and tabs reaches a terminal as it is', () => {
+  const bidi = '\u061C\u200E\u200F\u202A\u202E\u2066\u2069';
+  const osc = '\u001B]52;c;aGk=\u0007';
+  expect(safeForScreen(`\u001B[1;31mred\u001B[0m\ta\r\nb`)).toBe(
+    '\u001B[1;31mred\u001B[0m\ta\r\nb',
+  );
+  expect(safeForScreen(osc)).toBe('\\u001b]52;c;aGk=\\u0007');
+  expect(safeForScreen('\u001B[2J\u009B2J\u007F')).toBe('\\u001b[2J\\u009b2J\\u007f');
+  expect(safeForScreen(bidi)).toBe('\\u061c\\u200e\\u200f\\u202a\\u202e\\u2066\\u2069');
+  expect(printable(bidi)).toBe(safeForScreen(bidi));
+  expect(printableLines(`a\n\tb\r\u001B[1m${osc}`)).toBe(
+    'a\n\tb\\u000d\\u001b[1m\\u001b]52;c;aGk=\\u0007',
+  );
+  const text = JSON.stringify({ name: `x\u009B\u202Ey` });
+  expect(JSON.parse(safeForScreen(text))).toEqual(JSON.parse(text));
 });
 
 test('no text leaves cut or wrap wider than asked, nor loses a character in wrap', () => {

@@ -1,17 +1,16 @@
 import { createRequire } from 'node:module';
 
 const ELLIPSIS = '…';
-const REPLACEMENT = '\uFFFD';
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** How many columns a text takes on a terminal: two for an ideograph or an emoji. */
+/** Display width of a text: two columns for an ideograph or an emoji. */
 export function widthOf(text: string): number {
   return isPlain(text) ? text.length : stringWidth(text);
 }
 
 let measure: ((text: string) => number) | undefined;
 
-/** Loaded when first needed: it takes longer to load than most commands take to run. */
+/** Loaded on demand: it takes longer to load than most commands take to run. */
 function stringWidth(text: string): number {
   measure ??= (require('string-width') as { default: (text: string) => number }).default;
   return measure(text);
@@ -19,30 +18,53 @@ function stringWidth(text: string): number {
 
 const require = createRequire(import.meta.url);
 
+/** Characters that change the direction of text, or break a line without a line feed. */
+const bidi = '\\u061C\\u200E\\u200F\\u2028\\u2029\\u202A-\\u202E\\u2066-\\u2069';
+const unsafeInCell = new RegExp(`[\\p{Cc}${bidi}]`, 'gu');
+const unsafeInText = new RegExp(`[^\\P{Cc}\\n\\t]|[${bidi}]`, 'gu');
+const unsafeOnScreen = new RegExp(
+  `\\u001B(?!\\[[\\d;]*m)|[^\\P{Cc}\\n\\t\\r\\u001B]|[${bidi}]`,
+  'gu',
+);
+
 /**
- * Text from elsewhere, made safe to show: an escape sequence in a task's name must not move the
- * cursor, and a line break must not break the table.
+ * Makes external text safe to show: an escape sequence in a task's name must not move the cursor,
+ * and a line break must not break the table.
  */
 export function printable(text: string): string {
-  if (isPlain(text)) return text;
-  return text
-    .replaceAll(/\p{Cc}/gu, pictureOf)
-    .replaceAll(/[\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g, REPLACEMENT);
+  return isPlain(text) ? text : text.replaceAll(unsafeInCell, pictureOf);
 }
 
-/** Unicode has a picture for each of the first control characters, such as ␛ for escape. */
-function pictureOf(control: string): string {
-  const code = control.charCodeAt(0);
-  return code < 0x20 ? String.fromCharCode(0x2400 + code) : REPLACEMENT;
+/** Like `printable`, for text of several lines: keeps line breaks and tabs. */
+export function printableLines(text: string): string {
+  return text.replaceAll(unsafeInText, escapeOf);
 }
 
-/** The text, or as much of it as fits before an ellipsis. */
+/**
+ * The last check before a terminal: only line breaks, tabs, carriage returns and colours pass.
+ * Everything else becomes a JSON escape, so JSON stays JSON.
+ */
+export function safeForScreen(text: string): string {
+  return text.replaceAll(unsafeOnScreen, escapeOf);
+}
+
+/** Unicode has a picture for the first control characters, such as ␛ for escape. */
+function pictureOf(character: string): string {
+  const code = character.charCodeAt(0);
+  return code < 0x20 ? String.fromCharCode(0x2400 + code) : escapeOf(character);
+}
+
+function escapeOf(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** The text, cut with an ellipsis if it does not fit. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   return `${take(text, width - 1)[0]}${ELLIPSIS}`;
 }
 
-/** The text in lines of at most `width` columns, broken between words where that is possible. */
+/** Wraps a text to lines of at most `width` columns, at spaces where possible. */
 export function wrap(text: string, width: number): string[] {
   if (widthOf(text) <= width) return [text];
   const lines: string[] = [];
@@ -65,7 +87,7 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Splits a text after as many whole characters as fit in `width` columns. */
+/** Splits a text after as many whole characters as fit into `width` columns. */
 function take(text: string, width: number): [head: string, tail: string] {
   let used = 0;
   for (const { segment, index } of graphemes.segment(text)) {
@@ -75,7 +97,7 @@ function take(text: string, width: number): [head: string, tail: string] {
   return [text, ''];
 }
 
-/** ASCII, and the one letter that we put into texts ourselves. */
+/** ASCII, and the ellipsis that we add ourselves. */
 function isPlain(text: string): boolean {
   return /^[\u0020-\u007E…]*$/.test(text);
 }

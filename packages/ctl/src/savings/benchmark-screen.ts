@@ -5,17 +5,17 @@ import { localTime } from './savings-screen.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
-/** The top tier's price of a million tokens of input, as the report itself has it. */
+/** Price of a million input tokens of the top tier, from the report. */
 const usdPerMillion = 5;
 
-/** What would have entered models beside what did. */
+/** Tokens without savings beside tokens with savings. */
 export function benchmarkScreen(report: SavingsReport, sheet: Sheet): string {
-  const { raw_tokens: raw, kept_tokens: kept, saved_tokens: saved } = report.axes.context;
+  const { raw_tokens: raw, kept_tokens: used, saved_tokens: saved } = report.axes.context;
   const { saved_dollars: savedUsd, reduction_pct: reduction } = report.axes.context;
-  const tokens = alignedRight(['TOKENS', ...[raw, kept, saved].map(exact)]);
-  const priced = [raw, kept].map((count) => dollars((count * usdPerMillion) / 1e6));
+  const tokens = alignedRight(['TOKENS', ...[raw, used, saved].map(exact)]);
+  const priced = [raw, used].map((count) => dollars((count * usdPerMillion) / 1e6));
   const costs = alignedRight(['DOLLARS', ...priced, dollars(savedUsd)]);
-  const share = raw === 0 ? 0 : kept / raw;
+  const share = raw === 0 ? 0 : used / raw;
   const rows: Cell[][] = [
     ['without', tokens[1]!, costs[1]!, { text: bar(raw === 0 ? 0 : 1), tone: 'warn' }],
     ['with', tokens[2]!, costs[2]!, { text: bar(share), tone: 'ok' }],
@@ -23,10 +23,11 @@ export function benchmarkScreen(report: SavingsReport, sheet: Sheet): string {
   ];
   const titles = ['CONTEXT', tokens[0]!, costs[0]!, ''].map((title) => ({ title }));
   const { offload } = report.axes;
-  const from = report.since === null ? 'the beginning' : localTime(report.since);
+  const from = report.since === null ? 'the start' : localTime(report.since);
   return (
     renderTable(titles, rows, sheet) +
-    `Offload, apart from these: ${exact(offload.tokens)} tokens, ${dollars(offload.dollars)}.\n` +
+    `Offload, counted separately: ${exact(offload.tokens)} tokens, ` +
+    `${dollars(offload.dollars)}.\n` +
     `${sheet.paint('dim', `Since ${from}, ${exact(report.events)} events, ${report.basis}.`)}\n`
   );
 }

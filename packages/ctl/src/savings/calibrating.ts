@@ -2,14 +2,14 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { humanBytes, humanCount } from '@millrace/kit/units';
 import { exchange, isAbort, jsonOf } from '../http/exchange.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 
-const usualBase = 'https://api.anthropic.com';
-/** Of the family that savings are priced by. */
+const defaultBase = 'https://api.anthropic.com';
+/** The model family that savings are priced by. */
 const model = 'claude-opus-4-5';
 const patienceMs = 15_000;
 
-/** Measures bytes per token on the samples of this machine. Any error changes nothing. */
+/** Measures bytes per token on local samples. An error changes nothing. */
 export async function calibrateHere(
   { most, data }: { most: number; data: string | undefined },
   tools: Tools,
@@ -19,14 +19,13 @@ export async function calibrateHere(
   if (!key) {
     throw new Refusal(
       'NO_API_KEY',
-      'calibrating asks the provider to count tokens, and there is no key for that. ' +
-        'Set ANTHROPIC_API_KEY. Nothing has changed.',
+      'there is no API key to count tokens with. Set ANTHROPIC_API_KEY. Nothing has changed.',
     );
   }
   const { loadDaemonSettings } = await import('../daemon/local-settings.js');
   const { calibrate } = await import('@millrace/daemon/config');
   const { dataDir } = loadDaemonSettings(data === undefined ? {} : { data }, env);
-  const base = (env['ANTHROPIC_BASE_URL'] || usualBase).replace(/\/+$/, '');
+  const base = (env['ANTHROPIC_BASE_URL'] || defaultBase).replace(/\/+$/, '');
   const counter = { url: `${base}/v1/messages/count_tokens`, key };
   const result = await calibrate({
     dataDir,
@@ -37,21 +36,21 @@ export async function calibrateHere(
     if (isAbort(error)) throw error;
     throw new Refusal(
       'CALIBRATION_FAILED',
-      `calibrating failed: ${messageOf(error)}. Nothing has changed.`,
+      `calibration failed: ${messageOf(error)}. Nothing has changed.`,
       { cause: error },
     );
   });
   if (result === 'no samples') {
     throw new Refusal(
       'NO_SAMPLES',
-      'there is nothing to calibrate with. Set `savings_samples: true` in config.yaml, run some ' +
-        'checks with `ctl check`, and try again. Nothing has changed.',
+      'there are no samples to calibrate with. Set `savings_samples: true` in config.yaml, ' +
+        'run some checks with `ctl check`, and try again. Nothing has changed.',
     );
   }
   out.write(
     json
       ? `${JSON.stringify(result, null, 2)}\n`
-      : `A token has ${result.bytes_per_token} bytes, by ${result.samples} samples ` +
+      : `A token has ${result.bytes_per_token} bytes, measured on ${result.samples} samples ` +
           `(${humanBytes(result.bytes)}, ${humanCount(result.tokens)} tokens).\n`,
   );
 }
@@ -65,12 +64,12 @@ async function countTokens(
     method: 'POST',
     url,
     headers: { 'x-api-key': key, 'anthropic-version': '2023-06-01' },
-    body: { model, messages: [{ role: 'user', content: text }] },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: text }] }),
     signal: lifecycle.interrupted,
     patienceMs,
   });
-  if (answer.status !== 200) throw new Error(`the token counter answered ${answer.status}`);
+  if (answer.status !== 200) throw new Error(`the token counter returned status ${answer.status}`);
   const { input_tokens: tokens } = (jsonOf(answer.text) ?? {}) as { input_tokens?: unknown };
-  if (typeof tokens !== 'number') throw new Error('the token counter answered without a count');
+  if (typeof tokens !== 'number') throw new Error('the token counter returned no count');
   return tokens;
 }

@@ -1,4 +1,4 @@
-/** For people: `$12.50`, `$0.41`, and two digits that matter of what is less. */
+/** `$12.50`, `$0.41`, and two significant digits for less. */
 export function dollars(amount: number): string {
   const sign = amount < 0 ? '-' : '';
   const size = Math.abs(amount);
@@ -12,20 +12,20 @@ export function exact(count: number): string {
   return grouped(String(count));
 }
 
-/** Never 100 before it is. */
+/** Rounds, but shows 100 only for exactly 100. */
 export function percent(value: number): string {
   const rounded = Math.round(value * 10) / 10;
   return `${rounded >= 100 && value < 100 ? 99.9 : rounded}%`;
 }
 
-/** Drawn with letters that every terminal has. A share above 0 shows, and only 1 looks full. */
+/** An ASCII bar. A share above 0 is never empty; only 1 is full. */
 export function bar(share: number, cells = 20): string {
   const full = Math.max(0, Math.min(1, share)) * cells;
   const filled = share >= 1 ? cells : Math.min(cells - 1, Math.ceil(full));
   return `${'#'.repeat(filled)}${'.'.repeat(cells - filled)}`;
 }
 
-/** The texts of a column of figures, all as long as the longest. */
+/** Pads the texts of a column to one width. */
 export function alignedRight(texts: readonly string[]): string[] {
   const width = Math.max(...texts.map(({ length }) => length));
   return texts.map((text) => text.padStart(width));

@@ -27,8 +27,8 @@ llm_offload       1     1.2k   1.2k
 2026-01-14 █▁ 2026-01-15
 context saved by the day, at most 81k tokens
 
-Tokens rest on the rule of thumb of 4 bytes each (HEURISTIC). Run \`ctl usage
-savings --calibrate\` to measure it.
+Tokens are estimated at 4 bytes each (HEURISTIC). Run \`ctl usage savings
+--calibrate\` to measure the ratio.
 `);
 });
 
@@ -49,7 +49,7 @@ llm_offload       1     1.2k   1.2k
 2026-01-14 █▁ 2026-01-15
 context saved by the day, at most 81k tokens
 
-Tokens rest on a calibrated ratio of 3.2 bytes each (CALIBRATED).
+Tokens are estimated with a calibrated ratio of 3.2 bytes each (CALIBRATED).
 `);
 });
 
@@ -75,9 +75,7 @@ test('before anything is saved it says how to begin', () => {
     features: [],
     axes: { context: { ...context, raw_tokens: 0 }, offload: { ...offload, events: 0 } },
   };
-  expect(savingsScreen(empty, sheet(80))).toMatch(
-    /^Savings since the beginning\nNothing.*ctl check/s,
-  );
+  expect(savingsScreen(empty, sheet(80))).toMatch(/^Savings since the start\nNothing.*ctl check/s);
 });
 
 test('the benchmark sets without beside with, the offload apart', () => {
@@ -85,7 +83,7 @@ test('the benchmark sets without beside with, the offload apart', () => {
 without  90,000    $0.45  ####################
 with      9,000   $0.045  ##..................
 saved    81,000    $0.41  90%
-Offload, apart from these: 1,200 tokens, $0.012.
+Offload, counted separately: 1,200 tokens, $0.012.
 Since ${from}, 3 events, HEURISTIC.
 `;
   expect(benchmarkScreen(example, sheet(80))).toBe(expected);
@@ -103,7 +101,7 @@ test('the audit shows pairs, and nothing in them moves the cursor', () => {
 `);
   const raw = `${'line\n'.repeat(30)}\u001B[2Jlast\n`;
   const nasty = auditScreen({ ...example, samples: [{ ...sample!, raw }] }, sheet(80));
-  expect(nasty).toContain('  raw  | (23 lines before)\n');
+  expect(nasty).toContain('  raw  | (23 earlier lines)\n');
   expect(nasty).toContain('  raw  | ␛[2Jlast\n');
   expect(auditScreen({ ...example, samples: [] }, sheet(80))).toContain('savings_samples: true');
 });

@@ -7,13 +7,13 @@ import { alignedRight, bar, dollars, percent } from './figures.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
-/** Where there is room for a bar beside the figures. */
+/** Minimum width for a bar beside the figures. */
 const wideColumns = 100;
-const longestTrend = 60;
+const maxTrend = 60;
 
-/** The report for people: the two axes, what saved how much, and how it went over time. */
+/** The savings report: the two kinds, savings by feature, and the trend. */
 export function savingsScreen(report: SavingsReport, sheet: Sheet): string {
-  const from = report.since === null ? 'the beginning' : localTime(report.since);
+  const from = report.since === null ? 'the start' : localTime(report.since);
   const heading = `${sheet.paint('strong', `Savings since ${from}`)}\n`;
   if (report.events === 0) {
     return (
@@ -37,11 +37,11 @@ function axes({ axes: { context, offload }, events }: SavingsReport, sheet: Shee
   const contextEvents = events - offload.events;
   const rows: Cell[][] = [];
   if (contextEvents > 0) {
-    const { raw_tokens: raw, kept_tokens: kept, saved_tokens: saved } = context;
+    const { raw_tokens: raw, kept_tokens: used, saved_tokens: saved } = context;
     const share = percent(context.reduction_pct);
     rows.push([
       { text: 'context', tone: 'strong' },
-      `${humanCount(saved)} of ${humanCount(raw)} tokens saved, ${humanCount(kept)} kept`,
+      `${humanCount(saved)} of ${humanCount(raw)} tokens saved, ${humanCount(used)} kept`,
       { text: share, tone: saved > 0 ? 'ok' : 'warn' },
       dollars(context.saved_dollars),
     ]);
@@ -84,7 +84,7 @@ function features({ features: rows }: SavingsReport, sheet: Sheet): string {
 
 function trend({ buckets = [], bucket_granularity: width }: SavingsReport, sheet: Sheet): string {
   if (buckets.length < 2) return '';
-  const room = Math.min(longestTrend, Math.max(10, sheet.columns - 45));
+  const room = Math.min(maxTrend, Math.max(10, sheet.columns - 45));
   const shown = buckets.slice(-room);
   const line = sparkline(
     shown.map(({ saved_tokens: saved }) => saved),
@@ -102,14 +102,14 @@ function basis(report: SavingsReport, { columns, paint }: Sheet): string {
   const { basis: kind, calibrated_bytes_per_token: ratio } = report;
   const text =
     kind === 'CALIBRATED'
-      ? `Tokens rest on a calibrated ratio of ${ratio} bytes each (CALIBRATED).`
-      : 'Tokens rest on the rule of thumb of 4 bytes each (HEURISTIC). Run ' +
-        '`ctl usage savings --calibrate` to measure it.';
+      ? `Tokens are estimated with a calibrated ratio of ${ratio} bytes each (CALIBRATED).`
+      : 'Tokens are estimated at 4 bytes each (HEURISTIC). Run `ctl usage savings ' +
+        '--calibrate` to measure the ratio.';
   const lines = wrap(text, Math.min(columns, 100));
   return lines.map((line) => `${paint('dim', line)}\n`).join('');
 }
 
-/** `2026-01-14 10:12`, on the clock of whoever reads it. */
+/** `2026-01-14 10:12`, local time. */
 export function localTime(timestamp: string): string {
   const at = new Date(timestamp);
   const wall = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);

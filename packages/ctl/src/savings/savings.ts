@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { auditScreen } from './audit-screen.js';
 import { benchmarkScreen } from './benchmark-screen.js';
 import { savingsScreen } from './savings-screen.js';
@@ -18,7 +18,7 @@ export interface SavingsFlags extends DaemonFlags {
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
-const usualCalibrateMax = 50;
+const defaultCalibrateMax = 50;
 
 export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<void> {
   const most = calibrateMaxOf(flags);
@@ -28,11 +28,11 @@ export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<vo
     return calibrateHere({ most, data: flags.data }, tools);
   }
   const api = await daemonApi(flags, tools);
-  const report = await api.call('GET', `/api/v1/savings?${query}`);
+  const report = await api.call('getSavings', { query });
   if (!isSavingsReport(report)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no savings report. Is it another version of Millrace?`,
+      `${api.url} returned no savings report. It may be another version of Millrace.`,
     );
   }
   const { out, json } = tools.terminal;
@@ -45,17 +45,17 @@ function screenOf(report: SavingsReport, flags: SavingsFlags, { terminal }: Tool
   return savingsScreen(report, terminal.out);
 }
 
-function queryOf({ since, audit }: SavingsFlags): URLSearchParams {
+function queryOf({ since, audit }: SavingsFlags) {
   const from = since === undefined ? undefined : parseSince(since, systemClock.now());
-  return new URLSearchParams({
+  return {
     ...(from && { since: from.text }),
     bucket: from?.bucket ?? 'day',
-    ...(audit && { samples: '1' }),
-  });
+    ...(audit && { samples: '1' as const }),
+  };
 }
 
 function calibrateMaxOf({ calibrateMax: text }: SavingsFlags): number {
-  if (text === undefined) return usualCalibrateMax;
+  if (text === undefined) return defaultCalibrateMax;
   if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
   throw new UsageError(`--calibrate-max must be a number from 1 to 9999, not "${text}".`);
 }

@@ -10,13 +10,13 @@ const unitsMs: Readonly<Record<string, number>> = {
 const twoDaysMs = 172_800_000;
 
 export interface Since {
-  /** As the REST API wants it. */
+  /** In the form of the REST API. */
   readonly text: string;
-  /** Few hours are shown by the hour. */
+  /** Up to this many hours, the trend is hourly. */
   readonly bucket: 'day' | 'hour';
 }
 
-/** `--since`: what the REST API takes, and a date, which begins at midnight here. */
+/** Parses `--since`: a form of the REST API, or a date, which starts at local midnight. */
 export function parseSince(text: string, now: number): Since {
   const [, count, unit] = /^([1-9]\d{0,5})([mhdw])$/.exec(text) ?? [];
   if (count && unit) return { text, bucket: bucketFor(Number(count) * unitsMs[unit]!) };
@@ -37,7 +37,7 @@ function bucketFor(spanMs: number): Since['bucket'] {
 function midnightOf(date: string): number | undefined {
   const at = new Date(`${date}T00:00:00`);
   const [, month, day] = date.split('-').map(Number);
-  // A day that does not exist has rolled over into the next month.
+  // A date that does not exist rolls over into the next month.
   return at.getMonth() + 1 === month && at.getDate() === day ? at.getTime() : undefined;
 }
 

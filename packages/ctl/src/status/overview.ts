@@ -1,27 +1,29 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 
-/** What can be told of any server. */
+/** Fields of every server. */
 export interface PartState {
   readonly up: boolean;
-  /** Where it was looked for; null when nothing was found to look at. */
+  /** Its address; null if none was found. */
   readonly address: string | null;
-  /** Null when it does not run or does not say. */
+  /** Null if it is not running or does not report it. */
   readonly version: string | null;
-  /** Why it does not run, or why it does not tell more. */
+  /** Why it is not running, or why it reports no more. */
   readonly reason: string | null;
+  /** Its auth setting; `none` means that every local user has full access. */
+  readonly auth?: string;
 }
 
-/** All of Millrace at a glance. */
+/** The status of all servers. */
 export interface Overview {
-  /** Whether all three run. */
+  /** Whether all three are running. */
   readonly ok: boolean;
   readonly db: PartState & {
     readonly role: string | null;
     readonly collections: number | null;
     readonly records: number | null;
-    /** The last commit. */
+    /** Last commit. */
     readonly seq: number | null;
-    /** Those that are connected. */
+    /** Connected followers. */
     readonly followers: number | null;
   };
   readonly queue: PartState & {
@@ -29,7 +31,7 @@ export interface Overview {
     readonly totals: QueueTotals | null;
   };
   readonly daemon: PartState & {
-    /** How many agents have each status; a status that none has is left out. */
+    /** Number of agents by status; statuses without agents are missing. */
     readonly agents: Partial<Record<string, number>> | null;
   };
 }

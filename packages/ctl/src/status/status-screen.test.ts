@@ -65,13 +65,13 @@ const screen = (overview: Overview, columns: number) =>
 test('all three at a glance, at 80 columns', () => {
   expect(screen(running, 80)).toBe(
     `
-PART      STATE  ADDRESS                     VERSION  WHAT IT HAS
+SERVER    STATE  ADDRESS                     VERSION  DETAILS
 database  up     unix:/home/ada/.local/sha…  0.1.0    3 collections with 12.4k
                                                       records, commit 981, 1
                                                       follower
 queue     up     http://127.0.0.1:8081       -        2 queues, 120 pending, 4
                                                       in flight, 1 dead, oldest
-                                                      waits 1m 5s, 1 paused
+                                                      pending 1m 5s, 1 paused
 daemon    up     http://127.0.0.1:8765       0.1.0    3 agents: 2 working, 1
                                                       waiting_for_input
 `.slice(1),
@@ -81,10 +81,10 @@ daemon    up     http://127.0.0.1:8765       0.1.0    3 agents: 2 working, 1
 test('the same at 140 columns', () => {
   expect(screen(running, 140)).toBe(
     `
-PART      STATE  ADDRESS                                          VERSION  WHAT IT HAS
+SERVER    STATE  ADDRESS                                          VERSION  DETAILS
 database  up     unix:/home/ada/.local/share/millrace/db/db.sock  0.1.0    3 collections with 12.4k records, commit 981, 1 follower
-queue     up     http://127.0.0.1:8081                            -        2 queues, 120 pending, 4 in flight, 1 dead, oldest waits 1m 5s, 1
-                                                                           paused
+queue     up     http://127.0.0.1:8081                            -        2 queues, 120 pending, 4 in flight, 1 dead, oldest pending 1m 5s,
+                                                                           1 paused
 daemon    up     http://127.0.0.1:8765                            0.1.0    3 agents: 2 working, 1 waiting_for_input
 `.slice(1),
   );
@@ -93,7 +93,7 @@ daemon    up     http://127.0.0.1:8765                            0.1.0    3 age
 test('when nothing runs it says why, and how to start everything', () => {
   expect(screen(nothing, 80)).toBe(
     `
-PART      STATE  ADDRESS                VERSION  WHAT IT HAS
+SERVER    STATE  ADDRESS                VERSION  DETAILS
 database  down   -                      -
 queue     down   -                      -
 daemon    down   http://127.0.0.1:8765  -
@@ -108,6 +108,16 @@ Start everything with \`ctl up\`.
 test('one that does not let us in is up, and says what is missing', () => {
   const shut = { ...running.queue, reason: 'it asks for a token.', queues: null, totals: null };
   expect(screen({ ...running, queue: shut }, 140)).toContain('\nqueue: it asks for a token.\n');
+});
+
+test('status: says where authentication is off', () => {
+  const open = { ...running, daemon: { ...running.daemon, auth: 'none' } };
+  expect(screen(open, 140)).toContain(
+    '\ndaemon: auth is none, so every local user has full access.\n',
+  );
+  expect(screen({ ...open, daemon: { ...running.daemon, auth: 'token' } }, 140)).not.toContain(
+    'auth',
+  );
 });
 
 test('totals are sums, and the oldest of all', () => {

@@ -3,69 +3,73 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import type { Overview, PartState } from './overview.js';
 
-/** All three for people: a row each, then why something is not as it should be. */
+/** A row for each server, then the reasons for problems. */
 export function statusScreen(overview: Overview, sheet: Sheet): string {
   const { db, queue, daemon } = overview;
-  const parts: [title: string, state: PartState, tells: string][] = [
+  const parts: [title: string, state: PartState, details: string][] = [
     ['database', db, databaseText(db)],
     ['queue', queue, queueText(queue)],
     ['daemon', daemon, daemonText(daemon)],
   ];
   const columns = [
-    { title: 'PART' },
+    { title: 'SERVER' },
     { title: 'STATE' },
     { title: 'ADDRESS' },
     { title: 'VERSION' },
-    { title: 'WHAT IT HAS', overflow: 'wrap' as const },
+    { title: 'DETAILS', overflow: 'wrap' as const },
   ];
-  const rows = parts.map(([title, state, tells]): Cell[] => [
+  const rows = parts.map(([title, state, details]): Cell[] => [
     title,
     state.up ? { text: 'up', tone: 'ok' } : { text: 'down', tone: 'bad' },
     state.address ?? '-',
     state.version ?? '-',
-    tells,
+    details,
   ]);
   const width = Math.min(sheet.columns, 100);
   const reasons = parts
     .flatMap(([title, { reason }]) => (reason === null ? [] : [`${title}: ${reason}`]))
     .flatMap((line) => wrap(printable(line), width));
+  const unguarded = parts
+    .filter(([, { auth }]) => auth === 'none')
+    .map(([title]) => `${title}: auth is none, so every local user has full access.`);
   const isAllDown = parts.every(([, { up }]) => !up);
   const advice = isAllDown ? ['Start everything with `ctl up`.'] : [];
   return (
-    renderTable(columns, rows, sheet) + [...reasons, ...advice].map((line) => `${line}\n`).join('')
+    renderTable(columns, rows, sheet) +
+    [...unguarded, ...reasons, ...advice].map((line) => `${line}\n`).join('')
   );
 }
 
 function databaseText({ up, seq, collections, records, followers, role }: Overview['db']): string {
   if (!up || seq === null) return '';
-  const told = [
+  const facts = [
     `${counted(collections ?? 0, 'collection')} with ${counted(records ?? 0, 'record')}`,
     `commit ${seq}`,
     ...(role === 'leader' ? [] : [role ?? '']),
     counted(followers ?? 0, 'follower'),
   ];
-  return told.join(', ');
+  return facts.join(', ');
 }
 
 function queueText({ queues, totals }: Overview['queue']): string {
   if (queues === null || totals === null) return '';
   const { pending, in_flight: running, dlq_depth: dead, oldest_pending_age_ms: oldest } = totals;
-  const told = [
+  const facts = [
     counted(queues, 'queue'),
     `${humanCount(pending)} pending`,
     `${humanCount(running)} in flight`,
     `${humanCount(dead)} dead`,
-    ...(oldest > 0 ? [`oldest waits ${humanDuration(oldest)}`] : []),
+    ...(oldest > 0 ? [`oldest pending ${humanDuration(oldest)}`] : []),
     ...(totals.paused > 0 ? [`${totals.paused} paused`] : []),
   ];
-  return told.join(', ');
+  return facts.join(', ');
 }
 
 function daemonText({ agents }: Overview['daemon']): string {
   if (agents === null) return '';
-  const told = Object.entries(agents).map(([status, count]) => `${count} ${status}`);
+  const facts = Object.entries(agents).map(([status, count]) => `${count} ${status}`);
   const all = Object.values(agents).reduce<number>((sum, count) => sum + (count ?? 0), 0);
-  return told.length === 0 ? 'no agents' : `${counted(all, 'agent')}: ${told.join(', ')}`;
+  return facts.length === 0 ? 'no agents' : `${counted(all, 'agent')}: ${facts.join(', ')}`;
 }
 
 function counted(count: number, what: string): string {

@@ -1,9 +1,9 @@
-import type { Tools } from '../registry.js';
-import { lookAround, type StatusFlags } from './looking.js';
+import type { Tools } from '../tools.js';
+import { readOverview, type StatusFlags } from './read-overview.js';
 import { statusScreen } from './status-screen.js';
 
 export async function showStatus(flags: StatusFlags, tools: Tools): Promise<void> {
-  const overview = await lookAround(flags, tools);
+  const overview = await readOverview(flags, tools);
   const { out, json } = tools.terminal;
   out.write(json ? `${JSON.stringify(overview, null, 2)}\n` : statusScreen(overview, out));
   if (!overview.ok) tools.exitWith(1);

@@ -31,7 +31,7 @@ function stored(body: object): Config {
 
 async function firstConfig(): Promise<Config> {
   const { api, puts } = serverWith(undefined);
-  expect(await setUpAgentsQueue(api, callback)).toBe('made');
+  expect(await setUpAgentsQueue(api, callback)).toBe('created');
   return stored(puts[0]!.body!);
 }
 
@@ -50,11 +50,11 @@ test('one that is right is left alone', async () => {
   expect(puts).toEqual([]);
 });
 
-test('where the daemon is, and that it asks for a token, is mended, and the rest stays', async () => {
+test('where the daemon is, and that it asks for a token, is updated, and the rest stays', async () => {
   const before = await firstConfig();
   const { api, puts } = serverWith({ ...before, retry: { ...before.retry, max_attempts: 9 } });
   const moved = url.replace('8765', '4000');
-  expect(await setUpAgentsQueue(api, { url: moved, needsToken: true })).toBe('mended');
+  expect(await setUpAgentsQueue(api, { url: moved, needsToken: true })).toBe('updated');
   expect(puts[0]).toMatchObject({
     headers: { 'if-match': '"4"' },
     body: {

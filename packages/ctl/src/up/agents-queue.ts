@@ -9,33 +9,33 @@ type Config = QueueSchema<'QueueConfig'>;
 
 export interface AgentsCallback {
   readonly url: string;
-  /** Whether the daemon asks for its token. */
+  /** Whether the daemon requires its token. */
   readonly needsToken: boolean;
 }
 
 /**
- * Makes the queue whose tasks become agents, or brings the address of the daemon up to date in it.
- * What its owner has changed otherwise stays, and so does a queue that calls somebody else.
+ * Creates the queue whose tasks become agents, or updates the address of the daemon in it. Keeps
+ * other changes of its owner, and a queue with another callback.
  */
 export async function setUpAgentsQueue(
   api: QueueApi,
   callback: AgentsCallback,
-): Promise<'made' | 'mended' | 'unchanged' | 'foreign'> {
+): Promise<'created' | 'updated' | 'unchanged' | 'foreign'> {
   const before = await readConfig(api);
   if (!before) {
     await api.call('putQueueConfig', { queue: agentsQueue, body: freshConfig(callback) });
-    return 'made';
+    return 'created';
   }
   if (!isOurs(before)) return 'foreign';
   const wanted = { ...before.callback, ...ownFields(callback) };
   if (JSON.stringify(wanted) === JSON.stringify(before.callback)) return 'unchanged';
-  const { name: _n, paused: _p, version, created_at: _c, updated_at: _u, ...kept } = before;
+  const { name: _n, paused: _p, version, created_at: _c, updated_at: _u, ...unchanged } = before;
   await api.call('putQueueConfig', {
     queue: agentsQueue,
-    body: { ...kept, callback: wanted },
+    body: { ...unchanged, callback: wanted },
     headers: { 'if-match': `"${version}"` },
   });
-  return 'mended';
+  return 'updated';
 }
 
 async function readConfig(api: QueueApi): Promise<Config | undefined> {
@@ -47,7 +47,7 @@ async function readConfig(api: QueueApi): Promise<Config | undefined> {
   }
 }
 
-/** An address of ours may have changed; one that somebody else chose is theirs. */
+/** Updates our own address, but not one that the owner chose. */
 function isOurs({ callback: { url, signing } }: Config): boolean {
   return (
     new URL(url).pathname === '/api/v1/queue/callback' &&
@@ -66,7 +66,7 @@ function ownFields({ url, needsToken }: AgentsCallback): ConfigInput['callback']
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
-/** An agent works for minutes and costs money: few at once, few tries, and long pauses. */
+/** An agent runs for minutes and costs money: few in flight, few attempts, long backoff. */
 function freshConfig(callback: AgentsCallback): ConfigInput {
   return {
     description: 'Work for coding agents: each task becomes a session of the daemon.',

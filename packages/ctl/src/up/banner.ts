@@ -3,24 +3,36 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { version } from '../version.js';
 import type { Listener, Part } from './parts.js';
 
-/** A part that runs. */
+/** A running server. */
 export interface Running {
   readonly part: Part;
   readonly listeners: readonly Listener[];
 }
 
+export interface Banner {
+  readonly running: readonly Running[];
+  readonly dataDir: string;
+  /** URL of the dashboard, or a login link. */
+  readonly dashboard: string;
+  readonly isLogin: boolean;
+  /** False if no token is required. */
+  readonly hasAuth: boolean;
+}
+
 const firstThingsToTry = [
-  ['status', 'all of it at a glance'],
-  ['agent spawn "Say hello"', 'a first agent, where you are'],
+  ['status', 'the status of all servers'],
+  ['agent spawn "Say hello"', 'a first agent in this directory'],
   [`db put people ada '{"age": 36}'`, 'a first record in the database'],
 ];
 
-/** What `ctl up` shows a person once everything is running. */
-export function bannerFor(running: readonly Running[], dataDir: string, sheet: Sheet): string {
-  const columns = [{ title: 'PART' }, { title: 'ADDRESS' }, { title: 'STATE' }];
+/** What `ctl up` prints once everything is running. */
+export function bannerFor(banner: Banner, sheet: Sheet): string {
+  const { running, dataDir } = banner;
+  const columns = [{ title: 'SERVER' }, { title: 'ADDRESS' }, { title: 'STATE' }];
   return [
     `${sheet.paint('strong', `Millrace ${version()}`)}  data in ${dataDir}\n`,
-    renderTable(columns, running.flatMap(rowsOf), sheet) + dashboardLine(running),
+    renderTable(columns, running.flatMap(rowsOf), sheet),
+    accessText(banner, sheet),
     `Try in another terminal:\n${renderTable(
       [{ title: '' }, { title: '' }],
       firstThingsToTry.map(([words = '', note = '']) => [`  ${ctl()} ${words}`, note]),
@@ -30,12 +42,17 @@ export function bannerFor(running: readonly Running[], dataDir: string, sheet: S
   ].join('\n');
 }
 
-function dashboardLine(running: readonly Running[]): string {
-  const daemon = running.find(({ part }) => part.name === 'daemon')?.listeners[0];
-  return daemon ? `\nThe dashboard is at ${daemon.url}\n` : '';
+function accessText({ dashboard, isLogin, hasAuth }: Banner, { paint }: Sheet): string {
+  const warning = 'Authentication is off: every user of this machine has full access.';
+  const off = hasAuth ? '' : `${paint('warn', warning)}\n`;
+  if (!isLogin) return `Dashboard: ${dashboard}\n${off}`;
+  return (
+    `Dashboard: ${dashboard}\nThe link works once and expires after 5 minutes. Get another ` +
+    `with \`${ctl()} open\`.\n`
+  );
 }
 
-/** In a clone nobody has `ctl` on their PATH yet. */
+/** In a clone `ctl` is not on the PATH. */
 function ctl(): string {
   return existsSync('bin/ctl') ? 'bin/ctl' : 'ctl';
 }
@@ -48,7 +65,7 @@ function rowsOf({ part, listeners }: Running): Cell[][] {
   ]);
 }
 
-/** The same for scripts: one line per listener, as every `serve` prints it. */
+/** For scripts: one line per listener, as every `serve` prints it. */
 export function eventsFor({ part, listeners }: Running): string {
   return listeners
     .map(({ listener, url }) => ({ event: 'listening', component: part.name, listener, url }))

@@ -2,113 +2,121 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi } from '../queue/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { setUpAgentsQueue } from './agents-queue.js';
 import { eventsFor } from './banner.js';
 import { exitText, startCtl } from './child.js';
 import { withPort } from './free-port.js';
-import { introduce, type Introductions } from './introductions.js';
-import { KeptPart, type PartEvent } from './kept-part.js';
+import { ensureCredentials, type Credentials } from './credentials.js';
+import { SupervisedPart, type PartEvent } from './supervised-part.js';
 import { logWriter } from './log-lines.js';
 import { queueAddressFile, writePrivate } from './own-files.js';
-import { inWordsOfUp, parts, type Part } from './parts.js';
+import { withUpFlags, parts, type Part } from './parts.js';
 import { Plan } from './plan.js';
-import { loadSettings, type Addresses, type Settings } from './settings.js';
+import { loadSettings, type Settings, type UpOptions } from './settings.js';
 import { startParts } from './supervisor.js';
 
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 
-export interface UpAsk {
+export interface BringUpOptions {
   readonly dataDir: string;
-  readonly addresses: Addresses;
+  readonly addresses: UpOptions;
   readonly stopped: Promise<void>;
 }
 
-/** The parts, under way. */
+/** The running servers. */
 export interface BroughtUp {
-  readonly kept: readonly KeptPart[];
-  /** False when it was told to stop before all of them ran. */
+  readonly supervised: readonly SupervisedPart[];
+  /** False if it was stopped before all of them were running. */
   readonly hasStarted: boolean;
-  /** Where a part serves HTTP. */
+  /** Token of the daemon; undefined if it requires none. */
+  readonly daemonToken: string | undefined;
+  /** HTTP URL of a server. */
   url(name: Part['name']): string;
 }
 
-/** Starts all parts so that they know one another. None is left behind when one cannot start. */
+/**
+ * Starts all servers with each other's addresses and tokens. If one fails to start, stops the
+ * others.
+ */
 export async function bringUp(
-  { dataDir, addresses, stopped }: UpAsk,
+  { dataDir, addresses, stopped }: BringUpOptions,
   here: Here,
 ): Promise<BroughtUp> {
   const { env } = here.terminal;
   const settings = loadSettings(dataDir, addresses, env);
-  const introductions = await introduce(dataDir, settings, env);
+  const credentials = await ensureCredentials(dataDir, settings, env);
   const daemonAddress = await withPort(settings.daemon.values.listen);
-  const plan = new Plan({ dataDir, env, addresses, settings, introductions, daemonAddress });
-  const kept = keepParts(plan, here);
-  // The second Ctrl-C: nobody is left behind.
-  here.lifecycle.interrupted.addEventListener('abort', () => kept.forEach((part) => part.kill()));
-  const url = (name: Part['name']) => httpOf(kept, name);
-  const hasStarted = await startParts(stagesOf(kept), stopped);
-  if (!hasStarted) return { kept, hasStarted, url };
+  const plan = new Plan({ dataDir, env, addresses, settings, credentials, daemonAddress });
+  const supervised = keepParts(plan, here);
+  // The second Ctrl-C: leave no process behind.
+  here.lifecycle.interrupted.addEventListener('abort', () =>
+    supervised.forEach((part) => part.kill()),
+  );
+  const url = (name: Part['name']) => httpOf(supervised, name);
+  const hasStarted = await startParts(stagesOf(supervised), stopped);
+  const { daemonToken } = settings;
+  if (!hasStarted) return { supervised, hasStarted, daemonToken, url };
   try {
-    // With our own id: an address that was left behind is then known for what it is.
+    // With our process id, which shows when the file is stale.
     writePrivate(queueAddressFile(dataDir), `${url('queue')}\n${process.pid}\n`);
-    await connect({ plan, settings, introductions, queueUrl: url('queue') }, here);
+    await connect({ plan, settings, credentials, queueUrl: url('queue') }, here);
   } catch (error) {
-    kept.forEach((part) => part.kill());
+    supervised.forEach((part) => part.kill());
     throw error;
   }
-  return { kept, hasStarted, url };
+  return { supervised, hasStarted, daemonToken, url };
 }
 
-function keepParts(plan: Plan, { terminal }: Here): KeptPart[] {
+function keepParts(plan: Plan, { terminal }: Here): SupervisedPart[] {
   const onLog = logWriter(terminal);
   const onEvent = eventWriter(terminal);
-  const kept: KeptPart[] = parts.map(
+  const supervised: SupervisedPart[] = parts.map(
     (part) =>
-      new KeptPart(part, {
+      new SupervisedPart(part, {
         clock: systemClock,
         launch: () =>
           startCtl(
-            plan.commandFor(part.name, (name) => listenersOf(kept, name)),
+            plan.commandFor(part.name, (name) => listenersOf(supervised, name)),
             {
               listeners: part.listeners,
               onLog: (line) => onLog(part, line),
-              reword: (line) => inWordsOfUp(part, line),
+              reword: (line) => withUpFlags(part, line),
             },
           ),
         onEvent,
       }),
   );
-  return kept;
+  return supervised;
 }
 
-/** The daemon is told where the others are. */
-function stagesOf(kept: readonly KeptPart[]): KeptPart[][] {
-  const isDaemon = ({ part }: KeptPart) => part.name === 'daemon';
-  return [kept.filter((part) => !isDaemon(part)), kept.filter(isDaemon)];
+/** The daemon gets the addresses of the others. */
+function stagesOf(supervised: readonly SupervisedPart[]): SupervisedPart[][] {
+  const isDaemon = ({ part }: SupervisedPart) => part.name === 'daemon';
+  return [supervised.filter((part) => !isDaemon(part)), supervised.filter(isDaemon)];
 }
 
-function listenersOf(kept: readonly KeptPart[], name: Part['name']) {
-  return kept.find(({ part }) => part.name === name)?.listeners ?? [];
+function listenersOf(supervised: readonly SupervisedPart[], name: Part['name']) {
+  return supervised.find(({ part }) => part.name === name)?.listeners ?? [];
 }
 
-function httpOf(kept: readonly KeptPart[], name: Part['name']): string {
-  return listenersOf(kept, name).find(({ listener }) => listener === 'http')?.url ?? '';
+function httpOf(supervised: readonly SupervisedPart[], name: Part['name']): string {
+  return listenersOf(supervised, name).find(({ listener }) => listener === 'http')?.url ?? '';
 }
 
 interface Connection {
   readonly plan: Plan;
   readonly settings: Settings;
-  readonly introductions: Introductions;
+  readonly credentials: Credentials;
   readonly queueUrl: string;
 }
 
-/** Leads the queue to the daemon. What cannot be had is told; the parts are of use without it. */
+/** Connects the queue to the daemon. Failures are reported; the servers are useful without it. */
 async function connect(
-  { plan, settings, introductions, queueUrl }: Connection,
+  { plan, settings, credentials, queueUrl }: Connection,
   { terminal, lifecycle }: Here,
 ): Promise<void> {
-  const { ownerToken, signingSecret, isLetIn, notices } = introductions;
+  const { ownerToken, signingSecret, isLetIn, notices } = credentials;
   const { err } = terminal;
   const notice = (text: string) => err.write(`${err.paint('warn', 'Notice:')} ${text}\n`);
   notices.forEach(notice);
@@ -119,7 +127,7 @@ async function connect(
     const api = queueApi({}, { terminal: { ...terminal, env }, lifecycle });
     const outcome = await setUpAgentsQueue(api, { url: plan.callbackUrl, needsToken });
     if (outcome !== 'foreign') return;
-    notice('The queue "agents" calls something else than this daemon and was left as it is.');
+    notice('The queue "agents" has another callback than this daemon and was not changed.');
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     notice(`The queue "agents" could not be set up: ${error.detail}`);
@@ -131,17 +139,17 @@ function eventWriter({ err, out, json }: Tools['terminal']): (event: PartEvent) 
     const { part } = event;
     if (event.kind === 'back') {
       if (json) out.write(eventsFor(event));
-      else err.write(`${err.paint('ok', `The ${part.title} is back.`)}\n`);
+      else err.write(`${err.paint('ok', `The ${part.title} is running again.`)}\n`);
       return;
     }
     const { exit, againMs } = event;
     if (json) {
       const { code, signal } = exit;
-      const told = { event: 'died', component: part.name, code, signal, again_ms: againMs };
-      out.write(`${JSON.stringify(told)}\n`);
+      const event = { event: 'died', component: part.name, code, signal, again_ms: againMs };
+      out.write(`${JSON.stringify(event)}\n`);
       return;
     }
-    const when = `it is started again in ${humanDuration(againMs)}`;
-    err.write(`${err.paint('bad', `The ${part.title} died:`)} ${exitText(exit)}; ${when}.\n`);
+    const when = `restarting in ${humanDuration(againMs)}`;
+    err.write(`${err.paint('bad', `The ${part.title} exited:`)} ${exitText(exit)}; ${when}.\n`);
   };
 }

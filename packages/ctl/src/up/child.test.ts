@@ -48,7 +48,7 @@ test.for([
   await expect(child.ready).rejects.toMatchObject({ code: 'PART_FAILED', detail: reason });
 });
 
-test('it hears signals, and a channel tells it that we are there', async () => {
+test('it hears signals, and a channel shows it that we are there', async () => {
   const script = `process.on('SIGTERM', () => process.exit(process.connected ? 3 : 4));
     ${listening('http')} ${stay}`;
   const { child } = run(script);

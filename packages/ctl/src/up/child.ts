@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { Refusal } from '@millrace/kit/errors';
 import type { Listener } from './parts.js';
 
-/** How to start a part: the words after `ctl`, and what its environment has. */
+/** How to start a server: the words after `ctl`, and its environment. */
 export interface Command {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -12,29 +12,29 @@ export interface Command {
 export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
-  /** The last thing it said for people. */
+  /** Its last message. */
   readonly lastWords: string;
 }
 
-/** A part as a process. */
+/** A server process. */
 export interface Child {
   readonly pid: number | undefined;
-  /** Resolves when every listener is announced; rejects when it ends before that. */
+  /** Resolves when every listener is announced; rejects if the process exits before that. */
   readonly ready: Promise<readonly Listener[]>;
   readonly ended: Promise<Exit>;
   kill(signal: NodeJS.Signals): void;
 }
 
 export interface ChildOptions {
-  /** The listeners it announces when it is ready. */
+  /** Listeners it announces when it is ready. */
   readonly listeners: readonly string[];
-  /** Hears every line that it logs. */
+  /** Called with every line it logs. */
   readonly onLog: (line: string) => void;
-  /** Turns what it tells people into what they can do here. */
+  /** Rewrites its advice for users of `ctl up`. */
   readonly reword?: (line: string) => string;
 }
 
-/** Starts another `ctl` of this very build. */
+/** Starts another `ctl` of the same build. */
 export function startCtl(command: Command, options: ChildOptions): Child {
   const script = process.argv[1];
   if (script === undefined) throw new Error('ctl does not know its own path');
@@ -42,8 +42,8 @@ export function startCtl(command: Command, options: ChildOptions): Child {
 }
 
 /**
- * The process is in a group of its own, so that Ctrl-C reaches it through us alone, in our order.
- * The channel is how it learns that we are gone: the system closes it even when we are killed.
+ * The process has its own process group, so that Ctrl-C reaches it only through us, in our order.
+ * The IPC channel shows it when we are gone: the system closes it even if we are killed.
  */
 export function startChild(
   args: readonly string[],
@@ -65,7 +65,7 @@ export function startChild(
   const ended = new Promise<Exit>((resolve) => {
     let failure: string | undefined;
     child.on('error', (error) => (failure = error.message));
-    // Unlike `exit` it comes when all that was said has been heard.
+    // Unlike `exit`, `close` comes after all output was read.
     child.on('close', (code, signal) => {
       resolve({ code, signal, lastWords: failure ?? lastWords });
     });
@@ -80,7 +80,7 @@ export function startChild(
     });
     void ended.then((exit) => reject(new Refusal('PART_FAILED', exitText(exit))));
   });
-  // Whoever waits for the end alone is not to be told twice.
+  // A caller that waits only for the exit does not need the rejection.
   ready.catch(() => undefined);
   return {
     pid: child.pid,
@@ -104,7 +104,7 @@ function listenerOf(line: string): Listener | undefined {
   return { listener, url };
 }
 
-/** What a line says to people: an error of ctl as it is, a line of the log when it is bad news. */
+/** The message in a line: an error of ctl, or a log line of level warn or above. */
 function wordsOf(line: string): string | undefined {
   const { level, msg, err } = jsonOf(line);
   if (typeof msg !== 'string') return line.trim().replace(/^ctl: /, '') || undefined;

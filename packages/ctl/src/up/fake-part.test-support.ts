@@ -1,10 +1,10 @@
 import { Refusal } from '@millrace/kit/errors';
 import { exitText, type Child, type Exit } from './child.js';
-import { KeptPart, type PartEvent } from './kept-part.js';
+import { SupervisedPart, type PartEvent } from './supervised-part.js';
 import { parts, type Listener, type Part } from './parts.js';
-import { HandClock } from './hand-clock.test-support.js';
+import { ManualClock } from './manual-clock.test-support.js';
 
-/** A process that does what a test says. */
+/** A process that a test controls. */
 export class FakeChild implements Child {
   readonly pid = 1;
   readonly ready: Promise<readonly Listener[]>;
@@ -43,22 +43,22 @@ export class FakeChild implements Child {
   }
 }
 
-/** A kept part whose processes are fakes, each of which announces itself at once. */
+/** A supervised server whose processes are fakes, each of which announces itself at once. */
 export class FakePart {
   readonly children: FakeChild[] = [];
   readonly events: PartEvent[] = [];
   readonly before: (readonly Listener[])[] = [];
-  readonly kept: KeptPart;
+  readonly supervised: SupervisedPart;
   announces = true;
   drains = true;
 
   constructor(
     name: Part['name'],
     readonly diary: string[] = [],
-    readonly clock = new HandClock(),
+    readonly clock = new ManualClock(),
   ) {
     const part = parts.find((each) => each.name === name)!;
-    this.kept = new KeptPart(part, {
+    this.supervised = new SupervisedPart(part, {
       clock,
       launch: (before) => {
         this.before.push(before);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { Address } from '@millrace/kit/config';
 
-/** The address with a port that is free now, if it left the port open. */
+/** The address with a free port, if its port is 0. */
 export async function withPort(address: Address): Promise<Address> {
   if (address.port !== 0) return address;
   const server = createServer();

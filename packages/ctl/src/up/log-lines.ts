@@ -8,9 +8,9 @@ const tones: Readonly<Record<string, Tone>> = { warn: 'warn', error: 'bad', fata
 const nameWidth = 'daemon'.length;
 
 /**
- * Passes on what the parts log, each line with the name of its part before it. A person at a
- * terminal gets it readable; a file gets the line as it was, and a program that asked for JSON the
- * line alone, which has the name in it.
+ * Relays the log lines of the servers with the name of the server in front. A terminal gets a
+ * readable form; a file gets the line unchanged, and with --json the line alone, which contains the
+ * name.
  */
 export function logWriter({ err, json }: Terminal): (part: Part, line: string) => void {
   return ({ name }, line) => {
@@ -23,7 +23,7 @@ export function logWriter({ err, json }: Terminal): (part: Part, line: string) =
   };
 }
 
-/** `09:30:01 warn  the words  key=value` */
+/** `09:30:01 warn  the message  key=value` */
 function readable(line: string, paint: Terminal['err']['paint']): string {
   const { level, time, msg, component: _component, pid: _pid, ...rest } = jsonOf(line);
   if (typeof level !== 'string' || typeof msg !== 'string') return printable(line);

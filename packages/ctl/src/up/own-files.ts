@@ -5,28 +5,28 @@ import { systemRandom } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { newSigningSecret } from '@millrace/kit/webhooks';
 import { parse } from 'yaml';
-import { lineOf } from '../daemon/places.js';
+import { lineOf, queueSecretsFile } from '../daemon/places.js';
 import { editTokens, indexOfToken, readTokens } from '../queue/tokens-file.js';
 
 /*
- * What `ctl up` makes on its first run, so that the parts know one another. Every file is for its
- * owner alone, is made once and stays; to have one made anew, remove it.
+ * Files that `ctl up` creates on its first run to connect the servers. Every file is readable only
+ * by its owner, is created once and never replaced; to get a new one, delete it.
  */
 
-/** The tokens that the queue knows, by their hashes. */
+/** Token hashes of the queue. */
 export const tokensFile = (dataDir: string) => join(dataDir, 'queue-tokens.yaml');
-/** The token of the person at the command line. */
+/** Token of the user at the command line. */
 export const ownerTokenFile = (dataDir: string) => join(dataDir, 'queue.token');
-/** The token by which the daemon settles tasks and shows the queues. */
+/** Token with which the daemon completes tasks and shows the queues. */
 export const daemonTokenFile = (dataDir: string) => join(dataDir, 'queue-daemon.token');
-/** What the queue signs its callbacks with. */
-export const secretsFile = (dataDir: string) => join(dataDir, 'queue-secrets.yaml');
-/** A key by which the daemon shows a database that asks for one; its owner puts it there. */
+/** Secret with which the queue signs its callbacks. */
+export const secretsFile = queueSecretsFile;
+/** Key with which the daemon shows a database that requires one; its owner puts it there. */
 export const databaseKeyFile = (dataDir: string) => join(dataDir, 'db.key');
-/** Where the queue listens, while `ctl up` runs. */
+/** Address of the queue while `ctl up` is running. */
 export const queueAddressFile = (dataDir: string) => join(dataDir, 'queue.url');
 
-/** The names of our secrets in the secrets file. */
+/** Names of our secrets in the secrets file. */
 export const signingSecret = 'agents-callback';
 export const daemonTokenSecret = 'daemon-token';
 
@@ -36,23 +36,24 @@ export function makeDataDirectory(path: string): void {
   } catch (error) {
     throw new Refusal(
       'DATA_DIRECTORY_UNUSABLE',
-      `cannot keep data in ${path}: ${messageOf(error)}. Choose another with --data DIR.`,
+      `cannot store data in ${path}: ${messageOf(error)}. Choose another directory with ` +
+        '--data DIR.',
       { cause: error },
     );
   }
 }
 
-/** Makes sure that a token of this principal lies in its file and that the queue knows it. */
+/** Ensures that a token of this principal is in its file and that the queue knows it. */
 export async function makeToken(
   dataDir: string,
   { file, principal }: { file: string; principal: string },
 ): Promise<string> {
-  const kept = lineOf(file);
+  const existing = lineOf(file);
   const { id, token } =
-    kept === undefined ? newToken(systemRandom) : { id: idOf(kept), token: kept };
-  // The clear text comes first: a token that nobody knows of is added below, a hash without its
-  // token is of no use to anybody.
-  if (kept === undefined) writePrivate(file, `${token}\n`);
+    existing === undefined ? newToken(systemRandom) : { id: idOf(existing), token: existing };
+  // Write the token first: a token without its hash is added below, but a hash without its token is
+  // useless.
+  if (existing === undefined) writePrivate(file, `${token}\n`);
   const sha256 = hashSecret(token);
   const known =
     lineOf(tokensFile(dataDir)) === undefined ? [] : await readTokens(tokensFile(dataDir));
@@ -70,8 +71,8 @@ function idOf(token: string): string {
 }
 
 /**
- * Makes sure of the secrets: the one that tasks for agents are signed with, kept as it is once
- * made, and the daemon's own token if it asks for one. Answers the signing secret.
+ * Ensures the secrets: the signing secret for tasks of agents, never replaced, and the daemon's own
+ * token if it requires one. Returns the signing secret.
  */
 export function makeSecrets(dataDir: string, agentsQueue: string, daemonToken?: string): string {
   const file = secretsFile(dataDir);
@@ -88,7 +89,7 @@ export function makeSecrets(dataDir: string, agentsQueue: string, daemonToken?: 
 }
 
 const heading =
-  '# Secrets that the queue sends and signs with, written by `ctl up`; yours may stand beside.\n';
+  '# Secrets that the queue sends and signs with, written by `ctl up`; you can add yours.\n';
 
 interface Secret {
   readonly name: string;
@@ -96,7 +97,7 @@ interface Secret {
   readonly queues: readonly string[];
 }
 
-/** The value of a secret in a secrets file, which may be somebody else's. */
+/** Value of a secret in a secrets file, which may belong to the owner. */
 export function secretIn(file: string, name: string): string | undefined {
   return secretsIn(file).find((secret) => secret.name === name)?.value;
 }
@@ -107,14 +108,14 @@ function secretsIn(file: string): Secret[] {
   try {
     return (parse(text) as { secrets?: Secret[] } | null)?.secrets ?? [];
   } catch (error) {
-    // The text of the error would show the line, which holds a secret.
-    throw new UsageError(`${file} is not YAML: mend it, or remove it to have it made anew.`, {
+    // The message of the error would show the line, which contains a secret.
+    throw new UsageError(`${file} is not YAML. Fix it, or delete it to get a new one.`, {
       cause: error,
     });
   }
 }
 
-/** The file is either the old one or the new one, never half. */
+/** Writes the file atomically. */
 export function writePrivate(file: string, text: string): void {
   const fresh = `${file}.new`;
   const handle = openSync(fresh, 'w', 0o600);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plain } from '../render/paint.js';
 import { bannerFor, eventsFor } from './banner.js';
-import { addressOfUrl, inWordsOfUp, parts } from './parts.js';
+import { addressOfUrl, withUpFlags, parts } from './parts.js';
 
 test('the three parts stand on the ports of the documentation', () => {
   const ports = parts.flatMap(({ name, addresses }) =>
@@ -24,11 +24,11 @@ test('an address is what a URL has between scheme and path', () => {
 test('a part that names its own flag is understood to mean that of ctl up', () => {
   const taken = (flag: string) => `ctl: 127.0.0.1:1 is already in use: pass ${flag} host:port`;
   const [db, queue, daemon] = parts;
-  expect(inWordsOfUp(db!, taken('--http'))).toBe(taken('--db-http'));
-  expect(inWordsOfUp(queue!, taken('--listen'))).toBe(taken('--queue-listen'));
-  expect(inWordsOfUp(queue!, taken('--metrics-listen'))).toBe(taken('--metrics-listen'));
-  expect(inWordsOfUp(daemon!, taken('--listen'))).toBe(taken('--listen'));
-  expect(inWordsOfUp(queue!, '{"msg":"--listen"}')).toBe('{"msg":"--listen"}');
+  expect(withUpFlags(db!, taken('--http'))).toBe(taken('--db-http'));
+  expect(withUpFlags(queue!, taken('--listen'))).toBe(taken('--queue-listen'));
+  expect(withUpFlags(queue!, taken('--metrics-listen'))).toBe(taken('--metrics-listen'));
+  expect(withUpFlags(daemon!, taken('--listen'))).toBe(taken('--listen'));
+  expect(withUpFlags(queue!, '{"msg":"--listen"}')).toBe('{"msg":"--listen"}');
 });
 
 const running = parts.map((part) => ({
@@ -36,24 +36,38 @@ const running = parts.map((part) => ({
   listeners: part.addresses.map(({ listener, url }) => ({ listener, url })),
 }));
 
+const access = { dashboard: 'http://127.0.0.1:8765/#login=mr_code', isLogin: true, hasAuth: true };
+
+test('banner: says that authentication is off', () => {
+  const dashboard = 'http://127.0.0.1:8765';
+  const open = { running, dataDir: '/x', dashboard, isLogin: false, hasAuth: false };
+  const text = bannerFor(open, { columns: 80, paint: plain });
+  expect(text).toContain(
+    '\nDashboard: http://127.0.0.1:8765\n' +
+      'Authentication is off: every user of this machine has full access.\n',
+  );
+});
+
 test.for([80, 140])('the banner at %i columns', (columns) => {
-  const banner = bannerFor(running, '/some/where', { columns, paint: plain });
+  const dataDir = '/some/where';
+  const banner = bannerFor({ running, dataDir, ...access }, { columns, paint: plain });
   expect(banner.replace(/^Millrace \d+\.\d+\.\d+ /, 'Millrace X ')).toBe(
     `
 Millrace X  data in /some/where
 
-PART      ADDRESS                STATE
+SERVER    ADDRESS                STATE
 database  grpc://127.0.0.1:5433  running
           http://127.0.0.1:8080  running
 queue     http://127.0.0.1:8081  running
           http://127.0.0.1:9464  running
 daemon    http://127.0.0.1:8765  running
 
-The dashboard is at http://127.0.0.1:8765
+Dashboard: http://127.0.0.1:8765/#login=mr_code
+The link works once and expires after 5 minutes. Get another with \`bin/ctl open\`.
 
 Try in another terminal:
-  bin/ctl status                           all of it at a glance
-  bin/ctl agent spawn "Say hello"          a first agent, where you are
+  bin/ctl status                           the status of all servers
+  bin/ctl agent spawn "Say hello"          a first agent in this directory
   bin/ctl db put people ada '{"age": 36}'  a first record in the database
 
 Ctrl-C stops everything.

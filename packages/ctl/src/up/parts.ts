@@ -1,14 +1,14 @@
-/** One of the servers that `ctl up` runs side by side. */
+/** One of the servers that `ctl up` runs. */
 export interface Part {
-  /** As in the listening lines, and the group of its `serve` command: db, queue, daemon. */
+  /** Name in the listening lines, and the group of its `serve` command: db, queue, daemon. */
   readonly name: 'db' | 'queue' | 'daemon';
-  /** As people say it. */
+  /** Name for people. */
   readonly title: string;
-  /** Where it listens unless told otherwise. */
+  /** Default addresses. */
   readonly addresses: readonly Address[];
-  /** What it announces before it is ready. */
+  /** Listeners it announces when it is ready. */
   readonly listeners: readonly string[];
-  /** Flags of its own `serve` that `ctl up` calls by another name. */
+  /** Flags of its `serve` that have another name in `ctl up`. */
   readonly flags?: Readonly<Record<string, string>>;
 }
 
@@ -18,7 +18,7 @@ export interface Address {
   readonly url: string;
 }
 
-/** One line that a server prints when it is ready. */
+/** The line that a server prints when it is ready. */
 export interface Listener {
   readonly listener: string;
   readonly url: string;
@@ -47,20 +47,20 @@ const daemon: Part = {
   listeners: ['http'],
 };
 
-/** In the order they start: each is told where those before it are. */
+/** In start order: each gets the addresses of those before it. */
 export const parts: readonly Part[] = [db, queue, daemon];
 
 function address(listener: string, port: number, scheme = 'http'): Address {
   return { listener, port, url: `${scheme}://127.0.0.1:${port}` };
 }
 
-/** What a part tells whoever started it, for whoever runs `ctl up`. */
-export function inWordsOfUp({ flags = {} }: Part, line: string): string {
+/** Rewrites the advice of a server for users of `ctl up`. */
+export function withUpFlags({ flags = {} }: Part, line: string): string {
   if (!line.startsWith('ctl: ')) return line;
   return line.replaceAll(/--[a-z][a-z-]*/g, (flag) => flags[flag] ?? flag);
 }
 
-/** The address behind a URL, as `--listen` takes it. */
+/** Address of a URL, in the form of `--listen`. */
 export function addressOfUrl(url: string): string {
   return url.replace(/^[a-z]+:\/\//, '').replace(/\/.*$/, '');
 }

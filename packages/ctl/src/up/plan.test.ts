@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllowlist } from '@millrace/kit/outbound';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Introductions } from './introductions.js';
+import type { Credentials } from './credentials.js';
 import { parts } from './parts.js';
 import { Plan, type Places } from './plan.js';
-import { loadSettings, type Addresses } from './settings.js';
+import { loadSettings, type UpOptions } from './settings.js';
 
 let data = '';
 beforeEach(() => {
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(data, { recursive: true, force: true }));
 
-const introductions: Introductions = {
+const credentials: Credentials = {
   ownerToken: 'mr_owner',
   daemonToken: 'mr_daemon',
   signingSecret: 'whsec_AAAA',
@@ -24,7 +24,7 @@ const introductions: Introductions = {
 
 interface PlanOptions {
   env?: Record<string, string>;
-  addresses?: Addresses;
+  addresses?: UpOptions;
   host?: string;
 }
 
@@ -35,7 +35,7 @@ function planOf({ env = {}, addresses = {}, host = '127.0.0.1' }: PlanOptions = 
     env: environment,
     addresses,
     settings: loadSettings(data, addresses, environment),
-    introductions,
+    credentials,
     daemonAddress: { host, port: 4000 },
   });
 }
@@ -54,7 +54,7 @@ function valuesOf(args: readonly string[], flag: string): string[] {
   return args.flatMap((arg, at) => (arg === flag ? [args[at + 1]!] : []));
 }
 
-test('at first a part listens where it was told, and after a death where it was', () => {
+test('at first a part listens where it was sent, and after a death where it was', () => {
   const plan = planOf({ addresses: { dbGrpc: '127.0.0.1:0', queueListen: '127.0.0.1:0' } });
   const db = (places: Places) => plan.commandFor('db', places).args;
   expect(valuesOf(db(nowhere), '--grpc')).toEqual(['127.0.0.1:0']);
@@ -66,7 +66,7 @@ test('at first a part listens where it was told, and after a death where it was'
   expect(valuesOf(queue, '--metrics-listen')).toEqual(['127.0.0.1:5001']);
 });
 
-test('the daemon is told of the others, and no secret stands in a command line', () => {
+test('the daemon is reported of the others, and no secret is in a command line', () => {
   const { args, env } = planOf().commandFor('daemon', running);
   expect(valuesOf(args, '--queue-url')).toEqual(['http://127.0.0.1:5000']);
   expect(valuesOf(args, '--database-url')).toEqual(['http://127.0.0.1:5001']);
@@ -91,6 +91,25 @@ test('a key for the database is passed on, and what the config file says is left
   expect(command.args).not.toContain('--queue-url');
   expect(command.args).toContain('--database-url');
   expect(command.env).not.toHaveProperty('MILLRACE_QUEUE_TOKEN');
+});
+
+test('up: the key that the database made is passed on, and --no-auth to both', () => {
+  mkdirSync(join(data, 'db'));
+  writeFileSync(join(data, 'db', 'db.key'), 'made.secret\n');
+  const guarded = planOf();
+  expect(guarded.commandFor('daemon', running).env).toMatchObject({
+    MILLRACE_DATABASE_API_KEY: 'made.secret',
+  });
+  expect(guarded.commandFor('daemon', running).args).not.toContain('--no-auth');
+  const open = planOf({ addresses: { auth: false } });
+  expect(open.commandFor('daemon', running).args).toContain('--no-auth');
+  expect(open.commandFor('db', running).env).toMatchObject({ MILLRACE_DB_AUTH: 'none' });
+});
+
+test('up: no authentication is refused where others can reach the daemon', () => {
+  expect(() => planOf({ addresses: { auth: false, listen: '0.0.0.0:0' } })).toThrow(
+    /others can reach, and auth is none/,
+  );
 });
 
 test('where the command line finds another queue is not for the daemon', () => {

@@ -4,31 +4,31 @@ import { join } from 'node:path';
 import { addressText, type Address } from '@millrace/kit/config';
 import { lineOf } from '../daemon/places.js';
 import type { Command } from './child.js';
-import type { Introductions } from './introductions.js';
+import type { Credentials } from './credentials.js';
 import { databaseKeyFile, secretsFile, tokensFile } from './own-files.js';
 import { addressOfUrl, type Listener, type Part } from './parts.js';
-import type { Addresses, Settings } from './settings.js';
+import type { Settings, UpOptions } from './settings.js';
 
-/** Where each part that runs listens, or listened before it died. */
+/** Addresses of running or restarting servers. */
 export type Places = (part: Part['name']) => readonly Listener[];
 
 export interface PlanParts {
   readonly dataDir: string;
   readonly env: Command['env'];
-  readonly addresses: Addresses;
+  readonly addresses: UpOptions;
   readonly settings: Settings;
-  readonly introductions: Introductions;
-  /** Where the daemon is to listen, its port settled. */
+  readonly credentials: Credentials;
+  /** Address of the daemon, with its port chosen. */
   readonly daemonAddress: Address;
 }
 
 const callbackPath = '/api/v1/queue/callback';
 
-/** How each part is started so that it knows the others. */
+/** How to start each server so that it can reach the others. */
 export class Plan {
   constructor(private readonly given: PlanParts) {}
 
-  /** Where the queue sends the tasks that are for agents. */
+  /** URL to which the queue sends tasks for agents. */
   get callbackUrl(): string {
     return `http://${addressText(nearby(this.given.daemonAddress))}${callbackPath}`;
   }
@@ -49,7 +49,7 @@ export class Plan {
         ...flag('--grpc', listenerOf(places('db'), 'grpc') ?? addresses.dbGrpc),
         ...flag('--http', listenerOf(places('db'), 'http') ?? addresses.dbHttp),
       ],
-      env,
+      env: addresses.auth === false ? { ...env, MILLRACE_DB_AUTH: 'none' } : env,
     };
   }
 
@@ -82,9 +82,9 @@ export class Plan {
   }
 
   #daemon(places: Places): Command {
-    const { dataDir, settings, introductions, daemonAddress } = this.given;
-    const { daemonToken: queueToken, signingSecret } = introductions;
-    const dbKey = lineOf(databaseKeyFile(dataDir));
+    const { dataDir, addresses, settings, credentials, daemonAddress } = this.given;
+    const { daemonToken: queueToken, signingSecret } = credentials;
+    const dbKey = lineOf(databaseKeyFile(dataDir)) ?? lineOf(join(dataDir, 'db', 'db.key'));
     const isOurs = (key: string) => settings.daemon.sourceOf(key).kind === 'default';
     return {
       args: [
@@ -94,8 +94,9 @@ export class Plan {
         ...flag('--listen', addressText(daemonAddress)),
         ...flag('--queue-url', isOurs('queue.url') ? urlOf(places('queue')) : undefined),
         ...flag('--database-url', isOurs('database.url') ? urlOf(places('db')) : undefined),
+        ...(addresses.auth === false ? ['--no-auth'] : []),
       ],
-      // Secrets do not belong where `ps` shows them.
+      // Secrets do not belong on the command line, where `ps` shows them.
       env: {
         ...settings.daemonEnv,
         ...(isOurs('queue.token') && queueToken ? { MILLRACE_QUEUE_TOKEN: queueToken } : {}),
@@ -130,13 +131,13 @@ function urlOf(listeners: readonly Listener[]): string | undefined {
   return `${url.protocol}//${addressText(near)}`;
 }
 
-/** Whoever listens everywhere listens here as well. */
+/** A server that listens on all interfaces listens on loopback too. */
 function nearby({ host, port }: Address): Address {
   if (host === '0.0.0.0') return { host: '127.0.0.1', port };
   return { host: host === '::' ? '::1' : host, port };
 }
 
-/** Opens this one URL to the queue, which calls nothing on this machine otherwise. */
+/** Allows this one URL to the queue, which otherwise calls nothing on this machine. */
 function allowlistEntry(callbackUrl: string): object {
   const { hostname, port, pathname } = new URL(callbackUrl);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');

@@ -1,19 +1,21 @@
 import { rmSync } from 'node:fs';
 import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
+import { daemonApi } from '../daemon/api.js';
+import { dashboardLink } from '../open/login-link.js';
 import { runningUp } from '../queue/locate.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { bannerFor, eventsFor } from './banner.js';
-import { bringUp } from './bring-up.js';
+import { bringUp, type BroughtUp } from './bring-up.js';
 import { makeDataDirectory, queueAddressFile } from './own-files.js';
-import type { Addresses } from './settings.js';
+import type { UpOptions } from './settings.js';
 import { runParts } from './supervisor.js';
 
-export interface UpFlags extends Addresses {
+export interface UpFlags extends UpOptions {
   data?: string;
 }
 
-/** Runs the three servers as processes that know one another, until it is told to stop. */
+/** Runs the three servers as connected processes until it is stopped. */
 export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Promise<void> {
   const { out, env, json } = tools.terminal;
   const dataDir = dataDirectory(data, env);
@@ -22,13 +24,14 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
     const up = await bringUp({ dataDir, addresses, stopped }, tools).catch((error: unknown) => {
       throw besideAnother(dataDir, error);
     });
-    const { kept } = up;
+    const { supervised } = up;
     try {
       if (up.hasStarted) {
-        if (json) out.write(`${kept.map(eventsFor).join('')}{"event":"ready"}\n`);
-        else out.write(bannerFor(kept, dataDir, out));
+        if (json) out.write(`${supervised.map(eventsFor).join('')}{"event":"ready"}\n`);
+        else
+          out.write(bannerFor({ running: supervised, dataDir, ...(await access(up, tools)) }, out));
       }
-      await runParts(kept, stopped);
+      await runParts(supervised, stopped);
     } finally {
       rmSync(queueAddressFile(dataDir), { force: true });
     }
@@ -36,13 +39,30 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
   });
 }
 
-/** Whoever starts it a second time mostly forgot the first. */
+/** URL with which the user opens the dashboard. */
+async function access({ daemonToken, url }: BroughtUp, { terminal, lifecycle }: Tools) {
+  const daemonUrl = url('daemon');
+  const plain = { dashboard: daemonUrl, isLogin: false, hasAuth: daemonToken !== undefined };
+  if (daemonToken === undefined) return plain;
+  const env = { ...terminal.env, MILLRACE_TOKEN: daemonToken };
+  try {
+    const api = await daemonApi({ url: daemonUrl }, { terminal: { ...terminal, env }, lifecycle });
+    return { ...plain, dashboard: (await dashboardLink(api)).url, isLogin: true };
+  } catch (error) {
+    // Everything is running; the link is available later.
+    if (error instanceof Refusal) return plain;
+    throw error;
+  }
+}
+
+/** Starting it twice is usually a mistake. */
 function besideAnother(dataDir: string, error: unknown): unknown {
   const other = runningUp(dataDir);
   if (!other || !(error instanceof Refusal)) return error;
   return new Refusal(
     error.code,
-    `Millrace already runs on ${dataDir}, as process ${other.pid}: \`ctl status\` shows it.`,
+    `Millrace is already running on ${dataDir}, as process ${other.pid}. Check it with ` +
+      '`ctl status`.',
     { cause: error },
   );
 }

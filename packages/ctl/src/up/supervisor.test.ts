@@ -9,14 +9,14 @@ function three() {
   const [db, queue, daemon] = (['db', 'queue', 'daemon'] as const).map(
     (name) => new FakePart(name, diary),
   ) as [FakePart, FakePart, FakePart];
-  const stages = [[db.kept, queue.kept], [daemon.kept]];
-  return { diary, db, queue, daemon, stages, kept: stages.flat() };
+  const stages = [[db.supervised, queue.supervised], [daemon.supervised]];
+  return { diary, db, queue, daemon, stages, supervised: stages.flat() };
 }
 
 test('parts start stage by stage, and those who hand out work stop first', async () => {
-  const { diary, stages, kept } = three();
+  const { diary, stages, supervised } = three();
   expect(await startParts(stages, never)).toBe(true);
-  await runParts(kept, Promise.resolve());
+  await runParts(supervised, Promise.resolve());
   expect(diary).toEqual([
     'start db',
     'start queue',
@@ -27,7 +27,7 @@ test('parts start stage by stage, and those who hand out work stop first', async
   ]);
 });
 
-test('when one cannot start, the others are stopped again and its reason is told', async () => {
+test('when one cannot start, the others are stopped again and its reason is reported', async () => {
   const { diary, daemon, stages } = three();
   daemon.announces = false;
   const started = startParts(stages, never);
@@ -58,7 +58,7 @@ test('two that cannot start are both told of as such', async () => {
 });
 
 test('whoever stops it during the start does not wait for the rest of it', async () => {
-  const { diary, daemon, stages, kept } = three();
+  const { diary, daemon, stages, supervised } = three();
   daemon.announces = false;
   let stop: () => void = () => undefined;
   const stopped = new Promise<void>((resolve) => (stop = resolve));
@@ -66,14 +66,14 @@ test('whoever stops it during the start does not wait for the rest of it', async
   await expect.poll(() => daemon.children.length).toBe(1);
   stop();
   expect(await started).toBe(false);
-  await runParts(kept, stopped);
+  await runParts(supervised, stopped);
   expect(diary.at(-1)).toBe('SIGTERM db');
 });
 
 test('a part that is given up takes the others down in order', async () => {
-  const { diary, queue, stages, kept } = three();
+  const { diary, queue, stages, supervised } = three();
   await startParts(stages, never);
-  const running = runParts(kept, never);
+  const running = runParts(supervised, never);
   running.catch(() => undefined);
   for (let death = 1; death <= 5; death++) {
     const before = queue.children.length;
@@ -83,15 +83,15 @@ test('a part that is given up takes the others down in order', async () => {
     queue.clock.advance(10_000);
     await expect.poll(() => queue.children.length).toBe(before + 1);
   }
-  await expect(running).rejects.toThrow('the queue died 5 times');
+  await expect(running).rejects.toThrow('the queue exited 5 times');
   expect(diary.slice(-2)).toEqual(['SIGTERM daemon', 'SIGTERM db']);
 });
 
 test('one that does not stop does not keep the others from stopping', async () => {
-  const { diary, queue, stages, kept } = three();
+  const { diary, queue, stages, supervised } = three();
   queue.drains = false;
   await startParts(stages, never);
-  const running = runParts(kept, Promise.resolve());
+  const running = runParts(supervised, Promise.resolve());
   running.catch(() => undefined);
   await expect.poll(() => queue.clock.isAwaited).toBe(true);
   queue.clock.advance(60_000);

@@ -1,25 +1,25 @@
 import { messageOf, Refusal } from '@millrace/kit/errors';
-import type { KeptPart } from './kept-part.js';
+import type { SupervisedPart } from './supervised-part.js';
 
 /**
- * Those who hand out work stop before those who take it: a task that the queue hands out while the
- * daemon is going down would cost an attempt.
+ * Stops senders of work before receivers: a task that the queue delivers while the daemon is
+ * stopping would cost an attempt.
  */
 const stopOrder = ['queue', 'daemon', 'db'];
 
 /**
- * Starts the parts, stage by stage: those of one stage need not know one another. False when it was
- * told to stop before all of them ran. When one cannot start, none is left running and the reason
- * is thrown.
+ * Starts the servers stage by stage; those of one stage do not depend on each other. Returns false
+ * if it was stopped before all of them were running. If one cannot start, stops the others and
+ * throws the reason.
  */
 export async function startParts(
-  stages: readonly (readonly KeptPart[])[],
+  stages: readonly (readonly SupervisedPart[])[],
   stopped: Promise<void>,
 ): Promise<boolean> {
   const isStopped = stopped.then(() => true);
   for (const stage of stages) {
     const started = Promise.all(stage.map((part) => part.start())).then(() => false);
-    // It fails when it is stopped on its way, which is then no news.
+    // A start that fails because of a stop is not reported.
     started.catch(() => undefined);
     try {
       if (await Promise.race([started, isStopped])) return false;
@@ -31,18 +31,21 @@ export async function startParts(
 }
 
 /**
- * Waits until `stopped` resolves or a part is given up, then stops all parts. Throws when a part
- * was given up, or did not stop.
+ * Waits until `stopped` resolves or a server is given up, then stops all servers. Throws if a
+ * server was given up or did not stop.
  */
-export async function runParts(kept: readonly KeptPart[], stopped: Promise<void>): Promise<void> {
-  const ending = await Promise.race([stopped, ...kept.map(({ givenUp }) => givenUp)]);
-  const troubles = [...(ending ? [ending] : []), ...(await stopParts(kept))];
+export async function runParts(
+  supervised: readonly SupervisedPart[],
+  stopped: Promise<void>,
+): Promise<void> {
+  const ending = await Promise.race([stopped, ...supervised.map(({ givenUp }) => givenUp)]);
+  const troubles = [...(ending ? [ending] : []), ...(await stopParts(supervised))];
   if (troubles.length > 0) throw failed(troubles);
 }
 
-/** Goes on to the next when one fails to stop; answers with what went wrong. */
-async function stopParts(kept: readonly KeptPart[]): Promise<Error[]> {
-  const inOrder = kept.toSorted(
+/** Continues with the next if one fails to stop; returns the errors. */
+async function stopParts(supervised: readonly SupervisedPart[]): Promise<Error[]> {
+  const inOrder = supervised.toSorted(
     (a, b) => stopOrder.indexOf(a.part.name) - stopOrder.indexOf(b.part.name),
   );
   const troubles: Error[] = [];

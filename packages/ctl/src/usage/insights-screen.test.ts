@@ -10,22 +10,22 @@ const screen = (columns: number, insights = example) =>
 test('each kind of pattern has a short table', () => {
   expect(screen(80)).toBe(
     `
-ENDED SESSIONS      COUNT  MEDIAN  90%  LONGEST  TOGETHER
-all                    40  9m      35m  1h 30m   8h 40m
-claude                 40  9m      35m  1h 30m   8h 40m
-/home/ada/src/mill     40  9m      35m  1h 30m   8h 40m
+ENDED SESSIONS      COUNT  MEDIAN  90%  MAX     TOTAL
+all                    40  9m      35m  1h 30m  8h 40m
+claude                 40  9m      35m  1h 30m  8h 40m
+/home/ada/src/mill     40  9m      35m  1h 30m  8h 40m
 
 Hours 0 to 23  ▁▁▁▁▁▁▁▁▁▁█▁▁▁▁▅▁▁▁▁▁▁▁▁  busiest at 10:00 (2h 43m)
 
-FAILED          OF  ERRORS  RATE
-all             40       3  7.5%
-backend claude  40       3  7.5%
+GROUP           SESSIONS  ERRORS  RATE
+all                   40       3  7.5%
+backend claude        40       3  7.5%
 
-EDITED TOGETHER  AND            SESSIONS  SHARE
-docs/upload.md   src/upload.ts         6  75%
+FILE            EDITED WITH    SESSIONS  SHARE
+docs/upload.md  src/upload.ts         6  75%
 
-COULD RUN  BESIDE        SAVES
-docs       retry-upload  6m
+JOB   PARALLEL WITH  SAVING
+docs  retry-upload   6m
 `.slice(1),
   );
 });

@@ -6,15 +6,15 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 type Insights = DaemonSchema<'Insights'>;
 type DurationStats = DaemonSchema<'DurationStats'>;
 
-/** How many rows of each kind a person is shown. */
-const mostRows = 5;
+/** Maximum number of rows per table. */
+const maxRows = 5;
 
-/** The insights for people: a short table for each kind that has something to tell. */
+/** A short table for each kind of insight. */
 export function insightsScreen(insights: Insights, sheet: Sheet): string {
-  if (insights.sessions === 0) return 'No sessions yet: there is nothing to learn from.\n';
+  if (insights.sessions === 0) return 'No sessions yet.\n';
   const { overall, by_backend: backends, by_repo: repos } = insights.durations;
   return [
-    durations([overall, ...backends, ...repos.slice(0, mostRows)], sheet),
+    durations([overall, ...backends, ...repos.slice(0, maxRows)], sheet),
     hours(insights.busiest_hours, sheet),
     failures(insights.error_rates, sheet),
     files(insights.co_edited_files, sheet),
@@ -27,7 +27,7 @@ export function insightsScreen(insights: Insights, sheet: Sheet): string {
 function durations(rows: readonly DurationStats[], sheet: Sheet): string {
   const span = (ms: number | null) => (ms === null ? '-' : humanDuration(ms));
   return table(
-    ['ENDED SESSIONS', 'COUNT', 'MEDIAN', '90%', 'LONGEST', 'TOGETHER'],
+    ['ENDED SESSIONS', 'COUNT', 'MEDIAN', '90%', 'MAX', 'TOTAL'],
     rows.map(({ key, sessions, p50_ms: p50, p90_ms: p90, max_ms: max, total_ms: total }) => [
       key,
       sessions,
@@ -54,9 +54,9 @@ function hours(busy: Insights['busiest_hours'], sheet: Sheet): string {
 }
 
 function failures(rates: Insights['error_rates'], sheet: Sheet): string {
-  const shown = rates.filter(({ by, errors }) => by === 'all' || errors > 0).slice(0, mostRows + 1);
+  const shown = rates.filter(({ by, errors }) => by === 'all' || errors > 0).slice(0, maxRows + 1);
   return table(
-    ['FAILED', 'OF', 'ERRORS', 'RATE'],
+    ['GROUP', 'SESSIONS', 'ERRORS', 'RATE'],
     shown.map(({ by, key, sessions, errors, rate }) => [
       by === 'all' ? 'all' : `${by} ${key}`,
       sessions,
@@ -69,9 +69,9 @@ function failures(rates: Insights['error_rates'], sheet: Sheet): string {
 
 function files(pairs: Insights['co_edited_files'], sheet: Sheet): string {
   return table(
-    ['EDITED TOGETHER', 'AND', 'SESSIONS', 'SHARE'],
+    ['FILE', 'EDITED WITH', 'SESSIONS', 'SHARE'],
     pairs
-      .slice(0, mostRows)
+      .slice(0, maxRows)
       .map((pair) => [...pair.files, pair.sessions, `${Math.round(pair.share * 100)}%`]),
     sheet,
   );
@@ -79,9 +79,9 @@ function files(pairs: Insights['co_edited_files'], sheet: Sheet): string {
 
 function parallels(candidates: Insights['parallel_candidates'], sheet: Sheet): string {
   return table(
-    ['COULD RUN', 'BESIDE', 'SAVES'],
+    ['JOB', 'PARALLEL WITH', 'SAVING'],
     candidates
-      .slice(0, mostRows)
+      .slice(0, maxRows)
       .map((each) => [each.second_name, each.first_name, humanDuration(each.saved_ms)]),
     sheet,
   );

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { parseSince } from '../savings/since.js';
 import { insightsScreen } from './insights-screen.js';
 
@@ -13,13 +13,14 @@ export async function showInsights(
   tools: Tools,
 ): Promise<void> {
   const from = since === undefined ? undefined : parseSince(since, systemClock.now()).text;
-  const query = from === undefined ? '' : `?since=${encodeURIComponent(from)}`;
   const api = await daemonApi(flags, tools);
-  const insights = await api.call('GET', `/api/v1/insights${query}`);
+  const insights = await api.call('getInsights', {
+    query: from === undefined ? {} : { since: from },
+  });
   if (!isInsights(insights)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no insights. Is it another version of Millrace?`,
+      `${api.url} returned no insights. It may be another version of Millrace.`,
     );
   }
   const { out, json } = tools.terminal;

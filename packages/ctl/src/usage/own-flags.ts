@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import type { CtlCommand } from '../command.js';
 
 /**
- * For a group that is itself a command: its flags stand before the name of a subcommand, which
- * may have flags of the same names behind it, and are not among those that help calls global.
+ * For a group that is also a command: its flags come before the name of a subcommand, which may
+ * have flags of the same names, and help does not list them as global.
  */
 export function keepFlagsApart(group: CtlCommand): CtlCommand {
   return group.enablePositionalOptions().configureHelp({

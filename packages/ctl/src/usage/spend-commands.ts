@@ -1,20 +1,16 @@
 import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
-
-/** Tables that `--by` chooses from, each with what it is called in the rollup. */
-export const spendTables = { agent: 'by_agent', repo: 'by_repo', day: 'by_day' } as const;
-
-export type SpendBy = keyof typeof spendTables;
+import type { Tools } from '../tools.js';
+import { spendTables, type SpendBy } from './spend-tables.js';
 
 export function addSpend(group: CtlCommand, tools: Tools): void {
   const command = group
     .command('spend')
     .summary('Show what the agents have spent')
     .description(
-      "Shows dollars and tokens measured from the agents' own transcripts: today, this week and " +
-        'in all, and who spent them. Tokens of the cache stand apart.',
+      "Show dollars and tokens from the agents' own transcripts: today, this week and in " +
+        'total, by agent, repository and model. Cache tokens are shown separately.',
     )
     .addOption(
       new Option('--by <what>', 'Show the whole table of one kind').choices(
@@ -22,12 +18,12 @@ export function addSpend(group: CtlCommand, tools: Tools): void {
       ),
     );
   withDaemon(command)
-    .example(`${group.path} spend`, 'the sums, and the dearest of each kind')
+    .example(`${group.path} spend`, 'the totals, and the largest of each kind')
     .example(`${group.path} spend --by day`, 'a row for each day')
-    .example(`${group.path} spend --json`, 'as the REST API has it')
+    .example(`${group.path} spend --json`, 'the response of the REST API')
     .action(async (_: unknown, self: CtlCommand) => {
       const { showSpend } = await import('./spend.js');
-      // The flags of the group count too: `ctl usage --url ... spend`.
+      // Flags of the group count too: `ctl usage --url ... spend`.
       await showSpend(self.optsWithGlobals<DaemonFlags & { by?: SpendBy }>(), tools);
     });
 }

@@ -3,25 +3,25 @@ import { humanCount } from '@millrace/kit/units';
 import { barOf, dollars, rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { sparkline } from '../queue/sparkline.js';
-import { spendTables, type SpendBy } from './spend-commands.js';
+import { spendTables, type SpendBy } from './spend-tables.js';
 
 type SpendRollup = DaemonSchema<'SpendRollup'>;
 type SpendRow = DaemonSchema<'SpendRow'>;
 
 const titles = { agent: 'AGENT', repo: 'REPOSITORY', day: 'DAY' } as const;
 
-/** How many rows of each kind are shown when nobody asked for one. */
+/** Rows per table without --by. */
 const dearest = 5;
 const trendDays = 30;
 const barCells = 20;
-/** Where there is room for a bar beside the figure. */
+/** Minimum width for a bar beside the figure. */
 const wideColumns = 100;
 
-/** The rollup for people: sums, trend and who spent most, or the whole table of one kind. */
+/** Totals, trend and the largest spenders, or one whole table. */
 export function spendScreen(rollup: SpendRollup, sheet: Sheet, by?: SpendBy): string {
   const basis = basisOf(rollup, sheet);
   if (rollup.by_backend.length === 0) {
-    return `Nothing has been counted yet: there are no transcripts of agents on this machine.\n${basis}`;
+    return `Nothing has been counted yet: this machine has no transcripts of agents.\n${basis}`;
   }
   if (by) return tableOf(titles[by], rollup[spendTables[by]], sheet);
   const tables: [string, readonly SpendRow[]][] = [
@@ -45,30 +45,39 @@ function basisOf({ basis }: SpendRollup, { paint }: Sheet): string {
 function sumsOf(rollup: SpendRollup, sheet: Sheet): string {
   const { input_tokens: input, output_tokens: output } = rollup;
   const { cache_read_tokens: read, cache_write_tokens: written } = rollup;
-  const rows: [string, number, string][] = [
-    ['Today', rollup.daily_usd, ''],
-    ['Last 7 days', rollup.weekly_usd, ''],
-    ['This week', rollup.week_usd, ''],
-    ['All time', rollup.total_usd, `${humanCount(input)} in, ${humanCount(output)} out`],
+  const all = `${humanCount(input)} in, ${humanCount(output)} out`;
+  const rows: [string, number, string, string][] = [
+    ['Today', rollup.daily_usd, exactOf(rollup.daily_exact_usd), ''],
+    ['Last 7 days', rollup.weekly_usd, exactOf(rollup.weekly_exact_usd), ''],
+    ['This week', rollup.week_usd, '', ''],
+    ['All time', rollup.total_usd, exactOf(rollup.exact_usd), all],
     [
       'Cache',
       rollup.cache_usd,
+      '',
       `${humanCount(read)} read, ${humanCount(written)} written; not above`,
     ],
   ];
   const figures = rightAligned(rows.map(([, usd]) => dollars(usd)));
+  const exact = rightAligned(rows.map(([, , usd]) => usd));
   return renderTable(
-    ['SPEND', 'USD', 'TOKENS'].map((title) => ({ title })),
-    rows.map(([name, , tokens], at): Cell[] => [
+    ['SPEND', 'USD', 'EXACT USD', 'TOKENS'].map((title) => ({ title })),
+    rows.map(([name, , , tokens], at): Cell[] => [
       name,
       { text: figures[at]!, tone: name === 'Cache' ? 'dim' : 'strong' },
+      { text: exact[at]!, tone: 'dim' },
       { text: tokens, tone: 'dim' },
     ]),
     sheet,
   );
 }
 
-/** The last days up to the newest one, those without any spend included. */
+/** An unknown price is not 0. */
+function exactOf(usd: number | null | undefined): string {
+  return typeof usd !== 'number' ? 'unknown' : dollars(usd);
+}
+
+/** The last days up to the newest one, including days without spend. */
 function trendOf(days: readonly SpendRow[], sheet: Sheet): string {
   const spent = new Map(days.map(({ key, usd }) => [key, usd ?? 0]));
   const last = Date.parse(`${days.at(-1)?.key}T12:00:00Z`);
@@ -80,7 +89,7 @@ function trendOf(days: readonly SpendRow[], sheet: Sheet): string {
   const values = shown.map((day) => spent.get(day) ?? 0);
   const line = sparkline(values, trendDays);
   const most = dollars(Math.max(...values));
-  return `${trendDays} days to ${shown.at(-1)}  ${sheet.paint('ok', line)}  at most ${most} a day\n`;
+  return `${trendDays} days to ${shown.at(-1)}  ${sheet.paint('ok', line)}  max ${most} a day\n`;
 }
 
 function tableOf(title: string, rows: readonly SpendRow[], sheet: Sheet, most = Infinity): string {
@@ -88,10 +97,12 @@ function tableOf(title: string, rows: readonly SpendRow[], sheet: Sheet, most = 
   const shown = rows.slice(0, most);
   const top = Math.max(0, ...shown.map(({ usd }) => usd ?? 0));
   const figures = rightAligned(shown.map(({ usd }) => (usd === null ? '-' : dollars(usd))));
+  const exact = rightAligned(shown.map(({ exact_usd }) => exactOf(exact_usd)));
   const cells = shown.map(
     ({ key, usd, input_tokens: input, output_tokens: output }, at): Cell[] => [
       key,
       usd === null ? { text: figures[at]!, tone: 'dim' } : figures[at]!,
+      { text: exact[at]!, tone: 'dim' },
       ...(isWide
         ? [{ text: usd === null ? '' : barOf(usd, top, barCells), tone: 'ok' } as const]
         : []),
@@ -99,7 +110,7 @@ function tableOf(title: string, rows: readonly SpendRow[], sheet: Sheet, most = 
       `${humanCount(output)} out`,
     ],
   );
-  const columns = [title, 'USD', ...(isWide ? [''] : []), 'TOKENS', ''];
+  const columns = [title, 'USD', 'EXACT USD', ...(isWide ? [''] : []), 'TOKENS', ''];
   const table = renderTable(
     columns.map((each) => ({ title: each })),
     cells,

@@ -1,8 +1,8 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
-import type { SpendBy } from './spend-commands.js';
+import type { Tools } from '../tools.js';
+import type { SpendBy } from './spend-tables.js';
 import { spendScreen } from './spend-screen.js';
 
 type SpendRollup = DaemonSchema<'SpendRollup'>;
@@ -17,11 +17,11 @@ export async function showSpend(
 }
 
 export async function readSpend(api: DaemonApi): Promise<SpendRollup> {
-  const rollup = await api.call('GET', '/api/v1/spend');
+  const rollup = await api.call('getSpend');
   if (isRollup(rollup)) return rollup;
   throw new Refusal(
     'UNAVAILABLE',
-    `${api.url} answers with no spend rollup. Is it another version of Millrace?`,
+    `${api.url} returned no spend rollup. It may be another version of Millrace.`,
   );
 }
 

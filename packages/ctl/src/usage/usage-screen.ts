@@ -20,17 +20,14 @@ const tones: Readonly<Record<BackendUsage['status'], Tone>> = {
 };
 
 const barCells = 20;
-/** Where there is room for a bar beside the figure. */
+/** Minimum width for a bar beside the figure. */
 const wideColumns = 100;
 
-/** The usage document for people: a row for each window, then why something is not known. */
+/** A row for each usage window, then why something is unknown. */
 export function usageScreen(document: UsageDocument, sheet: Sheet): string {
   const { backends } = document;
   if (backends.length === 0) {
-    return (
-      'No backend has the tier subscription. ' +
-      'Assign it with `ctl backend tier <id> subscription`.\n'
-    );
+    return 'No backend has the tier subscription. Set it with `ctl backend tier <id> subscription`.\n';
   }
   const now = Date.parse(document.generated_at);
   const isWide = sheet.columns >= wideColumns;
@@ -68,10 +65,10 @@ function limitRow(limit: UsageLimit, now: number, isWide: boolean): Cell[] {
   return [label, figure, ...(isWide ? [barOf(used)] : []), resets];
 }
 
-/** Drawn with letters that every terminal has. */
+/** An ASCII bar. */
 function barOf(used: number | null): Cell {
   if (used === null) return '';
-  // What is used at all shows, and only what is full looks full.
+  // A value above 0 is never empty; only 100% is full.
   const share = Math.min(1, used / 100) * barCells;
   const filled = used >= 100 ? barCells : Math.min(barCells - 1, Math.ceil(share));
   const text = `${'#'.repeat(filled)}${'.'.repeat(barCells - filled)}`;
@@ -87,7 +84,7 @@ function resetText(at: number, now: number): Cell {
   return at <= now ? dimmed('due') : `in ${humanDuration(at - now)}`;
 }
 
-/** One digit after the point, if it says anything. Never 100 before it is. */
+/** At most one decimal. Shows 100 only for exactly 100. */
 function shortened(percent: number): string {
   const cut = percent < 100 ? Math.min(percent, 99.9) : percent;
   return String(Math.round(cut * 10) / 10);

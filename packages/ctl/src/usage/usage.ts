@@ -1,12 +1,12 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { usageScreen } from './usage-screen.js';
 
 type UsageDocument = DaemonSchema<'UsageDocument'>;
 
-/** What went wrong on the way to a provider; everything else is a true answer. */
+/** Failures to reach a provider; everything else is a valid result. */
 const troubles = new Set(['unavailable', 'timeout', 'error']);
 
 export async function showUsage(
@@ -14,11 +14,12 @@ export async function showUsage(
   tools: Tools,
 ): Promise<void> {
   const api = await daemonApi(flags, tools);
-  const document = await api.call('GET', `/api/v1/usage${refresh ? '?refresh=true' : ''}`);
+  const document = await api.call('getUsage', { query: refresh ? { refresh } : {} });
   if (!isUsageDocument(document)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no usage document of version 1. Is it another version of Millrace?`,
+      `${api.url} returned no usage document of version 1. It may be another version of ` +
+        'Millrace.',
     );
   }
   const { out, json } = tools.terminal;

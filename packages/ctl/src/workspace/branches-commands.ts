@@ -1,22 +1,23 @@
 import type { CtlCommand } from '../command.js';
 import { withDaemon } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import type { BranchesFlags } from './branches.js';
 
 export function addBranches(workspace: CtlCommand, tools: Tools): void {
   const command = workspace
     .command('branches')
-    .summary("Show how the agents' branches stand")
+    .summary('Show the branches of the agents with their CI status')
     .description(
-      'Shows for each agent on a branch how many commits it is ahead of and behind its base, ' +
-        'whether it is merged, and what CI says of its head commit. The daemon looks every 60 ' +
-        'seconds, by git and by gh, and fetches nothing. What is not known is shown as -.',
+      'Show for each agent on a branch how many commits it is ahead of and behind its ' +
+        'base, whether it is merged, and the CI result of its head commit. The daemon reads ' +
+        'them every 60 seconds with git and gh, and fetches nothing. Unknown values are ' +
+        'shown as -.',
     )
-    .option('--refresh', 'Look again before answering');
+    .option('--refresh', 'Read the branches again before answering');
   withDaemon(command)
-    .example('ctl workspace branches', 'as they were last seen')
+    .example('ctl workspace branches', 'as last read')
     .example('ctl workspace branches --refresh', 'as they are now')
-    .example('ctl workspace branches --json', 'as the REST API has it')
+    .example('ctl workspace branches --json', 'the response of the REST API')
     .action(async (flags: BranchesFlags) => {
       const { showBranches } = await import('./branches.js');
       await showBranches(flags, tools);

@@ -8,10 +8,10 @@ const now = Date.parse('2026-01-15T09:30:00.000Z');
 const screen = (columns: number, shown = branches, paint = plain) =>
   branchesScreen(shown, now, { columns, paint });
 
-test('at 80 columns each agent has a row, and what is wrong stands below', () => {
+test('at 80 columns each agent has a row, and what is wrong is below', () => {
   expect(screen(80)).toBe(
     `
-AGENT         BRANCH        BASE  AHEAD  BEHIND  MERGED  CI       SEEN
+AGENT         BRANCH        BASE  AHEAD  BEHIND  MERGED  CI       CHECKED
 retry-upload  retry-upload  main  3      12      no      failure  30s ago
 docs          docs          -     -      -       -       -        30s ago
 retry-upload: test failed, https://ci.example.org/runs/42
@@ -23,7 +23,7 @@ docs: git took longer than 10 seconds.
 test('at 140 columns there are the runs and the ids as well', () => {
   expect(screen(140)).toBe(
     `
-AGENT         BRANCH        BASE  AHEAD  BEHIND  MERGED  CI       SEEN     RUNS           ID
+AGENT         BRANCH        BASE  AHEAD  BEHIND  MERGED  CI       CHECKED  CHECKS         ID
 retry-upload  retry-upload  main  3      12      no      failure  30s ago  1 of 2 failed  01K9ZQ4M7T3V8X2B6C0D5E1F9G
 docs          docs          -     -      -       -       -        30s ago  -              01K9ZQ5A2N4P6R8S0T1V3W5X7Y
 retry-upload: test failed, https://ci.example.org/runs/42
@@ -51,7 +51,7 @@ test('merged, pending and not yet seen are said in words', () => {
   expect(screen(80, shown)).toMatch(/ yes +pending +30s ago\n.* no +none +not yet\n$/);
 });
 
-test('what is wrong with many is told once', () => {
+test('what is wrong with many is reported once', () => {
   const shown = branches.map((standing) => ({
     ...standing,
     checks: [],
@@ -67,5 +67,5 @@ test('failures and branches far behind stand out', () => {
 });
 
 test('without branches it says how to find out why', () => {
-  expect(screen(80, [])).toMatch(/^No agent works on a branch\. `ctl config branches` tells/);
+  expect(screen(80, [])).toMatch(/^No agent works on a branch\. Check with `ctl config branches`/);
 });

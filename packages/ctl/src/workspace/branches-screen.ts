@@ -6,9 +6,9 @@ import { printable, wrap } from '../render/text.js';
 
 type Standing = DaemonSchema<'BranchStanding'>;
 
-/** More commits behind the base than this is far behind. */
+/** More commits behind the base than this are highlighted. */
 const farBehind = 10;
-/** Where there is room for ids and checks. */
+/** Minimum width for ids and checks. */
 const wideColumns = 120;
 
 const tones: Readonly<Record<string, Tone>> = {
@@ -18,19 +18,19 @@ const tones: Readonly<Record<string, Tone>> = {
   none: 'dim',
 };
 
-/** The branches for people: a row for each agent, then what is wrong. */
+/** A row for each agent, then the problems. */
 export function branchesScreen(branches: readonly Standing[], now: number, sheet: Sheet): string {
   if (branches.length === 0) {
-    return 'No agent works on a branch. `ctl config branches` tells whether branches are looked at.\n';
+    return 'No agent works on a branch. Check with `ctl config branches` that branches are read.\n';
   }
   const isWide = sheet.columns >= wideColumns;
-  const titles = ['AGENT', 'BRANCH', 'BASE', 'AHEAD', 'BEHIND', 'MERGED', 'CI', 'SEEN'];
+  const titles = ['AGENT', 'BRANCH', 'BASE', 'AHEAD', 'BEHIND', 'MERGED', 'CI', 'CHECKED'];
   const rows = branches.map((standing) => [
     ...rowOf(standing, now),
     ...(isWide ? [checksOf(standing), standing.agent_id] : []),
   ]);
   const table = renderTable(
-    [...titles, ...(isWide ? ['RUNS', 'ID'] : [])].map((title) => ({ title })),
+    [...titles, ...(isWide ? ['CHECKS', 'ID'] : [])].map((title) => ({ title })),
     rows,
     sheet,
   );
@@ -76,7 +76,7 @@ function failuresOf({ name, checks }: Standing): string[] {
     .map((check) => `${name}: ${check.name} failed${check.url ? `, ${check.url}` : ''}`);
 }
 
-/** What is wrong with many, such as a program that is missing, is told once. */
+/** An error that several agents have, such as a missing program, is shown once. */
 function errorsOf(branches: readonly Standing[]): string[] {
   const names = new Map<string, string[]>();
   for (const { name, error } of branches) {
@@ -89,7 +89,7 @@ function errorsOf(branches: readonly Standing[]): string[] {
 }
 
 function linesOf(note: string, sheet: Sheet): string[] {
-  // An address that is broken in two cannot be followed.
+  // A URL that is broken in two cannot be followed.
   const lines = note.includes('://') ? [printable(note)] : wrap(printable(note), sheet.columns);
   return lines.map((line) => `${sheet.paint('dim', line)}\n`);
 }

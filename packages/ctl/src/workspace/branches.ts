@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../registry.js';
+import type { Tools } from '../tools.js';
 import { branchesScreen } from './branches-screen.js';
 
 export interface BranchesFlags extends DaemonFlags {
@@ -11,12 +11,13 @@ export interface BranchesFlags extends DaemonFlags {
 
 export async function showBranches(flags: BranchesFlags, tools: Tools): Promise<void> {
   const api = await daemonApi(flags, tools);
-  const query = flags.refresh ? '?refresh=true' : '';
-  const standings = await api.call('GET', `/api/v1/collab/branches${query}`);
+  const standings = await api.call('listBranches', {
+    query: flags.refresh ? { refresh: true } : {},
+  });
   if (!isStandings(standings)) {
     throw new Refusal(
       'UNAVAILABLE',
-      `${api.url} answers with no branches. Is it another version of Millrace?`,
+      `${api.url} returned no branches. It may be another version of Millrace.`,
     );
   }
   const { out, json } = tools.terminal;

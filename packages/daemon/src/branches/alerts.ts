@@ -1,12 +1,12 @@
 import type { Alert, Once } from '../notify/alert.js';
-import type { Look } from './look.js';
+import type { Inspection } from './inspection.js';
 
 /** More commits behind the base than this is far behind. */
 const farBehind = 10;
 
-/** What the person in charge should hear of a branch, each with what tells it from a repetition. */
-export function alertsOf(agentId: string, look: Look): { alert: Alert; once: Once }[] {
-  const { standing, head, fork } = look;
+/** Alerts about a branch, each with its deduplication key. */
+export function alertsOf(agentId: string, inspection: Inspection): { alert: Alert; once: Once }[] {
+  const { standing, head, fork } = inspection;
   const { branch, base, ci, behind, merged } = standing;
   if (branch === null || head === null) return [];
   const alerts: { alert: Alert; once: Once }[] = [];
@@ -19,7 +19,7 @@ export function alertsOf(agentId: string, look: Look): { alert: Alert; once: Onc
         body: ci.url ?? '',
         agentId,
       },
-      // A commit fails once, however many of its runs do.
+      // One alert per commit, however many of its runs fail.
       once: { topic: 'branch-ci', value: `${branch} ${head}` },
     });
   }
@@ -40,10 +40,10 @@ export function alertsOf(agentId: string, look: Look): { alert: Alert; once: Onc
         kind: 'branch_behind',
         severity: 'warning',
         title: `${branch} is ${behind} commits behind ${base ?? 'its base'}`,
-        body: 'The longer it waits, the harder it is to bring up to date.',
+        body: 'Rebase or merge soon: conflicts grow with the distance.',
         agentId,
       },
-      // Once it has been brought up to date it leaves the base at another commit.
+      // After a rebase or merge the merge base differs, so the alert can be raised again.
       once: { topic: 'branch-behind', value: `${branch} ${fork ?? ''}` },
     });
   }

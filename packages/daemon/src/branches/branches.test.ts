@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Alert, AlertSink, Once } from '../notify/alert.js';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
 import { Branches, type BranchesParts } from './branches.js';
-import type { Standing } from './look.js';
+import type { Standing } from './inspection.js';
 import { Workshop, type Repository } from './repositories.test-support.js';
 
 /** Real time for the programs; what is to happen in a minute happens when the test says so. */
@@ -58,7 +58,7 @@ let branches: Branches;
 const log = memoryLog();
 
 /** Waits as long as a busy machine may take. */
-const eventually = <Value>(look: () => Value) => expect.poll(look, { timeout: 60_000 });
+const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 60_000 });
 
 beforeEach(async () => {
   log.lines.length = 0;
@@ -175,7 +175,7 @@ test('those who ask at the same time share a look', async () => {
   expect(shop.ghCalls.length).toBeLessThanOrEqual(2);
 });
 
-test('agents on one branch share one call, and the first of them is told about', async () => {
+test('branches: agents on one branch share one call, and one alert', async () => {
   const { work, session } = agentOn('one');
   sessions.add({ repo: mill.path, worktree: work.path, workdir: work.path, branch: 'one' });
   shop.runs(failing);
@@ -185,7 +185,7 @@ test('agents on one branch share one call, and the first of them is told about',
   expect(inbox.alerts[0]!.agentId).toBe(session.id);
 });
 
-test('a failure of CI is told once for each commit', async () => {
+test('branch alerts: a CI failure is raised once per commit', async () => {
   const { work, session } = agentOn('one');
   const seen = async () => {
     await branches.refresh();
@@ -221,7 +221,7 @@ test('a failure of CI is told once for each commit', async () => {
   await eventually(() => inbox.alerts).toHaveLength(2);
 });
 
-test('a branch that is merged or far behind is told once', async () => {
+test('branch alerts: merged and far-behind branches are raised once', async () => {
   const { work } = agentOn('one');
   work.commit('mine');
   for (let each = 0; each < 10; each++) mill.commit(`base-${each}`);
@@ -269,26 +269,26 @@ test('whoever has ended is looked at seldom, and at last no more, unless somebod
   const { session } = agentOn('one');
   await branches.refresh();
   sessions.set(session.id, { status: 'done', exit_code: 0 });
-  const look = async () => {
+  const read = async () => {
     const before = shop.ghCalls.length;
     await eventually(() => clock.due.length).toBe(1);
     clock.ring();
     await eventually(() => clock.due.length).toBe(1);
     return shop.ghCalls.length - before;
   };
-  expect(await look()).toBe(0);
+  expect(await read()).toBe(0);
   clock.skip(600_000);
-  expect(await look()).toBe(1);
+  expect(await read()).toBe(1);
   await branches.refresh();
   expect(shop.ghCalls).toHaveLength(3);
   clock.skip(8 * 86_400_000);
-  expect(await look()).toBe(0);
+  expect(await read()).toBe(0);
   await branches.refresh();
   expect(shop.ghCalls).toHaveLength(3);
   expect(await branches.list()).toHaveLength(1);
 });
 
-test('a look that fails is logged, and the next one comes all the same', async () => {
+test('branches: a failed round is logged, and the next one runs', async () => {
   await branches.close();
   clock.due.length = 0;
   let isBroken = true;
@@ -296,7 +296,7 @@ test('a look that fails is logged, and the next one comes all the same', async (
   branches = await openBranches({ sessions: { ...sessions, list } });
   clock.ring();
   await eventually(() => clock.due.length).toBe(1);
-  expect(log.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('broken') }]);
+  expect(log.lines).toMatchObject([{ level: 'error', message: 'failed to inspect branches' }]);
   isBroken = false;
   clock.ring();
   await branches.refresh();

@@ -1,14 +1,20 @@
 import type { Database } from '@millrace/db';
 import type { Clock, Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
 import type { AlertSink } from '../notify/alert.js';
 import { SharedRuns } from '../registry/shared-runs.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
-import { hasEnded, isTracked, Memory, Round, type Look, type Standing } from './look.js';
+import {
+  hasEnded,
+  isTracked,
+  ComparisonCache,
+  Round,
+  type Inspection,
+  type Standing,
+} from './inspection.js';
 import { programCalls } from './programs.js';
-import { BranchAlerts } from './raising.js';
+import { BranchAlerts } from './branch-alerts.js';
 import { Standings } from './standings.js';
 
 export interface BranchesParts {
@@ -22,27 +28,27 @@ export interface BranchesParts {
   isOn: boolean;
 }
 
-const everyMs = 60_000;
-/** What a session has just begun or ended is looked at soon, but not all the time. */
+const intervalMs = 60_000;
+/** A session that started or ended is inspected soon, with a minimum interval. */
 const soonMs = 1_000;
 const spacingMs = 5_000;
-/** Nobody works any more on the branch of an agent that has ended. */
+/** Branches of ended agents change rarely. */
 const endedEveryMs = 600_000;
 const endedForMs = 7 * 86_400_000;
-const atOnce = 8;
+const maxConcurrent = 8;
 
-/** How the branch of each agent stands against CI and its base. */
+/** CI state of each agent's branch, and its distance to the base. */
 export class Branches {
   readonly #runs: SharedRuns<void>;
-  readonly #memory = new Memory();
+  readonly #memory = new ComparisonCache();
   readonly #stop = new AbortController();
   readonly #alerts: BranchAlerts;
   #stopListening: (() => void) | undefined;
   #timer: { at: number; timer: Timer } | undefined;
   #lastRunAt = -Infinity;
   #settled: Promise<unknown> = Promise.resolve();
-  /** Somebody asked: those who have ended are looked at as well. */
-  #isAsked = false;
+  /** A caller requested the list: ended sessions are inspected too. */
+  #isRequested = false;
   #hasAgents = true;
 
   private constructor(
@@ -57,33 +63,33 @@ export class Branches {
     return new Branches(parts, await Standings.open(parts.database));
   }
 
-  /** Looks every minute as long as there is something to look at. */
+  /** Runs every minute while there are tracked sessions. */
   start(): void {
     if (!this.parts.isOn) return;
     this.#stopListening = this.parts.sessions.onChange((change) => {
-      if (isNews(change)) this.#soon();
+      if (affectsBranches(change)) this.#soon();
     });
     this.#soon();
   }
 
-  /** The standings as they were last seen, sorted by agent. */
+  /** Last known standings, sorted by agent. */
   async list(): Promise<Standing[]> {
     if (!this.parts.isOn) return [];
     const sessions = (await this.parts.sessions.list()).filter(isTracked).toSorted(byId);
     return sessions.map((session) => ({
-      ...(this.standings.get(session.id) ?? notYetSeen(session)),
+      ...(this.standings.get(session.id) ?? unknownStanding(session)),
       name: session.name,
     }));
   }
 
-  /** Looks again. Those who ask while a look is under way share the next one. */
+  /** Inspects again. Callers during a running round share the next one. */
   async refresh(): Promise<void> {
     if (!this.parts.isOn || this.#stop.signal.aborted) return;
-    this.#isAsked = true;
+    this.#isRequested = true;
     await this.#runs.run();
   }
 
-  /** Ends what is under way. */
+  /** Aborts the running round. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#stopListening?.();
@@ -105,50 +111,49 @@ export class Branches {
     const timer = clock.after(delayMs, () => {
       this.#timer = undefined;
       this.#runs.run().catch((error: unknown) => {
-        const why = `the branches could not be looked at: ${messageOf(error)}`;
-        log.error({ err: error }, why);
+        log.error({ err: error }, 'failed to inspect branches');
       });
     });
     this.#timer = { at, timer };
   }
 
   #run(): Promise<void> {
-    // A look that failed is no reason never to look again.
-    const run = this.#lookAtAll().finally(() => this.#hasAgents && this.#arm(everyMs));
+    // A failed round must not stop the following ones.
+    const run = this.#inspectAll().finally(() => this.#hasAgents && this.#arm(intervalMs));
     this.#settled = run.catch(() => undefined);
     return run;
   }
 
-  async #lookAtAll(): Promise<void> {
+  async #inspectAll(): Promise<void> {
     const { clock, environment, sessions } = this.parts;
     const { signal } = this.#stop;
     if (signal.aborted) return;
-    const isAsked = this.#isAsked;
-    this.#isAsked = false;
+    const isRequested = this.#isRequested;
+    this.#isRequested = false;
     this.#lastRunAt = clock.monotonic();
     const tracked = (await sessions.list()).filter(isTracked).toSorted(byId);
     this.#hasAgents = tracked.length > 0;
-    const due = tracked.filter((session) => this.#isDue(session, isAsked));
+    const due = tracked.filter((session) => this.#isDue(session, isRequested));
     const round = new Round(programCalls({ clock, environment, signal }), this.#memory);
-    const looks = await inTurns(due, atOnce, async (session) => {
-      const look = await round.lookAt(session);
-      if (!signal.aborted) await this.#keep(session, look);
-      return look;
+    const inspections = await mapConcurrently(due, maxConcurrent, async (session) => {
+      const inspection = await round.inspect(session);
+      if (!signal.aborted) await this.#save(session, inspection);
+      return inspection;
     });
     if (signal.aborted) return;
-    this.#alerts.consider(due.map((session, at) => ({ session, look: looks[at]! })));
-    await this.standings.keepOnly(new Set(tracked.map(({ id }) => id)));
+    this.#alerts.consider(due.map((session, at) => ({ session, inspection: inspections[at]! })));
+    await this.standings.deleteAllExcept(new Set(tracked.map(({ id }) => id)));
   }
 
-  #isDue(session: Session, isAsked: boolean): boolean {
-    const seen = this.standings.get(session.id)?.observed_at;
-    if (!seen || !hasEnded(session)) return true;
+  #isDue(session: Session, isRequested: boolean): boolean {
+    const observedAt = this.standings.get(session.id)?.observed_at;
+    if (!observedAt || !hasEnded(session)) return true;
     const now = this.parts.clock.now();
     if (now - Date.parse(session.status_since) > endedForMs) return false;
-    return isAsked || now - Date.parse(seen) >= endedEveryMs;
+    return isRequested || now - Date.parse(observedAt) >= endedEveryMs;
   }
 
-  async #keep(session: Session, { standing }: Look): Promise<void> {
+  async #save(session: Session, { standing }: Inspection): Promise<void> {
     await this.standings.put({
       agent_id: session.id,
       name: session.name,
@@ -158,15 +163,15 @@ export class Branches {
   }
 }
 
-/** A session that came, went, or works on another branch. */
-function isNews({ before, after }: SessionChange): boolean {
+/** True when a session appeared, ended or switched its branch. */
+function affectsBranches({ before, after }: SessionChange): boolean {
   const wasTracked = before !== undefined && isTracked(before);
   const nowTracked = after !== undefined && isTracked(after);
   if (!wasTracked || !nowTracked) return wasTracked !== nowTracked;
   return before.branch !== after.branch || before.worktree !== after.worktree;
 }
 
-function notYetSeen({ id, name, branch }: Session): Standing {
+function unknownStanding({ id, name, branch }: Session): Standing {
   return {
     agent_id: id,
     name,
@@ -186,10 +191,10 @@ function byId(one: Session, other: Session): number {
   return one.id < other.id ? -1 : Number(one.id > other.id);
 }
 
-/** Does the work for each item, a few at once; the results are in the order of the items. */
-async function inTurns<Item, Result>(
+/** Runs `work` for each item with limited concurrency; results keep the order of the items. */
+async function mapConcurrently<Item, Result>(
   items: readonly Item[],
-  most: number,
+  concurrency: number,
   work: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
@@ -197,6 +202,6 @@ async function inTurns<Item, Result>(
   const turn = async () => {
     for (const [at, item] of rest) results[at] = await work(item);
   };
-  await Promise.all(Array.from({ length: most }, turn));
+  await Promise.all(Array.from({ length: concurrency }, turn));
   return results;
 }

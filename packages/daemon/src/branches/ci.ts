@@ -16,12 +16,12 @@ export function unknown(error: string | null): CiReport {
   return { ci: unknownCi, checks: [], error };
 }
 
-const mostRuns = 100;
+const maxRuns = 100;
 const fields = 'name,workflowName,status,conclusion,url';
 
-/** What CI says of a commit, over all its runs. */
+/** CI state of a commit over all its runs. */
 export async function readCi(call: Call, cwd: string, commit: string): Promise<CiReport> {
-  const args = ['run', 'list', '--commit', commit, '--limit', String(mostRuns), '--json', fields];
+  const args = ['run', 'list', '--commit', commit, '--limit', String(maxRuns), '--json', fields];
   const end = await call('gh', args, cwd);
   if (end.kind === 'failed' || end.code !== 0) return unknown(complaint('gh', end));
   const runs = parseRuns(end.stdout);
@@ -65,9 +65,9 @@ const byConclusion: Readonly<Record<string, CiState>> = {
   failure: 'failure',
   timed_out: 'failure',
   startup_failure: 'failure',
-  // It waits for a person, who may let it go on.
+  // Waits for manual approval.
   action_required: 'pending',
-  // Nobody knows how it would have ended.
+  // The outcome is unknown.
   cancelled: 'none',
   stale: 'none',
 };
@@ -79,7 +79,7 @@ function stateOf(status: string, conclusion: string): CiState {
 
 const worstFirst: readonly CiState[] = ['failure', 'pending', null, 'success'];
 
-/** The worst of all runs, and the run that makes it so. */
+/** The worst state of all runs, and the run that has it. */
 function verdictOf(checks: readonly CiCheck[]): DaemonSchema<'CiStanding'> {
   for (const state of worstFirst) {
     const decisive = checks.find((check) => check.state === state);

@@ -1,11 +1,11 @@
 import { complaint, type Call, type CallEnd } from './programs.js';
 
-/** How a branch stands against its base. What could not be told is null. */
+/** A branch compared with its base. Unknown values are null. */
 export interface Comparison {
   ahead: number | null;
   behind: number | null;
   merged: boolean | null;
-  /** The commit at which it left the base; only told when something is to be compared. */
+  /** The merge base; present only when the comparison needs it. */
   fork: string | null;
   error: string | null;
 }
@@ -17,10 +17,10 @@ export interface Compared {
   base: { name: string; commit: string };
 }
 
-/** A git that did not answer: the reason becomes the standing's error. */
+/** git failed: the reason becomes the standing's error. */
 class Unanswered extends Error {}
 
-/** Counts commits, and finds out whether the base has what the branch has. Writes nothing. */
+/** Counts commits ahead and behind, and detects whether the branch is merged. Read-only. */
 export async function compare(call: Call, compared: Compared): Promise<Comparison> {
   const comparison: Comparison = {
     ahead: null,
@@ -44,7 +44,7 @@ export async function compare(call: Call, compared: Compared): Promise<Compariso
     }
     Object.assign(comparison, { ahead, behind });
     comparison.fork = await git.maybe('merge-base', base.commit, head);
-    // The base itself is never merged into itself.
+    // The base branch itself is never reported as merged.
     if (compared.branch === base.name) comparison.merged = false;
     else if (ahead === 0) comparison.merged = await wasMerged(git, compared, behind);
     else comparison.merged = behind > 0 && (await wasSquashed(git, compared, comparison.fork));
@@ -56,9 +56,9 @@ export async function compare(call: Call, compared: Compared): Promise<Compariso
 }
 
 /**
- * The base contains the branch. That is a merge when the branch had something of its own: commits
- * that were made on it here and that the base has, or a tip that the base has only by a merge. A
- * branch that was just made has nothing, and one that was set back has nothing any more.
+ * The base contains the branch. It counts as merged when the branch had commits of its own:
+ * commits made on it here that the base contains, or a tip that the base reaches only by a merge.
+ * A new branch, or one that was reset, has none.
  */
 async function wasMerged(git: Git, { branch, head, base }: Compared, behind: number) {
   const last = await lastOwnCommit(git, branch);
@@ -76,7 +76,7 @@ async function wasMerged(git: Git, { branch, head, base }: Compared, behind: num
 const made = /^(?:commit|cherry-pick|revert|am)\b/;
 const replayed = /^rebase\b|^pull\b.*\(finish\)/;
 
-/** By the log of the branch: the newest commit that was made on it, or what a rebase made of it. */
+/** From the reflog: the newest commit made on the branch, or its rebased version. */
 async function lastOwnCommit(git: Git, branch: string): Promise<string | undefined> {
   const log = await git.maybe('reflog', 'show', '--format=%H %gs', `refs/heads/${branch}`, '--');
   const entries = (log ?? '').split('\n').map((line) => {
@@ -88,17 +88,27 @@ async function lastOwnCommit(git: Git, branch: string): Promise<string | undefin
 }
 
 /** More files than this are not compared. */
-const mostFiles = 500;
+const maxFiles = 500;
 
-/** The base has no commit of the branch, but every file that it changed stands there as it left it. */
+/** Diff drivers of a repository are commands, which must not run. */
+const noDrivers = ['--no-ext-diff', '--no-textconv'];
+
+/** Squash merge: the base has none of the commits, but every changed file has the same content. */
 async function wasSquashed(git: Git, { head, base }: Compared, fork: string | null) {
   if (fork === null) return false;
-  const names = await git.text('diff', '--name-only', '--no-renames', '-z', fork, head);
+  const names = await git.text(
+    'diff',
+    ...noDrivers,
+    '--name-only',
+    '--no-renames',
+    '-z',
+    fork,
+    head,
+  );
   const files = names.split('\0').filter((name) => name !== '');
-  if (files.length === 0 || files.length > mostFiles) return false;
+  if (files.length === 0 || files.length > maxFiles) return false;
   const paths = files.map((name) => `:(top,literal)${name}`);
-  const plain = ['--quiet', '--no-ext-diff', '--no-textconv'];
-  return git.isYes('diff', ...plain, base.commit, head, '--', ...paths);
+  return git.isYes('diff', ...noDrivers, '--quiet', base.commit, head, '--', ...paths);
 }
 
 class Git {
@@ -117,13 +127,13 @@ class Git {
     return (await this.text(...args)).trim();
   }
 
-  /** Null when git has nothing to tell. */
+  /** Null when git has no output. */
   async maybe(...args: string[]): Promise<string | null> {
     const end = await this.#ended(args);
     return end.code === 0 ? end.stdout.trim() : null;
   }
 
-  /** Of commands that say yes by 0 and no by 1. */
+  /** For commands that exit with 0 for yes and 1 for no. */
   async isYes(...args: string[]): Promise<boolean> {
     const end = await this.#ended(args);
     if (end.code === 0 || end.code === 1) return end.code === 0;

@@ -1,16 +1,17 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '@millrace/kit/clock';
 import { findProgram } from '../registry/search-path.js';
-import { runProgram } from '../think/program.js';
+import { runGit, safeGitEnvironment } from '../git/run-git.js';
+import { runProgram, type ProgramEnd } from '../think/program.js';
 
 export interface ProgramParts {
   clock: Clock;
   environment: Readonly<Record<string, string | undefined>>;
-  /** Ends all calls. */
+  /** Aborts all calls. */
   signal: AbortSignal;
 }
 
-/** What became of a call. A program that ended with a code may have meant something by it. */
+/** Result of a call. A non-zero exit code may carry a meaning. */
 export type CallEnd =
   | { kind: 'ended'; code: number | null; stdout: string; stderr: string }
   | { kind: 'failed'; why: string };
@@ -20,44 +21,40 @@ export type Call = (program: Program, args: readonly string[], cwd: string) => P
 
 const timeoutS = 10;
 
-/** Runs git and gh where the search path has them. Whatever happens is a value. */
+/** Runs git and gh from the search path. Failures are returned, not thrown. */
 export function programCalls({ clock, environment, signal }: ProgramParts): Call {
+  const timeoutMs = timeoutS * 1000;
   const passed = environmentFor(environment);
   return async (program, args, cwd) => {
     const file = await findProgram(program, environment['PATH']);
     if (!file) return { kind: 'failed', why: `${program} is not installed` };
-    if (!(await isDirectory(cwd))) return { kind: 'failed', why: `${cwd} is not there any more` };
-    const end = await runProgram({
-      file,
-      args,
-      input: '',
-      cwd,
-      environment: passed,
-      timeoutMs: timeoutS * 1000,
-      signal,
-      clock,
-    });
+    if (!(await isDirectory(cwd))) return { kind: 'failed', why: `${cwd} no longer exists` };
+    const run = { clock, cwd, timeoutMs, signal };
+    const end: ProgramEnd =
+      program === 'git'
+        ? await runGit({ ...run, environment }, args)
+        : await runProgram({ ...run, file, args, input: '', environment: passed });
     switch (end.kind) {
       case 'exited':
         return { kind: 'ended', code: end.code, stdout: end.stdout, stderr: end.stderr };
       case 'timeout':
         return { kind: 'failed', why: `${program} took longer than ${timeoutS} seconds` };
       case 'too_long':
-        return { kind: 'failed', why: `${program} had too much to say` };
+        return { kind: 'failed', why: `the output of ${program} is too large` };
       case 'aborted':
-        return { kind: 'failed', why: `the daemon ended before ${program} did` };
+        return { kind: 'failed', why: `the daemon stopped before ${program} finished` };
       case 'not_started':
         return { kind: 'failed', why: `${program} could not be started` };
     }
   };
 }
 
-/** How a program that did not do what it was asked for is told about. */
+/** Error message for a program that failed. */
 export function complaint(program: Program, end: CallEnd): string {
   if (end.kind === 'failed') return end.why;
-  // The first line says what is wrong; those below it are advice.
+  // The first line is the error; the following ones are hints.
   const [said = ''] = end.stderr.split('\n').flatMap((line) => line.trim() || []);
-  const how = end.code === null ? 'was ended' : `ended with code ${end.code}`;
+  const how = end.code === null ? 'was killed' : `exited with code ${end.code}`;
   return said === '' ? `${program} ${how}` : `${program}: ${said.slice(0, 200)}`;
 }
 
@@ -68,32 +65,14 @@ async function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-/**
- * Neither asks, colours nor writes, and what the daemon was started with points them to no other
- * repository.
- */
+/** Safe git environment for gh, which runs git in the repository itself. */
 function environmentFor(
   environment: Readonly<Record<string, string | undefined>>,
-): Record<string, string | undefined> {
-  const isOurs = (name: string) => name.startsWith('MILLRACE_') || foreign.has(name);
-  const passed = Object.entries(environment).filter(([name]) => !isOurs(name));
+): Readonly<Record<string, string | undefined>> {
   return {
-    ...Object.fromEntries(passed),
-    LC_ALL: 'C',
+    ...safeGitEnvironment(environment),
     NO_COLOR: '1',
-    GIT_OPTIONAL_LOCKS: '0',
-    GIT_TERMINAL_PROMPT: '0',
     GH_PROMPT_DISABLED: '1',
     GH_NO_UPDATE_NOTIFIER: '1',
   };
 }
-
-const foreign = new Set([
-  'GIT_DIR',
-  'GIT_WORK_TREE',
-  'GIT_INDEX_FILE',
-  'GIT_COMMON_DIR',
-  'GIT_NAMESPACE',
-  'GIT_OBJECT_DIRECTORY',
-  'GIT_PREFIX',
-]);

@@ -1,6 +1,6 @@
 import { complaint, type Call } from './programs.js';
 
-/** Where a branch stands, and where its base. What could not be told is null. */
+/** A branch and its base, resolved to commits. Unknown values are null. */
 export interface Refs {
   branch: string | null;
   /** The commit at its tip. */
@@ -13,22 +13,25 @@ const nothing: Refs = { branch: null, head: null, base: null, error: null };
 
 export interface Place {
   cwd: string;
-  /** The branch that the session was told. */
-  told: string | null;
-  /** Others work in this directory: what is checked out there is not the session's. */
+  /** The branch given at spawn. */
+  recordedBranch: string | null;
+  /** Other sessions use this directory, so its checkout is not the session's own. */
   isShared: boolean;
 }
 
-/** Which branch is checked out in the directory, or was told; where it stands, and its base. */
-export async function readRefs(call: Call, { cwd, told, isShared }: Place): Promise<Refs> {
-  let branch = told;
-  if (told === null || !isShared) {
+/** Resolves the checked-out or given branch, and its base. */
+export async function readRefs(
+  call: Call,
+  { cwd, recordedBranch, isShared }: Place,
+): Promise<Refs> {
+  let branch = recordedBranch;
+  if (recordedBranch === null || !isShared) {
     const head = await call('git', ['symbolic-ref', '--quiet', '--short', 'HEAD'], cwd);
     // Code 1: no branch is checked out.
     if (head.kind === 'failed' || (head.code !== 0 && head.code !== 1)) {
       return { ...nothing, branch, error: complaint('git', head) };
     }
-    branch = (head.code === 0 && head.stdout.trim()) || told;
+    branch = (head.code === 0 && head.stdout.trim()) || recordedBranch;
   }
   const names = [...(branch === null ? [] : [`refs/heads/${branch}`]), ...baseNames];
   const format = '--format=%(refname)%00%(objectname)%00%(symref)';
@@ -44,15 +47,15 @@ export async function readRefs(call: Call, { cwd, told, isShared }: Place): Prom
 
 interface Ref {
   commit: string;
-  /** The ref that it stands for, when it is a symbolic one. */
+  /** Target of a symbolic ref. */
   target: string;
 }
 
 const originHead = 'refs/remotes/origin/HEAD';
-const usual = ['main', 'master'] as const;
+const defaultNames = ['main', 'master'] as const;
 const baseNames = [
   originHead,
-  ...usual.flatMap((name) => [`refs/remotes/origin/${name}`, `refs/heads/${name}`]),
+  ...defaultNames.flatMap((name) => [`refs/remotes/origin/${name}`, `refs/heads/${name}`]),
 ];
 
 function parseRef(line: string): [name: string, ref: Ref] {
@@ -60,10 +63,10 @@ function parseRef(line: string): [name: string, ref: Ref] {
   return [name, { commit, target }];
 }
 
-/** What origin calls its own; without it main or master, that of origin first. */
+/** The default branch of origin; else main or master, those of origin first. */
 function baseIn(refs: ReadonlyMap<string, Ref>): Refs['base'] {
-  const told = refs.get(originHead);
-  if (told?.target) return { name: shortName(told.target), commit: told.commit };
+  const remoteHead = refs.get(originHead);
+  if (remoteHead?.target) return { name: shortName(remoteHead.target), commit: remoteHead.commit };
   for (const name of baseNames) {
     const ref = refs.get(name);
     if (ref && name !== originHead) return { name: shortName(name), commit: ref.commit };

@@ -6,32 +6,32 @@ export type AssignableTier = DaemonSchema<'AssignableTier'>;
 export type Settings = DaemonSchema<'Settings'>;
 export type ThinkingMode = DaemonSchema<'ThinkingMode'>;
 
-/** The id of the local model, which no command line may bear. */
+/** Id of the local model, reserved: no agent CLI may use it. */
 export const localId = 'local';
 
-/** A backend as the registry keeps it; times are milliseconds since the epoch. */
+/** A backend as stored in the registry; times are milliseconds since the epoch. */
 export interface Backend {
   id: string;
-  /* Detection: what the last rescan saw. */
+  /* Detection: result of the last rescan. */
   installed: boolean;
   binary_path: string;
   detected_at: number;
-  /* Preferences: what a person chose. A rescan leaves them alone. */
+  /* Preferences of the user. A rescan does not change them. */
   tier: Tier;
   default: boolean;
   enabled: boolean;
-  /** The router's: skipped until then; 0 when it was never limited. */
+  /** Skipped by the router until then; 0 when it was never limited. */
   limited_until: number;
 }
 
-/** What a look at the machine found out about one backend. */
+/** Result of detecting one backend on this machine. */
 export interface Detection {
   id: string;
   installed: boolean;
   binaryPath: string;
 }
 
-/** Everything the registry holds. A change makes a new one. */
+/** Immutable state of the registry. */
 export interface RegistryState {
   backends: readonly Backend[];
   settings: Settings;
@@ -46,7 +46,7 @@ export function isLocal({ id }: { id: string }): boolean {
   return id === localId;
 }
 
-/** A backend that was just found: usable, and not free until somebody says so. */
+/** A newly detected backend: enabled, and unclassified until the user assigns a tier. */
 export function newBackend({ id, installed, binaryPath }: Detection, now: number): Backend {
   return {
     id,
@@ -60,7 +60,7 @@ export function newBackend({ id, installed, binaryPath }: Detection, now: number
   };
 }
 
-/** The row that callers see. A cooldown that is over is none. */
+/** The row of the API. An expired cooldown is reported as null. */
 export function rowOf(backend: Backend, now: number): DaemonSchema<'BackendRow'> {
   const isLimited = !isLocal(backend) && backend.limited_until > now;
   return {

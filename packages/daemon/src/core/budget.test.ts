@@ -39,6 +39,6 @@ test('what is promised counts, and the figures stay those that were measured', (
   const verdict = budgetVerdict(spent, caps, [...promised, { usd: 0.5 }]);
   expect(verdict).toMatchObject({ over: true, daily_usd: 5, weekly_usd: 30 });
   expect(verdict.reason).toBe(
-    "today's spend, with what sessions under way may still spend, has reached the daily cap",
+    "today's spend, including the expected cost of running sessions, has reached the daily cap",
   );
 });

@@ -3,30 +3,30 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 export type BudgetVerdict = DaemonSchema<'BudgetVerdict'>;
 
 export interface BudgetCaps {
-  /** `tokens.budget_gate`: without it nothing is ever over. */
+  /** `tokens.budget_gate`: when off, no cap applies. */
   isOn: boolean;
   /** 0 means that there is no such cap. */
   dailyUsd: number;
   weeklyUsd: number;
 }
 
-/** What was measured, from the transcripts. */
+/** Spend measured from transcripts. */
 export interface MeasuredSpend {
   dailyUsd: number;
   weeklyUsd: number;
 }
 
 /**
- * Money that was promised to a session which has not spent it yet. Without these, sessions that
- * are started at the same moment would all see the same room below the cap.
+ * Expected cost of a session that has not reported spend yet. Without reservations, sessions
+ * started at the same moment would all pass below the cap.
  */
 export interface Reservation {
   usd: number;
 }
 
 /**
- * May another session be started? A cap is reached when what was measured and what is promised
- * come up to it. The figures of the verdict are the measured ones alone.
+ * Decides whether another session may start. A cap is reached when measured spend plus
+ * reservations reach it. The verdict reports measured spend only.
  */
 export function budgetVerdict(
   spent: MeasuredSpend,
@@ -57,7 +57,7 @@ function reasonOf(
   cap: number,
 ): string | undefined {
   if (cap <= 0 || usd + reserved < cap) return undefined;
-  const promised = usd < cap ? ', with what sessions under way may still spend,' : '';
+  const promised = usd < cap ? ', including the expected cost of running sessions,' : '';
   return `${what}${promised} has reached the ${which} cap`;
 }
 

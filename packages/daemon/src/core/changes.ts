@@ -8,18 +8,18 @@ import {
 } from './backend.js';
 
 /*
- * Every change of the registry as a pure function from what is there to what is there next. The
- * store runs them one at a time on the newest state, so none can undo another.
+ * Changes of the registry as pure functions of its state. The store applies them one at a time to
+ * the latest state, so no change is lost.
  */
 
-/** Takes over what a look at the machine saw; what people chose stays as it is. */
+/** Applies detection results; preferences of the user stay. */
 export function reconcile(
   state: RegistryState,
   detections: readonly Detection[],
   now: number,
 ): RegistryState {
   const seen = new Map(detections.map((detection) => [detection.id, detection]));
-  const kept = state.backends.map((backend): Backend => {
+  const updated = state.backends.map((backend): Backend => {
     const detection = seen.get(backend.id);
     if (!detection) return backend;
     seen.delete(backend.id);
@@ -27,10 +27,10 @@ export function reconcile(
     return { ...backend, installed, binary_path: binaryPath, detected_at: now };
   });
   const found = [...seen.values()].map((detection) => newBackend(detection, now));
-  return { ...state, backends: [...kept, ...found] };
+  return { ...state, backends: [...updated, ...found] };
 }
 
-/** Makes one backend the default, and no other. */
+/** Makes one backend the only default. */
 export function withDefault(state: RegistryState, id: string): RegistryState {
   return mapBackends(state, (backend) => {
     const isDefault = backend.id === id;
@@ -55,7 +55,7 @@ export function withPreferences(
   }));
 }
 
-/** Passes a backend over until `until`; a longer cooldown that it already has stays. */
+/** Skips a backend until `until`; a longer existing cooldown stays. */
 export function withCooldown(state: RegistryState, id: string, until: number): RegistryState {
   return changeOne(state, id, (backend) =>
     isLocal(backend) || backend.limited_until >= until
@@ -64,7 +64,7 @@ export function withCooldown(state: RegistryState, id: string, until: number): R
   );
 }
 
-/** When a backend may be asked again: after the wait of the settings, or when it said itself. */
+/** End of a cooldown: after the configured wait, or at the reset time the provider reported. */
 export function cooldownEnd(now: number, retryMs: number, resetAt: number | undefined): number {
   return Math.max(now + retryMs, resetAt ?? 0);
 }

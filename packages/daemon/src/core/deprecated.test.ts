@@ -46,7 +46,7 @@ test('a tier that somebody chose stays', () => {
   expect(tiersOf(next)['claude']).toBe('subscription');
 });
 
-test('unknown ids and local are told and change nothing', () => {
+test('deprecated import: unknown ids and local are reported and change nothing', () => {
   const { state: next, unknown } = importDeprecated(state, { ...nothing, free: ['local', 'x'] });
   expect(unknown).toEqual(['local', 'x']);
   expect(next).toBe(state);

@@ -1,7 +1,7 @@
 import { isLocal, type AssignableTier, type RegistryState } from './backend.js';
 import { withPreferences } from './changes.js';
 
-/** What the config keys `autopilot.brain.*` of older versions said. */
+/** Values of the deprecated config keys `autopilot.brain.*`. */
 export interface DeprecatedSettings {
   free: readonly string[];
   subscription: readonly string[];
@@ -9,14 +9,14 @@ export interface DeprecatedSettings {
   allow_pay_per_use: boolean | undefined;
 }
 
-// An id that stands in several lists gets the last tier: in doubt a backend costs money.
+// An id in several lists gets the last tier: in doubt, a backend costs money.
 const order: readonly (AssignableTier & keyof DeprecatedSettings)[] = [
   'free',
   'subscription',
   'pay_per_use',
 ];
 
-/** The state with the old settings taken over, and the ids that name no backend. */
+/** The state with the deprecated settings applied, and the ids that match no backend. */
 export function importDeprecated(
   state: RegistryState,
   deprecated: DeprecatedSettings,
@@ -27,7 +27,7 @@ export function importDeprecated(
     for (const id of deprecated[tier]) {
       const backend = state.backends.find((known) => known.id === id);
       if (!backend || isLocal(backend)) unknown.push(id);
-      // What somebody chose in the registry counts more than an old file.
+      // A tier chosen in the registry takes precedence over the old file.
       else if (backend.tier === 'unclassified') next = withPreferences(next, id, { tier });
     }
   }

@@ -87,10 +87,10 @@ test('an override counts more than the setting', () => {
 describe('alerts', () => {
   test('come once for each upward crossing, and again after it went down', () => {
     const run = new Run(rules);
-    const told = [100, 200, 250, 200, 400, 900, 400, 399, 400, 199, 250].map((tokens) =>
+    const alerts = [100, 200, 250, 200, 400, 900, 400, 399, 400, 199, 250].map((tokens) =>
       run.see({ tokens }),
     );
-    expect(told.map(([level]) => level)).toEqual([
+    expect(alerts.map(([level]) => level)).toEqual([
       undefined,
       'warning',
       undefined,
@@ -109,7 +109,7 @@ describe('alerts', () => {
     expect(new Run(rules).see({ tokens: 450 })).toEqual(['warning', 'critical']);
   });
 
-  test('are numbered, so that each can be told from the others', () => {
+  test('are numbered', () => {
     const run = new Run(rules);
     for (const tokens of [450, 0, 450]) run.see({ tokens });
     const numbers = run.log.map(({ action }) => 'crossing' in action && action.crossing);
@@ -127,10 +127,10 @@ describe('alerts', () => {
     expect(run.state).toMatchObject({ level: 'critical', crossings: 2 });
   });
 
-  test('are told of what is past, which is not acted upon', () => {
+  test('are raised for outdated snapshots, which cause no actions', () => {
     const run = new Run(rules);
-    const told = run.see({ tokens: 450, status: 'idle', isLatest: false });
-    expect(told).toEqual(['warning', 'critical']);
+    const alerts = run.see({ tokens: 450, status: 'idle', isLatest: false });
+    expect(alerts).toEqual(['warning', 'critical']);
     expect(run.see({ tokens: 100, isLatest: true })).toEqual([]);
   });
 });
@@ -187,6 +187,8 @@ describe('a busy agent', () => {
     expect(run.see({}, 10 * compactCooldownMs)).toEqual([]);
     expect(run.see({ status: 'idle' })).toEqual(['compact']);
     expect(run.see({ status: 'working' })).toEqual([]);
+    // A size of 0 is no size: it books no saving, and the wait goes on.
+    expect(run.see({ status: 'idle', tokens: 0 })).toEqual([]);
     expect(run.see({ status: 'idle', tokens: 50 })).toEqual(['saved']);
   });
 
@@ -261,7 +263,7 @@ test('a clock that is set back while an agent is asked lets it ask later, not at
   expect(run.see({}, 1)).toEqual(['compact']);
 });
 
-test('it is known when to look again', () => {
+test('guard: the time of the next check is known', () => {
   const run = new Run({ ...rules, alerts: false }, { force: true });
   const now = () => run.log.at(-1)!.seen.now;
   expect(guardWakesAt(run.state)).toBe(undefined);

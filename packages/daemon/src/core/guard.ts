@@ -8,7 +8,7 @@ export interface Thresholds {
   critical: number;
 }
 
-/** How a context size stands. Whoever is at a threshold has reached it; null is unknown. */
+/** Level of a context size. Reaching a threshold counts; null is unknown. */
 export function contextState(tokens: number, thresholds: Thresholds): ContextLevel;
 export function contextState(tokens: number | null, thresholds: Thresholds): ContextLevel | null;
 export function contextState(tokens: number | null, { warn, critical }: Thresholds) {
@@ -26,7 +26,7 @@ export function isForced(choice: DaemonSchema<'ForceCompactChoice'>, setting: bo
 export const interruptLimitMs = 45_000;
 /** Two compact commands to one agent are at least this far apart. */
 export const compactCooldownMs = 300_000;
-/** An agent that is idle this long after the command has nothing more to do about it. */
+/** An agent idle for this long after the command is considered done with it. */
 export const compactGraceMs = 30_000;
 
 export interface GuardRules extends Thresholds {
@@ -36,41 +36,41 @@ export interface GuardRules extends Thresholds {
   autoCompact: boolean;
 }
 
-/** An agent as it was seen at one moment. */
+/** Snapshot of an agent. */
 export interface Observation {
   now: number;
   status: SessionStatus;
-  /** When it took this status. */
+  /** When the status last changed. */
   statusSince: number;
   tokens: number | null;
-  /** Somebody can type into it, and its command line can compact. */
+  /** Its terminal takes input, and its CLI has a compact command. */
   canSteer: boolean;
   /** It may be interrupted. */
   force: boolean;
-  /** Nothing newer is known. What is past can still be told of, but not acted upon. */
+  /** No newer snapshot exists. Older snapshots can raise alerts, but cause no actions. */
   isLatest: boolean;
 }
 
-/** What the guard is about with one agent. */
+/** Phase of the guard's work on one agent. */
 export type GuardPhase =
   | { kind: 'resting' }
-  /** Escape was pressed; it is to become idle. */
+  /** Escape was sent; waiting for the agent to become idle. */
   | { kind: 'interrupting'; since: number }
-  /** It could not be interrupted, and is asked to compact when it is next idle. */
+  /** The interrupt failed; the compact command is sent when the agent is next idle. */
   | { kind: 'nudging' }
-  /** The command was sent; `resumes` when a turn was lost to it. */
+  /** The command was sent; `resumes` when it interrupted a turn. */
   | { kind: 'compacting'; since: number; hasBegun: boolean; resumes: boolean };
 
-/** All that the guard must remember of one agent. Plain JSON. */
+/** State of the guard for one agent. Plain JSON. */
 export interface GuardState {
-  /** The level that was told of last, or that the context has fallen to since. */
+  /** The last reported level, or the lower level that the context has fallen to since. */
   level: ContextLevel;
   /** How often a threshold was crossed upward. */
   crossings: number;
   phase: GuardPhase;
-  /** When it was last sent the compact command, and how large its context was then. */
+  /** Time and context size of the last compact command. */
   compacted: { at: number; tokens: number | null } | null;
-  /** A context that should become smaller than this, if the compaction did anything. */
+  /** Context size before the compaction; a smaller one afterwards is a saving. */
   toSave: number | null;
 }
 
@@ -85,7 +85,7 @@ export const firstGuardState: GuardState = {
 export type GuardAction =
   | { kind: 'alert'; level: 'warning' | 'critical'; crossing: number }
   | { kind: 'interrupt' }
-  /** The interrupt did not take. */
+  /** The interrupt failed. */
   | { kind: 'abandon' }
   | { kind: 'compact' }
   | { kind: 'resume' }
@@ -96,26 +96,26 @@ export interface GuardStep {
   actions: GuardAction[];
 }
 
-/** One step: what is to be remembered, and what is to be done now, in this order. */
+/** One step: the next state, and the actions to take now, in order. */
 export function guardStep(state: GuardState, seen: Observation, rules: GuardRules): GuardStep {
-  const told = tellCrossings(notAhead(state, seen.now), seen, rules);
-  const counted = countSaving(told.state, seen);
+  const reported = reportCrossings(notAhead(state, seen.now), seen, rules);
+  const counted = countSaving(reported.state, seen);
   const noted = noteBeginning(counted.state, seen);
   const steered = seen.isLatest ? steer(noted, seen, rules) : { state: noted, actions: [] };
   return {
     state: steered.state,
-    actions: [...told.actions, ...counted.actions, ...steered.actions],
+    actions: [...reported.actions, ...counted.actions, ...steered.actions],
   };
 }
 
-/** When the state should be looked at again although nothing was heard; undefined: never. */
+/** When to check the state again without a change of the session; undefined: never. */
 export function guardWakesAt({ phase, compacted }: GuardState): number | undefined {
   if (phase.kind === 'interrupting') return phase.since + interruptLimitMs;
   if (phase.kind === 'compacting') return phase.since + compactGraceMs;
   return compacted === null ? undefined : compacted.at + compactCooldownMs;
 }
 
-/** After the machine's clock was set back, nothing was done later than now. */
+/** Clamps stored times to now, after the system clock was set back. */
 function notAhead(state: GuardState, now: number): GuardState {
   const { compacted, phase } = state;
   const isAhead = 'since' in phase && phase.since > now;
@@ -129,8 +129,8 @@ function notAhead(state: GuardState, now: number): GuardState {
 
 const levels: readonly ContextLevel[] = ['ok', 'warning', 'critical'];
 
-/** A leap over both thresholds crosses both, and each crossing is told of. */
-function tellCrossings(state: GuardState, { tokens }: Observation, rules: GuardRules): GuardStep {
+/** A jump over both thresholds crosses both, and each crossing raises an alert. */
+function reportCrossings(state: GuardState, { tokens }: Observation, rules: GuardRules): GuardStep {
   const level = contextState(tokens, rules);
   if (level === null || level === state.level) return { state, actions: [] };
   const crossed = levels.slice(levels.indexOf(state.level) + 1, levels.indexOf(level) + 1);
@@ -146,7 +146,10 @@ function tellCrossings(state: GuardState, { tokens }: Observation, rules: GuardR
 
 function countSaving(state: GuardState, { tokens }: Observation): GuardStep {
   const before = state.toSave;
-  if (before === null || tokens === null || tokens === before) return { state, actions: [] };
+  // No context is empty after a compaction: 0 says that the size is not known.
+  if (before === null || tokens === null || tokens === 0 || tokens === before) {
+    return { state, actions: [] };
+  }
   // A context that has grown was not compacted.
   const actions: GuardAction[] =
     tokens < before ? [{ kind: 'saved', tokensBefore: before, tokensAfter: tokens }] : [];
@@ -160,8 +163,8 @@ function noteBeginning(state: GuardState, { status, statusSince }: Observation):
   return hasBegun ? { ...state, phase: { ...phase, hasBegun } } : state;
 }
 
-// Whoever ended or starts anew has no turn that could be taken up.
-const afresh: ReadonlySet<SessionStatus> = new Set<SessionStatus>([
+// In these statuses there is no turn to resume.
+const withoutTurn: ReadonlySet<SessionStatus> = new Set<SessionStatus>([
   'spawning',
   'done',
   'errored',
@@ -169,14 +172,14 @@ const afresh: ReadonlySet<SessionStatus> = new Set<SessionStatus>([
 ]);
 
 function steer(state: GuardState, seen: Observation, rules: GuardRules): GuardStep {
-  if (afresh.has(seen.status) || !seen.canSteer) return rest(state);
+  if (withoutTurn.has(seen.status) || !seen.canSteer) return rest(state);
   const level = contextState(seen.tokens, rules);
   switch (state.phase.kind) {
     case 'resting':
       return begin(state, seen, rules);
     case 'interrupting':
       if (seen.status === 'idle') {
-        // Its turn is lost in any case, and it would wait for ever.
+        // The turn was interrupted in any case; without a prompt the agent would wait forever.
         const isSmall = level === 'ok' || level === 'warning';
         return isSmall ? rest(state, { kind: 'resume' }) : compact(state, seen, { resumes: true });
       }
@@ -201,8 +204,8 @@ function steer(state: GuardState, seen: Observation, rules: GuardRules): GuardSt
 function begin(state: GuardState, seen: Observation, rules: GuardRules): GuardStep {
   const nothing = { state, actions: [] };
   if (contextState(seen.tokens, rules) !== 'critical' || !isCool(state, seen)) return nothing;
-  // Most command lines tell their context size with the next answer only. Until then the old
-  // figure says nothing about what the last compaction did.
+  // Most CLIs report their context size only with the next answer. Until then the old figure says
+  // nothing about the last compaction.
   if (state.compacted?.tokens === seen.tokens) return nothing;
   if (seen.status === 'idle' && rules.autoCompact) return compact(state, seen, { resumes: false });
   if (seen.status !== 'working' || !seen.force) return nothing;

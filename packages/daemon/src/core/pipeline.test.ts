@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  mostAtWork,
+  maxRunningJobs,
   newPipeline,
   stepPipeline,
   type Job,
@@ -66,7 +66,7 @@ class Bench {
     return this.state.pipeline.jobs.find((job) => job.id === id)!;
   }
 
-  get told(): string {
+  get summary(): string {
     const { status, jobs } = this.state.pipeline;
     return `${status}: ${jobs.map((job) => `${job.id} ${job.status}`).join(', ')}`;
   }
@@ -75,7 +75,7 @@ class Bench {
 describe('a pipeline', () => {
   test('does nothing before it is started', () => {
     const bench = new Bench({ a: {} });
-    expect(bench.told).toBe('pending: a pending');
+    expect(bench.summary).toBe('pending: a pending');
     expect(bench.spawns).toEqual([]);
   });
 
@@ -84,9 +84,9 @@ describe('a pipeline', () => {
     bench.send({ kind: 'start' });
     expect(bench.spawns).toEqual(['a', 'b']);
     bench.run('a');
-    expect(bench.told).toBe('running: c pending, a done, b running');
+    expect(bench.summary).toBe('running: c pending, a done, b running');
     bench.run('b').run('c');
-    expect(bench.told).toBe('done: c done, a done, b done');
+    expect(bench.summary).toBe('done: c done, a done, b done');
     expect(bench.job('a').output).toBe('a said');
   });
 
@@ -97,11 +97,11 @@ describe('a pipeline', () => {
     ['failure', false, 'stalled: a failed, b done'],
     ['always', true, 'done: a done, b done'],
     ['always', false, 'stalled: a failed, b done'],
-  ] as const)('with run_if %s after a job that is done: %s', (run_if, isDone, told) => {
+  ] as const)('with run_if %s after a job that is done: %s', (run_if, isDone, summary) => {
     const bench = new Bench({ a: {}, b: { depends_on: ['a'], run_if } });
     bench.send({ kind: 'start' }).run('a', isDone);
     if (bench.open.has('b')) bench.run('b');
-    expect(bench.told).toBe(told);
+    expect(bench.summary).toBe(summary);
   });
 
   test('skips on at once what depends on a job that was skipped', () => {
@@ -112,7 +112,7 @@ describe('a pipeline', () => {
       slow: {},
     });
     bench.send({ kind: 'start' }).run('a', false);
-    expect(bench.told).toBe('running: last skipped, next skipped, a failed, slow running');
+    expect(bench.summary).toBe('running: last skipped, next skipped, a failed, slow running');
   });
 
   test('does not wait for the rest when one failure settles that a job cannot run', () => {
@@ -129,21 +129,21 @@ describe('a pipeline', () => {
       always: { depends_on: ['b'], run_if: 'always' },
     });
     bench.send({ kind: 'start' }).run('a', false);
-    expect(bench.told).toBe('running: a failed, b skipped, onFailure skipped, always running');
+    expect(bench.summary).toBe('running: a failed, b skipped, onFailure skipped, always running');
   });
 
-  test(`has at most ${mostAtWork} jobs at work`, () => {
+  test(`has at most ${maxRunningJobs} jobs at work`, () => {
     const jobs = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`j${n}`, {}]));
     const bench = new Bench(jobs).send({ kind: 'start' });
-    expect(bench.spawns.length).toBe(mostAtWork);
+    expect(bench.spawns.length).toBe(maxRunningJobs);
     bench.run('j3');
-    expect(bench.spawns.length).toBe(mostAtWork + 1);
+    expect(bench.spawns.length).toBe(maxRunningJobs + 1);
   });
 
   test('that could not start a job has it failed, with the reason', () => {
     const bench = new Bench({ a: {} }).send({ kind: 'start' });
     bench.send({ kind: 'refused', jobId: 'a', run: 1, reason: 'no such backend' });
-    expect(bench.told).toBe('stalled: a failed');
+    expect(bench.summary).toBe('stalled: a failed');
     expect(bench.job('a').output).toBe('no such backend');
   });
 });
@@ -153,18 +153,18 @@ describe('a pipeline whose agent waits for a person', () => {
     const bench = new Bench({ a: {}, b: { depends_on: ['a'] } });
     bench.send({ kind: 'start' }).spawned('a');
     bench.send({ kind: 'waits', jobId: 'a', sessionId: 'a1' });
-    expect(bench.told).toBe('stalled: a needs_attention, b pending');
+    expect(bench.summary).toBe('stalled: a needs_attention, b pending');
     bench.send({ kind: 'works', jobId: 'a', sessionId: 'a1' });
-    expect(bench.told).toBe('running: a running, b pending');
+    expect(bench.summary).toBe('running: a running, b pending');
     bench.send({ kind: 'waits', jobId: 'a', sessionId: 'a1' }).end('a');
-    expect(bench.told).toBe('running: a done, b running');
+    expect(bench.summary).toBe('running: a done, b running');
   });
 
   test('is not stalled as long as another job runs', () => {
     const bench = new Bench({ a: {}, b: {} });
     bench.send({ kind: 'start' }).spawned('a').spawned('b');
     bench.send({ kind: 'waits', jobId: 'a', sessionId: 'a1' });
-    expect(bench.told).toBe('running: a needs_attention, b running');
+    expect(bench.summary).toBe('running: a needs_attention, b running');
   });
 
   test('hears nothing from a session that is no longer the job’s', () => {
@@ -185,12 +185,12 @@ describe('a stalled pipeline that is started', () => {
       clean: { depends_on: ['a'], run_if: 'always' },
     });
     bench.send({ kind: 'start' }).run('a', false).run('clean');
-    expect(bench.told).toBe('stalled: a failed, b skipped, c skipped, clean done');
+    expect(bench.summary).toBe('stalled: a failed, b skipped, c skipped, clean done');
     bench.send({ kind: 'start' });
-    expect(bench.told).toBe('running: a running, b pending, c pending, clean done');
+    expect(bench.summary).toBe('running: a running, b pending, c pending, clean done');
     expect(bench.job('a')).toMatchObject({ session_id: null, output: null });
     bench.run('a').run('b').run('c');
-    expect(bench.told).toBe('done: a done, b done, c done, clean done');
+    expect(bench.summary).toBe('done: a done, b done, c done, clean done');
     expect(bench.spawns).toEqual(['a', 'clean', 'a', 'b', 'c']);
   });
 
@@ -198,7 +198,7 @@ describe('a stalled pipeline that is started', () => {
     const bench = new Bench({ a: {} }).send({ kind: 'start' }).spawned('a');
     bench.send({ kind: 'waits', jobId: 'a', sessionId: 'a1' }).send({ kind: 'start' });
     expect(bench.stops).toEqual(['a1']);
-    expect(bench.told).toBe('running: a running');
+    expect(bench.summary).toBe('running: a running');
     bench.spawned('a').send({
       kind: 'ended',
       jobId: 'a',
@@ -206,7 +206,7 @@ describe('a stalled pipeline that is started', () => {
       isDone: true,
       output: 'the old one',
     });
-    expect(bench.told).toBe('running: a running');
+    expect(bench.summary).toBe('running: a running');
     expect(bench.end('a').job('a').output).toBe('a said');
   });
 });
@@ -215,12 +215,12 @@ describe('the budget gate', () => {
   test('pauses the pipeline, and what already runs goes on', () => {
     const bench = new Bench({ a: {}, b: {}, c: { depends_on: ['a'] } });
     bench.send({ kind: 'start' }).spawned('a').held('b');
-    expect(bench.told).toBe('paused: a running, b pending, c pending');
+    expect(bench.summary).toBe('paused: a running, b pending, c pending');
     bench.end('a');
-    expect(bench.told).toBe('paused: a done, b pending, c pending');
+    expect(bench.summary).toBe('paused: a done, b pending, c pending');
     expect(bench.spawns).toEqual(['a', 'b']);
     bench.send({ kind: 'start' });
-    expect(bench.told).toBe('running: a done, b running, c running');
+    expect(bench.summary).toBe('running: a done, b running, c running');
     expect(bench.state.force).toBe(true);
     expect(bench.state.runs).toEqual({ a: 1, b: 2, c: 1 });
   });
@@ -228,7 +228,7 @@ describe('the budget gate', () => {
   test('does not pause again what somebody let go on while it answered', () => {
     const bench = new Bench({ a: {}, b: {} });
     bench.send({ kind: 'start' }).held('a').send({ kind: 'start' }).held('b');
-    expect(bench.told).toBe('running: a running, b running');
+    expect(bench.summary).toBe('running: a running, b running');
     expect(bench.state.runs).toEqual({ a: 2, b: 2 });
   });
 });
@@ -237,13 +237,13 @@ describe('a pipeline that is canceled', () => {
   test('stops what runs, also what was only being spawned, and skips what is pending', () => {
     const bench = new Bench({ a: {}, b: {}, c: { depends_on: ['a'] } });
     bench.send({ kind: 'start' }).spawned('a').send({ kind: 'cancel' });
-    expect(bench.told).toBe('canceled: a failed, b failed, c skipped');
+    expect(bench.summary).toBe('canceled: a failed, b failed, c skipped');
     expect(bench.stops).toEqual(['a1']);
     bench.spawned('b');
     expect(bench.stops).toEqual(['a1', 'b1']);
     bench.end('a');
     expect(bench.job('a').output).toBe('a said');
-    expect(bench.told).toBe('canceled: a failed, b failed, c skipped');
+    expect(bench.summary).toBe('canceled: a failed, b failed, c skipped');
   });
 
   test('stays as it is, and cannot be started', () => {
@@ -311,7 +311,7 @@ function play({ jobs, draws }: Plan): { bench: Bench; starts: string[] } {
   const draw = (below: number) => draws[at++ % draws.length]! % below;
   bench.send({ kind: 'start' });
   for (;;) {
-    if (--left === 0) throw new Error(`it does not end: ${bench.told}`);
+    if (--left === 0) throw new Error(`it does not end: ${bench.summary}`);
     checkInvariants(bench, jobs);
     const spawning = [...bench.open.keys()];
     const working = bench.state.pipeline.jobs.filter(
@@ -342,7 +342,7 @@ function play({ jobs, draws }: Plan): { bench: Bench; starts: string[] } {
     }
     const job = working[pick - spawning.length]!;
     const sessionId = job.session_id!;
-    // An agent that waits and goes on in turns for ever is cut short.
+    // Bounds the number of steps of an agent that alternates between waiting and working.
     const act = left > 2_000 ? draw(6) : 3;
     if (act === 0) bench.send({ kind: 'waits', jobId: job.id, sessionId });
     else if (act === 1) bench.send({ kind: 'works', jobId: job.id, sessionId });

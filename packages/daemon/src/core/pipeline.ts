@@ -6,40 +6,40 @@ export type Pipeline = DaemonSchema<'Pipeline'>;
 export type Job = DaemonSchema<'Job'>;
 export type PipelineDefinition = DaemonSchema<'PipelineDefinition'>;
 
-/** A pipeline as callers see it, and what is needed beside that to go on with it. */
+/** A pipeline as in the API, plus the internal state needed to run it. */
 export interface PipelineState {
   pipeline: Pipeline;
-  /** Somebody said to go on although a spend cap is reached. */
+  /** The user confirmed running over a spend cap. */
   force: boolean;
   /** How often each job was started. */
   runs: Readonly<Record<string, number>>;
 }
 
-/** What happened. Those about a job's session say which one, for an older one may still speak. */
+/** Events of a job's session name the session, because an older session may still report. */
 export type PipelineEvent =
   | { kind: 'start' }
   | { kind: 'cancel' }
   | { kind: 'spawned'; jobId: string; run: number; sessionId: string }
-  /** The budget gate held the job back. */
+  /** The budget gate blocked the job. */
   | { kind: 'held'; jobId: string; run: number }
   /** The job could not be started at all. */
   | { kind: 'refused'; jobId: string; run: number; reason: string }
-  /** The agent waits for a person, or goes on after that. */
+  /** The agent waits for input, or continues after it. */
   | { kind: 'waits' | 'works'; jobId: string; sessionId: string }
   | { kind: 'ended'; jobId: string; sessionId: string; isDone: boolean; output: string };
 
-/** What is to be done about it. */
+/** Side effects of a step. */
 export type PipelineCommand =
   { kind: 'spawn'; jobId: string; run: number } | { kind: 'stop'; sessionId: string };
 
 export interface Step {
-  /** The very state that was given when nothing changed. */
+  /** The identical object when nothing changed. */
   state: PipelineState;
   commands: PipelineCommand[];
 }
 
-/** So many agents of one pipeline work at once; the other jobs wait for one of them to end. */
-export const mostAtWork = 16;
+/** Maximum number of concurrent jobs of one pipeline; the others wait. */
+export const maxRunningJobs = 16;
 
 export function newPipeline(
   { name, repo, jobs }: PipelineDefinition,
@@ -70,7 +70,7 @@ export function newPipeline(
   };
 }
 
-/** Takes a pipeline on by one event. Refuses what a person may not ask of it in its status. */
+/** Applies one event to a pipeline. Refuses a start or cancel that its status does not allow. */
 export function stepPipeline(before: PipelineState, event: PipelineEvent, now: number): Step {
   const draft = new Draft(before);
   draft.apply(event);
@@ -78,7 +78,7 @@ export function stepPipeline(before: PipelineState, event: PipelineEvent, now: n
   return draft.finish(now);
 }
 
-/** A copy of the state that is worked on until it is whole again. */
+/** Mutable copy of the state during one step. */
 class Draft {
   readonly #before: PipelineState;
   readonly #jobs: Job[];
@@ -121,7 +121,7 @@ class Draft {
     }
   }
 
-  /** Skips what can no longer run, starts what can, and finds the status of the whole. */
+  /** Skips jobs that can never run, starts those that can, and updates the pipeline's status. */
   settle(): void {
     if (!isUnderWay(this.#status)) return;
     let hasSkipped: boolean;
@@ -155,7 +155,7 @@ class Draft {
     switch (this.#status) {
       case 'done':
       case 'canceled':
-        throw this.#wrongStatus('cannot be started again: create a new one.');
+        throw this.#wrongStatus('cannot be started again. Create a new pipeline.');
       case 'running':
         return;
       case 'paused':
@@ -170,7 +170,7 @@ class Draft {
     this.#setStatus('running');
   }
 
-  /** What was skipped on account of a job that runs again has its chance again too. */
+  /** Resets every job that is not done, including those skipped because of a failed one. */
   #runAgain(): void {
     for (const job of this.#jobs) {
       if (job.status === 'needs_attention' && job.session_id !== null) {
@@ -182,11 +182,11 @@ class Draft {
 
   #cancel(): void {
     if (this.#status === 'canceled') return;
-    if (this.#status === 'done') throw this.#wrongStatus('is over: there is nothing to cancel.');
+    if (this.#status === 'done') throw this.#wrongStatus('cannot be canceled.');
     for (const job of this.#jobs) {
       if (job.status === 'pending') this.#move(job, { status: 'skipped' });
       if (!isAtWork(job)) continue;
-      // One that is being spawned is stopped when it is known by its id.
+      // A session that is still being spawned is stopped once its id is known.
       if (job.session_id !== null) {
         this.#commands.push({ kind: 'stop', sessionId: job.session_id });
       }
@@ -214,7 +214,7 @@ class Draft {
       return;
     }
     this.#move(job, { status: 'pending' });
-    // Who said to go on in the meantime meant this job too.
+    // A confirmation that came meanwhile covers this job too.
     if (!this.#force) this.#setStatus('paused');
   }
 
@@ -229,7 +229,7 @@ class Draft {
   #startReady(): void {
     let atWork = this.#jobs.filter(({ status }) => status === 'running').length;
     for (const job of this.#jobs) {
-      if (atWork >= mostAtWork) return;
+      if (atWork >= maxRunningJobs) return;
       if (job.status !== 'pending' || this.#outlook(job) !== 'now') continue;
       const run = (this.#runs[job.id] ?? 0) + 1;
       this.#runs[job.id] = run;
@@ -251,7 +251,7 @@ class Draft {
   #statusNow(): Pipeline['status'] {
     const has = (status: Job['status']) => this.#jobs.some((job) => job.status === status);
     if (this.#jobs.every(({ status }) => status === 'done' || status === 'skipped')) return 'done';
-    // What is held back waits for a word, whatever the other jobs do meanwhile.
+    // A paused pipeline waits for confirmation, whatever its running jobs do.
     if (this.#status === 'paused') return 'paused';
     return has('running') ? 'running' : 'stalled';
   }

@@ -3,13 +3,16 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 type Session = DaemonSchema<'Session'>;
 
 /**
- * How far a session is with the one thing it was asked to do, for those who wait for that: a job
- * of a pipeline, a task of the queue. `limited`: the provider refuses to go on with it. `stopped`:
- * somebody ended it before it was done.
+ * Progress of a session with its one assignment, for the pipeline job or queue task that waits for
+ * it. `limited`: the provider refuses to continue. `stopped`: ended by someone before it was done.
  */
 export type Phase = 'works' | 'waits' | 'limited' | 'done' | 'stopped' | 'failed';
 
-export function phaseOf({ status, exit_code }: Pick<Session, 'status' | 'exit_code'>): Phase {
+export function phaseOf({
+  status,
+  exit_code,
+  turn_error = null,
+}: Pick<Session, 'status' | 'exit_code' | 'turn_error'>): Phase {
   switch (status) {
     case 'spawning':
     case 'working':
@@ -20,7 +23,7 @@ export function phaseOf({ status, exit_code }: Pick<Session, 'status' | 'exit_co
       return 'limited';
     case 'idle':
       // An interactive agent does not end by itself: its turn is over.
-      return 'done';
+      return turn_error === null ? 'done' : 'failed';
     case 'done':
       return exit_code === 0 ? 'done' : 'stopped';
     case 'errored':
@@ -33,6 +36,9 @@ export function phaseOf({ status, exit_code }: Pick<Session, 'status' | 'exit_co
 export function isSamePhase(a: Session | undefined, b: Session | undefined): boolean {
   if (!a || !b) return a === b;
   return (
-    a.status === b.status && a.exit_code === b.exit_code && (a.pid === null) === (b.pid === null)
+    a.status === b.status &&
+    a.exit_code === b.exit_code &&
+    (a.turn_error ?? null) === (b.turn_error ?? null) &&
+    (a.pid === null) === (b.pid === null)
   );
 }

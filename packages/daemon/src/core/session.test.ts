@@ -86,10 +86,13 @@ describe('evidence', () => {
   });
 
   test('of another status stamps its time and says its reason; of the same one keeps the time', () => {
-    const asked = judge(fresh, { pane: waiting }, now);
-    expect(asked).toMatchObject({ status: 'waiting_for_input', status_reason: 'it asks' });
-    expect([asked.status_since, asked.updated_at]).toEqual([stamp(now), stamp(now)]);
-    const later = judge(asked, { pane: { ...waiting, reason: 'it asks more' } }, now + 5);
+    const waitingSession = judge(fresh, { pane: waiting }, now);
+    expect(waitingSession).toMatchObject({ status: 'waiting_for_input', status_reason: 'it asks' });
+    expect([waitingSession.status_since, waitingSession.updated_at]).toEqual([
+      stamp(now),
+      stamp(now),
+    ]);
+    const later = judge(waitingSession, { pane: { ...waiting, reason: 'it asks more' } }, now + 5);
     expect([later.status_since, later.updated_at]).toEqual([stamp(now), stamp(now + 5)]);
     expect(judge(later, { pane: { ...waiting, reason: 'it asks more' } }, now + 9)).toBe(later);
   });
@@ -103,11 +106,16 @@ describe('evidence', () => {
 
 describe('the end of a process', () => {
   test.each([
-    [exit, 'done', null, 'its process ended with code 0'],
-    [{ ...exit, code: 3 }, 'errored', 'its process ended with code 3', 'its process ended with'],
-    [{ ...exit, code: 3, failure: 'no disk' }, 'errored', 'no disk', 'its process ended with code'],
-    [{ ...exit, failure: 'is_error' }, 'errored', 'is_error', 'its process ended with code 0'],
-    [{ ...exit, code: null, signal: 'SIGKILL' }, 'errored', 'its process was ended', 'by SIGKILL'],
+    [exit, 'done', null, 'its process exited with code 0'],
+    [{ ...exit, code: 3 }, 'errored', 'its process exited with code 3', 'its process exited with'],
+    [
+      { ...exit, code: 3, failure: 'no disk' },
+      'errored',
+      'no disk',
+      'its process exited with code',
+    ],
+    [{ ...exit, failure: 'is_error' }, 'errored', 'is_error', 'its process exited with code 0'],
+    [{ ...exit, code: null, signal: 'SIGKILL' }, 'errored', 'its process was killed', 'by SIGKILL'],
     [{ ...exit, code: null, isLost: true }, 'orphaned', 'left no exit code', 'its process is gone'],
     [{ ...exit, code: 143, wasStopped: true }, 'done', null, 'it was stopped'],
     [{ ...exit, code: null, isLost: true, wasStopped: true }, 'done', null, 'it was stopped'],
@@ -201,9 +209,9 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc.record({
 
 test('whatever is found out, a session stays whole', () => {
   fc.assert(
-    fc.property(fc.array(anyEvidence, { maxLength: 12 }), (looks) => {
+    fc.property(fc.array(anyEvidence, { maxLength: 12 }), (observations) => {
       let session = fresh;
-      looks.forEach((evidence, step) => {
+      observations.forEach((evidence, step) => {
         const before = session;
         session = judge(before, evidence, now + step);
         if (session === before) return;

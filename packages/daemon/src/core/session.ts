@@ -4,34 +4,36 @@ import { formatTimestamp } from '@millrace/kit/units';
 export type Session = DaemonSchema<'Session'>;
 export type SessionStatus = DaemonSchema<'SessionStatus'>;
 
-/** What a look at a living agent says about its status. */
+/** Observed status of a running agent. */
 export interface Sign {
   status: 'working' | 'waiting_for_input' | 'idle' | 'rate_limited';
-  /** The evidence in words. */
+  /** Human-readable evidence. */
   reason: string;
   /** With `rate_limited`: when the limit ends. */
   limitedUntil?: number | undefined;
+  /** With `idle`: the error that ended the turn. */
+  failure?: string | undefined;
 }
 
 /** How the agent's process ended. */
 export interface Exit {
-  /** Null when nobody knows. */
+  /** Null when unknown. */
   code: number | null;
-  /** The signal that ended it, where one did and that is known. */
+  /** The signal that ended it, if known. */
   signal: string | null;
-  /** It ended because somebody asked for it. */
+  /** A user or the daemon stopped it. */
   wasStopped: boolean;
-  /** Nothing tells how or when it ended. */
+  /** The process is gone without an exit record. */
   isLost: boolean;
-  /** A limit of the provider that its last words name. */
+  /** A provider limit found in its last output. */
   limit: { reason: string; until: number } | null;
-  /** What it said went wrong, where it said so. */
+  /** The error it reported, if any. */
   failure: string | null;
 }
 
 /**
- * Everything that one look found out, strongest first: the end of the process, what the agent
- * itself reports, its transcript, its screen, and for how long nothing happened.
+ * Evidence of one observation, strongest first: process exit, the agent's own events, its
+ * transcript, its screen, and staleness.
  */
 export interface Evidence {
   exit?: Exit | undefined;
@@ -39,7 +41,7 @@ export interface Evidence {
   transcript?: Sign | undefined;
   pane?: Sign | undefined;
   staleness?: Sign | undefined;
-  /** What was learned beside the status. */
+  /** Observed facts other than the status. */
   facts?: Facts | undefined;
 }
 
@@ -47,7 +49,7 @@ export type Facts = Partial<
   Pick<Session, 'backend_session_id' | 'model' | 'context_tokens' | 'context_state' | 'branch'>
 >;
 
-/** Has its process ended, for good or until somebody restarts it? */
+/** Whether its process has ended (a restart may follow). */
 export function isEnded({ status, pid }: Pick<Session, 'status' | 'pid'>): boolean {
   switch (status) {
     case 'done':
@@ -62,8 +64,8 @@ export function isEnded({ status, pid }: Pick<Session, 'status' | 'pid'>): boole
 }
 
 /**
- * The session after a look at it. No evidence leaves it as it is: unknown never means idle. The
- * same session comes back when nothing changed.
+ * Applies evidence to a session. No evidence leaves it unchanged: unknown never means idle.
+ * Returns the identical object when nothing changed.
  */
 export function judge(session: Session, evidence: Evidence, now: number): Session {
   if (isEnded(session)) return session;
@@ -72,7 +74,7 @@ export function judge(session: Session, evidence: Evidence, now: number): Sessio
   const { event, transcript, pane, staleness } = evidence;
   const sign = event ?? transcript ?? pane ?? staleness;
   if (!sign) return informed;
-  // A screen shows an empty prompt under a limit, too; a whole answer there is only without one.
+  // A screen also shows an empty prompt during a limit; a transcript or event ends the limit.
   const isShownOnly = !event && !transcript;
   if (sign.status === 'idle' && isShownOnly && isLimited(informed, now)) return informed;
   const limitedUntil = sign.status === 'rate_limited' ? (sign.limitedUntil ?? null) : null;
@@ -83,7 +85,16 @@ export function judge(session: Session, evidence: Evidence, now: number): Sessio
       ? next
       : { ...next, limited_until: stamp, last_error: sign.reason, updated_at: stampOf(now) };
   }
-  return next.limited_until === null ? next : { ...next, limited_until: null };
+  const unlimited = next.limited_until === null ? next : { ...next, limited_until: null };
+  return withTurnError(unlimited, sign, now);
+}
+
+/** Records how the turn ended. An idle agent keeps the error of its turn until the next one. */
+function withTurnError(session: Session, { status, failure }: Sign, now: number): Session {
+  const before = session.turn_error ?? null;
+  const error = failure ?? (status === 'idle' ? before : null);
+  if (error === before) return session;
+  return withFacts(session, { turn_error: error, ...(error && { last_error: error }) }, now);
 }
 
 function isLimited({ status, limited_until }: Session, now: number): boolean {
@@ -109,15 +120,21 @@ function ended(session: Session, exit: Exit, now: number): Session {
 }
 
 function wordsOf({ code, signal }: Exit): string {
-  if (code !== null) return `its process ended with code ${code}`;
+  if (code !== null) return `its process exited with code ${code}`;
   return signal === null
-    ? 'its process ended, and nobody knows how'
-    : `its process was ended by ${signal}`;
+    ? 'its process ended for an unknown reason'
+    : `its process was killed by ${signal}`;
 }
 
-/** A start, the first one or a later one. */
+/** The session at a start or restart. */
 export function starting(session: Session, reason: string | null, now: number): Session {
-  const fresh: Session = { ...session, pid: null, exit_code: null, limited_until: null };
+  const fresh: Session = {
+    ...session,
+    pid: null,
+    exit_code: null,
+    limited_until: null,
+    ...(session.turn_error && { turn_error: null }),
+  };
   return { ...withStatus(fresh, 'spawning', '', now), status_reason: reason };
 }
 
@@ -137,7 +154,7 @@ export function withStatus(
   };
 }
 
-/** Takes in what differs. */
+/** Applies the facts that differ. */
 export function withFacts(session: Session, facts: Partial<Session>, now: number): Session {
   const news = Object.entries(facts).filter(
     ([name, value]) => value !== undefined && session[name as keyof Session] !== value,

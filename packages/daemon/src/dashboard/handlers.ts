@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
-import type { Caller } from '../server/access/gate.js';
-import type { ServedOperations } from '../server/served-operations.js';
+import type { Caller } from '../core/caller.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import type { DashboardSite, SiteFile } from './site.js';
 
 type DashboardHandlers = Pick<
@@ -10,7 +10,7 @@ type DashboardHandlers = Pick<
   'getDashboard' | 'getDashboardAsset'
 >;
 
-/** Nothing from elsewhere and nothing inline: what gets into the page's text cannot run. */
+/** No external and no inline resources, so injected markup cannot run. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -30,7 +30,7 @@ const pageHeaders = {
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  // A new build is seen at once; the page is small.
+  // Not cached, so that a new build is visible at once; the page is small.
   'cache-control': 'no-cache',
 };
 
@@ -42,21 +42,21 @@ const assetHeaders = {
 /** The dashboard's static files. They hold no data, so they need no token. */
 export function dashboardHandlers(site: Pick<DashboardSite, 'page' | 'asset'>): DashboardHandlers {
   return {
-    getDashboard: ({ request }) => {
+    getDashboard: ({ exchange }) => {
       const page = site.page();
       if (!page) {
         throw fail('NOT_FOUND', 'The dashboard is not built. Run `npm run build`, then reload.');
       }
       return {
-        ...answer(page, request.headers, pageHeaders),
+        ...answer(page, exchange.headers, pageHeaders),
         contentType: page.contentType as 'text/html',
       };
     },
-    getDashboardAsset: ({ params, request }) => {
+    getDashboardAsset: ({ params, exchange }) => {
       const asset = site.asset(params.file);
       if (!asset) throw fail('NOT_FOUND', `The dashboard has no file ${params.file}.`);
       return {
-        ...answer(asset, request.headers, assetHeaders),
+        ...answer(asset, exchange.headers, assetHeaders),
         contentType: asset.contentType as 'text/css',
       };
     },
@@ -65,10 +65,10 @@ export function dashboardHandlers(site: Pick<DashboardSite, 'page' | 'asset'>): 
 
 function answer(
   { bytes, gzipped }: SiteFile,
-  asked: IncomingHttpHeaders,
+  requestHeaders: IncomingHttpHeaders,
   headers: Readonly<Record<string, string>>,
 ) {
-  const packs = acceptsGzip(asked['accept-encoding']) && gzipped.length < bytes.length;
+  const packs = acceptsGzip(requestHeaders['accept-encoding']) && gzipped.length < bytes.length;
   return {
     status: 200 as const,
     content: packs ? gzipped : bytes,

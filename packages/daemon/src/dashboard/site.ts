@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-/** A file of the dashboard, as it is and packed. */
+/** A file of the dashboard, plain and gzipped. */
 export interface SiteFile {
   readonly contentType: string;
   readonly bytes: Buffer;
@@ -20,8 +20,8 @@ const contentTypes: Readonly<Record<string, string>> = {
 };
 
 /**
- * The built dashboard, read from disk as it is asked for. An asset's name changes with its content,
- * so an asset is read once; the page is read anew each time, for it names the assets of a build.
+ * The built dashboard, read from disk on demand. Assets have content hashes in their names and are
+ * cached; the page is read on every request, because it names the assets of the current build.
  */
 export class DashboardSite {
   readonly #folder: string;
@@ -36,7 +36,7 @@ export class DashboardSite {
     return read(join(this.#folder, 'index.html'), 'text/html; charset=utf-8');
   }
 
-  /** Undefined when there is no such file. The name must be that of a file, not of a path. */
+  /** Undefined when there is no such file. `name` is a file name, not a path. */
   asset(name: string): SiteFile | undefined {
     const known = this.#assets.get(name);
     if (known) return known;

@@ -5,23 +5,23 @@ import { rowOf, type Backend } from '../core/backend.js';
 export type Event = DaemonSchema<'Event'>;
 export type EventType = Event['type'];
 
-/** What a change is to those who follow the stream. */
-export interface Told {
+/** A change as published in the event stream. */
+export interface PublicChange {
   type: EventType;
   key: string | null;
   data: unknown;
 }
 
-/** Where the reports leave a word when they have new figures, by the name of each. */
+/** Collection whose records change when a report has new figures, keyed by report. */
 export const reportsCollection = 'reports';
 
 interface Kind {
   changed: EventType;
-  /** Absent: it is never taken away, or nobody needs to know. */
+  /** Absent when removals are not published. */
   removed?: EventType;
-  /** The only key that is told. */
+  /** The only published key. */
   only?: string;
-  /** What callers see, where that is not what is stored. */
+  /** Maps stored data to API data, where they differ. */
   show?: (data: unknown, now: number) => unknown;
 }
 
@@ -45,8 +45,8 @@ const reports: Readonly<Record<string, EventType>> = {
   spend: 'spend.changed',
 };
 
-/** The change as an event; undefined when it is nobody's business. */
-export function toldOf(change: WatchChange, now: number): Told | undefined {
+/** The change as an event; undefined when it is internal. */
+export function publicChangeOf(change: WatchChange, now: number): PublicChange | undefined {
   const { collection, record } = change;
   if (collection === reportsCollection) {
     const type = reports[record.key];
@@ -58,6 +58,6 @@ export function toldOf(change: WatchChange, now: number): Told | undefined {
     return kind.removed && { type: kind.removed, key: record.key, data: null };
   }
   const data = kind.show ? kind.show(record.data, now) : record.data;
-  // A sample is of the whole machine, and has no id of its own.
+  // A metrics sample has no id.
   return { type: kind.changed, key: collection === 'metrics' ? null : record.key, data };
 }

@@ -26,7 +26,7 @@ async function openDatabase(): Promise<Database> {
   return database;
 }
 
-/** A reader of the stream that takes what it is told to and goes away at the end of the test. */
+/** A reader of the stream that takes events on demand and closes at the end of the test. */
 class Reader {
   readonly flow: EventFlow;
   readonly #abort = new AbortController();
@@ -53,7 +53,7 @@ class Reader {
   }
 }
 
-const told = ({ type, key }: Event) => `${type} ${key}`;
+const summary = ({ type, key }: Event) => `${type} ${key}`;
 
 describe('the stream of events', () => {
   test('starts now, and tells each change of what is kept', async () => {
@@ -65,7 +65,7 @@ describe('the stream of events', () => {
     await notes.upsert('n1', { id: 'n1', read: true });
     await notes.deleteByKey('n1');
     const events = await reader.take(3);
-    expect(events.map(told)).toEqual(['note.changed n1', 'note.changed n1', 'note.removed n1']);
+    expect(events.map(summary)).toEqual(['note.changed n1', 'note.changed n1', 'note.removed n1']);
     expect(events[1]!.data).toEqual({ id: 'n1', read: true });
     expect(events[2]!.data).toBeNull();
   });
@@ -78,20 +78,14 @@ describe('the stream of events', () => {
     await database.collection('settings').insertWithKey('other', {});
     await database.collection('metrics').insertWithKey('2026-01-15', {});
     await database.collection('notes').insertWithKey('n', {});
-    expect((await reader.take(1)).map(told)).toEqual(['note.changed n']);
+    expect((await reader.take(1)).map(summary)).toEqual(['note.changed n']);
   });
 
   test('goes on after the id that was seen last, also in the middle of a commit', async () => {
     const database = await openDatabase();
     const first = new Reader(database);
-    const kept = await database.core.ensureCollection('branches');
     await database.transact((target) => {
-      for (const key of ['a', 'b', 'c']) {
-        target.store(kept, target.newId(), undefined, target.encode({ key }), {
-          key,
-          expiresAt: 0,
-        });
-      }
+      for (const key of ['a', 'b', 'c']) target.collection('branches').put(key, { key });
     });
     await database.collection('branches').insertWithKey('d', {});
     const all = await first.take(4);
@@ -108,7 +102,7 @@ describe('the stream of events', () => {
     const database = await openDatabase();
     const { startId } = new Reader(database).flow;
     await database.collection('notes').insertWithKey('missed', {});
-    expect((await new Reader(database, startId).take(1)).map(told)).toEqual([
+    expect((await new Reader(database, startId).take(1)).map(summary)).toEqual([
       'note.changed missed',
     ]);
   });
@@ -122,9 +116,9 @@ describe('the stream of events', () => {
       const [reset] = await reader.take(1);
       expect(reset).toMatchObject({ type: 'stream.reset', key: null, data: null });
       await database.collection('notes').insertWithKey('after', {});
-      expect((await reader.take(1)).map(told)).toEqual(['note.changed after']);
+      expect((await reader.take(1)).map(summary)).toEqual(['note.changed after']);
       const again = new Reader(database, reset!.id);
-      expect((await again.take(1)).map(told)).toEqual(['note.changed after']);
+      expect((await again.take(1)).map(summary)).toEqual(['note.changed after']);
     },
   );
 
@@ -147,17 +141,17 @@ describe('the stream of events', () => {
     expect((await new Reader(other, startId).take(1))[0]!.type).toBe('stream.reset');
   });
 
-  test('tells a reader who is too slow for the log to start over', async () => {
+  test('sends stream.reset to a reader that fell behind the log', async () => {
     const database = await openDatabase();
     const reader = new Reader(database);
     const notes = database.collection('notes');
     await notes.insertWithKey('n0', {});
-    expect((await reader.take(1)).map(told)).toEqual(['note.changed n0']);
+    expect((await reader.take(1)).map(summary)).toEqual(['note.changed n0']);
     for (let n = 1; n < 6; n++) await notes.insertWithKey(`n${n}`, {});
-    await database.trimLog(database.core.durable.seq);
+    await database.trimLog(database.logPosition.seq);
     expect((await reader.take(1))[0]!.type).toBe('stream.reset');
     await notes.insertWithKey('fresh', {});
-    expect((await reader.take(1)).map(told)).toEqual(['note.changed fresh']);
+    expect((await reader.take(1)).map(summary)).toEqual(['note.changed fresh']);
   });
 
   test('ends with its signal, also while it waits, and leaves no watch behind', async () => {
@@ -177,19 +171,15 @@ describe('the stream of events', () => {
         fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 20 }),
         async (commits, stays) => {
           const database = await openDatabase();
-          const kept = await database.core.ensureCollection('sessions');
-          const hidden = await database.core.ensureCollection('outbox');
           let lastId = new Reader(database).flow.startId;
           let count = 0;
           for (const size of commits) {
             await database.transact((target) => {
               for (let n = 0; n < size; n++) {
                 const key = `s${count++}`;
-                for (const each of [hidden, kept, hidden]) {
-                  const data = target.encode({ key });
-                  const named = each === kept ? { key, expiresAt: 0 } : { key: '', expiresAt: 0 };
-                  target.store(each, target.newId(), undefined, data, named);
-                }
+                target.collection('outbox').put(`before ${key}`, { key });
+                target.collection('sessions').put(key, { key });
+                target.collection('outbox').put(`after ${key}`, { key });
               }
             });
           }
@@ -253,7 +243,7 @@ describe('what an event says', () => {
     reports.changed('usage');
     reports.changed('savings');
     const events = await reader.take(4);
-    expect(events.map(told)).toEqual([
+    expect(events.map(summary)).toEqual([
       'spend.changed null',
       'usage.changed null',
       'savings.changed null',
@@ -262,10 +252,10 @@ describe('what an event says', () => {
     for (const event of events) expect(check.faults(event)).toEqual([]);
     await reports.close();
     const again = new Reader(database, events[2]!.id);
-    expect((await again.take(1)).map(told)).toEqual(['spend.changed null']);
+    expect((await again.take(1)).map(summary)).toEqual(['spend.changed null']);
   });
 
-  test('of a report that waits for its turn is told before the end', async () => {
+  test('of a pending report is published on close', async () => {
     const database = await openDatabase();
     const reports = new Reports({ database, clock: systemClock, log: memoryLog() });
     const reader = new Reader(database);
@@ -273,7 +263,10 @@ describe('what an event says', () => {
     reports.changed('spend');
     await reports.close();
     reports.changed('spend');
-    expect((await reader.take(2)).map(told)).toEqual(['spend.changed null', 'spend.changed null']);
+    expect((await reader.take(2)).map(summary)).toEqual([
+      'spend.changed null',
+      'spend.changed null',
+    ]);
   });
 });
 

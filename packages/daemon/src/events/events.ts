@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import type { ServerEvent } from '@millrace/kit/http';
 import { formatTimestamp } from '@millrace/kit/units';
-import { toldOf, type Event } from './event.js';
+import { publicChangeOf, type Event } from './event.js';
 import { idOf, positionOf, type Position } from './position.js';
 
 export interface EventsParts {
@@ -11,9 +11,9 @@ export interface EventsParts {
   clock: Clock;
 }
 
-/** One stream of events, from where it was asked for. */
+/** One stream of events, from the requested position. */
 export interface EventFlow {
-  /** Where a stream without an id begins: whoever is cut off before the first event has it. */
+  /** Start position of a stream without an id, for a reconnect before the first event. */
   startId: string | undefined;
   events: AsyncGenerator<ServerEvent, void, void>;
 }
@@ -21,9 +21,8 @@ export interface EventFlow {
 type Message = WatchMessage<WatchChange>;
 
 /**
- * The changes of what the daemon keeps, as the change log of the database has them. Nothing is
- * held in memory for a reader: the log is read on when the reader has taken what came before, and
- * one who is so slow that the log has moved on is told to start over.
+ * Streams changes from the database's change log. Nothing is buffered per reader: the log is read
+ * with backpressure, and a reader that falls behind the log's retention gets `stream.reset`.
  */
 export class Events {
   readonly #parts: EventsParts;
@@ -32,7 +31,7 @@ export class Events {
     this.#parts = parts;
   }
 
-  /** Goes on after the event of that id; without one it starts now. */
+  /** Resumes after the given event id; without one it starts now. */
   follow(lastId: string | undefined, signal: AbortSignal): EventFlow {
     if (lastId === undefined || lastId === '') {
       const here = this.#here();
@@ -44,19 +43,19 @@ export class Events {
   }
 
   #here(): Position {
-    const { seq, chain } = this.#parts.database.core.durable;
-    return { seq, mark: chain.high };
+    const { seq, chainHash } = this.#parts.database.logPosition;
+    return { seq, mark: chainHash.high };
   }
 
-  /** The place that an id names; undefined when it is too old or was never here. */
+  /** The position of an id; undefined when it is too old or unknown. */
   #find(id: string): Position | undefined {
     const position = positionOf(id);
-    const { core, watches } = this.#parts.database;
-    if (!position || position.seq > core.durable.seq) return undefined;
+    const { logPosition: log, watches } = this.#parts.database;
+    if (!position || position.seq > log.seq) return undefined;
     try {
       const isOurs = watches.chainAt(position.seq).high === position.mark;
-      // The commit itself is read again for the rest of its changes.
-      const isWhole = position.index === undefined || position.seq >= core.durable.oldestSeq;
+      // A position within a commit needs the commit for the rest of its changes.
+      const isWhole = position.index === undefined || position.seq >= log.oldestSeq;
       return isOurs && isWhole ? position : undefined;
     } catch (error) {
       if (isCompacted(error)) return undefined;
@@ -96,18 +95,18 @@ export class Events {
     }
   }
 
-  /** The events of one commit; the id of the last one stands for all of it. */
+  /** The events of one commit; the id of the last one covers the whole commit. */
   #eventsOf({ seq, changes, chainHash, committedAt }: Message, seenUpTo: number): ServerEvent[] {
     const now = this.#parts.clock.now();
     const mark = chainHash.high;
     const ts = formatTimestamp(committedAt!.getTime());
-    const told = changes.flatMap((change, index) => {
-      const each = toldOf(change, now);
+    const visible = changes.flatMap((change, index) => {
+      const each = publicChangeOf(change, now);
       return each ? [{ ...each, index }] : [];
     });
-    return told.flatMap(({ index, type, key, data }, at) => {
+    return visible.flatMap(({ index, type, key, data }, at) => {
       if (index <= seenUpTo) return [];
-      const isLast = at === told.length - 1;
+      const isLast = at === visible.length - 1;
       const id = idOf(isLast ? { seq, mark } : { seq, index, mark });
       return [{ id, event: type, data: { id, type, ts, key, data } }];
     });

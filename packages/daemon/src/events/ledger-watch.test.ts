@@ -8,16 +8,16 @@ import { watchLedger } from './ledger-watch.js';
 test('a ledger that grows is seen, and one that stays as it is is not', async () => {
   const home = mkdtempSync(join(tmpdir(), 'mr-ledger-'));
   const file = join(home, 'ledger.jsonl');
-  let looks = 0;
+  let polls = 0;
   const clock = {
     ...systemClock,
-    after: (ms: number, run: () => void) => (looks++, systemClock.after(ms, run)),
+    after: (ms: number, run: () => void) => (polls++, systemClock.after(ms, run)),
   };
   const onChange = vi.fn();
   const patience = { timeout: 20_000, interval: 5 };
-  const watch = watchLedger({ file, clock, onChange, everyMs: 5 });
+  const watch = watchLedger({ file, clock, onChange, intervalMs: 5 });
   try {
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(3), patience);
+    await vi.waitFor(() => expect(polls).toBeGreaterThan(3), patience);
     expect(onChange).not.toHaveBeenCalled();
     appendFileSync(file, '{}\n');
     await vi.waitFor(() => expect(onChange).toHaveBeenCalledTimes(1), patience);

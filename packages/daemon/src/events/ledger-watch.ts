@@ -5,35 +5,35 @@ export interface LedgerWatchParts {
   file: string;
   clock: Clock;
   onChange: () => void;
-  everyMs?: number;
+  intervalMs?: number;
 }
 
-const usualEveryMs = 2_000;
+const defaultIntervalMs = 2_000;
 
 /**
- * Sees that the ledger of savings has grown. Command lines write to it without asking the daemon,
- * and one look at its size now and then is what it takes to know.
+ * Detects changes of the savings ledger by polling its size and mtime, because `ctl` appends to it
+ * without calling the daemon.
  */
 export function watchLedger(parts: LedgerWatchParts): { close(): Promise<void> } {
-  const { file, clock, onChange, everyMs = usualEveryMs } = parts;
+  const { file, clock, onChange, intervalMs = defaultIntervalMs } = parts;
   let timer: Timer | undefined;
   let isClosed = false;
   let seen: string | undefined;
-  const look = async () => {
+  const poll = async () => {
     const found = await stat(file).catch(() => undefined);
     const now = found ? `${found.ino}:${found.size}:${found.mtimeMs}` : 'none';
     if (seen !== undefined && now !== seen && !isClosed) onChange();
     seen = now;
-    if (!isClosed) timer = clock.after(everyMs, next);
+    if (!isClosed) timer = clock.after(intervalMs, next);
   };
-  let looking = Promise.resolve();
-  const next = () => void (looking = look());
+  let polling = Promise.resolve();
+  const next = () => void (polling = poll());
   next();
   return {
     async close() {
       isClosed = true;
       timer?.cancel();
-      await looking;
+      await polling;
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * A place in the stream: after a commit of the change log, or after one of the changes in it. The
- * mark is of the history up to there, so that an id of other data is not taken for one of ours.
+ * A position in the stream: after a commit of the change log, or after one of its changes. `mark`
+ * is a hash of the history up to there, so that ids of another database are rejected.
  */
 export interface Position {
   seq: number;

@@ -1,6 +1,5 @@
 import type { Database } from '@millrace/db';
 import type { Clock, Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
 import { reportsCollection } from './event.js';
@@ -11,16 +10,15 @@ export interface ReportsParts {
   database: Database;
   clock: Clock;
   log: Log;
-  /** So long at least lies between two words about the same report. */
+  /** Minimum interval between two notifications of the same report. */
   pauseMs?: number;
 }
 
-const usualPauseMs = 2_000;
+const defaultPauseMs = 2_000;
 
 /**
- * Has those who follow the stream know that a report has new figures. The word is stored, so it
- * has its place in the change log like every other change: whoever was away for a moment is told
- * when they come back. Many changes at once are one word.
+ * Notifies readers of the event stream that a report has new figures. The notification is a stored
+ * record, so it is in the change log and readers that reconnect get it. Bursts are coalesced.
  */
 export class Reports {
   readonly #parts: ReportsParts;
@@ -40,7 +38,7 @@ export class Reports {
       return;
     }
     this.#writing = this.#writing.then(() => this.#write(report));
-    const { clock, pauseMs = usualPauseMs } = this.#parts;
+    const { clock, pauseMs = defaultPauseMs } = this.#parts;
     const timer = clock.after(pauseMs, () => {
       this.#pausing.delete(report);
       if (this.#wanted.delete(report)) this.changed(report);
@@ -48,7 +46,7 @@ export class Reports {
     this.#pausing.set(report, timer);
   }
 
-  /** A word that waits is not left out: the figures did change. */
+  /** Flushes pending notifications. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const timer of this.#pausing.values()) timer.cancel();
@@ -65,7 +63,7 @@ export class Reports {
       const changed_at = formatTimestamp(clock.now());
       await database.collection(reportsCollection).upsert(report, { changed_at });
     } catch (error) {
-      log.warn({ err: error, report }, `a change could not be told: ${messageOf(error)}`);
+      log.warn({ err: error, report }, 'failed to publish report change');
     }
   }
 }

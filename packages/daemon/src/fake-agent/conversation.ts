@@ -147,13 +147,14 @@ class Conversation {
     const end = await runTurn({ transcript, cwd, signal, face }, text);
     switch (end.kind) {
       case 'limited':
+      case 'failed':
         this.#say(`  ⎿  ${end.text}`);
         return undefined;
       case 'interrupted':
         this.#say('  ⎿  Interrupted by user');
         return undefined;
       case 'crashed':
-        this.#say(`The fake agent was told to crash with code ${end.code}`);
+        this.#say(`The fake agent crashes as scripted, with code ${end.code}`);
         return end.code;
       case 'answered':
         return undefined;

@@ -53,8 +53,12 @@ function finish(end: TurnEnd, report: (event: object) => void, isJson: boolean):
       if (!isJson) process.stdout.write(`${end.text}\n`);
       return 1;
     }
+    case 'failed':
+      report({ type: 'result', subtype: 'success', is_error: true, result: end.text });
+      if (!isJson) process.stdout.write(`${end.text}\n`);
+      return 1;
     case 'crashed':
-      process.stderr.write(`The fake agent was told to crash with code ${end.code}\n`);
+      process.stderr.write(`The fake agent crashes as scripted, with code ${end.code}\n`);
       return end.code;
     case 'interrupted':
       return 130;

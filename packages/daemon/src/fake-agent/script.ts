@@ -4,6 +4,7 @@ export type Step =
   | { do: 'wait'; file: string }
   | { do: 'ask'; question: string }
   | { do: 'limit'; minutes: number }
+  | { do: 'fail'; status: number }
   | { do: 'crash'; code: number; unless: string | undefined }
   | { do: 'context'; tokens: number }
   | { do: 'write'; file: string }
@@ -15,18 +16,18 @@ const units: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 
 /**
  * What a prompt asks for, in its order:
  * `sleep 2` works for that many seconds; `wait go.txt` works until there is such a file; `ask` wants a permission; `limit 60` hits a limit that
- * ends after so many minutes; `crash 3` ends the program with that code, `crash 3 unless done.txt`
+ * ends after so many minutes; `fail 500` ends the turn with that API error; `crash 3` ends the program with that code, `crash 3 unless done.txt`
  * only while there is no such file; `context 450k` fills the context; `write notes.txt` makes a
  * file; `commit` commits everything; `say hello` says the rest of the line. Everything else is
  * answered politely.
  */
 export function stepsOf(prompt: string): Step[] {
   const words =
-    /\bsay +(.+)|\bsleep +(\d+(?:\.\d+)?)|\bwait +([\w./-]+)|\bask\b(?: +"([^"]+)")?|\blimit\b(?: +(\d+))?|\bcrash\b(?: +(\d+))?(?: +unless +(\S+))?|\bcontext +(\d+(?:\.\d+)?)([km]?)\b|\bwrite +([\w./-]+)|\bcommit\b(?: +"([^"]+)")?/gi;
+    /\bsay +(.+)|\bsleep +(\d+(?:\.\d+)?)|\bwait +([\w./-]+)|\bask\b(?: +"([^"]+)")?|\blimit\b(?: +(\d+))?|\bfail +(\d{3})\b|\bcrash\b(?: +(\d+))?(?: +unless +(\S+))?|\bcontext +(\d+(?:\.\d+)?)([km]?)\b|\bwrite +([\w./-]+)|\bcommit\b(?: +"([^"]+)")?/gi;
   const steps: Step[] = [];
   for (const match of prompt.matchAll(words)) {
-    const [whole, say, sleep, wait, question, limit, crash, unless, context, unit, file, message] =
-      match;
+    const [whole, say, sleep, wait, question, limit, status, ...rest] = match;
+    const [crash, unless, context, unit, file, message] = rest;
     const verb = whole.split(/\s/)[0]!.toLowerCase();
     switch (verb) {
       case 'say':
@@ -43,6 +44,9 @@ export function stepsOf(prompt: string): Step[] {
         break;
       case 'limit':
         steps.push({ do: 'limit', minutes: Number(limit ?? 60) });
+        break;
+      case 'fail':
+        steps.push({ do: 'fail', status: Number(status) });
         break;
       case 'crash':
         steps.push({ do: 'crash', code: Number(crash ?? 1), unless });

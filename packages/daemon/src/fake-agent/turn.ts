@@ -24,6 +24,7 @@ export interface TurnParts {
 export type TurnEnd =
   | { kind: 'answered'; text: string }
   | { kind: 'limited'; text: string; resetsInMs: number }
+  | { kind: 'failed'; text: string }
   | { kind: 'crashed'; code: number }
   | { kind: 'interrupted' };
 
@@ -73,6 +74,11 @@ async function runStep(
       const text = `You've hit your session limit - resets in ${step.minutes} minutes`;
       transcript.refused(text);
       return { kind: 'limited', text, resetsInMs: step.minutes * 60_000 };
+    }
+    case 'fail': {
+      const text = `API Error: ${step.status} {"type":"error"}`;
+      transcript.refused(text);
+      return { kind: 'failed', text };
     }
     case 'crash':
       if (step.unless !== undefined && existsSync(resolve(cwd, step.unless))) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What each command line is told so that it compacts its context. Null: it has no such command, or
- * none that is known to work when typed, so its agents are alerted about and left alone.
+ * Compact command of each CLI. Null: it has none that works when typed, so the guard only raises
+ * alerts for its agents.
  */
 const commands: Readonly<Record<string, string | null>> = {
   claude: '/compact',
@@ -11,20 +11,20 @@ const commands: Readonly<Record<string, string | null>> = {
   opencode: '/compact',
   qwen: '/compress',
   copilot: '/compact',
-  // It hands over to a new thread instead.
+  // Hands over to a new thread instead.
   amp: null,
   droid: '/compress',
-  // It summarizes by itself.
+  // Summarizes automatically.
   aider: null,
   goose: '/compact',
-  // A slash opens its palette, which takes no pasted text.
+  // A slash opens its command palette, which does not accept pasted text.
   crush: null,
   kimi: '/compact',
   auggie: null,
   'kiro-cli': '/compact',
 };
 
-/** Command lines that the config adds are taken to know what most know. */
+/** CLIs from the config default to the most common command. */
 export function compactCommand(backend: string): string | null {
   const known = Object.hasOwn(commands, backend) ? commands[backend] : undefined;
   return known === undefined ? '/compact' : known;

@@ -3,7 +3,7 @@ import { firstGuardState, type GuardState } from '../core/guard.js';
 
 const collection = 'guard';
 
-/** What the guard remembers of each agent, on disk and, for reading, in memory. */
+/** Guard state per agent, on disk and cached in memory. */
 export class GuardStore {
   readonly #database: Database;
   readonly #states: Map<string, GuardState>;

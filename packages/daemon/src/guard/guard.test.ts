@@ -2,20 +2,20 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { compactCooldownMs, compactGraceMs, interruptLimitMs } from '../core/guard.js';
 import { fail } from '../core/refusals.js';
 import type { Alert, Once } from '../notify/alert.js';
-import { Room } from '../notify/room.test-support.js';
+import { TestStore } from '../notify/notify.test-support.js';
 import type { Compaction } from '../savings/recorder.js';
 import type { Session } from '../sessions/port.js';
 import { compactCommand } from './compact-commands.js';
 import { ContextGuard, type GuardParts } from './guard.js';
 import { GuardStore } from './guard-store.js';
 
-let room: Room;
+let room: TestStore;
 let guard: ContextGuard;
 let raised: (Alert & { once: Once | undefined })[];
 let saved: Compaction[];
 
 beforeEach(() => {
-  room = new Room();
+  room = new TestStore();
   [raised, saved] = [[], []];
 });
 afterEach(async () => {
@@ -55,7 +55,7 @@ async function set(session: Session, partial: Partial<Session>): Promise<void> {
   await guard.settled();
 }
 
-/** Lets time pass, and the guard look again where it wanted to. */
+/** Advances the clock and runs the due checks of the guard. */
 async function pass(durationMs: number): Promise<void> {
   room.clock.advance(durationMs);
   await new Promise((resolve) => setImmediate(resolve));
@@ -160,7 +160,7 @@ test('an interrupt that does not take is given up, and the request follows at th
   const session = room.sessions.add({ status: 'working', context_tokens: 450_000 });
   await guard.settled();
   await pass(interruptLimitMs);
-  expect(room.warnings).toEqual(['the interrupt did not take: it compacts when it is idle']);
+  expect(room.warnings).toEqual(['interrupt failed, compacting when idle']);
   await set(session, { context_tokens: 460_000 });
   expect(texts()).toEqual([]);
   await set(session, { status: 'idle' });
@@ -200,9 +200,9 @@ test('an agent that nobody can type into, or that cannot compact, only has its a
   expect([raised.length, room.sessions.interrupted, texts()]).toEqual([6, [], []]);
 });
 
-test('each command line is told in its own words', async () => {
-  const told = ['claude', 'codex', 'gemini', 'qwen', 'aider', 'toString'].map(compactCommand);
-  expect(told).toEqual(['/compact', '/compact', '/compress', '/compress', null, '/compact']);
+test('guard: each CLI gets its own compact command', async () => {
+  const sent = ['claude', 'codex', 'gemini', 'qwen', 'aider', 'toString'].map(compactCommand);
+  expect(sent).toEqual(['/compact', '/compact', '/compress', '/compress', null, '/compact']);
   await start();
   room.sessions.add({ status: 'idle', context_tokens: 450_000, backend: 'gemini' });
   await guard.settled();
@@ -214,7 +214,7 @@ test('a command that is refused is not repeated before its time, and the turn go
   const session = room.sessions.add({ status: 'working', context_tokens: 450_000 });
   room.sessions.refuseSend = () => fail('SESSION_STATE', 'The turn did not begin.');
   await set(session, { status: 'idle' });
-  expect(room.warnings).toEqual(['the guard was refused: The turn did not begin.']);
+  expect(room.warnings).toEqual(['context guard action refused']);
   room.sessions.refuseSend = undefined;
   await pass(compactGraceMs);
   expect(texts()).toEqual(['continue']);
@@ -238,13 +238,13 @@ test('what fails with one agent is logged and keeps the others guarded', async (
   const session = room.sessions.add({ status: 'idle', context_tokens: 450_000 });
   await guard.settled();
   await set(session, { status: 'idle', context_tokens: 10_000 });
-  expect(room.warnings).toEqual(['the guard failed: disk full']);
+  expect(room.warnings).toEqual(['context guard failed']);
   const other = room.sessions.add({ status: 'idle', context_tokens: 450_000 });
   await guard.settled();
   expect(room.sessions.sent.at(-1)).toEqual({ id: other.id, text: '/compact' });
 });
 
-test('what was overtaken by news is told of, but not acted upon', async () => {
+test('guard: an outdated snapshot raises alerts, but causes no action', async () => {
   let letGo = () => {};
   const held = new Promise<void>((resolve) => (letGo = resolve));
   await start({
@@ -271,7 +271,7 @@ test('an agent that ends while it is typed to is no fault', async () => {
   room.sessions.refuseSend = () => new Error('no server running');
   room.sessions.add({ status: 'idle', context_tokens: 450_000 });
   await guard.settled();
-  expect(room.warnings).toEqual(['the guard failed: no server running']);
+  expect(room.warnings).toEqual(['context guard failed']);
 });
 
 test('an agent that is gone is forgotten, also when it went while no daemon ran', async () => {
@@ -280,10 +280,10 @@ test('an agent that is gone is forgotten, also when it went while no daemon ran'
   await guard.settled();
   await room.sessions.remove(here!.id);
   await guard.settled();
-  const kept = async () => (await GuardStore.open((await room.open()).database)).agents;
-  expect(await kept()).toEqual([gone!.id]);
+  const stored = async () => (await GuardStore.open((await room.open()).database)).agents;
+  expect(await stored()).toEqual([gone!.id]);
   await guard.close();
   await room.sessions.remove(gone!.id);
   await restart();
-  expect(await kept()).toEqual([]);
+  expect(await stored()).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import type { Timer } from '@millrace/kit/clock';
-import { messageOf, Refusal } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { humanCount, parseTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
 import {
@@ -25,15 +25,15 @@ export interface GuardParts extends Pick<World, 'clock' | 'log'> {
   rules: GuardRules;
   /** tokens.force_compact */
   forceCompact: boolean;
-  /** tokens.compact_resume_prompt; nothing is sent when it is empty. */
+  /** tokens.compact_resume_prompt; empty: no prompt is sent. */
   resumePrompt: string;
 }
 
-/** Watches how large the contexts of agents are, and does what `core/guard.ts` decides. */
+/** Watches the context size of agents, and carries out the decisions of `core/guard.ts`. */
 export class ContextGuard {
   readonly #parts: GuardParts;
-  /** What was heard of each agent and not yet looked at. One is looked at after the other. */
-  readonly #heard = new Map<string, (Session | undefined)[]>();
+  /** Unprocessed snapshots per agent; processed one at a time. */
+  readonly #pending = new Map<string, (Session | undefined)[]>();
   readonly #work = new Map<string, Promise<void>>();
   readonly #timers = new Map<string, Timer>();
   #stopListening: (() => void) | undefined;
@@ -43,19 +43,19 @@ export class ContextGuard {
     this.#parts = parts;
   }
 
-  /** Listens, and looks at every agent as it is now. */
+  /** Subscribes to changes, and checks every agent once. */
   async start(): Promise<void> {
     const { sessions, store } = this.#parts;
     this.#stopListening = sessions.onChange(({ before, after }: SessionChange) =>
-      this.#hear((after ?? before)!.id, after),
+      this.#enqueue((after ?? before)!.id, after),
     );
     const there = await sessions.list();
-    for (const session of there) this.#hear(session.id, session);
+    for (const session of there) this.#enqueue(session.id, session);
     const ids = new Set(there.map(({ id }) => id));
-    for (const id of store.agents) if (!ids.has(id)) this.#hear(id, undefined);
+    for (const id of store.agents) if (!ids.has(id)) this.#enqueue(id, undefined);
   }
 
-  /** Ends between two steps: what was begun is taken up by the next daemon. */
+  /** Stops between two steps; the next daemon resumes. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopListening?.();
@@ -64,43 +64,43 @@ export class ContextGuard {
     await this.settled();
   }
 
-  /** Resolves when all that was heard has been looked at. */
+  /** Resolves when all pending snapshots are processed. */
   async settled(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work.values());
   }
 
-  #hear(id: string, session: Session | undefined): void {
+  #enqueue(id: string, session: Session | undefined): void {
     if (this.#isClosed) return;
-    const heard = this.#heard.get(id);
-    if (heard) return void heard.push(session);
-    this.#heard.set(id, [session]);
-    const work = this.#lookAtAll(id).finally(() => {
+    const pending = this.#pending.get(id);
+    if (pending) return void pending.push(session);
+    this.#pending.set(id, [session]);
+    const work = this.#processPending(id).finally(() => {
       if (this.#work.get(id) === work) this.#work.delete(id);
     });
     this.#work.set(id, work);
   }
 
-  async #lookAtAll(id: string): Promise<void> {
-    const heard = this.#heard.get(id)!;
-    while (heard.length > 0 && !this.#isClosed) {
-      const session = heard.shift();
+  async #processPending(id: string): Promise<void> {
+    const pending = this.#pending.get(id)!;
+    while (pending.length > 0 && !this.#isClosed) {
+      const session = pending.shift();
       try {
-        if (session) await this.#lookAt(session, heard.length === 0);
+        if (session) await this.#process(session, pending.length === 0);
         else await this.#forget(id);
       } catch (error) {
-        this.#parts.log.error({ err: error, agent: id }, `the guard failed: ${messageOf(error)}`);
+        this.#parts.log.error({ err: error, agent: id }, 'context guard failed');
       }
     }
-    this.#heard.delete(id);
+    this.#pending.delete(id);
   }
 
-  async #lookAt(session: Session, isLatest: boolean): Promise<void> {
+  async #process(session: Session, isLatest: boolean): Promise<void> {
     const { store, clock, rules } = this.#parts;
     const { id } = session;
     const before = store.of(id);
-    const { state, actions } = guardStep(before, this.#seen(session, isLatest), rules);
-    // Told before it is written down: the inbox knows each crossing by its number and takes it
-    // once. Acted upon after that: after a crash nothing is sent twice.
+    const { state, actions } = guardStep(before, this.#observe(session, isLatest), rules);
+    // Alerts before the state is stored: the inbox deduplicates them by crossing number. Actions
+    // after it, so that nothing is sent twice after a crash.
     for (const action of actions) if (action.kind === 'alert') await this.#alert(session, action);
     await store.put(id, state);
     for (const action of actions) await this.#act(session, action);
@@ -110,16 +110,15 @@ export class ContextGuard {
     if (wakesAt === undefined || wakesAt <= clock.now() || this.#isClosed) return;
     this.#timers.set(
       id,
-      clock.after(wakesAt - clock.now(), () => this.#lookAgain(id)),
+      clock.after(wakesAt - clock.now(), () => this.#recheck(id)),
     );
   }
 
-  #lookAgain(id: string): void {
+  #recheck(id: string): void {
     this.#timers.delete(id);
     this.#parts.sessions.find(id).then(
-      (session) => this.#hear(id, session),
-      (error: unknown) =>
-        this.#parts.log.error({ err: error, agent: id }, `the guard failed: ${messageOf(error)}`),
+      (session) => this.#enqueue(id, session),
+      (error: unknown) => this.#parts.log.error({ err: error, agent: id }, 'context guard failed'),
     );
   }
 
@@ -134,7 +133,7 @@ export class ContextGuard {
     await this.#parts.store.forget(id);
   }
 
-  #seen(session: Session, isLatest: boolean): Observation {
+  #observe(session: Session, isLatest: boolean): Observation {
     return {
       now: this.#parts.clock.now(),
       status: session.status,
@@ -172,12 +171,12 @@ export class ContextGuard {
         case 'alert':
           return;
         case 'interrupt':
-          log.info({ agent: id }, 'a busy agent with a critical context is interrupted');
+          log.info({ agent: id }, 'interrupting agent with critical context');
           return await sessions.interrupt(id);
         case 'abandon':
-          return log.warn({ agent: id }, 'the interrupt did not take: it compacts when it is idle');
+          return log.warn({ agent: id }, 'interrupt failed, compacting when idle');
         case 'compact':
-          log.info({ agent: id }, 'an agent with a critical context is told to compact');
+          log.info({ agent: id }, 'compacting agent with critical context');
           return void (await sessions.send(id, compactCommand(backend)!));
         case 'resume':
           if (resumePrompt.trim() === '') return;
@@ -188,12 +187,11 @@ export class ContextGuard {
         }
       }
     } catch (error) {
-      // One thing that fails keeps no other from being done. Whether it took shows in what is
-      // heard of the agent next.
+      // A failed action does not stop the others; the agent's next snapshot shows its effect.
       const fields = { err: error, agent: id, action: action.kind };
-      if (error instanceof Refusal) log.warn(fields, `the guard was refused: ${error.detail}`);
-      else if (await this.#isGone(id)) log.info(fields, 'an agent ended while it was guarded');
-      else log.error(fields, `the guard failed: ${messageOf(error)}`);
+      if (error instanceof Refusal) log.warn(fields, 'context guard action refused');
+      else if (await this.#isGone(id)) log.info(fields, 'agent ended during guard action');
+      else log.error(fields, 'context guard failed');
     }
   }
 }

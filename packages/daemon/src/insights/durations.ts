@@ -14,7 +14,7 @@ export function durationStats(key: string, durations: readonly number[]): Durati
   };
 }
 
-/** By the nearest rank: always a duration that there was. */
+/** Nearest-rank percentile: always one of the durations. */
 function rankOf(sorted: readonly number[], share: number): number | null {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
 }

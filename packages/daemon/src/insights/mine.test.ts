@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withMessage, type SessionHistory } from './history.js';
+import { withMessage, type SessionHistory } from '../spend/session-history.js';
 import { mineInsights } from './mine.js';
 import type { Session } from './session.js';
 
@@ -48,8 +48,8 @@ test('durations are those of sessions that have ended, by backend and repository
     session('other', 0, 60, { backend: 'codex', repo: '/race' }),
     session('at work', 0, 0, { firstAt: now - minute, lastAt: now }),
   ];
-  const { durations, sessions: looked } = mineInsights(sessions, options);
-  expect(looked).toBe(12);
+  const { durations, sessions: sessionCount } = mineInsights(sessions, options);
+  expect(sessionCount).toBe(12);
   expect(durations.overall).toMatchObject({
     sessions: 11,
     p50_ms: 6 * minute,
@@ -89,7 +89,7 @@ test('the row for everything comes first, then the highest rates', () => {
   ]);
 });
 
-test('files that two sessions edit together are told, with their share', () => {
+test('co-edited files: pairs edited by two sessions are listed with their share', () => {
   const edits = (id: string, files: string[]) => session(id, 0, 1, { files });
   const { co_edited_files } = mineInsights(
     [
@@ -139,7 +139,7 @@ test('since leaves out the sessions that began before', () => {
   expect(insights).toMatchObject({ since: new Date(since).toISOString(), sessions: 1 });
 });
 
-test('a session is told by its messages in any order, and its files as paths of the repository', () => {
+test('session: messages may come in any order, and files are paths inside the repository', () => {
   const base = { backend: 'claude', agent: 's', cwd: '/mill', repo: '/mill', rank: 0 as const };
   const place = (model: string) => ({ ...base, model });
   const messages = [
@@ -147,14 +147,17 @@ test('a session is told by its messages in any order, and its files as paths of 
     { at: 30, place: place('unknown'), files: [], isFailure: true },
     { at: 20, place: place('haiku'), files: ['docs/b.md', '/mill/src/a.ts'], isFailure: false },
   ];
-  const tell = (list: typeof messages) =>
+  const sessionOf = (list: typeof messages) =>
     list.reduce<SessionHistory | undefined>((before, each) => withMessage(before, each), undefined);
-  const told = tell([...messages, ...messages]);
-  expect(told).toMatchObject({
+  const mined = sessionOf([...messages, ...messages]);
+  expect(mined).toMatchObject({
     firstAt: 10,
     lastAt: 30,
     endsInFailure: true,
     files: ['docs/b.md', 'src/a.ts'],
   });
-  expect(tell(messages.toReversed())).toMatchObject({ endsInFailure: true, files: told!.files });
+  expect(sessionOf(messages.toReversed())).toMatchObject({
+    endsInFailure: true,
+    files: mined!.files,
+  });
 });

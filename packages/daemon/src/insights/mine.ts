@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { formatTimestamp } from '@millrace/kit/units';
 import { durationStats } from './durations.js';
 import { workOf, type Session } from './session.js';
-import { coEditedFiles, parallelCandidates } from './together.js';
+import { coEditedFiles, parallelCandidates } from './file-overlap.js';
 
 type Insights = DaemonSchema<'Insights'>;
 
@@ -13,18 +13,18 @@ export interface MineOptions {
   hourOf: (time: number) => number;
 }
 
-/** A session that has been silent for so long has ended. */
+/** A session without messages for this long counts as ended. */
 const silenceMs = 3_600_000;
 
-/** Patterns in what sessions did. The same history and the same moment give the same answer. */
+/** Finds patterns in session history. Deterministic for the same history and time. */
 export function mineInsights(
   sessions: readonly Session[],
   { since, now, hourOf }: MineOptions,
 ): Insights {
-  const looked = sessions
+  const selected = sessions
     .filter(({ firstAt }) => since === undefined || firstAt >= since)
     .toSorted((a, b) => a.firstAt - b.firstAt || (a.id < b.id ? -1 : 1));
-  const ended = looked.filter(({ lastAt, hasEnded }) => hasEnded ?? lastAt <= now - silenceMs);
+  const ended = selected.filter(({ lastAt, hasEnded }) => hasEnded ?? lastAt <= now - silenceMs);
   const timed = ended.filter(({ isTimed }) => isTimed !== false);
   const byTotal = (keyOf: (session: Session) => string) =>
     [...grouped(timed, keyOf)]
@@ -33,15 +33,15 @@ export function mineInsights(
   return {
     since: since === undefined ? null : formatTimestamp(since),
     generated_at: formatTimestamp(now),
-    sessions: looked.length,
+    sessions: selected.length,
     durations: {
       overall: durationStats('all', timed.map(workOf)),
       by_backend: byTotal(({ backend }) => backend),
       by_repo: byTotal(({ repo }) => repo),
     },
-    busiest_hours: busiestHours(looked, hourOf),
+    busiest_hours: busiestHours(selected, hourOf),
     error_rates: errorRates(ended),
-    co_edited_files: coEditedFiles(looked),
+    co_edited_files: coEditedFiles(selected),
     parallel_candidates: parallelCandidates(ended),
   };
 }

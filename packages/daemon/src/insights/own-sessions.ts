@@ -1,16 +1,15 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { isEnded } from '../core/session.js';
 import { slotMs } from '../spend/tally.js';
-import { historyKey } from './history.js';
+import { historyKey } from '../spend/session-history.js';
 import type { Session } from './session.js';
 
 type OwnSession = DaemonSchema<'Session'>;
 
 /**
- * The history of the transcripts and that of the sessions which the daemon has started itself. One
- * that is in both is one session: the transcript tells when it was at work, the daemon how it ended
- * and what it is called. Most command lines leave no transcript that we can read, and one that
- * never came to speak leaves none at all.
+ * Merges sessions from transcripts with the daemon's own. A session in both is counted once: the
+ * transcript has its activity, the daemon its name and how it ended. Most CLIs write no transcript
+ * that the daemon can read, and a session that failed at start has none.
  */
 export function withOwnSessions(
   found: readonly Session[],
@@ -18,13 +17,13 @@ export function withOwnSessions(
   now: number,
 ): Session[] {
   const byKey = new Map(found.map((each) => [keyOf(each.backend, each.id), each]));
-  const ours = own.map((session) => {
+  const ownSessions = own.map((session) => {
     const key = keyOf(session.backend, session.backend_session_id ?? '');
     const transcript = byKey.get(key);
     byKey.delete(key);
     return transcript ? joined(transcript, session) : alone(session, now);
   });
-  return [...byKey.values(), ...ours];
+  return [...byKey.values(), ...ownSessions];
 }
 
 function keyOf(backend: string, agent: string): string {
@@ -33,7 +32,7 @@ function keyOf(backend: string, agent: string): string {
 
 function joined(transcript: Session, session: OwnSession): Session {
   const { id, name } = session;
-  // One that is over here may have been taken up elsewhere, so its silence still counts.
+  // A session that ended here may have been resumed elsewhere, so its last message still counts.
   const ended = isEnded(session) ? { hasEnded: true, endsInFailure: hasFailed(session) } : {};
   return { ...transcript, id, name, ...ended };
 }
@@ -43,7 +42,7 @@ function alone(session: OwnSession, now: number): Session {
   const hasEnded = isEnded(session);
   const firstAt = Date.parse(session.created_at);
   const lastAt = Math.max(firstAt, hasEnded ? Date.parse(session.status_since) : now);
-  // A conversation also waits for its person, and nothing tells for how long.
+  // An interactive session also waits for its user, for an unknown time.
   const isTimed = driver === 'headless';
   return {
     id,
@@ -65,7 +64,7 @@ function hasFailed({ status }: OwnSession): boolean {
   return status === 'errored' || status === 'orphaned';
 }
 
-/** In quarters of an hour, as transcripts have them: each counts for the hour it lies in. */
+/** Splits activity into quarters of an hour, as transcripts are. */
 function stretchesOf(firstAt: number, lastAt: number): Session['stretches'] {
   const stretches = [];
   for (let from = firstAt; from < lastAt;) {

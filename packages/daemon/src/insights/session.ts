@@ -1,17 +1,17 @@
-import type { SessionHistory } from './history.js';
+import type { SessionHistory } from '../spend/session-history.js';
 
-/** A session with when it was at work, in stretches of time without overlap. */
+/** A session with its activity as intervals without overlap. */
 export interface Session extends SessionHistory {
   stretches: readonly { from: number; to: number }[];
-  /** What it is called, where somebody has named it. */
+  /** Its name, if it has one. */
   name?: string;
-  /** Whether it is over, where that is known; where not, its silence tells. */
+  /** Whether it has ended, if known; otherwise inferred from inactivity. */
   hasEnded?: boolean;
-  /** Whether it is known when it was at work; left out, it is. */
+  /** Whether its activity is known (default: true). */
   isTimed?: boolean;
 }
 
-/** How long a session was at work: the time in which nobody spoke is not in it. */
+/** Active time of a session, without idle time. */
 export function workOf({ stretches }: Session): number {
   return stretches.reduce((sum, { from, to }) => sum + (to - from), 0);
 }

@@ -1,6 +1,6 @@
-import type { KnownPlace } from '../spend/places.js';
+import type { KnownPlace } from '../spend/place-numbers.js';
 import { slotMs, type Cell } from '../spend/tally.js';
-import { historyKey, type SessionHistory } from './history.js';
+import { historyKey, type SessionHistory } from '../spend/session-history.js';
 import type { Session } from './session.js';
 
 export interface Histories {
@@ -10,8 +10,8 @@ export interface Histories {
 }
 
 /**
- * Every session with its stretches of work: the quarters of an hour in which it used tokens, the
- * first and the last one cut to its first and last message.
+ * Sessions with their activity: the quarters of an hour in which they used tokens, the first and
+ * the last one cut to the first and last message.
  */
 export function sessionsOf(sums: Histories): Session[] {
   const slots = new Map<string, Set<number>>();

@@ -10,15 +10,15 @@ export interface McpCall extends McpParts {
 
 export interface McpAnswer {
   status: number;
-  /** JSON-RPC; undefined where there is nothing to say. */
+  /** JSON-RPC; undefined for an empty response. */
   body: object | undefined;
 }
 
 const passedOn = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-session-id'];
 
 /**
- * Answers one POST of the streamable HTTP transport. The server keeps no sessions, so each message
- * has a server of its own, which costs little, and no client can see or stop another's.
+ * Handles one POST of the streamable HTTP transport. The server is stateless: each message gets its
+ * own server, which is cheap, and no client can see or cancel another's requests.
  */
 export async function answerMcp(
   { access, call, ...parts }: McpCall,
@@ -30,7 +30,7 @@ export async function answerMcp(
     ...parts,
     call: (request, tool) => {
       if (access === 'full' || isReadOnly(tool)) return call(request, tool);
-      throw fail('FORBIDDEN', `A read-only token may not use ${tool.name}: use the other one.`);
+      throw fail('FORBIDDEN', `The read-only token cannot use ${tool.name}. Use the full token.`);
     },
   });
   await server.connect(transport);
@@ -39,7 +39,7 @@ export async function answerMcp(
     if (answer.status === 406) {
       throw fail(
         'NOT_ACCEPTABLE',
-        'Send Accept: application/json, text/event-stream: the protocol asks for both.',
+        'Send Accept: application/json, text/event-stream. The protocol requires both.',
       );
     }
     const text = await answer.text();

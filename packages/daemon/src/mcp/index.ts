@@ -14,7 +14,7 @@
  *       },
  *     });
  *
- * It resolves when the client closes its end. `callApi` throws a `Refusal` of the kit when the
- * daemon cannot be reached: the client is then told so, and may try again.
+ * It resolves when the client closes the connection. `callApi` throws a `Refusal` of the kit when
+ * the daemon cannot be reached: the client gets it as the tool's error, and may retry.
  */
 export { runMcpStdio, type ApiAnswer, type ApiRequest, type McpStdioOptions } from './stdio.js';

@@ -4,12 +4,12 @@ import type { Tool, ToolArgument } from './tools.js';
 
 type JsonSchema = Record<string, unknown>;
 
-/** The root of a tool's schema is an object, as the protocol demands. */
+/** The protocol requires an object at the root of a tool's schema. */
 export interface ObjectSchema extends JsonSchema {
   type: 'object';
 }
 
-/** The arguments of a tool, for clients to read. */
+/** Input schema of a tool. */
 export function inputSchemaOf({ input }: Tool): ObjectSchema {
   const properties = Object.entries(input).map(([name, argument]) => [
     name,
@@ -26,14 +26,14 @@ export function inputSchemaOf({ input }: Tool): ObjectSchema {
   };
 }
 
-/** The structured content of a tool, for clients to hold answers against. */
+/** Output schema of a tool. */
 export function outputSchemaOf({ output }: Tool): ObjectSchema {
   const schema = standalone(output.contract);
   if (schema['type'] !== 'object') throw new Error(`${output.contract} is not an object`);
   return schema as ObjectSchema;
 }
 
-/** Holds the arguments of each tool against the contract. */
+/** Validates the arguments of each tool against the contract. */
 export function argumentChecks(tools: readonly Tool[]): ReadonlyMap<string, Check> {
   const document = openApiDocument('daemon') as unknown as OpenApiDocument;
   const schemas = new DocumentSchemas(document);
@@ -64,7 +64,7 @@ function neededOf(input: Tool['input']): string[] {
   return Object.keys(input).filter((name) => input[name]!.isOptional !== true);
 }
 
-/** A schema of the contract with everything it refers to put in place. */
+/** A schema of the contract with all references inlined. */
 function standalone(name: string): JsonSchema {
   const schema = openApiDocument('daemon').components.schemas[name];
   if (!schema) throw new Error(`The contract has no schema ${name}`);
@@ -80,6 +80,6 @@ function inlined(value: unknown): unknown {
   const members = Object.entries(rest).filter(([key]) => !key.startsWith('x-'));
   const own = Object.fromEntries(members.map(([key, member]) => [key, inlined(member)]));
   if (typeof ref !== 'string') return own;
-  // What stands beside a reference, such as a description of this place, counts more.
+  // Siblings of a $ref, such as a description, override the referenced schema.
   return { ...standalone(ref.slice(prefix.length)), ...own };
 }

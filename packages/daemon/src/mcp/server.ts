@@ -1,4 +1,4 @@
-import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import {
@@ -13,19 +13,19 @@ import { tools, type Tool, type ToolRequest } from './tools.js';
 
 export interface McpParts {
   version: string;
-  /** Carries out what a tool asks for; a refusal is thrown as a `Refusal`. */
+  /** Runs the operation of a tool; throws `Refusal` for refusals. */
   call: (request: ToolRequest, tool: Tool) => Promise<object>;
   log: Log;
 }
 
-/** Made when the first client comes: the schemas of the contract are slow to compile. */
+/** Created on first use, because compiling the contract's schemas is slow. */
 let made: { listed: object[]; checks: ReturnType<typeof argumentChecks> } | undefined;
 
 function shared() {
   return (made ??= { listed: tools.map(listed), checks: argumentChecks(tools) });
 }
 
-/** The tools as a server of the Model Context Protocol, to be connected to a transport. */
+/** An MCP server with the daemon's tools, ready to connect to a transport. */
 export function mcpServer({ version, call, log }: McpParts): Server {
   const server = new Server(
     { name: 'millrace', title: 'Millrace agent daemon', version },
@@ -46,9 +46,9 @@ export function mcpServer({ version, call, log }: McpParts): Server {
       };
     } catch (error) {
       if (error instanceof Refusal) return errorResult(`${error.code}: ${error.detail}`);
-      // The command line cannot do its part, and says what its user should do.
+      // `ctl mcp` cannot reach the daemon, and says what to do.
       if (error instanceof UsageError) return errorResult(error.message);
-      log.error({ err: error, tool: tool.name }, `a tool met a bug: ${messageOf(error)}`);
+      log.error({ err: error, tool: tool.name }, 'mcp tool failed');
       return errorResult('INTERNAL: Internal error');
     }
   });

@@ -9,7 +9,7 @@ import type { ToolRequest } from './tools.js';
 /** One call of the daemon's REST API. */
 export interface ApiRequest {
   method: string;
-  /** With its parameters filled in: `/api/v1/backends/claude`. */
+  /** With path parameters substituted: `/api/v1/backends/claude`. */
   path: string;
   /** To be sent as JSON. */
   body?: object;
@@ -25,16 +25,16 @@ export interface McpStdioOptions {
   /** Calls the daemon. Throw a Refusal or UsageError when it cannot be reached. */
   callApi: (request: ApiRequest) => Promise<ApiAnswer>;
   version: string;
-  /** Must not write to stdout, which belongs to the protocol. */
+  /** Must not write to stdout, which carries the protocol. */
   log: Log;
-  /** The process's own unless told. */
+  /** Default: stdin and stdout of the process. */
   input?: Readable;
   output?: Writable;
-  /** Ends the serving. */
+  /** Stops the server. */
   signal?: AbortSignal;
 }
 
-/** Serves the tools over stdin and stdout until the client closes its end. */
+/** Serves the tools over stdin and stdout until the client closes stdin. */
 export async function runMcpStdio(options: McpStdioOptions): Promise<void> {
   const { callApi, version, log, signal } = options;
   const input = options.input ?? process.stdin;
@@ -56,7 +56,7 @@ export async function runMcpStdio(options: McpStdioOptions): Promise<void> {
   const ended = new Promise<void>((resolve) => {
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way
     server.onclose = resolve;
-    // The transport itself does not listen for the end of its input.
+    // The transport does not handle the end of its input.
     input.once('end', resolve);
     input.once('close', resolve);
     if (signal?.aborted) resolve();
@@ -64,7 +64,7 @@ export async function runMcpStdio(options: McpStdioOptions): Promise<void> {
   });
   await server.connect(transport);
   await ended;
-  // A client that sends its requests and closes still wants the answers.
+  // A client that sends requests and closes stdin still gets the responses.
   do await new Promise((resolve) => setImmediate(() => resolve(Promise.allSettled(underway))));
   while (underway.size > 0 && signal?.aborted !== true);
   await new Promise((resolve) => setImmediate(resolve));

@@ -1,7 +1,7 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/sdk/types.js';
-import type { ServedOperations } from '../server/served-operations.js';
+import type { ServedOperations } from '../core/served-operations.js';
 
-/** What a tool asks of the daemon: an operation of the contract and what it is called with. */
+/** The API call of a tool: an operation of the contract and its parameters. */
 export interface ToolRequest {
   operation: keyof ServedOperations;
   params?: Readonly<Record<string, string>>;
@@ -14,10 +14,10 @@ export interface ContractSchema {
   contract: string;
 }
 
-/** One argument: a schema of the contract, or one of its own that the contract has no name for. */
+/** One argument: a named schema of the contract, or an inline one. */
 export type ToolArgument = (ContractSchema | { schema: Readonly<Record<string, unknown>> }) & {
   description: string;
-  /** It may be left out. */
+  /** Optional argument. */
   isOptional?: true;
 };
 
@@ -28,13 +28,13 @@ export interface Tool {
   annotations: ToolAnnotations;
   /** The arguments. */
   input: Readonly<Record<string, ToolArgument>>;
-  /** Whose schema the structured content has. */
+  /** Schema of the structured content. */
   output: ContractSchema;
   request: (args: Readonly<Record<string, string>>) => ToolRequest;
 }
 
 const reads: ToolAnnotations = { readOnlyHint: true, openWorldHint: false };
-// Nothing is lost by them, and saying the same thing twice says nothing new.
+// Not destructive, and idempotent.
 const changes: ToolAnnotations = {
   readOnlyHint: false,
   destructiveHint: false,
@@ -48,7 +48,7 @@ const sessionId = {
 };
 const backendId = { contract: 'BackendName', description: "The backend's id, as listed." };
 
-/** Every tool, in the order of the contract. To add one, add a line here: both faces follow. */
+/** All tools, in the order of the contract, for both transports. */
 export const tools: readonly Tool[] = [
   {
     name: 'list_backends',
@@ -65,8 +65,8 @@ export const tools: readonly Tool[] = [
     name: 'rescan_backends',
     title: 'Rescan backends',
     description:
-      'Looks again which backends are installed and whether a local model answers. Keeps tiers, ' +
-      'the default and what is enabled.',
+      'Detects again which backends are installed and whether a local model responds. Tiers, the ' +
+      'default and enabled flags do not change.',
     annotations: changes,
     input: {},
     output: { contract: 'Registry' },
@@ -75,8 +75,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'set_backend_tier',
     title: 'Set the tier of a backend',
-    description:
-      'Says how a backend is billed. Only free backends are ever called by the daemon itself.',
+    description: 'Sets how a backend is billed. The daemon itself calls only free backends.',
     annotations: changes,
     input: { id: backendId, tier: { contract: 'AssignableTier', description: 'The new tier.' } },
     output: { contract: 'BackendRow' },
@@ -99,8 +98,8 @@ export const tools: readonly Tool[] = [
     name: 'set_thinking_mode',
     title: 'Set the thinking mode',
     description:
-      'Decides which backends the daemon may use for its own thinking: the local model alone, or ' +
-      'free backends first. Paid ones never.',
+      'Sets which backends the daemon may use for its own prompts: only the local model, or free ' +
+      'backends first. Paid backends are never used.',
     annotations: changes,
     input: { mode: { contract: 'ThinkingMode', description: 'The new mode.' } },
     output: { contract: 'Settings' },
@@ -110,8 +109,8 @@ export const tools: readonly Tool[] = [
     name: 'set_force_compact',
     title: 'Override forced compaction for one agent',
     description:
-      'Decides whether an agent may be interrupted in the middle of a turn when its context is ' +
-      'critical: `on`, `off`, or `inherit` to follow the setting. The turn is then lost.',
+      'Sets whether an agent may be interrupted during a turn when its context is critical: ' +
+      '`on`, `off`, or `inherit` to follow the setting. An interrupted turn is lost.',
     annotations: changes,
     input: {
       id: sessionId,
@@ -126,10 +125,10 @@ export const tools: readonly Tool[] = [
   },
   {
     name: 'get_branch_status',
-    title: 'Tell how the branches stand',
+    title: 'List branch status',
     description:
-      'Tells for each agent that works on a branch what CI says of it, how far it is ahead of its ' +
-      'base and behind it, and whether it is merged.',
+      "Lists for each agent's branch its CI state, how many commits it is ahead of and behind its " +
+      'base, and whether it is merged.',
     annotations: reads,
     input: {},
     output: { contract: 'BranchStandings' },
@@ -139,23 +138,23 @@ export const tools: readonly Tool[] = [
     name: 'savings',
     title: 'Report token savings',
     description:
-      'Tells how many tokens were kept out of models, as a percentage and in dollars, and what ' +
-      'the local model did in place of a cloud model. The two are never added up.',
+      'Reports how many tokens were saved, as a percentage and in dollars, and what the local ' +
+      'model did in place of a cloud model. The two are never added up.',
     annotations: reads,
     input: {
       since: {
         contract: 'Since',
-        description: 'Count from here on: 24h, 7d, 2w or an RFC 3339 time. All time if left out.',
+        description: 'Start of the report: 24h, 7d, 2w or an RFC 3339 time. Default: all time.',
         isOptional: true,
       },
       bucket: {
         schema: { type: 'string' },
-        description: '`day` or `hour` attaches a trend.',
+        description: 'Include a trend by `day` or `hour`.',
         isOptional: true,
       },
       samples: {
         schema: { enum: [true, false, 0, 1, '0', '1', 'true', 'false'] },
-        description: 'Attach the retained pairs of raw and kept text.',
+        description: 'Include the stored samples of raw and shortened text.',
         isOptional: true,
       },
     },
@@ -163,7 +162,7 @@ export const tools: readonly Tool[] = [
     request: (args) => ({
       operation: 'getSavings',
       query: Object.fromEntries(
-        // Models say true where a query says 1.
+        // Tools pass true where the query parameter is 1.
         Object.entries<unknown>(args).map(([name, value]) => [name, String(value)]),
       ),
     }),

@@ -2,17 +2,17 @@ import { formatTimestamp } from '@millrace/kit/units';
 import { hundredths } from './machine.js';
 import type { Sample } from './sampler.js';
 
-/** A sum and of how many: unknown figures are in neither. */
+/** Sum and count of the known values. */
 type Mean = [sum: number, count: number];
 
-/** Samples of one stretch of time put together. Kept as JSON, so the names are short. */
+/** Aggregate of the samples of one interval. Stored as JSON, so the names are short. */
 export interface Fold {
   cpu: Mean;
   mem: Mean;
   load: Mean;
   rss: Mean;
   p99: Mean;
-  /** As the last sample had them: a mean over a restart would mean nothing. */
+  /** From the last sample: an average across a restart is meaningless. */
   memTotal: number;
   uptime: number;
   agents: Record<string, { cpu: Mean; rss: Mean; context: Mean }>;
@@ -36,25 +36,25 @@ export function foldOf({ system, agents, daemon }: Sample): Fold {
   };
 }
 
-/** `next` is the later one. `before` becomes the sum: thousands of them are added up at a time. */
+/** Adds `next`, the later one, to `before` in place: thousands are merged at a time. */
 export function joined(before: Fold | undefined, next: Fold): Fold {
   if (!before) return next;
   for (const name of ['cpu', 'mem', 'load', 'rss', 'p99'] as const) add(before[name], next[name]);
   before.memTotal = next.memTotal;
   before.uptime = next.uptime;
   for (const [id, figures] of Object.entries(next.agents)) {
-    const there = before.agents[id];
-    if (!there) before.agents[id] = figures;
+    const existing = before.agents[id];
+    if (!existing) before.agents[id] = figures;
     else {
-      add(there.cpu, figures.cpu);
-      add(there.rss, figures.rss);
-      add(there.context, figures.context);
+      add(existing.cpu, figures.cpu);
+      add(existing.rss, figures.rss);
+      add(existing.context, figures.context);
     }
   }
   return before;
 }
 
-/** The averages, as a sample that begins at `at`. */
+/** The averages as a sample that starts at `at`. */
 export function sampleOf(fold: Fold, at: number): Sample {
   return {
     taken_at: formatTimestamp(at),

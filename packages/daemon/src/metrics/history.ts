@@ -1,55 +1,43 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { CommitTarget, Database, RowReader, RowWriter } from '@millrace/db';
+import type { Database, RowReader, RowWriter } from '@millrace/db';
 import { foldOf, joined, sampleOf, type Fold } from './fold.js';
 import type { Sample } from './sampler.js';
-import { oldestKept, stepFor, stretchesOf, tiers, type Stretch, type Tier } from './tiers.js';
+import { retentionStart, stepFor, stretchesOf, tiers, type Stretch, type Tier } from './tiers.js';
 
 type MetricsHistory = DaemonSchema<'MetricsHistory'>;
-type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;
 
-const latestKey = 'latest';
-const mostForgottenAtOnce = 100;
+const maxDeletedPerWrite = 100;
 
 /**
- * The recorded samples, on disk. The newest is a record, so that those who watch hear of it; the
- * others are rows beside the records, each tier's by the time that its stretch begins.
+ * Recorded samples on disk. The newest is a record, so that watchers are notified; the others are
+ * rows keyed by tier and start time.
  */
 export class History {
-  private constructor(
-    private readonly database: Database,
-    private readonly latest: Kept,
-  ) {}
-
-  static async open(database: Database): Promise<History> {
-    return new History(database, await database.core.ensureCollection('metrics'));
-  }
+  constructor(private readonly database: Database) {}
 
   async add(sample: Sample): Promise<void> {
     const at = Date.parse(sample.taken_at);
     const fold = foldOf(sample);
     await this.database.transact((target) => {
-      this.#putLatest(target, sample);
+      target.collection<Sample>('metrics').put('latest', sample);
       const { rows } = target;
       for (const tier of tiers) {
         const key = rowKey(tier, Math.floor(at / tier.widthMs) * tier.widthMs);
-        const there = rows.get(key);
-        rows.put(key, encode(joined(there && decode(there), fold)));
-        forget(rows, tier, at - tier.keepMs);
+        const existing = rows.get(key);
+        rows.put(key, encode(joined(existing && decode(existing), fold)));
+        deleteOld(rows, tier, at - tier.retentionMs);
       }
     });
   }
 
-  #putLatest(target: CommitTarget, sample: Sample): void {
-    const there = target.byKey(this.latest, latestKey);
-    const document = target.encode(sample);
-    const fields = { key: latestKey, expiresAt: 0 };
-    target.store(this.latest, there?.id ?? target.newId(), there, document, fields);
-  }
-
-  /** Averages over each step from `since` to `now`, the oldest first. */
-  async read(since: number, askedStepMs: number | undefined, now: number): Promise<MetricsHistory> {
-    const from = Math.max(since, oldestKept(now));
-    const stepMs = stepFor(askedStepMs, from, now);
+  /** Averages per step from `since` to `now`, oldest first. */
+  async read(
+    since: number,
+    requestedStepMs: number | undefined,
+    now: number,
+  ): Promise<MetricsHistory> {
+    const from = Math.max(since, retentionStart(now));
+    const stepMs = stepFor(requestedStepMs, from, now);
     const folds = new Map<number, Fold>();
     for (const piece of stretchesOf(from, now + 1, stepMs, now).flatMap((each) => [
       ...piecesOf(each),
@@ -60,7 +48,7 @@ export class History {
           folds.set(step, joined(folds.get(step), fold));
         }
       });
-      // Weeks are many rows: others have their turn in between.
+      // Weeks are many rows: yield to the event loop between batches.
       await new Promise((resolve) => setImmediate(resolve));
     }
     const samples = [...folds].map(([step, fold]) => sampleOf(fold, Math.max(step, from)));
@@ -68,12 +56,12 @@ export class History {
   }
 }
 
-const mostRowsAtOnce = 500;
+const maxRowsPerRead = 500;
 
 function* piecesOf({ tier, from, to }: Stretch): Generator<Stretch> {
-  const longest = tier.widthMs * mostRowsAtOnce;
-  for (let at = from; at < to; at += longest)
-    yield { tier, from: at, to: Math.min(to, at + longest) };
+  const maxPieceMs = tier.widthMs * maxRowsPerRead;
+  for (let at = from; at < to; at += maxPieceMs)
+    yield { tier, from: at, to: Math.min(to, at + maxPieceMs) };
 }
 
 function* foldsIn(rows: RowReader, { tier, from, to }: Stretch) {
@@ -83,11 +71,11 @@ function* foldsIn(rows: RowReader, { tier, from, to }: Stretch) {
   }
 }
 
-function forget(rows: RowWriter, tier: Tier, before: number): void {
+function deleteOld(rows: RowWriter, tier: Tier, before: number): void {
   const range = {
     start: rowKey(tier, 0),
     end: rowKey(tier, Math.max(0, before)),
-    limit: mostForgottenAtOnce,
+    limit: maxDeletedPerWrite,
   };
   const old = [...rows.range(range)];
   for (const { key } of old) rows.remove(key);

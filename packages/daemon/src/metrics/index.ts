@@ -12,7 +12,7 @@ export interface OpenMetricsParts extends Omit<MetricsParts, keyof Instruments> 
   environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Metrics of this very machine and process. */
+/** Metrics of this machine and process. */
 export async function openMetrics({ environment, ...parts }: OpenMetricsParts): Promise<Metrics> {
   const { clock } = parts;
   const loop = new LoopDelay(clock);

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { HandClock } from './hand-clock.test-support.js';
+import { ManualClock } from './manual-clock.test-support.js';
 import { LoopDelay } from './loop-delay.js';
 
 test('the delay is what a look comes late, unknown until there are some, of the latest window', () => {
-  const clock = new HandClock();
-  const told: string[] = [];
+  const clock = new ManualClock();
+  const reported: string[] = [];
   const histogram = {
     count: 0,
     percentile: () => 204_500_000,
     reset: () => void (histogram.count = 0),
-    enable: () => told.push('on') > 0,
-    disable: () => told.push('off') > 0,
+    enable: () => reported.push('on') > 0,
+    disable: () => reported.push('off') > 0,
   };
   const delay = new LoopDelay(clock, histogram);
   expect(delay.p99Ms()).toBe(null);
@@ -23,12 +23,12 @@ test('the delay is what a look comes late, unknown until there are some, of the 
   // While the new window is still short, the one before stands.
   expect(delay.p99Ms()).toBe(4.5);
   delay.close();
-  expect(told).toEqual(['on', 'off']);
+  expect(reported).toEqual(['on', 'off']);
 });
 
 test('a loop that is blocked is noticed by the real one', async () => {
   const started = performance.now();
-  const delay = new LoopDelay(new HandClock());
+  const delay = new LoopDelay(new ManualClock());
   while (delay.p99Ms() === null && performance.now() - started < 30_000) {
     const busyUntil = performance.now() + 170;
     while (performance.now() < busyUntil);

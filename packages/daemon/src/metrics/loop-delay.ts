@@ -2,10 +2,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Clock } from '@millrace/kit/clock';
 import { hundredths } from './machine.js';
 
-/** Each look wakes the process up, so there are few: they run without any JavaScript. */
-const everyMs = 200;
+/** Sampling resolution: each sample wakes the process, without running JavaScript. */
+const intervalMs = 200;
 const windowMs = 15_000;
-/** Fewer looks than this tell nothing yet. */
+/** Minimum number of samples for a percentile. */
 const fewest = 10;
 
 type Histogram = Pick<
@@ -13,7 +13,7 @@ type Histogram = Pick<
   'count' | 'percentile' | 'reset' | 'enable' | 'disable'
 >;
 
-/** How long events wait for their turn: the 99th percentile of about the last 15 seconds. */
+/** Event loop delay: the 99th percentile of about the last 15 seconds. */
 export class LoopDelay {
   readonly #histogram: Histogram;
   #since: number;
@@ -21,7 +21,7 @@ export class LoopDelay {
 
   constructor(
     private readonly clock: Clock,
-    histogram: Histogram = monitorEventLoopDelay({ resolution: everyMs }),
+    histogram: Histogram = monitorEventLoopDelay({ resolution: intervalMs }),
   ) {
     this.#histogram = histogram;
     this.#since = clock.monotonic();
@@ -30,8 +30,8 @@ export class LoopDelay {
 
   p99Ms(): number | null {
     if (this.#histogram.count < fewest) return this.#last;
-    // What is measured is the time from one look to the next.
-    const value = hundredths(Math.max(0, this.#histogram.percentile(99) / 1e6 - everyMs));
+    // The histogram measures the time between two samples.
+    const value = hundredths(Math.max(0, this.#histogram.percentile(99) / 1e6 - intervalMs));
     const now = this.clock.monotonic();
     if (now - this.#since >= windowMs) {
       this.#since = now;

@@ -3,7 +3,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 
 type SystemMetrics = DaemonSchema<'SystemMetrics'>;
 
-/** CPU time of all cores since the machine started: what was used, and what there was. */
+/** CPU time of all cores since boot: used and total. */
 export interface CpuTimes {
   busyMs: number;
   totalMs: number;
@@ -19,7 +19,7 @@ export function cpuTimes(): CpuTimes {
   return { busyMs, totalMs };
 }
 
-/** How busy all cores were from one reading to another; `null` when no time has passed. */
+/** CPU use of all cores between two readings; `null` when no time has passed. */
 export function cpuPercent(before: CpuTimes, after: CpuTimes): number | null {
   const totalMs = after.totalMs - before.totalMs;
   if (totalMs <= 0) return null;
@@ -30,14 +30,14 @@ export function cpuPercent(before: CpuTimes, after: CpuTimes): number | null {
 export function memoryAndLoad(): Omit<SystemMetrics, 'cpu_pct'> {
   const total = totalmem();
   return {
-    // What the system could give to a program at once is not in use, whatever it caches there.
+    // Available memory, such as caches, does not count as used.
     mem_used: Math.max(0, total - freemem()),
     mem_total: total,
     load: platform() === 'win32' ? null : hundredths(loadavg()[0]!),
   };
 }
 
-/** More digits would be noise. */
+/** Rounds away digits that are noise. */
 export function hundredths(value: number): number {
   return Math.round(value * 100) / 100;
 }

@@ -6,32 +6,32 @@ import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
-import { HandClock } from './hand-clock.test-support.js';
+import { ManualClock } from './manual-clock.test-support.js';
 import { History } from './history.js';
 import { Metrics, type MetricsParts } from './metrics.js';
 import type { ProcessRow } from './processes.js';
 import { tiers } from './tiers.js';
 
 let directory: string;
-let clock: HandClock;
+let clock: ManualClock;
 let database: Database;
 let sessions: MemorySessions;
 let processes: ProcessRow[];
-let looks: number;
+let samples: number;
 let metrics: Metrics;
 const log = memoryLog();
 
 /** Waits as long as a busy machine may take. */
-const eventually = <Value>(look: () => Value) => expect.poll(look, { timeout: 60_000 });
+const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 60_000 });
 
 beforeEach(async () => {
   log.lines.length = 0;
   directory = mkdtempSync(join(tmpdir(), 'mr-metrics-'));
-  clock = new HandClock();
+  clock = new ManualClock();
   database = await open(directory, { clock: { ...systemClock, now: clock.now } });
   sessions = memorySessions({ clock });
   processes = [];
-  looks = 0;
+  samples = 0;
   metrics = await openMetrics();
 });
 afterEach(async () => {
@@ -51,7 +51,7 @@ function openMetrics(partial: Partial<MetricsParts> = {}): Promise<Metrics> {
     cpuTimes: () => ({ busyMs: clock.monotonic() / 2, totalMs: clock.monotonic() * 2 }),
     memoryAndLoad: () => ({ mem_used: 600, mem_total: 1_000, load: 1.5 }),
     processes: async () => {
-      looks += 1;
+      samples += 1;
       return processes;
     },
     daemonRss: () => 90_000_000,
@@ -87,7 +87,7 @@ test('a first look takes a moment, so that there is something to measure', async
     agents: [],
     daemon: { rss: 90_000_000, event_loop_p99_ms: 4.2, uptime_s: 0.2 },
   });
-  expect(looks).toBe(0);
+  expect(samples).toBe(0);
 });
 
 test('each live agent has the figures of its whole tree, and those who ended are not there', async () => {
@@ -112,12 +112,12 @@ test('each live agent has the figures of its whole tree, and those who ended are
   );
 });
 
-test('whoever asks often is told the same, and asks the system but once', async () => {
+test('metrics: frequent callers share one measurement', async () => {
   sessions.add({ pid: 10, status: 'working' });
   const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => metrics.read()));
-  const before = looks;
+  const before = samples;
   expect(await metrics.read()).toBe(others.at(-1));
-  expect(looks).toBe(before);
+  expect(samples).toBe(before);
   expect(before).toBeLessThan(5);
   clock.pass(600);
   expect((await metrics.read()).taken_at).not.toBe(first!.taken_at);
@@ -196,7 +196,7 @@ test('history is averaged over the step, and a stretch without a record is absen
   expect(whole.step_s).toBe(86_400);
   expect(whole.samples).toHaveLength(1);
   expect(whole.samples[0]!.agents[0]!.context_tokens).toBe(120);
-  // No sample is said to be from before what was asked for.
+  // No sample starts before the requested range.
   expect(whole.samples[0]!.taken_at >= '2026-01-15T07:00').toBe(true);
   expect((await metrics.history({ since: '2026-01-15T09:40:00Z' })).samples).toHaveLength(1);
   expect((await metrics.history({ since: '2027-01-01T00:00:00Z' })).samples).toEqual([]);
@@ -225,23 +225,23 @@ test('old samples are thinned out and forgotten at last', async () => {
   await record(40);
   expect(rows()).toBe(41 + 11 + 2);
   const start = clock.now();
-  clock.pass(tiers[0].keepMs);
+  clock.pass(tiers[0].retentionMs);
   await record(2);
   // The fine ones are gone, the minutes are left.
   expect((await metrics.history({ since: '1d', step: '15s' })).step_s).toBe(60);
   const since = new Date(start - 600_000).toISOString();
   expect((await metrics.history({ since, step: '30' })).samples.length).toBeGreaterThan(9);
-  clock.pass(tiers[1].keepMs);
+  clock.pass(tiers[1].retentionMs);
   await record(2);
   expect((await metrics.history({ since: '2w', step: '10m' })).samples.length).toBeGreaterThan(2);
-  clock.pass(tiers[2].keepMs);
+  clock.pass(tiers[2].retentionMs);
   await record(2);
   expect((await metrics.history({ since: '52w' })).samples.length).toBeLessThan(4);
   expect(rows()).toBeLessThan(12);
 });
 
 test('a long history is read in pieces, and none of it is lost or told twice', async () => {
-  const history = await History.open(database);
+  const history = new History(database);
   const sample = await metrics.read();
   const count = 1_200;
   const start = clock.now() - count * 15_000;
@@ -281,5 +281,5 @@ test('a sample that cannot be kept is missing, and the next is taken all the sam
 
 test('a step or a start that cannot be read is refused in words', async () => {
   await expect(metrics.history({ step: 'soon' })).rejects.toThrow(/step must be a width such as/);
-  await expect(metrics.history({ since: 'yesterday' })).rejects.toThrow(/since must be a span/);
+  await expect(metrics.history({ since: 'yesterday' })).rejects.toThrow(/since must be a duration/);
 });

@@ -1,8 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/db';
 import type { Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
-import { parseSince } from '../savings/since.js';
+import { parseSince } from '../core/since.js';
 import { History } from './history.js';
 import { Sampler, type Sample, type SamplerParts } from './sampler.js';
 import { parseStep } from './step.js';
@@ -18,12 +17,12 @@ export interface HistoryQuery {
   step?: string | undefined;
 }
 
-const everyMs = 15_000;
-/** Samples are taken a little after a step begins, so that a timer's few milliseconds never tell. */
+const intervalMs = 15_000;
+/** Samples are taken shortly after a step begins, so that timer jitter never matters. */
 const offsetMs = 500;
-const usualSince = '24h';
+const defaultSince = '24h';
 
-/** What the machine, the agents and the daemon use: now, and as far as it was recorded. */
+/** Resource usage of the machine, the agents and the daemon: current and recorded. */
 export class Metrics {
   readonly #sampler: Sampler;
   #timer: Timer | undefined;
@@ -38,10 +37,10 @@ export class Metrics {
   }
 
   static async open(parts: MetricsParts): Promise<Metrics> {
-    return new Metrics(parts, await History.open(parts.database));
+    return new Metrics(parts, new History(parts.database));
   }
 
-  /** Records from now on, when that is wanted. */
+  /** Starts recording, if enabled. */
   start(): void {
     if (this.parts.isRecording) this.#record();
   }
@@ -50,13 +49,13 @@ export class Metrics {
     return this.#sampler.read();
   }
 
-  async history(asked: HistoryQuery): Promise<DaemonSchema<'MetricsHistory'>> {
+  async history(query: HistoryQuery): Promise<DaemonSchema<'MetricsHistory'>> {
     const now = this.parts.clock.now();
-    const since = parseSince(asked.since ?? usualSince, now);
-    return this.records.read(since, parseStep(asked.step), now);
+    const since = parseSince(query.since ?? defaultSince, now);
+    return this.records.read(since, parseStep(query.step), now);
   }
 
-  /** Ends the recording; what is on its way to the disk gets there. */
+  /** Stops recording; pending writes finish. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
@@ -68,20 +67,19 @@ export class Metrics {
     this.#recording = this.#recordOnce().finally(() => {
       if (this.#isClosed) return;
       const { clock } = this.parts;
-      const delayMs = everyMs + offsetMs - (clock.now() % everyMs);
+      const delayMs = intervalMs + offsetMs - (clock.now() % intervalMs);
       this.#timer = clock.after(delayMs, () => this.#record());
     });
   }
 
-  /** A sample that cannot be taken or kept is missing in the history, and that is all. */
+  /** A sample that fails is missing in the history; recording continues. */
   async #recordOnce(): Promise<void> {
     try {
       const sample = await this.#sampler.read();
       if (!this.#isClosed) await this.records.add(sample);
     } catch (error) {
       if (this.#isClosed) return;
-      const why = `no metrics were recorded this time: ${messageOf(error)}`;
-      this.parts.log.error({ err: error }, why);
+      this.parts.log.error({ err: error }, 'failed to record metrics');
     }
   }
 }

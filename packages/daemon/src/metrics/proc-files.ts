@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
 import type { ProcessReader, ProcessRow } from './processes.js';
 
-/** The kernel tells times to programs in hundredths of a second, whatever its own tick is. */
+/** USER_HZ: /proc reports times in hundredths of a second, whatever the kernel's tick is. */
 const tickMs = 10;
 const atOnce = 32;
 
@@ -25,19 +25,19 @@ export function procReader(directory = '/proc'): ProcessReader {
   };
 }
 
-// A process may end, or change its owner, between the listing and the look.
-const gone = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
+// A process may end, or change its owner, between listing and reading.
+const goneCodes = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
 
 async function statText(directory: string, pid: string): Promise<string | undefined> {
   try {
     return await readFile(join(directory, pid, 'stat'), 'latin1');
   } catch (error) {
-    if (gone.has(systemCode(error))) return undefined;
+    if (goneCodes.has(systemCode(error))) return undefined;
     throw error;
   }
 }
 
-/** One line of /proc/<pid>/stat. The name may hold spaces and brackets: what counts is behind it. */
+/** Parses /proc/<pid>/stat. The name may contain spaces and brackets; the fields follow it. */
 export function parseStat(text: string, pageBytes: number): ProcessRow | undefined {
   const pid = Number.parseInt(text, 10);
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
@@ -53,7 +53,7 @@ export function parseStat(text: string, pageBytes: number): ProcessRow | undefin
   return Object.values(row).every(Number.isSafeInteger) ? row : undefined;
 }
 
-/** Node does not tell it, but it tells our own memory in bytes, and the kernel in pages. */
+/** Page size: Node reports our memory in bytes, the kernel in pages. */
 async function pageSize(directory: string): Promise<number> {
   const own = parseStat(await readFile(join(directory, 'self', 'stat'), 'latin1'), 1);
   if (!own || own.rss <= 0) return 4096;

@@ -1,24 +1,24 @@
-/** One process, as far as we count it. */
+/** Resource usage of one process. */
 export interface ProcessRow {
   pid: number;
   parent: number;
-  /** The process that leads its session: what an agent left behind still belongs to it. */
+  /** Session leader: processes that an agent left behind still belong to it. */
   session: number;
-  /** CPU time of the process and, where the system tells, of its ended children. */
+  /** CPU time of the process and, where available, of its ended children. */
   cpuMs: number;
   rss: number;
 }
 
-/** What a process and all that it started use together. */
+/** Usage of a process tree. */
 export interface TreeUse {
   cpuMs: number;
   rss: number;
 }
 
-/** All processes of this machine that we may see. */
+/** Lists all visible processes. */
 export type ProcessReader = () => Promise<ProcessRow[]>;
 
-/** What the tree below each of these processes uses; those that are gone are absent. */
+/** Usage of the tree below each of these processes; those that have ended are absent. */
 export function treesOf(
   rows: readonly ProcessRow[],
   roots: readonly number[],
@@ -26,8 +26,8 @@ export function treesOf(
   const byPid = new Map(rows.map((row) => [row.pid, row]));
   const children = new Map<number, ProcessRow[]>();
   const add = (above: number, row: ProcessRow) => {
-    const there = children.get(above);
-    if (there) there.push(row);
+    const siblings = children.get(above);
+    if (siblings) siblings.push(row);
     else children.set(above, [row]);
   };
   for (const row of rows) {
@@ -44,7 +44,7 @@ export function treesOf(
 
 function useOf(top: ProcessRow, children: ReadonlyMap<number, readonly ProcessRow[]>): TreeUse {
   const seen = new Set([top]);
-  // A set goes on to what is added while it is walked.
+  // Iterating a Set includes items added during iteration.
   for (const { pid } of seen) for (const child of children.get(pid) ?? []) seen.add(child);
   const use = { cpuMs: 0, rss: 0 };
   for (const { cpuMs, rss } of seen) {

@@ -5,14 +5,14 @@ import type { ProcessReader, ProcessRow } from './processes.js';
 export interface PsOptions {
   clock: Clock;
   environment: Readonly<Record<string, string | undefined>>;
-  /** The program, where it is not the system's own. */
+  /** Path of `ps`; default: that of the system. */
   file?: string;
 }
 
 const timeoutMs = 10_000;
 const columns = 'pid=,ppid=,pgid=,rss=,time=';
 
-/** Asks `ps` for the processes, where there is no /proc: on macOS. */
+/** Lists processes with `ps` where there is no /proc, such as macOS. */
 export function psReader({ clock, environment, file = '/bin/ps' }: PsOptions): ProcessReader {
   return async () => {
     const end = await runProgram({
@@ -32,7 +32,7 @@ export function psReader({ clock, environment, file = '/bin/ps' }: PsOptions): P
   };
 }
 
-/** `  501   1   501   10240   1:02.50`: the size is in KiB. A group stands for a session here. */
+/** `  501   1   501   10240   1:02.50`: size in KiB; the process group is used as session. */
 export function parsePsLine(line: string): ProcessRow | undefined {
   const [pid, parent, session, rss, time, ...rest] = line.trim().split(/\s+/);
   const cpuMs = parseCpuTime(time ?? '');

@@ -1,6 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
 import { SharedRuns } from '../registry/shared-runs.js';
@@ -11,14 +10,14 @@ import { treesOf, type ProcessReader, type TreeUse } from './processes.js';
 export type Sample = DaemonSchema<'Metrics'>;
 type AgentMetrics = DaemonSchema<'AgentMetrics'>;
 
-/** What the sampler looks at. */
+/** Sources of the sampler. */
 export interface Instruments {
   cpuTimes(): CpuTimes;
   memoryAndLoad(): Omit<Sample['system'], 'cpu_pct'>;
   processes: ProcessReader;
   daemonRss(): number;
   loopP99Ms(): number | null;
-  /** Nobody will look any more. */
+  /** Stops measuring. */
   letGo(): void;
 }
 
@@ -28,7 +27,7 @@ export interface SamplerParts extends Instruments {
   sessions: Pick<Sessions, 'list'>;
 }
 
-/** What can only be told as the difference of two looks. */
+/** Counters whose difference between two readings is the result. */
 interface Reading {
   at: number;
   cpu: CpuTimes;
@@ -36,14 +35,14 @@ interface Reading {
   trees: Map<number, TreeUse>;
 }
 
-/** Shares of a shorter time are noise, for the system counts in hundredths of a second. */
-const shortestMs = 200;
-/** Shares of a longer time are history. */
-const longestMs = 60_000;
-/** Whoever asks again within this time is told the same. */
+/** Shares over a shorter interval are noise: the system counts in hundredths of a second. */
+const minIntervalMs = 200;
+/** Shares over a longer interval are out of date. */
+const maxIntervalMs = 60_000;
+/** A sample is reused for this long. */
 const freshMs = 500;
 
-/** Tells what the machine, the agents and the daemon use at this moment. */
+/** Measures current resource usage of the machine, the agents and the daemon. */
 export class Sampler {
   readonly #parts: SamplerParts;
   readonly #startedAt: number;
@@ -58,7 +57,7 @@ export class Sampler {
     this.#takes = new SharedRuns(() => this.#take());
   }
 
-  /** The figures of now, or of a moment ago. */
+  /** A current sample, or a recent one. */
   async read(): Promise<Sample> {
     return this.#fresh() ?? this.#takes.run();
   }
@@ -70,34 +69,34 @@ export class Sampler {
   }
 
   async #take(): Promise<Sample> {
-    // Whoever asked while the last one was taken is content with it.
+    // Concurrent callers share one measurement.
     const fresh = this.#fresh();
     if (fresh) return fresh;
     const { clock } = this.#parts;
     const before = this.#before() ?? (await this.#first());
     const live = (await this.#parts.sessions.list()).filter(isLive);
-    const after = await this.#look(live);
+    const after = await this.#read(live);
     const sample = this.#sampleOf(live, before, after);
     this.#latest = { at: clock.monotonic(), sample };
     return sample;
   }
 
-  /** The last look, if it was neither just now nor long ago. */
+  /** The previous reading, if its age suits a rate. */
   #before(): Reading | undefined {
     const agoMs = this.#reading ? this.#parts.clock.monotonic() - this.#reading.at : 0;
-    return agoMs >= shortestMs && agoMs <= longestMs ? this.#reading : undefined;
+    return agoMs >= minIntervalMs && agoMs <= maxIntervalMs ? this.#reading : undefined;
   }
 
   async #first(): Promise<Reading> {
-    const reading = await this.#look((await this.#parts.sessions.list()).filter(isLive));
-    await this.#parts.clock.sleep(shortestMs);
+    const reading = await this.#read((await this.#parts.sessions.list()).filter(isLive));
+    await this.#parts.clock.sleep(minIntervalMs);
     return reading;
   }
 
-  async #look(live: readonly Session[]): Promise<Reading> {
+  async #read(live: readonly Session[]): Promise<Reading> {
     const { clock, cpuTimes } = this.#parts;
     const pids = live.flatMap(({ pid }) => pid ?? []);
-    // Nobody's processes are looked at when nobody is there.
+    // Without agents the process table is not read.
     const trees = pids.length === 0 ? new Map<number, TreeUse>() : await this.#trees(pids);
     this.#reading = { at: clock.monotonic(), cpu: cpuTimes(), trees };
     return this.#reading;
@@ -110,8 +109,7 @@ export class Sampler {
       return trees;
     } catch (error) {
       if (!this.#isBlind) {
-        const why = `the processes of the agents cannot be looked at: ${messageOf(error)}`;
-        this.#parts.log.warn({ err: error }, why);
+        this.#parts.log.warn({ err: error }, 'failed to list processes');
       }
       this.#isBlind = true;
       return new Map();
@@ -136,7 +134,7 @@ export class Sampler {
 
 const ended: ReadonlySet<string> = new Set(['done', 'errored', 'orphaned']);
 
-/** A rate-limited agent may have ended, too: then it has an exit code. */
+/** A rate-limited agent may have ended too: then it has an exit code. */
 function isLive({ status, exit_code: exitCode }: Session): boolean {
   return !ended.has(status) && exitCode === null;
 }
@@ -149,7 +147,7 @@ function agentOf({ id, pid, context_tokens }: Session, from: Reading, to: Readin
   const isMeasured = before && after && wallMs > 0;
   return {
     id,
-    // What a child used is lost where nobody waited for its end: then there is less than before.
+    // CPU time of a child that nobody waited for is lost, so the sum can decrease.
     cpu_pct: isMeasured
       ? hundredths((Math.max(0, after.cpuMs - before.cpuMs) / wallMs) * 100)
       : null,

@@ -7,7 +7,7 @@ const unitsMs: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** `60`, `30s` or `5m` in milliseconds; undefined when nothing was asked for. */
+/** `60`, `30s` or `5m` in milliseconds; undefined when absent. */
 export function parseStep(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, count, unit = 's'] = /^([1-9]\d{0,6})([smhd])?$/.exec(text) ?? [];

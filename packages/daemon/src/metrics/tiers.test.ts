@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { mostSamples, stepFor, stretchesOf, tiers } from './tiers.js';
+import { maxSamples, stepFor, stretchesOf, tiers } from './tiers.js';
 
 const now = Date.parse('2026-01-15T09:30:07.500Z');
 const hour = 3_600_000;
@@ -35,14 +35,14 @@ test('no answer has more than 1,500 samples, and no moment is read twice or left
       const from = now - span;
       const stepMs = stepFor(step === undefined ? undefined : step * 1000, from, now);
       const touched = Math.floor(now / stepMs) - Math.floor(from / stepMs) + 1;
-      expect(touched).toBeLessThanOrEqual(mostSamples);
+      expect(touched).toBeLessThanOrEqual(maxSamples);
       const stretches = stretchesOf(from, now, stepMs, now);
       expect(stretches.length).toBeLessThan(12);
       let at = from;
       for (const { tier, from: start, to } of stretches) {
         expect(start).toBe(at);
         expect(to).toBeGreaterThan(start);
-        expect(start).toBeGreaterThanOrEqual(now - tier.keepMs);
+        expect(start).toBeGreaterThanOrEqual(now - tier.retentionMs);
         // The next begins where a row of this tier does: no row reaches over.
         if (to !== now) expect(to % tier.widthMs).toBe(0);
         at = to;

@@ -1,57 +1,57 @@
-/** How finely history is kept, and for how long. */
+/** Resolution and retention of recorded samples. */
 export interface Tier {
-  /** Stands in the keys of its rows. */
+  /** Part of its row keys. */
   letter: 'r' | 'm' | 't';
   widthMs: number;
-  keepMs: number;
+  retentionMs: number;
 }
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
 /**
- * The finest first; each width is a multiple of the one before. What people ask for, such as the
- * last 6 hours, 7 days or 8 weeks, lies within a tier with something to spare.
+ * Finest first; each width is a multiple of the previous one. Common ranges (6 hours, 7 days,
+ * 8 weeks) fit into one tier.
  */
 export const tiers: readonly [Tier, Tier, Tier] = [
-  { letter: 'r', widthMs: 15_000, keepMs: 7 * 3_600_000 },
-  { letter: 'm', widthMs: minuteMs, keepMs: 8 * dayMs },
-  { letter: 't', widthMs: 10 * minuteMs, keepMs: 57 * dayMs },
+  { letter: 'r', widthMs: 15_000, retentionMs: 7 * 3_600_000 },
+  { letter: 'm', widthMs: minuteMs, retentionMs: 8 * dayMs },
+  { letter: 't', widthMs: 10 * minuteMs, retentionMs: 57 * dayMs },
 ];
 
 const [finest, , coarsest] = tiers;
 
-/** The most samples of one answer. */
-export const mostSamples = 1_500;
+/** Maximum number of samples in one response. */
+export const maxSamples = 1_500;
 
-/** From where on a tier is whole. All tiers meet at such a moment. */
-function wholeSince({ keepMs }: Tier, now: number): number {
-  return Math.ceil((now - keepMs) / coarsest.widthMs) * coarsest.widthMs;
+/** Start of a tier's complete data, aligned to the widths of all tiers. */
+function wholeSince({ retentionMs }: Tier, now: number): number {
+  return Math.ceil((now - retentionMs) / coarsest.widthMs) * coarsest.widthMs;
 }
 
-export function oldestKept(now: number): number {
-  return now - coarsest.keepMs;
+export function retentionStart(now: number): number {
+  return now - coarsest.retentionMs;
 }
 
 /**
- * The width of one sample: what was asked for, or the finest there is; wider where there would be
- * too many, and then a multiple of what the span is kept in.
+ * The step: as requested, or the finest available; wider when there would be too many samples, and
+ * then a multiple of the width of the tier.
  */
-export function stepFor(asked: number | undefined, from: number, now: number): number {
-  const wanted = Math.max(asked ?? finest.widthMs, finest.widthMs);
+export function stepFor(requestedMs: number | undefined, from: number, now: number): number {
+  const wanted = Math.max(requestedMs ?? finest.widthMs, finest.widthMs);
   const span = Math.max(0, now - from);
-  // A span that begins in the middle of a step touches one more.
+  // A range that starts within a step touches one more step.
   const fits = (stepMs: number) =>
-    Math.floor(now / stepMs) - Math.floor(from / stepMs) < mostSamples;
-  if (asked !== undefined && fits(wanted)) return wanted;
+    Math.floor(now / stepMs) - Math.floor(from / stepMs) < maxSamples;
+  if (requestedMs !== undefined && fits(wanted)) return wanted;
   const tier = tiers.find((each) => from >= wholeSince(each, now)) ?? coarsest;
   const unit = tier.widthMs;
-  let stepMs = Math.ceil(Math.max(wanted, span / mostSamples) / unit) * unit;
+  let stepMs = Math.ceil(Math.max(wanted, span / maxSamples) / unit) * unit;
   while (!fits(stepMs)) stepMs += unit;
   return stepMs;
 }
 
-/** A stretch of time and the tier to read it from. */
+/** An interval and the tier to read it from. */
 export interface Stretch {
   tier: Tier;
   from: number;
@@ -59,17 +59,17 @@ export interface Stretch {
 }
 
 /**
- * Where to read the time from `from` to `to` for samples of `stepMs`: in the coarsest tier whose
- * rows fit into a step, otherwise in the finest that is kept. No moment is in two stretches.
+ * Intervals to read from `from` to `to` for steps of `stepMs`: the coarsest tier whose rows fit
+ * into a step, otherwise the finest that is retained. The intervals do not overlap.
  */
 export function stretchesOf(from: number, to: number, stepMs: number, now: number): Stretch[] {
   const stretches: Stretch[] = [];
   let at = from;
   while (at < to) {
     const start = at;
-    const kept = tiers.filter((each) => start >= wholeSince(each, now));
-    const even = kept.findLast((each) => fitsIn(each, stepMs) && start % each.widthMs === 0);
-    const tier = even ?? kept[0] ?? coarsest;
+    const candidates = tiers.filter((each) => start >= wholeSince(each, now));
+    const even = candidates.findLast((each) => fitsIn(each, stepMs) && start % each.widthMs === 0);
+    const tier = even ?? candidates[0] ?? coarsest;
     const ends = tiers.flatMap((each) => [
       wholeSince(each, now),
       ...(fitsIn(each, stepMs) && each.widthMs > tier.widthMs

@@ -1,11 +1,11 @@
-import type { Database } from '@millrace/db';
+import type { CommitTarget, Database, StepCollection } from '@millrace/db';
 import type { InboxNote, Once } from './alert.js';
 
-/** An alert on its way to the webhook. */
+/** An alert that waits to be sent to the webhook. */
 export interface OutboxEntry {
-  /** The note's id, and the `webhook-id` of every try. */
+  /** The id of the note, and the `webhook-id` of every attempt. */
   id: string;
-  /** The JSON to send: the same bytes every time. */
+  /** The JSON to send, the same bytes in every attempt. */
   body: string;
   raisedAt: number;
   tries: number;
@@ -18,48 +18,29 @@ export interface AddOptions {
   outbox: OutboxEntry | undefined;
 }
 
-export const mostNotes = 1000;
-export const mostInOutbox = 1000;
+export const maxNotes = 1000;
+export const maxOutboxEntries = 1000;
 
-/** What was raised last for one agent, by topic. */
+const collections = { notes: 'notes', outbox: 'outbox', marks: 'notify_marks' };
+const noAgent = 'none';
+
+/** The last value raised for one agent, by topic. */
 type Marks = Record<string, string>;
 
 /**
- * Notes, the outbox, and what was already told of, on disk. An alert is one commit: there is never
- * a note without its place in the outbox, nor a note twice.
+ * Notes, the webhook outbox and the deduplication marks, on disk. An alert is one commit: a note
+ * never lacks its outbox entry and is never stored twice.
  */
 export class AlertStore {
-  readonly #database: Database;
-  readonly #notes: Kept;
-  readonly #outbox: Kept;
-  readonly #marks: Kept;
+  constructor(private readonly database: Database) {}
 
-  private constructor(database: Database, notes: Kept, outbox: Kept, marks: Kept) {
-    this.#database = database;
-    this.#notes = notes;
-    this.#outbox = outbox;
-    this.#marks = marks;
-  }
-
-  static async open(database: Database): Promise<AlertStore> {
-    const { core } = database;
-    return new AlertStore(
-      database,
-      await core.ensureCollection('notes'),
-      await core.ensureCollection('outbox'),
-      await core.ensureCollection('notify_marks'),
-    );
-  }
-
-  /** False when it was told of already; then nothing is written. */
+  /** False when it is a duplicate; then nothing is written. */
   add(note: InboxNote, { once, outbox }: AddOptions): Promise<boolean> {
-    return this.#database.transact((target) => {
-      if (once && !this.#mark(target, note.agent_id ?? noAgent, once)) return false;
-      put(target, this.#notes, note.id, { ...note });
-      keepNewest(target, this.#notes, mostNotes);
+    return this.database.transact((target) => {
+      if (once && !mark(target, note.agent_id ?? noAgent, once)) return false;
+      putNewest(target.collection<InboxNote>(collections.notes), note, maxNotes);
       if (outbox) {
-        put(target, this.#outbox, outbox.id, { ...outbox });
-        keepNewest(target, this.#outbox, mostInOutbox);
+        putNewest(target.collection<OutboxEntry>(collections.outbox), outbox, maxOutboxEntries);
       }
       return true;
     });
@@ -67,81 +48,74 @@ export class AlertStore {
 
   /** Newest first. */
   async list({ unread, limit }: { unread: boolean; limit: number }): Promise<InboxNote[]> {
-    const { records } = await this.#database
-      .collection<InboxNote>(this.#notes.name)
-      .find({ limit: mostNotes });
+    const { records } = await this.database
+      .collection<InboxNote>(collections.notes)
+      .find({ limit: maxNotes });
     const notes = records.map(({ data }) => data).filter(({ read }) => !unread || !read);
     return notes.toReversed().slice(0, limit);
   }
 
-  /** The note, now read; undefined when there is none. */
+  /** The note, marked read; undefined when it does not exist. */
   markRead(id: string): Promise<InboxNote | undefined> {
-    return this.#database.transact((target) => {
-      const there = target.byKey(this.#notes, id);
-      if (!there) return undefined;
-      const note = there.data as unknown as InboxNote;
-      if (note.read) return note;
+    return this.database.transact((target) => {
+      const notes = target.collection<InboxNote>(collections.notes);
+      const note = notes.get(id);
+      if (!note || note.read) return note;
       const read = { ...note, read: true };
-      put(target, this.#notes, id, read);
+      notes.put(id, read);
       return read;
     });
   }
 
-  /** The agent is gone: its notes stay, but nothing can be repeated. */
-  forget(agentId: string): Promise<void> {
-    return this.#remove(this.#marks, agentId);
+  /** Deletes the marks of a removed agent; its notes stay. */
+  deleteMarks(agentId: string): Promise<void> {
+    return this.#delete(collections.marks, agentId);
   }
 
   /** Oldest first. */
   async outbox(): Promise<OutboxEntry[]> {
-    const { records } = await this.#database
-      .collection<OutboxEntry>(this.#outbox.name)
-      .find({ limit: mostInOutbox });
+    const { records } = await this.database
+      .collection<OutboxEntry>(collections.outbox)
+      .find({ limit: maxOutboxEntries });
     return records.map(({ data }) => data);
   }
 
-  /** False when it had to make room for newer ones. */
+  /** False when the entry was deleted to make room for newer ones. */
   postpone(entry: OutboxEntry): Promise<boolean> {
-    return this.#database.transact((target) => {
-      if (!target.byKey(this.#outbox, entry.id)) return false;
-      put(target, this.#outbox, entry.id, { ...entry });
+    return this.database.transact((target) => {
+      const outbox = target.collection<OutboxEntry>(collections.outbox);
+      if (!outbox.get(entry.id)) return false;
+      outbox.put(entry.id, entry);
       return true;
     });
   }
 
   async leaveOutbox(id: string): Promise<void> {
-    await this.#remove(this.#outbox, id);
+    await this.#delete(collections.outbox, id);
   }
 
-  #mark(target: Target, agentId: string, { topic, value }: Once): boolean {
-    const marks = (target.byKey(this.#marks, agentId)?.data ?? {}) as Marks;
-    if (marks[topic] === value) return false;
-    put(target, this.#marks, agentId, { ...marks, [topic]: value });
-    return true;
-  }
-
-  #remove(kept: Kept, key: string): Promise<void> {
-    return this.#database.transact((target) => {
-      const there = target.byKey(kept, key);
-      if (there) target.remove(kept, there);
-    });
+  async #delete(collection: string, key: string): Promise<void> {
+    await this.database.transact((target) => target.collection(collection).delete(key));
   }
 }
 
-const noAgent = 'none';
-
-function put(target: Target, kept: Kept, key: string, data: Document): void {
-  const there = target.byKey(kept, key);
-  // Notes and entries have ULIDs for keys: as ids, too, they sort by age.
-  const id = there?.id ?? (kept.name === 'notify_marks' ? target.newId() : key);
-  target.store(kept, id, there, target.encode(data), { key, expiresAt: 0 });
+/** False when the same value was the last one raised for this agent and topic. */
+function mark(target: CommitTarget, agentId: string, { topic, value }: Once): boolean {
+  const collection = target.collection<Marks>(collections.marks);
+  const marks = collection.get(agentId) ?? {};
+  if (marks[topic] === value) return false;
+  collection.put(agentId, { ...marks, [topic]: value });
+  return true;
 }
 
-function keepNewest(target: Target, kept: Kept, most: number): void {
-  const all = [...target.view.scan(kept.id, {}, () => true)];
-  for (const old of all.slice(0, Math.max(0, all.length - most))) target.remove(kept, old);
+/** Adds a record and deletes the oldest above `max`. */
+function putNewest<T extends { id: string }>(
+  collection: StepCollection<T>,
+  record: T,
+  max: number,
+): void {
+  // The key is a ULID: as the record's id it makes the order of the collection that of age.
+  collection.put(record.id, record, { id: record.id });
+  const all = collection.all();
+  for (const { key } of all.slice(0, Math.max(0, all.length - max))) collection.delete(key);
 }
-
-type Target = Parameters<Parameters<Database['transact']>[0]>[0];
-type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;
-type Document = Parameters<Target['encode']>[0];

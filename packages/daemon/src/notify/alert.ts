@@ -3,34 +3,34 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 export type InboxNote = DaemonSchema<'InboxNote'>;
 export type NoteKind = DaemonSchema<'NoteKind'>;
 
-/** Something that the person in charge should hear of. */
+/** An alert for the user. */
 export interface Alert {
   kind: NoteKind;
   severity: DaemonSchema<'Severity'>;
   /** One line. */
   title: string;
-  /** The rest of it; may be empty. */
+  /** Details; may be empty. */
   body: string;
-  /** The session that it is about; null when none. */
+  /** The session concerned; null when none. */
   agentId: string | null;
 }
 
 /**
- * Tells an alert from its repetitions: it is raised unless the last one of this agent and topic
- * had the same value. It is remembered together with the note, so a restart changes nothing.
+ * Deduplication key: an alert is raised unless the last one of this agent and topic had the same
+ * value. Stored together with the note, so it survives restarts.
  */
 export interface Once {
   topic: string;
   value: string;
 }
 
-/** Whoever only raises alerts needs no more. */
+/** The part of Notify that raises alerts. */
 export interface AlertSink {
-  /** Resolves when the note is on disk. Desktop and webhook follow in their own time. */
+  /** Resolves when the note is on disk. Desktop and webhook delivery follow asynchronously. */
   raise(alert: Alert, once?: Once): Promise<void>;
 }
 
-/** Where alerts go beside the inbox, which has them all. */
+/** Optional channels in addition to the inbox, which has every alert. */
 export const channels: Readonly<Record<NoteKind, { desktop: boolean; webhook: boolean }>> = {
   waiting_for_input: { desktop: true, webhook: true },
   stuck_idle: { desktop: true, webhook: true },
@@ -43,15 +43,15 @@ export const channels: Readonly<Record<NoteKind, { desktop: boolean; webhook: bo
   branch_behind: { desktop: false, webhook: false },
 };
 
-const longestTitle = 200;
-const longestBody = 2000;
+const maxTitleLength = 200;
+const maxBodyLength = 2000;
 
-/** Names and reasons come from agents: no control characters, no endless texts. */
+/** Names and reasons come from agents, so control characters are removed and texts are cut. */
 export function tidied(alert: Alert): Alert {
   return {
     ...alert,
-    title: cut(plain(alert.title).replaceAll(/\s+/g, ' '), longestTitle),
-    body: cut(plain(alert.body), longestBody),
+    title: cut(plain(alert.title).replaceAll(/\s+/g, ' '), maxTitleLength),
+    body: cut(plain(alert.body), maxBodyLength),
   };
 }
 
@@ -67,8 +67,8 @@ function plain(text: string): string {
     .trim();
 }
 
-function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  // No half of a character that is written as two.
-  return `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+function cut(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  // Do not split a surrogate pair.
+  return `${text.slice(0, maxLength - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

@@ -9,34 +9,34 @@ export interface DesktopParts {
   log: Log;
   environment: Readonly<Record<string, string | undefined>>;
   cwd: string;
-  /** That of this machine unless told. */
+  /** Default: that of this machine. */
   platform?: NodeJS.Platform;
 }
 
 const limitMs = 5_000;
-/** More than these at once is no help to anybody; the inbox has them all. */
-const mostWaiting = 20;
+/** Maximum number of queued notifications; the inbox has every alert. */
+const maxQueued = 20;
 
-/** Notifications on the screen of this machine, one after the other. Whatever fails is logged. */
+/** Shows desktop notifications one after the other. Failures are logged. */
 export class Desktop {
   readonly #parts: DesktopParts;
   readonly #stop = new AbortController();
   #waiting = 0;
   #queue: Promise<void> = Promise.resolve();
-  #told = new Set<string>();
+  #logged = new Set<string>();
 
   constructor(parts: DesktopParts) {
     this.#parts = parts;
   }
 
   show(alert: Alert): void {
-    if (this.#waiting >= mostWaiting) return;
+    if (this.#waiting >= maxQueued) return;
     this.#waiting++;
     this.#queue = this.#queue.then(async () => {
       try {
         if (!this.#stop.signal.aborted) await this.#run(alert);
       } catch (error) {
-        this.#tell(`a desktop notification could not be shown: ${String(error)}`);
+        this.#logOnce(`a desktop notification could not be shown: ${String(error)}`);
       } finally {
         this.#waiting--;
       }
@@ -53,21 +53,21 @@ export class Desktop {
     const { program, args } = platform === 'darwin' ? osascript(alert) : notifySend(alert);
     const file = await findProgram(program, environment['PATH']);
     if (file === undefined) {
-      return this.#tell(`there is no ${program} on the search path: no desktop notifications`);
+      return this.#logOnce(`there is no ${program} on the search path: no desktop notifications`);
     }
     const { signal } = this.#stop;
     const run = { file, args, input: '', cwd, environment, timeoutMs: limitMs, signal, clock };
     const end = await runProgram(run);
     if (end.kind === 'aborted' || (end.kind === 'exited' && end.code === 0)) return;
-    if (end.kind === 'not_started') return this.#tell(`${program}: ${end.reason}`);
-    if (end.kind !== 'exited') return this.#tell(`${program} took longer than ${limitMs} ms`);
-    this.#tell(`${program} failed: ${end.stderr.trim().slice(0, 200) || `exit ${end.code}`}`);
+    if (end.kind === 'not_started') return this.#logOnce(`${program}: ${end.reason}`);
+    if (end.kind !== 'exited') return this.#logOnce(`${program} took longer than ${limitMs} ms`);
+    this.#logOnce(`${program} failed: ${end.stderr.trim().slice(0, 200) || `exit ${end.code}`}`);
   }
 
-  /** Each reason once: a machine without a screen has the same one every time. */
-  #tell(reason: string): void {
-    if (this.#told.has(reason) || this.#told.size > 20) return;
-    this.#told.add(reason);
+  /** Logs each reason once: a machine without a display fails the same way every time. */
+  #logOnce(reason: string): void {
+    if (this.#logged.has(reason) || this.#logged.size > 20) return;
+    this.#logged.add(reason);
     this.#parts.log.warn({}, reason);
   }
 }
@@ -76,7 +76,7 @@ const urgencies = { info: 'low', warning: 'normal', critical: 'critical' } as co
 
 function notifySend({ severity, title, body }: Alert) {
   const options = ['--app-name=Millrace', `--urgency=${urgencies[severity]}`];
-  // What looks like an option is none after the dashes, and the body is read as markup.
+  // After the dashes nothing is an option; the body is parsed as markup.
   return { program: 'notify-send', args: [...options, '--', title, escaped(body)] };
 }
 
@@ -90,7 +90,7 @@ function osascript({ title, body }: Alert) {
     'display notification (item 3 of argv) with title (item 1 of argv) subtitle (item 2 of argv)',
     'end run',
   ];
-  // The texts are arguments of the script and never part of it. The first word ends the options.
+  // The texts are arguments of the script, never part of it. The first one ends the options.
   const lines = script.flatMap((line) => ['-e', line]);
   return { program: 'osascript', args: [...lines, 'Millrace', title, body] };
 }

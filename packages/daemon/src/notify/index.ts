@@ -2,7 +2,7 @@ import type { Database } from '@millrace/db';
 import { parseTarget, webhookPolicy, type Outbound } from '@millrace/kit/outbound';
 import type { Log } from '@millrace/kit/log';
 import type { World } from '@millrace/kit/world';
-import { webhookSecretFile } from '../server/data-files.js';
+import { webhookSecretFile } from '../storage/data-files.js';
 import type { Sessions } from '../sessions/port.js';
 import { AlertStore } from './alert-store.js';
 import { Desktop } from './desktop.js';
@@ -39,11 +39,11 @@ export interface OpenNotify {
   close(): Promise<void>;
 }
 
-/** Opens the inbox, takes up the outbox, and watches the sessions. */
+/** Opens the inbox, resumes the outbox, and watches the sessions. */
 export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
   const { settings, database, dataDir, sessions, outbound, clock, random, log } = options;
   const world = { clock, random, log };
-  const store = await AlertStore.open(database);
+  const store = new AlertStore(database);
   const key = webhookKey(settings.webhook_secret, { file: webhookSecretFile(dataDir), random });
   const url = urlToCall(settings, log);
   const webhook = url && new Webhook({ url, key, store, outbound, ...world });
@@ -57,7 +57,7 @@ export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
     log,
     sessions,
     alerts: notify,
-    forget: (agentId) => store.forget(agentId),
+    deleteMarks: (agentId) => store.deleteMarks(agentId),
     stuckAfterMs: settings.stuck_after,
   });
   const close = async () => {
@@ -74,7 +74,7 @@ export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
   return { notify, close };
 }
 
-/** Undefined when alerts go to no webhook. What can never work is said at once. */
+/** Undefined when no webhook is configured. Warns at start when the URL can never work. */
 function urlToCall({ webhook_enabled, webhook_url }: NotifySettings, log: Log) {
   if (!webhook_enabled) return undefined;
   if (webhook_url === '') {
@@ -82,10 +82,10 @@ function urlToCall({ webhook_enabled, webhook_url }: NotifySettings, log: Log) {
     return undefined;
   }
   const parsed = parseTarget(webhook_url);
-  if (!parsed.ok) log.warn({}, `notify.webhook_url cannot be called: ${parsed.reason}`);
+  if (!parsed.ok) log.warn({ reason: parsed.reason }, 'notify.webhook_url cannot be called');
   else if (parsed.target.isAddress) {
-    const objection = webhookPolicy.objection(parsed.target.host);
-    if (objection) log.warn({}, `notify.webhook_url cannot be called: ${objection}`);
+    const denyReason = webhookPolicy.denyReason(parsed.target.host);
+    if (denyReason) log.warn({ reason: denyReason }, 'notify.webhook_url cannot be called');
   }
   return webhook_url;
 }

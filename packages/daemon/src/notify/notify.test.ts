@@ -4,17 +4,17 @@ import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';
 import type { Session } from '../sessions/port.js';
-import { AlertStore, mostNotes } from './alert-store.js';
+import { AlertStore, maxNotes } from './alert-store.js';
 import type { Alert } from './alert.js';
 import { Desktop } from './desktop.js';
 import { openNotify, type NotifySettings, type OpenNotify } from './index.js';
-import { Room, until } from './room.test-support.js';
+import { TestStore, until } from './notify.test-support.js';
 
-let room: Room;
+let room: TestStore;
 let open: OpenNotify | undefined;
 
 beforeEach(() => {
-  room = new Room();
+  room = new TestStore();
 });
 afterEach(async () => {
   await open?.close();
@@ -95,7 +95,7 @@ describe('the inbox', () => {
   });
 
   test('keeps the newest thousand', async () => {
-    const store = await AlertStore.open((await room.open()).database);
+    const store = new AlertStore((await room.open()).database);
     const note = (index: number) => ({
       id: room.random.ulid(room.clock.now()),
       ts: new Date(room.clock.now()).toISOString(),
@@ -107,12 +107,12 @@ describe('the inbox', () => {
       read: false,
     });
     const nothingElse = { once: undefined, outbox: undefined };
-    const indexes = Array.from({ length: mostNotes + 5 }, (_, index) => index);
+    const indexes = Array.from({ length: maxNotes + 5 }, (_, index) => index);
     await Promise.all(indexes.map((index) => store.add(note(index), nothingElse)));
-    const kept = await store.list({ unread: false, limit: 5000 });
-    expect([kept.length, kept[0]!.title, kept.at(-1)!.title]).toEqual([
-      mostNotes,
-      `note ${mostNotes + 4}`,
+    const stored = await store.list({ unread: false, limit: 5000 });
+    expect([stored.length, stored[0]!.title, stored.at(-1)!.title]).toEqual([
+      maxNotes,
+      `note ${maxNotes + 4}`,
       'note 5',
     ]);
   });
@@ -154,7 +154,7 @@ describe('an agent', () => {
     room.sessions.set(session.id, partial);
   };
 
-  test('that waits, fails or is lost is told of, each time that it comes to that', async () => {
+  test('that waits, fails or is lost raises an alert each time', async () => {
     await start();
     const session = room.sessions.add({ name: 'docs', status: 'working' });
     moved(session, { status: 'waiting_for_input', status_reason: 'It asks for permission.' });
@@ -167,10 +167,10 @@ describe('an agent', () => {
     moved(session, { status: 'done' });
     await until(async () => (await notes()).length === 4);
     expect((await notes()).toReversed().map((note) => [note.kind, note.title, note.body])).toEqual([
-      ['waiting_for_input', 'docs waits for an answer', 'It asks for permission.'],
-      ['waiting_for_input', 'docs waits for an answer', 'It asks for permission.'],
-      ['errored', 'docs ended with an error', 'exit code 3'],
-      ['orphaned', 'docs was lost', 'It was gone when the daemon came back.'],
+      ['waiting_for_input', 'docs waits for input', 'It asks for permission.'],
+      ['waiting_for_input', 'docs waits for input', 'It asks for permission.'],
+      ['errored', 'docs failed', 'exit code 3'],
+      ['orphaned', 'docs was lost', 'Its process was gone when the daemon restarted.'],
     ]);
     expect((await notes()).every(({ agent_id }) => agent_id === session.id)).toBe(true);
   });
@@ -187,13 +187,13 @@ describe('an agent', () => {
     expect(await notes()).toHaveLength(1);
   });
 
-  test('that was lost while no daemon ran is told of at the start', async () => {
+  test('that was lost while no daemon ran raises an alert at start', async () => {
     room.sessions.add({ status: 'orphaned' });
     await start();
     expect(await kinds()).toEqual(['orphaned']);
   });
 
-  test('that is idle for too long is told of once, until it has worked again', async () => {
+  test('that is idle for too long raises one alert, until it has worked again', async () => {
     await start({ stuck_after: stuckAfterMs });
     const session = room.sessions.add({ name: 'docs', status: 'idle' });
     room.clock.advance(stuckAfterMs - 1);
@@ -216,7 +216,7 @@ describe('an agent', () => {
     await until(async () => (await notes()).length === 2);
   });
 
-  test('that was idle before the daemon came is told of when its time is up', async () => {
+  test('that was idle before the daemon started raises an alert when its time is up', async () => {
     room.sessions.add({ status: 'idle' });
     room.clock.advance(stuckAfterMs - 1000);
     await start();
@@ -267,7 +267,7 @@ describe('the desktop', () => {
 
   const nasty = alert({ title: '--help $(touch x)', body: '`id` <b>&"\'; rm -rf' });
 
-  test('is told by notify-send, and nothing in a text is an option, markup or a command', async () => {
+  test('uses notify-send; texts are never options, markup or commands', async () => {
     program('notify-send', recording());
     const desktop = desktopOn('linux');
     desktop.show(nasty);
@@ -283,7 +283,7 @@ describe('the desktop', () => {
     expect(room.warnings).toEqual([]);
   });
 
-  test('is told by osascript on a Mac, where texts are arguments of the script', async () => {
+  test('uses osascript on a Mac, with the texts as arguments of the script', async () => {
     program('osascript', recording());
     const desktop = desktopOn('darwin');
     desktop.show(nasty);
@@ -323,7 +323,7 @@ describe('the desktop', () => {
     expect(room.warnings).toHaveLength(1);
   });
 
-  test('hears of what an agent needs and of failed checks, not of nudges', async () => {
+  test('gets alerts of agents and failed checks only', async () => {
     program('notify-send', recording());
     const { database } = await room.open();
     open = await openNotify({

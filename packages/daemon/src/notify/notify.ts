@@ -57,7 +57,7 @@ export class Notify implements AlertSink {
   async markRead(id: string): Promise<InboxNote> {
     const note = await this.parts.store.markRead(id);
     if (note) return note;
-    throw fail('NOTE_NOT_FOUND', `There is no note "${id}": see ctl inbox for those there are.`);
+    throw fail('NOTE_NOT_FOUND', `Note "${id}" does not exist. List notes with: ctl inbox.`);
   }
 
   async #entry(note: InboxNote, raisedAt: number): Promise<OutboxEntry> {

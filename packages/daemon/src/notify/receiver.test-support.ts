@@ -12,7 +12,7 @@ export interface Received {
   body: string;
 }
 
-/** A webhook receiver on loopback, which answers as it is told to. */
+/** A webhook receiver on loopback with configurable responses. */
 export class Receiver {
   readonly received: Received[] = [];
   /** 204 unless told; it may also never answer. */

@@ -1,5 +1,4 @@
 import type { Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import { humanDuration, parseTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
@@ -9,12 +8,12 @@ export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
   sessions: Pick<Sessions, 'list' | 'find' | 'onChange'>;
   alerts: AlertSink;
   /** Called when a session is gone. */
-  forget: (agentId: string) => Promise<void>;
-  /** How long an agent may be idle before that is an alert. */
+  deleteMarks: (agentId: string) => Promise<void>;
+  /** Idle time of an agent before an alert. */
   stuckAfterMs: number;
 }
 
-/** Raises an alert when an agent needs somebody: once for each time that it comes to that. */
+/** Raises an alert each time an agent needs attention. */
 export class SessionAlerts {
   readonly #parts: SessionAlertsParts;
   readonly #stuck = new Map<string, Timer>();
@@ -25,11 +24,11 @@ export class SessionAlerts {
     this.#parts = parts;
   }
 
-  /** Listens, and looks at what happened while nobody did. */
+  /** Subscribes to changes, and checks what happened while the daemon was down. */
   async start(): Promise<void> {
     const { sessions } = this.#parts;
-    this.#stopListening = sessions.onChange((change) => this.#hear(change));
-    for (const after of await sessions.list()) this.#hear({ before: undefined, after });
+    this.#stopListening = sessions.onChange((change) => this.#handleChange(change));
+    for (const after of await sessions.list()) this.#handleChange({ before: undefined, after });
     await this.settled();
   }
 
@@ -40,16 +39,16 @@ export class SessionAlerts {
     await this.settled();
   }
 
-  /** Resolves when all that was heard has been told. */
+  /** Resolves when all received changes are processed. */
   settled(): Promise<void> {
     return this.#work;
   }
 
-  #hear({ before, after }: SessionChange): void {
+  #handleChange({ before, after }: SessionChange): void {
     if (!after) {
       if (!before) return;
       this.#awaitNothing(before.id);
-      this.#do(() => this.#parts.forget(before.id));
+      this.#do(() => this.#parts.deleteMarks(before.id));
       return;
     }
     if (before?.status === after.status && before.status_since === after.status_since) return;
@@ -66,7 +65,7 @@ export class SessionAlerts {
     const leftMs = parseTimestamp(status_since) + stuckAfterMs - clock.now();
     const timer = clock.after(Math.max(0, leftMs), () => {
       this.#stuck.delete(id);
-      this.#do(() => this.#tellStuck(id, status_since));
+      this.#do(() => this.#alertStuck(id, status_since));
     });
     this.#stuck.set(id, timer);
   }
@@ -76,14 +75,14 @@ export class SessionAlerts {
     this.#stuck.delete(id);
   }
 
-  async #tellStuck(id: string, since: string): Promise<void> {
+  async #alertStuck(id: string, since: string): Promise<void> {
     const session = await this.#parts.sessions.find(id);
     if (session?.status !== 'idle' || session.status_since !== since) return;
     const alert: Alert = {
       kind: 'stuck_idle',
       severity: 'warning',
       title: `${session.name} has been idle for ${humanDuration(this.#parts.stuckAfterMs)}`,
-      body: 'Nothing happened since its last turn. Tell it what to do next, or stop it.',
+      body: 'Nothing happened since its last turn. Send it a prompt, or stop it.',
       agentId: id,
     };
     await this.#parts.alerts.raise(alert, { topic: 'stuck_idle', value: since });
@@ -91,7 +90,7 @@ export class SessionAlerts {
 
   #do(run: () => Promise<void>): void {
     this.#work = this.#work.then(run).catch((error: unknown) => {
-      this.#parts.log.error({ err: error }, `an alert was not raised: ${messageOf(error)}`);
+      this.#parts.log.error({ err: error }, 'failed to raise alert');
     });
   }
 }
@@ -103,7 +102,7 @@ function alertOf(session: Session): Alert | undefined {
       return {
         kind: status,
         severity: 'warning',
-        title: `${name} waits for an answer`,
+        title: `${name} waits for input`,
         body: reason ?? '',
         agentId,
       };
@@ -111,7 +110,7 @@ function alertOf(session: Session): Alert | undefined {
       return {
         kind: status,
         severity: 'critical',
-        title: `${name} ended with an error`,
+        title: `${name} failed`,
         body: error ?? reason ?? '',
         agentId,
       };
@@ -120,7 +119,7 @@ function alertOf(session: Session): Alert | undefined {
         kind: status,
         severity: 'critical',
         title: `${name} was lost`,
-        body: reason ?? error ?? 'It was gone when the daemon came back.',
+        body: reason ?? error ?? 'Its process was gone when the daemon restarted.',
         agentId,
       };
     default:

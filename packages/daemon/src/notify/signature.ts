@@ -1,6 +1,6 @@
 import { signatureOf } from '@millrace/kit/webhooks';
 
-/** The headers by which a receiver knows that an alert is ours. */
+/** Headers that let a receiver verify an alert. */
 export function signedHeaders(
   { id, body }: { id: string; body: string },
   key: Uint8Array,

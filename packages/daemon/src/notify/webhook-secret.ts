@@ -4,8 +4,8 @@ import type { Random } from '@millrace/kit/random';
 import { newSigningSecret, signingKeyOf } from '@millrace/kit/webhooks';
 
 /**
- * The key that alerts are signed with: of the secret that was given, else of the one in the file,
- * which is made when it is not there.
+ * The signing key of alerts: from the given secret, or from the file, which is created when
+ * missing.
  */
 export function webhookKey(
   given: string | undefined,
@@ -15,7 +15,7 @@ export function webhookKey(
   const text = secretIn(file);
   if (text !== undefined) return keyOf(text, file);
   const made = newSigningSecret(random);
-  // Moved into place whole: after a crash there is a secret or none, never half of one.
+  // Written atomically: after a crash the file is complete or absent.
   writeFileSync(`${file}.new`, `${made}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
   return keyOf(made, file);
@@ -30,7 +30,7 @@ function secretIn(file: string): string | undefined {
   }
 }
 
-/** Never shows the value: a secret in the wrong form is still one. */
+/** Never includes the value in errors: a malformed secret is still a secret. */
 function keyOf(secret: string, where: string): Uint8Array {
   const key = signingKeyOf(secret);
   if (key) return key;

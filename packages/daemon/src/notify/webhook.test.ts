@@ -1,30 +1,30 @@
 import { readFileSync, statSync } from 'node:fs';
 import {
-  createOutbound,
   webhookGuard,
   type Outbound,
   type OutboundOutcome,
   type OutboundRequest,
 } from '@millrace/kit/outbound';
+import { createOutbound } from '@millrace/wire/http1';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';
-import { webhookSecretFile } from '../server/data-files.js';
+import { webhookSecretFile } from '../storage/data-files.js';
 import { openNotify, type NotifySettings, type OpenNotify } from './index.js';
 import type { OutboxEntry } from './alert-store.js';
 import type { Alert } from './alert.js';
 import { Receiver } from './receiver.test-support.js';
-import { Room, until } from './room.test-support.js';
+import { TestStore, until } from './notify.test-support.js';
 import { Webhook } from './webhook.js';
 
-let room: Room;
+let room: TestStore;
 let receiver: Receiver;
 let outbound: Outbound;
 let open: OpenNotify | undefined;
 let calls = 0;
 
 beforeEach(async () => {
-  room = new Room();
+  room = new TestStore();
   receiver = await Receiver.listen();
   outbound = createOutbound({ guard: webhookGuard, clock: room.clock });
 });
@@ -57,10 +57,10 @@ async function start(settings: Partial<NotifySettings> = {}): Promise<OpenNotify
   return open.notify;
 }
 
-async function counted(ask: OutboundRequest): Promise<OutboundOutcome> {
+async function counted(request: OutboundRequest): Promise<OutboundOutcome> {
   calls++;
   try {
-    return await outbound.request(ask);
+    return await outbound.request(request);
   } finally {
     calls--;
   }
@@ -169,7 +169,7 @@ test('an answer of 500 is tried again with the same id and body, and a new signa
   room.clock.advance(86_400_000);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(receiver.received.length).toBe(3);
-  expect(room.warnings).toEqual(['an alert could not be sent: the webhook answered 500']);
+  expect(room.warnings).toEqual(['webhook delivery failed: the webhook responded with 500']);
 });
 
 test('a receiver that is down is not called for every alert that waits', async () => {
@@ -191,7 +191,7 @@ test('a redirect is not followed', async () => {
   const notify = await start();
   await notify.raise(alert());
   await until(() => room.warnings.length === 1);
-  expect(room.warnings[0]).toMatch(/answered 307, and redirects are not followed/);
+  expect(room.warnings[0]).toMatch(/responded with 307, and redirects are not followed/);
   expect([other.received.length, await inOutbox()]).toEqual([0, 1]);
   await other.close();
 });
@@ -220,25 +220,25 @@ test.each([
   expect(room.warnings).toEqual([expect.stringMatching(/^notify\.webhook_url cannot be called/)]);
   await notify.raise(alert());
   await until(() => room.warnings.length === 2);
-  expect(room.warnings[1]).toMatch(/^an alert could not be sent: /);
+  expect(room.warnings[1]).toMatch(/^webhook delivery failed: /);
   expect(await notify.list({ unread: true, limit: 10 })).toHaveLength(1);
 });
 
 test('a name that turns out to be link-local is refused when the call is made', async () => {
   await outbound.close();
-  const looked: string[] = [];
+  const resolved: string[] = [];
   outbound = createOutbound({
     guard: webhookGuard,
     clock: room.clock,
     resolver: async (host) => {
-      looked.push(host);
+      resolved.push(host);
       return ['169.254.169.254'];
     },
   });
   const notify = await start({ webhook_url: 'http://metadata.test/' });
   await notify.raise(alert());
   await until(() => room.warnings.length === 1);
-  expect([looked, room.warnings[0]]).toEqual([
+  expect([resolved, room.warnings[0]]).toEqual([
     ['metadata.test'],
     expect.stringContaining('169.254.169.254') as string,
   ]);
@@ -316,7 +316,10 @@ test('an alert that nobody takes for a day is given up, after ever longer waits'
   await webhook.close();
   expect([stored.size, room.warnings]).toEqual([
     0,
-    ['an alert could not be sent: refused', 'an alert was given up; it is in the inbox'],
+    [
+      'webhook delivery failed: refused',
+      'webhook delivery abandoned, the note is in the inbox: refused',
+    ],
   ]);
   const waits = triedAt.slice(1).map((at, index) => at - triedAt[index]!);
   for (const [index, least] of [2_000, 10_000, 60_000, 300_000, 900_000, 900_000].entries()) {

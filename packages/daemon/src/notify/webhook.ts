@@ -1,9 +1,8 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import type { Random } from '@millrace/kit/random';
-import { mostInOutbox, type AlertStore, type OutboxEntry } from './alert-store.js';
+import { maxOutboxEntries, type AlertStore, type OutboxEntry } from './alert-store.js';
 import { signedHeaders } from './signature.js';
 
 export interface WebhookParts {
@@ -18,19 +17,19 @@ export interface WebhookParts {
 
 const answerLimitMs = 5_000;
 const giveUpAfterMs = 24 * 3_600_000;
-/** How long an alert waits after its first, second, ... failure; the last one again and again. */
+/** Backoff after the first, second, ... failure; the last value repeats. */
 const waitsMs = [2_000, 10_000, 60_000, 300_000, 900_000];
-/** How long the others wait after one has failed, so that a receiver that is down gets few. */
-const longestPauseMs = 60_000;
+/** Pause for all alerts after a failure, so that a receiver that is down gets few requests. */
+const maxBackoffMs = 60_000;
 
 /**
- * Sends what is in the outbox, one at a time and the oldest first among those that are due. One
- * that is refused again and again waits longer and longer, and keeps none of the others back.
+ * Sends the outbox one alert at a time, the oldest due one first. An alert that keeps failing backs
+ * off without blocking the others.
  */
 export class Webhook {
   readonly #parts: WebhookParts;
   readonly #stop = new AbortController();
-  /** In the order of their ids. */
+  /** Ordered by id. */
   readonly #waiting = new Map<string, OutboxEntry>();
   #pausedUntil = 0;
   #failures = 0;
@@ -41,26 +40,26 @@ export class Webhook {
     this.#parts = parts;
   }
 
-  /** Takes up what an earlier daemon has left. */
+  /** Resumes the outbox of an earlier daemon. */
   async start(): Promise<void> {
     const nextAt = this.#parts.clock.now();
-    // Whoever starts the daemon anew may have mended what was wrong.
+    // The problem may be fixed by now, so a restart resets the backoff.
     for (const entry of await this.#parts.store.outbox()) {
       this.#waiting.set(entry.id, { ...entry, nextAt });
     }
     this.#wake();
   }
 
-  /** A new entry, which is in the store already. */
+  /** Adds an entry that is already in the store. */
   offer(entry: OutboxEntry): void {
     this.#waiting.set(entry.id, entry);
     const [oldest] = this.#waiting.keys();
-    // The store has let it go, too.
-    if (this.#waiting.size > mostInOutbox) this.#waiting.delete(oldest!);
+    // The store dropped it too.
+    if (this.#waiting.size > maxOutboxEntries) this.#waiting.delete(oldest!);
     this.#wake();
   }
 
-  /** What is under way is cut short and will be sent again by the next daemon. */
+  /** Aborts the delivery in flight; the next daemon sends it again. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#timer?.cancel();
@@ -88,9 +87,9 @@ export class Webhook {
       try {
         await this.#send(entry);
       } catch (error) {
-        // The disk failed. The entry is still there, and the next daemon sends it.
+        // The store failed. The entry stays, and the next daemon sends it.
         this.#waiting.delete(entry.id);
-        this.#parts.log.error({ err: error }, `the outbox failed: ${messageOf(error)}`);
+        this.#parts.log.error({ err: error }, 'webhook outbox failed');
       }
     }
   }
@@ -116,9 +115,9 @@ export class Webhook {
       maxResponseBytes: 1024,
       signal: this.#stop.signal,
     });
-    const objection = objectionTo(outcome);
-    if (objection !== undefined) return this.#failed(entry, objection);
-    if (this.#failures > 0) log.info({}, 'the webhook takes alerts again');
+    const denyReason = objectionTo(outcome);
+    if (denyReason !== undefined) return this.#failed(entry, denyReason);
+    if (this.#failures > 0) log.info({}, 'webhook delivery recovered');
     this.#failures = 0;
     await store.leaveOutbox(entry.id);
     this.#waiting.delete(entry.id);
@@ -128,13 +127,16 @@ export class Webhook {
     if (this.#stop.signal.aborted) return;
     const { clock, store, log } = this.#parts;
     const now = clock.now();
-    if (this.#failures === 0) log.warn({ reason }, `an alert could not be sent: ${reason}`);
+    if (this.#failures === 0) log.warn({ reason }, 'webhook delivery failed');
     this.#failures++;
-    this.#pausedUntil = now + Math.min(this.#waitMs(this.#failures), longestPauseMs);
+    this.#pausedUntil = now + Math.min(this.#waitMs(this.#failures), maxBackoffMs);
     const tries = entry.tries + 1;
     const later: OutboxEntry = { ...entry, tries, nextAt: now + this.#waitMs(tries) };
     if (later.nextAt - entry.raisedAt > giveUpAfterMs) {
-      log.warn({ id: entry.id, tries, reason }, 'an alert was given up; it is in the inbox');
+      log.warn(
+        { id: entry.id, tries, reason },
+        'webhook delivery abandoned, the note is in the inbox',
+      );
       await store.leaveOutbox(entry.id);
       this.#waiting.delete(entry.id);
     } else if (await store.postpone(later)) {
@@ -150,13 +152,13 @@ export class Webhook {
   }
 }
 
-/** Why this was no delivery; undefined when it was one. */
+/** Why the delivery failed; undefined on success. */
 function objectionTo(outcome: OutboundOutcome): string | undefined {
   if (!outcome.ok) return outcome.message;
   const { status } = outcome;
   if (status >= 200 && status < 300) return undefined;
   if (status >= 300 && status < 400) {
-    return `the webhook answered ${status}, and redirects are not followed: set notify.webhook_url to where it leads`;
+    return `the webhook responded with ${status}, and redirects are not followed: set notify.webhook_url to its target`;
   }
-  return `the webhook answered ${status}`;
+  return `the webhook responded with ${status}`;
 }

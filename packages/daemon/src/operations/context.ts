@@ -2,6 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DashboardSite } from '../dashboard/site.js';
 import type { Branches } from '../branches/index.js';
 import type { Events } from '../events/index.js';
+import type { Insights } from '../insights/insights.js';
 import type { Metrics } from '../metrics/index.js';
 import type { Notify } from '../notify/index.js';
 import type { Pipelines } from '../pipelines/pipelines.js';
@@ -14,7 +15,7 @@ import type { Spend } from '../spend/spend.js';
 import type { Thinker } from '../think/thinker.js';
 import type { Usage } from '../usage/index.js';
 
-/** What the operations work with. They know no HTTP, no terminal and no MCP. */
+/** Services that operations use. Operations do not depend on HTTP, MCP or the terminal. */
 export interface DaemonContext {
   backends: Backends;
   sessions: Sessions;
@@ -24,7 +25,7 @@ export interface DaemonContext {
   notify: Pick<Notify, 'list' | 'markRead'>;
   metrics: Pick<Metrics, 'read' | 'history'>;
   branches: Pick<Branches, 'list' | 'refresh'>;
-  /** tokens.force_compact: what an agent without an override follows. */
+  /** tokens.force_compact: default for agents without an override. */
   forceCompact: boolean;
   thinker: Thinker;
   usage: Pick<Usage, 'read'>;
@@ -32,7 +33,7 @@ export interface DaemonContext {
   /** Undefined when the setting `savings` is off. */
   spend: Pick<Spend, 'read'> | undefined;
   /** Undefined when the setting `insights` is off. */
-  insights: Pick<Spend, 'insights'> | undefined;
+  insights: Pick<Insights, 'read'> | undefined;
   config: () => DaemonSchema<'ConfigView'>;
   dashboard: Pick<DashboardSite, 'page' | 'asset'>;
   /** The queue server and the database, for the dashboard. */

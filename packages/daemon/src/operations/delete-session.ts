@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Ends the agent, and forgets the session with its worktree, unless something would be lost. */
+/** Stops the agent and deletes the session with its worktree, unless work would be lost. */
 export function deleteSession(
   { sessions }: Pick<DaemonContext, 'sessions'>,
   id: string,

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** The live configuration, with where each value came from. */
+/** The live configuration, with the source of each value. */
 export function getConfig({ config }: DaemonContext): DaemonSchema<'ConfigView'> {
   return config();
 }

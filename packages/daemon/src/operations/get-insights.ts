@@ -7,9 +7,9 @@ export async function getInsights(
   { insights, sessions }: DaemonContext,
   { since }: { since: string | undefined },
 ): Promise<DaemonSchema<'Insights'>> {
-  if (insights) return insights.insights(since, () => sessions.list());
+  if (insights) return insights.read(since, () => sessions.list());
   throw fail(
     'FEATURE_DISABLED',
-    'The setting insights is off. Set insights to true and start the daemon again.',
+    'The setting insights is off. Set insights to true and restart the daemon.',
   );
 }

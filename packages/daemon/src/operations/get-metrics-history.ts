@@ -2,10 +2,10 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { HistoryQuery } from '../metrics/metrics.js';
 import type { DaemonContext } from './context.js';
 
-/** What was recorded, averaged over steps, the oldest first. */
+/** Recorded metrics, averaged per step, oldest first. */
 export function getMetricsHistory(
   { metrics }: Pick<DaemonContext, 'metrics'>,
-  asked: HistoryQuery,
+  query: HistoryQuery,
 ): Promise<DaemonSchema<'MetricsHistory'>> {
-  return metrics.history(asked);
+  return metrics.history(query);
 }

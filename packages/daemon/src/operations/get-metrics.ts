@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** What the machine, each live agent and the daemon use now. */
+/** Current resource usage of the machine, each live agent and the daemon. */
 export function getMetrics({
   metrics,
 }: Pick<DaemonContext, 'metrics'>): Promise<DaemonSchema<'Metrics'>> {

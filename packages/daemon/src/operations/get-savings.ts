@@ -1,11 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { SavingsAsk } from '../savings/savings.js';
+import type { SavingsQuery } from '../savings/savings.js';
 import type { DaemonContext } from './context.js';
 
-/** What was kept out of models, and what the local model did in their place. */
+/** Tokens saved, and work that the local model did in place of a cloud model. */
 export function getSavings(
   { savings }: DaemonContext,
-  ask: SavingsAsk,
+  query: SavingsQuery,
 ): Promise<DaemonSchema<'SavingsReport'>> {
-  return savings.report(ask);
+  return savings.report(query);
 }

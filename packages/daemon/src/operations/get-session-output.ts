@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** A stretch of a session's output. */
+/** A range of a session's output lines. */
 export function getSessionOutput(
   { sessions }: Pick<DaemonContext, 'sessions'>,
   id: string,

@@ -11,6 +11,6 @@ export async function getSession(
   if (session) return session;
   throw fail(
     'SESSION_NOT_FOUND',
-    `There is no session "${id.slice(0, 64)}": GET /api/v1/sessions lists them.`,
+    `Session "${id.slice(0, 64)}" does not exist. GET /api/v1/sessions lists all sessions.`,
   );
 }

@@ -4,12 +4,12 @@ import type { DaemonContext } from './context.js';
 
 type Rollup = DaemonSchema<'SpendRollup'>;
 
-/** What the agents have spent, by their own transcripts. */
+/** Spend of the agents, from their transcripts. */
 export async function getSpend({ spend, sessions }: DaemonContext): Promise<Rollup> {
   if (!spend) {
     throw fail(
       'SAVINGS_DISABLED',
-      'The setting savings is off. Set savings to true and start the daemon again.',
+      'The setting savings is off. Set savings to true and restart the daemon.',
     );
   }
   const rollup = await spend.read();
@@ -17,8 +17,8 @@ export async function getSpend({ spend, sessions }: DaemonContext): Promise<Roll
 }
 
 /**
- * Transcripts know an agent by its backend's session id. One that was spawned here has an id of
- * ours as well, which is the one that people see.
+ * Transcripts identify an agent by its backend's session id. Agents spawned here are shown with
+ * the daemon's own session id.
  */
 function byOurSessions(
   rows: Rollup['by_agent'],

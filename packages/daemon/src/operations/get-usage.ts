@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Usage windows of the subscription backends. Reads alone: nothing is detected or changed. */
+/** Usage windows of the subscription backends. Read-only. */
 export function getUsage(
   { usage }: DaemonContext,
   { refresh }: { refresh: boolean },

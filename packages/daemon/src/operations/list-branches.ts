@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** How the branch of each agent stands against CI and its base. */
+/** CI state of each agent's branch, and its distance to the base. */
 export async function listBranches(
   { branches }: Pick<DaemonContext, 'branches'>,
   { refresh }: { refresh: boolean },

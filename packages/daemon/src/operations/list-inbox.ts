@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Notify } from '../notify/index.js';
 
-/** The notes for the person in charge, newest first. */
+/** Notes of the inbox, newest first. */
 export async function listInbox(
   { notify }: { notify: Pick<Notify, 'list'> },
   which: { unread: boolean; limit: number },

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Notify } from '../notify/index.js';
 
-/** Marks a note as read; one that is read stays as it is. */
+/** Marks a note as read. Idempotent. */
 export function markNoteRead(
   { notify }: { notify: Pick<Notify, 'markRead'> },
   id: string,

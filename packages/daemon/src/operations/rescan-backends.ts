@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Looks at the machine again. Callers who come while somebody looks share the next look. */
+/** Detects backends again. Callers during a running scan share the next one. */
 export async function rescanBackends({
   backends,
 }: DaemonContext): Promise<DaemonSchema<'Registry'>> {

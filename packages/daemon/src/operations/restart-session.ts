@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Starts the agent again where it was. */
+/** Restarts the agent where it stopped. */
 export function restartSession(
   { sessions }: Pick<DaemonContext, 'sessions'>,
   id: string,

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Tells an agent something, and waits until it has taken it. */
+/** Sends text to an agent, and waits until the agent has accepted it. */
 export function sendToSession(
   { sessions }: Pick<DaemonContext, 'sessions'>,
   id: string,

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { isForced } from '../core/guard.js';
 import type { Sessions } from '../sessions/port.js';
 
-/** Overrides forced compaction for one agent, and says what that comes to. */
+/** Overrides forced compaction for one agent, and returns the effective value. */
 export async function setForceCompact(
   {
     sessions,

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Decides which backends the daemon's own thinking may use; a paid one is never among them. */
+/** Sets which backends the daemon may use for its own prompts; never paid ones. */
 export function setThinkingMode(
   { backends }: DaemonContext,
   { mode }: DaemonSchema<'SetThinkingModeRequest'>,

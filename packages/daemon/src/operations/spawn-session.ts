@@ -1,13 +1,13 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Starts an agent, or answers the one that the same key has started. */
+/** Starts an agent, or returns the one that the same idempotency key has started. */
 export function spawnSession(
   { sessions }: Pick<DaemonContext, 'sessions'>,
   request: DaemonSchema<'SpawnRequest'>,
   key: string | undefined,
 ): Promise<{ session: DaemonSchema<'Session'>; isReplay: boolean }> {
-  // The daemon's own keys cannot be guessed at from outside.
+  // The prefix separates callers' keys from the daemon's own.
   const origin = key === undefined ? {} : { idempotencyKey: `api:${key}` };
   return sessions.spawn(request, origin);
 }

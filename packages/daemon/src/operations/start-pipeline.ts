@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Starts a pipeline, lets a paused one go on, or runs again what failed in a stalled one. */
+/** Starts a pipeline, resumes a paused one, or retries the failed jobs of a stalled one. */
 export function startPipeline(
   { pipelines }: Pick<DaemonContext, 'pipelines'>,
   id: string,

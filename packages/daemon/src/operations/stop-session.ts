@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Ends the agent's process; the session stays. */
+/** Stops the agent's process; the session stays. */
 export function stopSession(
   { sessions }: Pick<DaemonContext, 'sessions'>,
   id: string,

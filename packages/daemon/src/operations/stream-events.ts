@@ -1,7 +1,7 @@
 import type { EventFlow } from '../events/index.js';
 import type { DaemonContext } from './context.js';
 
-/** The changes after the event of that id, or from now on, until the signal ends it. */
+/** Streams changes after the given event id, or from now on, until the signal aborts. */
 export function streamEvents(
   { events }: Pick<DaemonContext, 'events'>,
   lastEventId: string | undefined,

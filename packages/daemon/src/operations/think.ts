@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Answers a prompt on a free or local backend, or says gracefully that none could. */
+/** Answers a prompt on a free or local backend, or returns a degraded result. */
 export function think(
   { thinker }: DaemonContext,
   { prompt }: DaemonSchema<'ThinkRequest'>,

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
-/** Sets what people choose about one backend; what is absent stays as it is. */
+/** Sets preferences of one backend; absent ones stay. */
 export async function updateBackend(
   { backends }: DaemonContext,
   id: string,

@@ -8,30 +8,30 @@ import { placeholdersIn } from './prompt.js';
 
 type Jobs = PipelineDefinition['jobs'];
 
-/** Refuses jobs that cannot be put in an order, each wrong place named. */
+/** Validates the dependency graph of the jobs, and names every wrong place. */
 export function checkDefinition({ jobs }: PipelineDefinition): void {
   const errors = [...repeatedIds(jobs), ...unknownDependencies(jobs)];
   if (errors.length === 0) errors.push(...cycles(jobs));
-  // Who comes before whom can only be said of a graph without a cycle.
+  // Ancestors are only defined for an acyclic graph.
   if (errors.length === 0) errors.push(...wrongPlaceholders(jobs));
   if (errors.length > 0) throw invalid(errors);
 }
 
-/** Refuses a repository that is not there, before a job falls over it. */
+/** Refuses a repository that does not exist, before any job starts. */
 export async function checkRepo({ repo }: PipelineDefinition): Promise<void> {
   const problem = repo === undefined ? undefined : await problemWith(repo);
   if (problem !== undefined) throw invalid([{ pointer: '/repo', message: problem }]);
 }
 
 async function problemWith(repo: string): Promise<string | undefined> {
-  if (repo.includes('\0')) return 'holds a NUL, which no path can';
+  if (repo.includes('\0')) return 'must not contain NUL';
   if (!isAbsolute(repo)) return 'must be an absolute path';
   const found = await stat(repo).catch(() => undefined);
   if (!found) return 'does not exist';
   if (!found.isDirectory()) return 'is not a directory';
   for (let here = resolve(repo); ; here = dirname(here)) {
     if (await stat(join(here, '.git')).catch(() => undefined)) return undefined;
-    if (here === dirname(here)) return 'is no git repository';
+    if (here === dirname(here)) return 'is not in a git repository';
   }
 }
 
@@ -42,7 +42,7 @@ function repeatedIds(jobs: Jobs): FieldError[] {
     const before = first.get(id);
     if (before === undefined) first.set(id, index);
     else {
-      const message = `is the id of /jobs/${before} too: give each job its own`;
+      const message = `is also the id of /jobs/${before}: give each job a unique id`;
       errors.push({ pointer: `/jobs/${index}/id`, message });
     }
   }
@@ -56,13 +56,13 @@ function unknownDependencies(jobs: Jobs): FieldError[] {
       if (ids.has(id)) return [];
       const meant = nearest(id, [...ids]);
       const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
-      const message = `names the job "${id}", which is not there${hint}`;
+      const message = `names the job "${id}", which does not exist${hint}`;
       return [{ pointer: `/jobs/${index}/depends_on/${at}`, message }];
     }),
   );
 }
 
-/** Takes away what waits for nothing until nothing is left; what is left then is in a circle. */
+/** Topological sort: removes jobs without open dependencies; the remaining ones form a cycle. */
 function cycles(jobs: Jobs): FieldError[] {
   const waitsFor = new Map(jobs.map(({ id, depends_on = [] }) => [id, new Set(depends_on)]));
   const followers = new Map<string, string[]>(jobs.map(({ id }) => [id, []]));
@@ -85,7 +85,7 @@ function cycles(jobs: Jobs): FieldError[] {
   return [{ pointer: `/jobs/${index}/depends_on`, message }];
 }
 
-/** Every job here waits for another one here, so whoever follows that comes round. */
+/** Every remaining job depends on another one, so following dependencies finds the cycle. */
 function circleIn(waitsFor: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   const [start] = waitsFor.keys();
   if (start === undefined) return [];
@@ -105,12 +105,12 @@ function wrongPlaceholders(jobs: Jobs): FieldError[] {
       .filter((named) => !before.get(id)!.has(named))
       .map((named) => ({
         pointer: `/jobs/${index}/prompt`,
-        message: `asks for the output of "${named}", which the job does not depend on`,
+        message: `uses the output of "${named}", which the job does not depend on`,
       })),
   );
 }
 
-/** All that come before each job, near and far. */
+/** All direct and transitive dependencies of each job. */
 function ancestors(jobs: Jobs): Map<string, Set<string>> {
   const byId = new Map(jobs.map((job) => [job.id, job]));
   const found = new Map<string, Set<string>>();

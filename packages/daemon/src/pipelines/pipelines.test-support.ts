@@ -22,7 +22,7 @@ export interface Rig {
   restart(): Promise<void>;
   create(jobs: Record<string, Wanted>, rest?: Partial<PipelineDefinition>): Promise<Pipeline>;
   /** Waits until the pipeline reads like that: `running: a done, b running`. */
-  expectTold(id: string, told: string): Promise<Pipeline>;
+  expectSummary(id: string, summary: string): Promise<Pipeline>;
   /** Waits for the job's session. */
   sessionOf(id: string, jobId: string): Promise<string>;
   /** Lets the job's agent say something and end. */
@@ -59,9 +59,9 @@ export async function useRig(): Promise<Rig> {
         jobs: Object.entries(jobs).map(([id, job]) => ({ id, prompt: `Do ${id}.`, ...job })),
         ...rest,
       }),
-    async expectTold(id, told) {
+    async expectSummary(id, summary) {
       await vi.waitFor(
-        async () => expect(toldOf(await rig.pipelines.get(id))).toBe(told),
+        async () => expect(summaryOf(await rig.pipelines.get(id))).toBe(summary),
         patience,
       );
       return rig.pipelines.get(id);
@@ -81,7 +81,7 @@ export async function useRig(): Promise<Rig> {
   return rig;
 }
 
-export function toldOf({ status, jobs }: Pipeline): string {
+export function summaryOf({ status, jobs }: Pipeline): string {
   return `${status}: ${jobs.map((job) => `${job.id} ${job.status}`).join(', ')}`;
 }
 

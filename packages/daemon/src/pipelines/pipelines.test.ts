@@ -28,9 +28,9 @@ describe('a pipeline of sessions', () => {
     );
     expect(status).toBe('running');
     await rig.finish(id, 'build', 'The build is green.');
-    await rig.expectTold(id, 'running: build done, docs running');
+    await rig.expectSummary(id, 'running: build done, docs running');
     await rig.finish(id, 'docs', 'Written.');
-    const done = await rig.expectTold(id, 'done: build done, docs done');
+    const done = await rig.expectSummary(id, 'done: build done, docs done');
     expect(jobIn(done, 'docs').output).toBe('Written.');
     const [build, docs] = rig.sessions.spawned;
     expect(build).toMatchObject({
@@ -50,7 +50,7 @@ describe('a pipeline of sessions', () => {
     expect(rig.sessions.spawned).toEqual([]);
     expect((await rig.pipelines.start(id)).status).toBe('running');
     await rig.finish(id, 'a');
-    await rig.expectTold(id, 'done: a done');
+    await rig.expectSummary(id, 'done: a done');
   });
 
   test('needs attention while an agent asks, and goes on with it', async () => {
@@ -59,9 +59,9 @@ describe('a pipeline of sessions', () => {
     const session = await rig.sessionOf(id, 'a');
     rig.sessions.set(session, { status: 'working' });
     rig.sessions.set(session, { status: 'waiting_for_input' });
-    await rig.expectTold(id, 'stalled: a needs_attention');
+    await rig.expectSummary(id, 'stalled: a needs_attention');
     rig.sessions.set(session, { status: 'working' });
-    await rig.expectTold(id, 'running: a running');
+    await rig.expectSummary(id, 'running: a running');
   });
 
   test('takes an interactive agent that is idle after its turn as done, and ends it', async () => {
@@ -70,7 +70,7 @@ describe('a pipeline of sessions', () => {
     const session = await rig.sessionOf(id, 'a');
     rig.sessions.say(session, 'All tests pass.');
     rig.sessions.set(session, { status: 'idle' });
-    const done = await rig.expectTold(id, 'done: a done');
+    const done = await rig.expectSummary(id, 'done: a done');
     expect(jobIn(done, 'a').output).toBe('All tests pass.');
     await vi.waitFor(() => expect(rig.sessions.stopped).toEqual([session]), patience);
     // A person goes on talking to it: that is no longer the pipeline's business.
@@ -78,7 +78,7 @@ describe('a pipeline of sessions', () => {
     rig.sessions.set(session, { status: 'idle' });
     const next = await rig.create({ a: {} });
     await rig.finish(next.id, 'a');
-    await rig.expectTold(next.id, 'done: a done');
+    await rig.expectSummary(next.id, 'done: a done');
     expect(rig.sessions.stopped).toEqual([session]);
   });
 
@@ -91,7 +91,7 @@ describe('a pipeline of sessions', () => {
     const rig = await useRig();
     const { id } = await rig.create({ a: {} });
     rig.sessions.set(await rig.sessionOf(id, 'a'), change);
-    const stalled = await rig.expectTold(id, 'stalled: a failed');
+    const stalled = await rig.expectSummary(id, 'stalled: a failed');
     expect(jobIn(stalled, 'a').output).toBe(output);
   });
 
@@ -99,21 +99,21 @@ describe('a pipeline of sessions', () => {
     const rig = await useRig();
     const { id } = await rig.create({ a: {} });
     await rig.sessions.remove(await rig.sessionOf(id, 'a'));
-    await rig.expectTold(id, 'stalled: a failed');
+    await rig.expectSummary(id, 'stalled: a failed');
   });
 
   test('has an agent at a limit need attention as long as it lives', async () => {
     const rig = await useRig();
     const { id } = await rig.create({ a: {} });
     rig.sessions.set(await rig.sessionOf(id, 'a'), { status: 'rate_limited', pid: 7 });
-    await rig.expectTold(id, 'stalled: a needs_attention');
+    await rig.expectSummary(id, 'stalled: a needs_attention');
   });
 
   test('fails a job that is refused, with the reason', async () => {
     const rig = await useRig();
     rig.sessions.refuseSpawn = () => new Refusal('BACKEND_NOT_ELIGIBLE', 'claude is disabled.');
     const { id } = await rig.create({ a: {}, b: { depends_on: ['a'], run_if: 'failure' } });
-    const stalled = await rig.expectTold(id, 'stalled: a failed, b failed');
+    const stalled = await rig.expectSummary(id, 'stalled: a failed, b failed');
     expect(jobIn(stalled, 'a').output).toBe('BACKEND_NOT_ELIGIBLE: claude is disabled.');
   });
 
@@ -127,7 +127,7 @@ describe('a pipeline of sessions', () => {
     expect(rig.sessions.spawned.map(({ request }) => request.driver)).toEqual(['tmux']);
     rig.sessions.refuseSpawn = () => tooLong;
     const other = await rig.create({ a: {} });
-    const stalled = await rig.expectTold(other.id, 'stalled: a failed');
+    const stalled = await rig.expectSummary(other.id, 'stalled: a failed');
     expect(jobIn(stalled, 'a').output).toBe('INVALID_REQUEST: It is too long.');
   });
 
@@ -135,11 +135,11 @@ describe('a pipeline of sessions', () => {
     const rig = await useRig();
     rig.sessions.overBudget = capReached;
     const { id } = await rig.create({ a: {}, b: { depends_on: ['a'] } });
-    await rig.expectTold(id, 'paused: a pending, b pending');
+    await rig.expectSummary(id, 'paused: a pending, b pending');
     expect((await rig.pipelines.start(id)).status).toBe('running');
     await rig.finish(id, 'a');
     await rig.finish(id, 'b');
-    await rig.expectTold(id, 'done: a done, b done');
+    await rig.expectSummary(id, 'done: a done, b done');
     expect(rig.sessions.spawned.map(({ request }) => request.force)).toEqual([true, true]);
   });
 
@@ -147,11 +147,11 @@ describe('a pipeline of sessions', () => {
     const rig = await useRig();
     const { id } = await rig.create({ a: {}, b: { depends_on: ['a'] } });
     await rig.finish(id, 'a', 'No.', false);
-    await rig.expectTold(id, 'stalled: a failed, b skipped');
+    await rig.expectSummary(id, 'stalled: a failed, b skipped');
     await rig.pipelines.start(id);
     await rig.finish(id, 'a', 'Yes.');
     await rig.finish(id, 'b');
-    await rig.expectTold(id, 'done: a done, b done');
+    await rig.expectSummary(id, 'done: a done, b done');
     expect(rig.sessions.spawned.map(({ origin }) => origin.idempotencyKey)).toEqual([
       `pipeline:${id}:a:1`,
       `pipeline:${id}:a:2`,
@@ -165,7 +165,7 @@ describe('a pipeline of sessions', () => {
     const session = await rig.sessionOf(id, 'a');
     rig.sessions.say(session, 'Half way.');
     expect((await rig.pipelines.cancel(id)).status).toBe('canceled');
-    const canceled = await rig.expectTold(id, 'canceled: a failed, b skipped');
+    const canceled = await rig.expectSummary(id, 'canceled: a failed, b skipped');
     await vi.waitFor(() => expect(rig.sessions.stopped).toEqual([session]), patience);
     await vi.waitFor(async () => {
       expect(jobIn(await rig.pipelines.get(id), 'a').output).toBe('Half way.');
@@ -188,7 +188,7 @@ describe('a pipeline of sessions', () => {
     const rig = await useRig();
     const { id } = await rig.create({ a: {} });
     await rig.finish(id, 'a', `${'x'.repeat(20_000)}\n${'the end '.repeat(500)}`);
-    const { output } = jobIn(await rig.expectTold(id, 'done: a done'), 'a');
+    const { output } = jobIn(await rig.expectSummary(id, 'done: a done'), 'a');
     expect(Buffer.byteLength(output!)).toBeLessThanOrEqual(16_384);
     expect(output!.endsWith('the end')).toBe(true);
   });
@@ -204,7 +204,7 @@ describe('after a restart of the daemon a pipeline', () => {
     rig.sessions.set(session, { status: 'done', exit_code: 0 });
     await rig.restart();
     await rig.finish(id, 'b');
-    await rig.expectTold(id, 'done: a done, b done');
+    await rig.expectSummary(id, 'done: a done, b done');
     expect(rig.sessions.spawned.length).toBe(2);
   });
 
@@ -222,19 +222,19 @@ describe('after a restart of the daemon a pipeline', () => {
     await started;
     await rig.pipelines.close();
     // As a kill leaves it: the session is there and the job does not know of it.
-    const kept = rig.store.database.collection<{ status: string; jobs: object[] }>('pipelines');
-    const { data } = (await kept.findByKey(id))!;
+    const stored = rig.store.database.collection<{ status: string; jobs: object[] }>('pipelines');
+    const { data } = (await stored.findByKey(id))!;
     const jobs = data.jobs.map((job) => ({
       ...job,
       status: 'running',
       session_id: null,
       output: null,
     }));
-    await kept.updateByKey(id, { ...data, status: 'running', jobs });
+    await stored.updateByKey(id, { ...data, status: 'running', jobs });
     rig.sessions.spawn = spawn;
     await rig.restart();
     await rig.finish(id, 'a');
-    await rig.expectTold(id, 'done: a done');
+    await rig.expectSummary(id, 'done: a done');
     expect(rig.sessions.spawned.length).toBe(1);
   });
 
@@ -252,12 +252,12 @@ describe('after a restart of the daemon a pipeline', () => {
     const rig = await useRig();
     rig.sessions.overBudget = capReached;
     const paused = await rig.create({ a: {} });
-    await rig.expectTold(paused.id, 'paused: a pending');
+    await rig.expectSummary(paused.id, 'paused: a pending');
     const pending = await rig.create({ a: {} }, { start: false });
     rig.sessions.overBudget = undefined;
     await rig.restart();
-    await rig.expectTold(paused.id, 'paused: a pending');
-    await rig.expectTold(pending.id, 'pending: a pending');
+    await rig.expectSummary(paused.id, 'paused: a pending');
+    await rig.expectSummary(pending.id, 'pending: a pending');
     expect(rig.sessions.spawned).toEqual([]);
   });
 });
@@ -295,7 +295,7 @@ describe('a definition is refused', () => {
     expect(extra.errors).toEqual([
       {
         pointer: '/jobs/1/depends_on/0',
-        message: 'names the job "biuld", which is not there; did you mean build?',
+        message: 'names the job "biuld", which does not exist; did you mean build?',
       },
     ]);
     expect(detail).toContain('/jobs/1/depends_on/0 names the job "biuld"');
@@ -318,7 +318,7 @@ describe('a definition is refused', () => {
     expect(extra.errors).toEqual([
       {
         pointer: '/jobs/1/prompt',
-        message: 'asks for the output of "a", which the job does not depend on',
+        message: 'uses the output of "a", which the job does not depend on',
       },
     ]);
   });
@@ -327,12 +327,12 @@ describe('a definition is refused', () => {
     const rig = await useRig();
     await expect(rig.create({ a: { backend: 'claud' } })).rejects.toMatchObject({
       code: 'BACKEND_NOT_FOUND',
-      detail: '/jobs/0: there is no backend "claud": did you mean claude?',
+      detail: '/jobs/0: backend "claud" does not exist; did you mean claude?',
     });
     for (const [repo, message] of [
       ['/nowhere/at/all', 'does not exist'],
       ['src', 'must be an absolute path'],
-      [newFolder(), 'is no git repository'],
+      [newFolder(), 'is not in a git repository'],
     ] as const) {
       await expect(rig.create({ a: {} }, { repo })).rejects.toMatchObject({
         code: 'INVALID_REQUEST',

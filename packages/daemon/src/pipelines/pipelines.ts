@@ -1,5 +1,5 @@
 import type { Database } from '@millrace/db';
-import { messageOf, Refusal } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { nearest } from '@millrace/kit/nearest';
 import type { World } from '@millrace/kit/world';
 import {
@@ -16,7 +16,7 @@ import { isSamePhase, phaseOf } from '../core/session-phase.js';
 import type { Backends } from '../registry/backends.js';
 import type { Session, Sessions, SpawnOrigin, SpawnRequest } from '../sessions/port.js';
 import { checkDefinition, checkRepo } from './definition.js';
-import { Errands } from './errands.js';
+import { BackgroundTasks } from './background-tasks.js';
 import { tailOf } from './output.js';
 import { promptOf } from './prompt.js';
 import { PipelineStore } from './store.js';
@@ -28,39 +28,39 @@ export interface PipelinesParts {
   backends: Pick<Backends, 'read'>;
 }
 
-/* A record has at most 2 MiB: so much for what was asked for, and so much for all outputs. */
-const mostDefinitionBytes = 1_310_720;
-const mostOutputBytes = 655_360;
-const longestOutputBytes = 16_384;
+/* Limits of definition and outputs, so that a record stays below its maximum of 2 MiB. */
+const maxDefinitionBytes = 1_310_720;
+const maxTotalOutputBytes = 655_360;
+const maxJobOutputBytes = 16_384;
 const outputLines = 1_000;
-const longestName = 128;
+const maxNameLength = 128;
 
-/** Runs the jobs of pipelines, each as a session, in the order that they depend on one another. */
+/** Runs the jobs of pipelines as sessions, in order of their dependencies. */
 export class Pipelines {
   readonly #parts: PipelinesParts;
   readonly #store: PipelineStore;
-  readonly #errands: Errands;
+  readonly #tasks: BackgroundTasks;
   #stopListening: (() => void) | undefined;
 
   private constructor(parts: PipelinesParts, store: PipelineStore) {
     this.#parts = parts;
     this.#store = store;
-    this.#errands = new Errands((error, about) => {
-      parts.world.log.error({ err: error, ...about }, `a pipeline got stuck: ${messageOf(error)}`);
+    this.#tasks = new BackgroundTasks((error, about) => {
+      parts.world.log.error({ err: error, ...about }, 'pipeline stuck');
     });
   }
 
-  /** Opens what is stored and goes on with it; the sessions must be adopted by then. */
+  /** Resumes the stored pipelines; the sessions must be adopted before. */
   static async open(parts: PipelinesParts): Promise<Pipelines> {
-    const pipelines = new Pipelines(parts, await PipelineStore.open(parts.database));
+    const pipelines = new Pipelines(parts, new PipelineStore(parts.database));
     await pipelines.#resume();
     return pipelines;
   }
 
-  /** Hears of no session any more and starts nothing new. What is under way is waited for. */
+  /** Stops listening to sessions, starts nothing new, and waits for running work. */
   async close(): Promise<void> {
     this.#stopListening?.();
-    await this.#errands.close();
+    await this.#tasks.close();
   }
 
   list(): Promise<Pipeline[]> {
@@ -105,11 +105,14 @@ export class Pipelines {
       const meant = nearest(backend, ids);
       const hint =
         meant === undefined ? 'GET /api/v1/backends lists them.' : `did you mean ${meant}?`;
-      throw fail('BACKEND_NOT_FOUND', `/jobs/${index}: there is no backend "${backend}": ${hint}`);
+      throw fail(
+        'BACKEND_NOT_FOUND',
+        `/jobs/${index}: backend "${backend}" does not exist; ${hint}`,
+      );
     }
   }
 
-  /** Takes a pipeline on by one event; what came of it is on disk when this resolves. */
+  /** Applies one event to a pipeline; the result is on disk when this resolves. */
   async #send(id: string, event: PipelineEvent): Promise<Pipeline> {
     const step = await this.#store.change(id, (state, now) => stepPipeline(state, event, now));
     if (!step) throw notFound(id);
@@ -122,8 +125,8 @@ export class Pipelines {
     for (const command of commands) {
       const about = { pipeline: id, command: command.kind };
       if (command.kind === 'spawn') {
-        this.#errands.run(about, () => this.#spawn(state, command));
-      } else this.#errands.run(about, () => this.#stop(command.sessionId));
+        this.#tasks.run(about, () => this.#spawn(state, command));
+      } else this.#tasks.run(about, () => this.#stop(command.sessionId));
     }
   }
 
@@ -135,8 +138,8 @@ export class Pipelines {
     const job = pipeline.jobs.find((each) => each.id === jobId)!;
     const request: SpawnRequest = {
       prompt: promptOf(job, pipeline.jobs),
-      name: `${pipeline.name}: ${jobId}`.slice(0, longestName).toWellFormed(),
-      // A run that ends by itself is what a job is; an interactive agent would wait for more.
+      name: `${pipeline.name}: ${jobId}`.slice(0, maxNameLength).toWellFormed(),
+      // Headless, because a job must end by itself; an interactive agent waits for input.
       driver: 'headless',
       ...(job.backend !== null && { backend: job.backend }),
       ...(pipeline.repo !== null && { repo: pipeline.repo }),
@@ -150,8 +153,8 @@ export class Pipelines {
     try {
       session = await this.#startSession(request, origin);
     } catch (error) {
-      // What did not start because we stop is started by whoever opens the store next.
-      if (this.#errands.isClosed) return;
+      // A job that did not start because of shutdown is started at the next start.
+      if (this.#tasks.isClosed) return;
       await this.#send(id, this.#notSpawned({ jobId, run }, error));
       return;
     }
@@ -159,7 +162,7 @@ export class Pipelines {
     this.#follow(session);
   }
 
-  /** Headless where that is possible: some programs take a long prompt in a conversation only. */
+  /** Headless if possible: some programs accept a long prompt only interactively. */
   async #startSession(request: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
     const { sessions } = this.#parts;
     try {
@@ -175,8 +178,8 @@ export class Pipelines {
 
   #notSpawned(which: { jobId: string; run: number }, error: unknown): PipelineEvent {
     if (!(error instanceof Refusal)) {
-      this.#parts.world.log.error({ err: error, job: which.jobId }, 'a job could not be started');
-      return { kind: 'refused', ...which, reason: 'The daemon could not start it: see its log.' };
+      this.#parts.world.log.error({ err: error, job: which.jobId }, 'failed to start job');
+      return { kind: 'refused', ...which, reason: 'The daemon failed to start it. See its log.' };
     }
     if (error.code === 'BUDGET_CONFIRMATION_REQUIRED') return { kind: 'held', ...which };
     return { kind: 'refused', ...which, reason: `${error.code}: ${error.detail}` };
@@ -186,36 +189,36 @@ export class Pipelines {
     try {
       await this.#parts.sessions.stop(sessionId);
     } catch (error) {
-      // Whoever deleted it has stopped it.
+      // A deleted session is already stopped.
       if (!(error instanceof Refusal && error.code === 'SESSION_NOT_FOUND')) throw error;
     }
   }
 
-  /** Looks at a session when its turn comes, which may tell of several changes at once. */
+  /** Schedules a check of a session; several changes may share one check. */
   #follow({ id, pipeline_id, job_id }: Pick<Session, 'id' | 'pipeline_id' | 'job_id'>): void {
     if (pipeline_id === null || job_id === null) return;
     const about = { pipeline: pipeline_id, job: job_id, session: id };
-    this.#errands.runLatest(id, about, () => this.#look(pipeline_id, job_id, id));
+    this.#tasks.runLatest(id, about, () => this.#checkSession(pipeline_id, job_id, id));
   }
 
-  async #look(pipelineId: string, jobId: string, sessionId: string): Promise<void> {
+  async #checkSession(pipelineId: string, jobId: string, sessionId: string): Promise<void> {
     const which = { jobId, sessionId };
     const session = await this.#parts.sessions.find(sessionId);
     if (!session) {
       const output = 'Its session was deleted.';
-      await this.#tell(pipelineId, { kind: 'ended', ...which, isDone: false, output });
+      await this.#handleEvent(pipelineId, { kind: 'ended', ...which, isDone: false, output });
       return;
     }
     const phase = phaseOf(session);
-    if (phase === 'works') await this.#tell(pipelineId, { kind: 'works', ...which });
+    if (phase === 'works') await this.#handleEvent(pipelineId, { kind: 'works', ...which });
     else if (phase === 'waits' || (phase === 'limited' && session.pid !== null)) {
-      await this.#tell(pipelineId, { kind: 'waits', ...which });
+      await this.#handleEvent(pipelineId, { kind: 'waits', ...which });
     } else {
       const output = await this.#outputOf(session, pipelineId);
       const isDone = phase === 'done';
       const wasOurs = await this.#isAtWork(pipelineId, sessionId);
-      await this.#tell(pipelineId, { kind: 'ended', ...which, isDone, output });
-      // It would wait for ever for somebody to talk to it. Who does so later is left alone.
+      await this.#handleEvent(pipelineId, { kind: 'ended', ...which, isDone, output });
+      // Stop the idle agent, which would wait for input forever.
       if (wasOurs && session.status === 'idle') await this.#stop(sessionId);
     }
   }
@@ -226,19 +229,19 @@ export class Pipelines {
     return job?.status === 'running' || job?.status === 'needs_attention';
   }
 
-  /** A pipeline that is no longer kept has no interest in its sessions. */
-  async #tell(id: string, event: PipelineEvent): Promise<void> {
+  /** Events of deleted pipelines are ignored. */
+  async #handleEvent(id: string, event: PipelineEvent): Promise<void> {
     if (await this.#store.find(id)) await this.#send(id, event);
   }
 
   async #outputOf({ id, last_error }: Session, pipelineId: string): Promise<string> {
     const { lines } = await this.#parts.sessions.output(id, { limit: outputLines });
     const jobs = (await this.#store.find(pipelineId))?.pipeline.jobs.length ?? 1;
-    const most = Math.min(longestOutputBytes, Math.floor(mostOutputBytes / jobs));
+    const most = Math.min(maxJobOutputBytes, Math.floor(maxTotalOutputBytes / jobs));
     return tailOf(lines.join('\n'), most) || tailOf(last_error ?? '', most);
   }
 
-  /** Goes on where the daemon was when it ended. */
+  /** Resumes after a restart of the daemon. */
   async #resume(): Promise<void> {
     const { sessions } = this.#parts;
     this.#stopListening = sessions.onChange(({ before, after }) => {
@@ -254,11 +257,11 @@ export class Pipelines {
     }
   }
 
-  /** A session that was on its way when its pipeline was canceled and the daemon ended. */
+  /** Stops sessions that were being spawned when their pipeline was canceled. */
   #stopLeftovers(sessions: readonly Session[]): void {
     for (const { id, status } of sessions) {
       if (status === 'done' || status === 'errored' || status === 'orphaned') continue;
-      this.#errands.run({ session: id }, () => this.#stop(id));
+      this.#tasks.run({ session: id }, () => this.#stop(id));
     }
   }
 
@@ -267,7 +270,7 @@ export class Pipelines {
     for (const job of state.pipeline.jobs) {
       if (job.status !== 'running' && job.status !== 'needs_attention') continue;
       if (job.session_id === null) {
-        // The same key: if its session was started after all, it is handed that one.
+        // The same idempotency key: a session that was already started is reused.
         const again = { kind: 'spawn', jobId: job.id, run: state.runs[job.id]! } as const;
         this.#carryOut(state, [again]);
       } else this.#follow({ id: job.session_id, pipeline_id: id, job_id: job.id });
@@ -282,17 +285,17 @@ function isAboutPrompt(error: unknown): boolean {
 
 function checkSize(pipeline: Pipeline): void {
   const bytes = Buffer.byteLength(JSON.stringify(pipeline));
-  if (bytes <= mostDefinitionBytes) return;
+  if (bytes <= maxDefinitionBytes) return;
   throw fail(
     'PAYLOAD_TOO_LARGE',
-    `The pipeline has ${bytes} bytes and ${mostDefinitionBytes} are the most: ` +
-      'shorten the prompts or make two pipelines of it.',
+    `The pipeline has ${bytes} bytes; the maximum is ${maxDefinitionBytes}. ` +
+      'Shorten the prompts or split the pipeline.',
   );
 }
 
 function notFound(id: string): Error {
   return fail(
     'PIPELINE_NOT_FOUND',
-    `There is no pipeline "${id}": GET /api/v1/pipelines lists them.`,
+    `Pipeline "${id}" does not exist. GET /api/v1/pipelines lists all pipelines.`,
   );
 }

@@ -16,7 +16,7 @@ test('of many pipelines the newest 500 are kept, and all that are not over', asy
   const home = mkdtempSync(join(tmpdir(), 'mr-pipeline-store-'));
   const database = await open(home, { durability: 'relaxed' });
   try {
-    const store = await PipelineStore.open(database);
+    const store = new PipelineStore(database);
     await store.insert(made('p000', 'stalled'));
     for (let n = 1; n < 505; n++) {
       await store.insert(made(`p${String(n).padStart(3, '0')}`, n % 2 ? 'done' : 'canceled'));

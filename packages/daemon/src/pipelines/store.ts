@@ -1,41 +1,31 @@
-import type { Database } from '@millrace/db';
+import type { CommitTarget, Database } from '@millrace/db';
 import type { Pipeline, PipelineState } from '../core/pipeline.js';
 
-/** What is kept of a pipeline beside what callers see. */
+/** The internal state of a pipeline, which callers do not see. */
 interface Inner {
   force: boolean;
   runs: Record<string, number>;
 }
 
-/** Ended pipelines are kept until there are more than this many. */
-const mostKept = 500;
+/** Above this count, the oldest pipelines that have ended are deleted. */
+const maxPipelines = 500;
 
-/**
- * The pipelines on disk: what callers see in `pipelines`, which is what the event stream tells,
- * and what is only for us in `pipeline_states`, both always written together.
- */
+/** What callers see; its changes are in the event stream. */
+const visible = 'pipelines';
+const internal = 'pipeline_states';
+
+/** The pipelines on disk. Both collections are always written in one commit. */
 export class PipelineStore {
-  private constructor(
-    private readonly database: Database,
-    private readonly seen: Kept,
-    private readonly inner: Kept,
-  ) {}
-
-  static async open(database: Database): Promise<PipelineStore> {
-    const { core } = database;
-    const seen = await core.ensureCollection('pipelines');
-    const inner = await core.ensureCollection('pipeline_states');
-    return new PipelineStore(database, seen, inner);
-  }
+  constructor(private readonly database: Database) {}
 
   async insert(state: PipelineState): Promise<void> {
     await this.database.transact((target) => {
       this.#write(target, state);
-      this.#forgetOld(target);
+      this.#deleteOld(target);
     });
   }
 
-  /** Runs the step on the newest state; what it returns is on disk when this resolves. */
+  /** Runs the step on the newest state; its result is on disk when this resolves. */
   change<Result extends { state: PipelineState }>(
     id: string,
     step: (state: PipelineState, now: number) => Result,
@@ -50,54 +40,40 @@ export class PipelineStore {
   }
 
   async find(id: string): Promise<PipelineState | undefined> {
-    const seen = await this.database.collection<Pipeline>(this.seen.name).findByKey(id);
-    const inner = await this.database.collection<Inner>(this.inner.name).findByKey(id);
-    return seen && inner && { pipeline: seen.data, ...inner.data };
+    const pipeline = await this.database.collection<Pipeline>(visible).findByKey(id);
+    const inner = await this.database.collection<Inner>(internal).findByKey(id);
+    return pipeline && inner && { pipeline: pipeline.data, ...inner.data };
   }
 
   /** Newest first. */
   async list(): Promise<Pipeline[]> {
     const found: Pipeline[] = [];
-    const all = this.database.collection<Pipeline>(this.seen.name).stream();
+    const all = this.database.collection<Pipeline>(visible).stream();
     for await (const { data } of all) found.push(data);
     return found.toSorted((a, b) => (a.id < b.id ? 1 : -1));
   }
 
-  #read(target: Target, id: string): PipelineState | undefined {
-    const seen = target.byKey(this.seen, id);
-    const inner = target.byKey(this.inner, id);
-    if (!seen || !inner) return undefined;
-    return {
-      pipeline: seen.data as unknown as Pipeline,
-      ...(inner.data as unknown as Inner),
-    };
+  #read(target: CommitTarget, id: string): PipelineState | undefined {
+    const pipeline = target.collection<Pipeline>(visible).get(id);
+    const inner = target.collection<Inner>(internal).get(id);
+    return pipeline && inner && { pipeline, ...inner };
   }
 
-  #write(target: Target, { pipeline, force, runs }: PipelineState): void {
-    put(target, this.seen, pipeline.id, pipeline);
-    put(target, this.inner, pipeline.id, { force, runs: { ...runs } });
+  #write(target: CommitTarget, { pipeline, force, runs }: PipelineState): void {
+    target.collection<Pipeline>(visible).put(pipeline.id, pipeline);
+    target.collection<Inner>(internal).put(pipeline.id, { force, runs });
   }
 
-  #forgetOld(target: Target): void {
-    const rows = [...target.view.scan(this.seen.id, {}, () => true)];
-    if (rows.length <= mostKept) return;
-    const ended = rows
-      .filter(({ data }) => ['done', 'canceled'].includes(String(data['status'])))
+  #deleteOld(target: CommitTarget): void {
+    const pipelines = target.collection<Pipeline>(visible);
+    const all = pipelines.all();
+    if (all.length <= maxPipelines) return;
+    const ended = all
+      .filter(({ data }) => data.status === 'done' || data.status === 'canceled')
       .toSorted((a, b) => (a.key < b.key ? -1 : 1));
-    for (const row of ended.slice(0, rows.length - mostKept)) {
-      target.remove(this.seen, row);
-      const inner = target.byKey(this.inner, row.key);
-      if (inner) target.remove(this.inner, inner);
+    for (const { key } of ended.slice(0, all.length - maxPipelines)) {
+      pipelines.delete(key);
+      target.collection(internal).delete(key);
     }
   }
 }
-
-function put(target: Target, kept: Kept, key: string, data: Document): void {
-  const there = target.byKey(kept, key);
-  const id = there?.id ?? target.newId();
-  target.store(kept, id, there, target.encode(data), { key, expiresAt: 0 });
-}
-
-type Target = Parameters<Parameters<Database['transact']>[0]>[0];
-type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;
-type Document = Parameters<Target['encode']>[0];

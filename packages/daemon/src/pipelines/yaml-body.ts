@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 const complaint = /^body(?::(\d+):(\d+))?: not valid YAML: ([^\n]*)/;
 
-/** The value of a body in YAML. What is wrong is told with line and column. */
+/** Parses a YAML body. Errors name line and column. */
 export function parseYamlBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new Error('the bytes are not UTF-8');
   try {

@@ -1,14 +1,14 @@
 import { PathRouter } from '@millrace/kit/http';
 
-/** Who may make a call: anyone, holders of the full token, or anyone who asks for a trial run. */
+/** Access that a call needs: read, write, or write unless it is a dry run. */
 export type Needs = 'reading' | 'writing' | 'writing unless dry_run';
 
 type Method = 'GET' | 'POST' | 'DELETE';
 type Rule = readonly [method: Method, template: string, needs: Needs];
 
 /**
- * What the daemon passes on. Everything that the pages need and nothing that hands out or takes
- * away rights: a path that is not here does not exist.
+ * Calls that the daemon forwards: what the dashboard needs, and nothing that grants or revokes
+ * access. Other paths return 404.
  */
 export class Allowlist {
   readonly #router = new PathRouter<Map<string, Needs>>();
@@ -25,11 +25,11 @@ export class Allowlist {
     }
   }
 
-  /** What the call needs; undefined when it is not passed on. `path` is as it was sent. */
+  /** The access that the call needs; undefined when it is not forwarded. `path` is raw. */
   find(method: string, path: string): Needs | undefined {
     const match = this.#router.find(path);
     if (!match) return undefined;
-    // A server in between may take such a name for a step to another place.
+    // Reject dot segments, which an upstream could normalize to another path.
     const names = Object.values(match.params);
     if (names.some((name) => name === '.' || name === '..')) return undefined;
     return match.leaf.get(method);

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { takenOver, type Call, type Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
-import type { Caller } from '../server/access/gate.js';
-import type { ServedOperations } from '../server/served-operations.js';
+import type { Caller } from '../core/caller.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import type { Needs } from './allowlist.js';
 import { relay } from './relay.js';
 import type { Upstream, Upstreams } from './upstream.js';
@@ -14,10 +14,10 @@ type ProxyHandlers = Pick<
 
 type ProxyCall = Pick<
   Call<unknown, Caller>,
-  'principal' | 'request' | 'log' | 'signal' | 'ending' | 'takeOver'
+  'principal' | 'exchange' | 'log' | 'signal' | 'ending' | 'takeOver'
 > & { params: { path: string }; body?: unknown };
 
-/** The queue server and the database for pages that hold no token of theirs. */
+/** Forwards calls of the dashboard to the queue server and the database. */
 export function proxyHandlers(upstreams: Upstreams): ProxyHandlers {
   const passTo = (upstream: Upstream) => (call: ProxyCall) => passOn(upstream, call);
   const toQueue = passTo(upstreams.queue);
@@ -32,31 +32,31 @@ export function proxyHandlers(upstreams: Upstreams): ProxyHandlers {
 }
 
 async function passOn(upstream: Upstream, call: ProxyCall): Promise<typeof takenOver> {
-  const { request, principal, log, signal, ending } = call;
+  const { exchange, principal, log, signal, ending } = call;
   const body = call.body as Uint8Array | undefined;
   const path = `/${call.params.path}`;
-  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  const method = exchange.method === 'HEAD' ? 'GET' : exchange.method;
   const needs = upstream.allowlist.find(method, path);
   if (needs === undefined) {
     throw fail(
       'NOT_FOUND',
-      `The daemon does not pass ${method} ${path} on to the ${upstream.name}.`,
+      `The daemon does not forward ${method} ${path} to the ${upstream.name}.`,
     );
   }
-  const content = body && parsed(body, request.headers['content-type']);
+  const content = body && parsed(body, exchange.headers['content-type']);
   if (principal.access === 'read_only' && !isReading(needs, content)) {
-    throw fail('FORBIDDEN', 'A read-only token may change nothing: use the other one.');
+    throw fail('FORBIDDEN', 'The read-only token cannot change anything. Use the full token.');
   }
-  const answer = await upstream.ask({
+  const answer = await upstream.request({
     method,
-    target: path + queryOf(request.raw.url!),
-    headers: passedOn(request.headers, request.id),
+    target: path + (exchange.queryText === '' ? '' : `?${exchange.queryText}`),
+    headers: passedOn(exchange.headers, exchange.id),
     body,
     signal,
   });
   if (answer.statusCode === 401) {
     answer.destroy();
-    // As it is, the page would take it for a refusal of the daemon's own token.
+    // A 401 would look like a refusal of the daemon's own token.
     throw upstream.refused();
   }
   await relay(answer, call.takeOver(), { clock: upstream.clock, log, ending });
@@ -69,7 +69,7 @@ function isReading(needs: Needs, content: unknown): boolean {
   return (content as { dry_run?: unknown } | null | undefined)?.dry_run === true;
 }
 
-/** Only JSON goes on: no form of a foreign page is JSON, and no server behind us takes more. */
+/** Forwards only JSON, which forms of foreign pages cannot send. */
 function parsed(body: Uint8Array, contentType: string | undefined): unknown {
   if (contentType?.split(';')[0]!.trim().toLowerCase() !== 'application/json') {
     const found = contentType === undefined ? 'no Content-Type' : `Content-Type ${contentType}`;
@@ -82,12 +82,7 @@ function parsed(body: Uint8Array, contentType: string | undefined): unknown {
   }
 }
 
-function queryOf(target: string): string {
-  const mark = target.indexOf('?');
-  return mark === -1 ? '' : target.slice(mark).replace(/#.*$/, '');
-}
-
-/** Of the caller's headers only what names a form; above all no credentials and no origin. */
+/** Forwards only content negotiation headers: no credentials and no origin. */
 function passedOn(headers: IncomingHttpHeaders, requestId: string): OutgoingHttpHeaders {
   const { accept, 'content-type': contentType } = headers;
   return {

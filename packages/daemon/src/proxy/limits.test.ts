@@ -33,7 +33,7 @@ function upstreamAt(url: string, clock: Clock): Upstream {
   return upstreamsOf({ queue: { url }, database: { url } }, clock).queue;
 }
 
-const ask = { method: 'GET', target: '/', headers: {}, body: undefined };
+const request = { method: 'GET', target: '/', headers: {}, body: undefined };
 
 /** A front that hands on what comes from behind. */
 async function relaying(behind: RequestListener, clock: Clock): Promise<string> {
@@ -41,7 +41,7 @@ async function relaying(behind: RequestListener, clock: Clock): Promise<string> 
   return serve((_request, response) => {
     const { signal } = new AbortController();
     void upstream
-      .ask({ ...ask, signal })
+      .request({ ...request, signal })
       .then((answer) => relay(answer, response, { clock, log: memoryLog(), ending: signal }))
       .catch(() => response.destroy());
   });
@@ -50,7 +50,7 @@ async function relaying(behind: RequestListener, clock: Clock): Promise<string> 
 test('an answer that does not begin in time is given up', async () => {
   const url = await serve(() => undefined);
   const { signal } = new AbortController();
-  await expect(upstreamAt(url, hasty).ask({ ...ask, signal })).rejects.toMatchObject({
+  await expect(upstreamAt(url, hasty).request({ ...request, signal })).rejects.toMatchObject({
     code: 'UPSTREAM_UNREACHABLE',
     detail: expect.stringContaining('no answer within 35 s'),
   });

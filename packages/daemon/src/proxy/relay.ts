@@ -1,27 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 
 export interface RelayParts {
   clock: Clock;
   log: Log;
-  /** Aborted when the daemon stops: a stream without end is ended then. */
+  /** Aborted when the daemon stops, to end endless streams. */
   ending: AbortSignal;
 }
 
-/** How long an answer may pause, and how long it may be, unless it is a stream of changes. */
-const pauseMs = 35_000;
-const mostBytes = 64 * 1_048_576;
+/** Idle timeout and maximum size of a response that is not a stream of changes. */
+const idleTimeoutMs = 35_000;
+const maxBytes = 64 * 1_048_576;
 
-// What a page has a use for. Everything else is between the daemon and the server behind it.
+// Response headers that the dashboard uses; others are dropped.
 const passedBack = ['content-type', 'etag', 'retry-after', 'idempotent-replayed'];
 const endless = new Set(['application/x-ndjson', 'text/event-stream']);
 
 /**
- * Hands an answer on as it comes in. One that breaks off breaks off for the caller too, who must
- * not take half of it for the whole.
+ * Streams a response to the caller. When the upstream aborts, so does the response, so that the
+ * caller does not take a truncated body for a complete one.
  */
 export async function relay(
   answer: IncomingMessage,
@@ -42,14 +41,14 @@ export async function relay(
     response.end();
     return;
   }
-  // A quiet watch has no byte to send yet, and the page wants to know that it is on.
+  // Send the headers at once: an idle watch has no data yet.
   response.flushHeaders();
   const pieces = isEndless ? untilEnding(answer, ending) : bounded(answer, clock);
   try {
     await pipeline(pieces, response);
   } catch (error) {
-    // Most often the caller closed the page.
-    log.debug({ err: error }, `an answer was not handed on whole: ${messageOf(error)}`);
+    // Usually the caller closed the page.
+    log.debug({ err: error }, 'failed to relay response');
   } finally {
     answer.destroy();
   }
@@ -73,17 +72,17 @@ async function* untilEnding(
 
 async function* bounded(answer: IncomingMessage, clock: Clock): AsyncGenerator<Uint8Array> {
   let length = 0;
-  const stop = () => answer.destroy(new Error(`it paused for ${pauseMs / 1000} s`));
-  let patience = clock.after(pauseMs, stop);
+  const stop = () => answer.destroy(new Error(`it paused for ${idleTimeoutMs / 1000} s`));
+  let timer = clock.after(idleTimeoutMs, stop);
   try {
     for await (const chunk of answer as AsyncIterable<Uint8Array>) {
-      patience.cancel();
+      timer.cancel();
       length += chunk.byteLength;
-      if (length > mostBytes) throw new Error(`it is longer than ${mostBytes} bytes`);
+      if (length > maxBytes) throw new Error(`it is longer than ${maxBytes} bytes`);
       yield chunk;
-      patience = clock.after(pauseMs, stop);
+      timer = clock.after(idleTimeoutMs, stop);
     }
   } finally {
-    patience.cancel();
+    timer.cancel();
   }
 }

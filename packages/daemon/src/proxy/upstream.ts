@@ -5,18 +5,18 @@ import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
 import { fail } from '../core/refusals.js';
 import { databaseAllowlist, queueAllowlist, type Allowlist } from './allowlist.js';
 
-export interface UpstreamAsk {
+export interface UpstreamRequest {
   method: string;
-  /** Path and query as they were sent, with the first slash. */
+  /** Raw path and query, with the leading slash. */
   target: string;
   headers: OutgoingHttpHeaders;
   body: Uint8Array | undefined;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the caller is gone. */
   signal: AbortSignal;
 }
 
 interface UpstreamParts {
-  /** As it is called in messages: `queue server`. */
+  /** Name in messages: `queue server`. */
   name: string;
   url: string;
   /** The setting that holds the url, and the one that holds the credentials. */
@@ -26,10 +26,10 @@ interface UpstreamParts {
   clock: Clock;
 }
 
-/** How long an answer may take to begin. A redrive works for 25 s before it answers. */
+/** Timeout until the response headers. A redrive takes up to 25 s. */
 export const answerTimeoutMs = 35_000;
 
-/** A server of the operator's own that the daemon speaks to in the place of its pages. */
+/** A server that the daemon calls on behalf of the dashboard. */
 export class Upstream {
   readonly name: string;
   readonly allowlist: Allowlist;
@@ -48,8 +48,14 @@ export class Upstream {
     this.clock = parts.clock;
   }
 
-  /** The answer once its head is there. Refuses with UPSTREAM_UNREACHABLE when none comes. */
-  async ask({ method, target, headers, body, signal }: UpstreamAsk): Promise<IncomingMessage> {
+  /** Resolves with the response headers. Refuses with UPSTREAM_UNREACHABLE on failure. */
+  async request({
+    method,
+    target,
+    headers,
+    body,
+    signal,
+  }: UpstreamRequest): Promise<IncomingMessage> {
     const { protocol, hostname, port, pathname } = this.#url;
     const isHttps = protocol === 'https:';
     const sending = (isHttps ? requestHttps : requestHttp)({
@@ -63,7 +69,7 @@ export class Upstream {
         'accept-encoding': 'identity',
         ...(body && { 'content-length': body.byteLength }),
       },
-      // A kept connection may be closed by the other side at the very moment it is used again.
+      // The server may close an idle keep-alive connection just as it is reused.
       agent: false,
       signal,
     });
@@ -87,8 +93,8 @@ export class Upstream {
     const { name, keys } = this.#parts;
     return fail(
       'UPSTREAM_REFUSED',
-      `The ${name} at ${this.#url.origin} does not know the daemon: ` +
-        `set ${keys.credentials} to one that it knows and start the daemon again.`,
+      `The ${name} at ${this.#url.origin} rejects the daemon's credentials. ` +
+        `Set ${keys.credentials} to a valid one and restart the daemon.`,
     );
   }
 
@@ -97,8 +103,8 @@ export class Upstream {
     const where = `The ${name} at ${this.#url.origin}`;
     const detail =
       systemCode(error) === 'ECONNREFUSED'
-        ? `${where} is not running. Start it with \`ctl up\`, or set ${keys.url} to where it is.`
-        : `${where} cannot be reached (${messageOf(error)}). Look at its log, or set ${keys.url}.`;
+        ? `${where} is not running. Start it with \`ctl up\`, or set ${keys.url} to its address.`
+        : `${where} cannot be reached (${messageOf(error)}). Check its log, or set ${keys.url}.`;
     return fail('UPSTREAM_UNREACHABLE', detail, { cause: error });
   }
 }
@@ -113,7 +119,7 @@ export interface Upstreams {
   database: Upstream;
 }
 
-/** The two servers behind the daemon, with the credentials that stay on this side. */
+/** The queue server and the database, with credentials that callers never see. */
 export function upstreamsOf({ queue, database }: UpstreamSettings, clock: Clock): Upstreams {
   return {
     queue: new Upstream({

@@ -25,19 +25,19 @@ export interface QueueCallbackParts {
   };
 }
 
-/** Opens the way by which the queue has agents work on its tasks. */
+/** Opens the handler that runs tasks of the queue as agent sessions. */
 export async function openQueueTasks(parts: QueueCallbackParts): Promise<QueueTasks> {
   const { world, database, sessions, outbound, settings } = parts;
   const { url, token, callback_secret: secret } = settings;
   const key = secret === undefined ? undefined : signingKeyOf(secret);
   if (secret !== undefined && !key) {
     throw new UsageError(
-      'queue.callback_secret must be "whsec_" and base64, as the secret that the queue signs with',
+      'queue.callback_secret must be "whsec_" followed by base64: the signing secret of the queue',
     );
   }
   return QueueTasks.open({
     world,
-    store: await TaskStore.open(database),
+    store: new TaskStore(database),
     sessions,
     client: new QueueClient({ outbound, url, token }),
     key,
@@ -47,7 +47,7 @@ export async function openQueueTasks(parts: QueueCallbackParts): Promise<QueueTa
 
 let known: Check | undefined;
 
-/** Made when the first task comes: most daemons never see one. */
+/** Created with the first task, because most daemons never receive one. */
 function spawnCheck(): Check {
   const document = openApiDocument('daemon') as unknown as OpenApiDocument;
   return (known ??= new DocumentSchemas(document).named('SpawnRequest'));

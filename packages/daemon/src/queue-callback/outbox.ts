@@ -1,10 +1,10 @@
 import type { Timer } from '@millrace/kit/clock';
-import { messageOf, Refusal } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
 import { isSamePhase } from '../core/session-phase.js';
-import { Errands } from '../pipelines/errands.js';
+import { BackgroundTasks } from '../pipelines/background-tasks.js';
 import type { Session, Sessions } from '../sessions/port.js';
-import { pauseMs } from './pauses.js';
+import { backoffMs } from './backoff.js';
 import type { QueueClient } from './queue-client.js';
 import { deletedReport, reportOf, type Report } from './report.js';
 import { isOver, type QueueTask, type TaskStore } from './task-store.js';
@@ -19,22 +19,22 @@ export interface OutboxParts {
 /* A lease outlives a restart of the daemon, and is renewed long before it ends. */
 const extendMs = 15 * 60_000;
 const renewMs = 5 * 60_000;
-/** When the queue says nothing of the lease that it just extended, or gave a very short one. */
+/** Minimum renewal interval, for very short leases or a response without an expiry. */
 const soonMs = 1_000;
-/** A queue that has not listened for so long has given the task to somebody else. */
+/** After this long without success, the queue has reassigned the task. */
 const giveUpMs = 24 * 3_600_000;
 const outputLines = 200;
 
 /**
- * Keeps the leases of the tasks that sessions work on, and tells the queue when one is over. What
- * it is to be told is on disk first, and is told until it listens, over restarts of both sides.
+ * Extends the leases of tasks in progress, and reports results to the queue. A report is stored
+ * first and retried until the queue accepts it, across restarts of both sides.
  */
 export class Outbox {
   readonly #parts: OutboxParts;
-  readonly #errands: Errands;
+  readonly #tasks: BackgroundTasks;
   readonly #stop = new AbortController();
   readonly #timers = new Map<string, Timer>();
-  /** Tasks under way, by their sessions. */
+  /** Tasks in progress, by session. */
   readonly #bySession = new Map<string, string>();
   /** When to extend each lease next. */
   readonly #renewAt = new Map<string, number>();
@@ -42,11 +42,8 @@ export class Outbox {
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
-    this.#errands = new Errands((error, about) => {
-      parts.world.log.error(
-        { err: error, ...about },
-        `a task of the queue got stuck: ${messageOf(error)}`,
-      );
+    this.#tasks = new BackgroundTasks((error, about) => {
+      parts.world.log.error({ err: error, ...about }, 'queue task stuck');
     });
     this.#stopListening = parts.sessions.onChange(({ before, after }) => {
       const key = this.#bySession.get((after ?? before)?.id ?? '');
@@ -54,40 +51,40 @@ export class Outbox {
     });
   }
 
-  /** Sees to a task from now on, until it is over. */
+  /** Tracks a task until it is settled. */
   follow({ key, session_id }: QueueTask): void {
     if (session_id !== null) this.#bySession.set(session_id, key);
     this.#renewAt.delete(key);
     this.#wake(key);
   }
 
-  /** What is not told yet is told by whoever opens the store next. */
+  /** Pending reports are sent after the next start. */
   async close(): Promise<void> {
     this.#stopListening();
     this.#stop.abort();
     for (const timer of this.#timers.values()) timer.cancel();
-    await this.#errands.close();
+    await this.#tasks.close();
   }
 
-  /** Ends a session that nobody waits for any more. */
+  /** Stops a session whose task has ended. */
   async stopSession(id: string): Promise<void> {
     try {
       await this.#parts.sessions.stop(id);
     } catch (error) {
-      // Whoever deleted it has stopped it.
+      // A deleted session is already stopped.
       if (!(error instanceof Refusal && error.code === 'SESSION_NOT_FOUND')) throw error;
     }
   }
 
-  /** Looks at a task when its turn comes. */
+  /** Schedules the next step of a task. */
   #wake(key: string): void {
     this.#timers.get(key)?.cancel();
     this.#timers.delete(key);
-    this.#errands.runLatest(key, { task: key }, () => this.#advance(key));
+    this.#tasks.runLatest(key, { task: key }, () => this.#advance(key));
   }
 
   #wakeIn(key: string, delayMs: number): void {
-    if (this.#errands.isClosed) return;
+    if (this.#tasks.isClosed) return;
     this.#timers.get(key)?.cancel();
     const timer = this.#parts.world.clock.after(delayMs, () => this.#wake(key));
     this.#timers.set(key, timer);
@@ -96,26 +93,26 @@ export class Outbox {
   async #advance(key: string): Promise<void> {
     const task = await this.#parts.store.find(key);
     if (!task || isOver(task) || task.session_id === null) return;
-    const told = task.report ? task : await this.#withReport(task, task.session_id);
-    if (told.report) await this.#tell(told, told.report);
-    else await this.#extend(told);
+    const reported = task.report ? task : await this.#withReport(task, task.session_id);
+    if (reported.report) await this.#sendReport(reported, reported.report);
+    else await this.#extend(reported);
   }
 
-  /** Notes down what the queue is to be told, once there is something to tell. */
+  /** Stores the report once the session has ended. */
   async #withReport(task: QueueTask, sessionId: string): Promise<QueueTask> {
     const { store, sessions, world } = this.#parts;
     const session = await sessions.find(sessionId);
     const now = world.clock.now();
     const report = session ? await this.#reportOn(session, now) : deletedReport;
     if (!report) return task;
-    const told = await store.change(task.key, (before) => ({
+    const reported = await store.change(task.key, (before) => ({
       ...before,
       state: 'reporting',
       report,
       reported_at: now,
       tries: 0,
     }));
-    return told ?? task;
+    return reported ?? task;
   }
 
   async #reportOn(session: Session, now: number): Promise<Report | undefined> {
@@ -124,11 +121,11 @@ export class Outbox {
     return reportOf(session, lines.join('\n'), now);
   }
 
-  async #tell(task: QueueTask, report: Report): Promise<void> {
+  async #sendReport(task: QueueTask, report: Report): Promise<void> {
     const { client, world } = this.#parts;
     const claim = { taskId: task.task_id, leaseToken: task.lease_token };
     const answer = await client.settle(claim, report, this.#stop.signal);
-    if (this.#errands.isClosed) return;
+    if (this.#tasks.isClosed) return;
     switch (answer.kind) {
       case 'ok':
         return this.#end(task, 'settled');
@@ -149,7 +146,7 @@ export class Outbox {
     if (waitMs > 0) return this.#wakeIn(key, waitMs);
     const claim = { taskId: task.task_id, leaseToken: task.lease_token };
     const answer = await client.extend(claim, extendMs, this.#stop.signal);
-    if (this.#errands.isClosed) return;
+    if (this.#tasks.isClosed) return;
     if (answer.kind === 'lost') return this.#lost(task, answer.why);
     if (answer.kind !== 'ok') return this.#again(task, { afterMs: 0, ...answer });
     const now = world.clock.now();
@@ -165,38 +162,38 @@ export class Outbox {
     { why, afterMs }: { why: string; afterMs: number },
   ): Promise<void> {
     const { store, world } = this.#parts;
-    const waitMs = Math.max(afterMs, pauseMs(tries, world.random));
+    const waitMs = Math.max(afterMs, backoffMs(tries, world.random));
     const fields = { task: task_id, tries: tries + 1, wait_ms: Math.round(waitMs) };
-    // When it begins, and then more and more rarely: a queue that is away for long is no news.
+    // Warn at the first failure, then at powers of two, to limit repeated warnings.
     const level = (tries & (tries - 1)) === 0 ? 'warn' : 'debug';
-    world.log[level](fields, `the queue could not be told of a task: ${why}`);
+    world.log[level]({ ...fields, reason: why }, 'failed to call the queue');
     await store.change(key, (before) => ({ ...before, tries: before.tries + 1 }));
     this.#wakeIn(key, waitMs);
   }
 
   async #lost(task: QueueTask, why: string): Promise<void> {
     this.#parts.world.log.warn(
-      { task: task.task_id, session: task.session_id },
-      `a task of the queue is no longer ours, and its session is stopped: ${why}`,
+      { task: task.task_id, session: task.session_id, reason: why },
+      'queue task lost, stopping its session',
     );
     await this.#end(task, 'lost');
   }
 
   async #giveUp(task: QueueTask, why: string): Promise<void> {
     this.#parts.world.log.error(
-      { task: task.task_id, session: task.session_id },
-      `the queue was not told what became of a task: ${why}`,
+      { task: task.task_id, session: task.session_id, reason: why },
+      'failed to report the result of a queue task',
     );
     await this.#end(task, 'given_up');
   }
 
-  /** Nobody waits for the session any more: one that is idle or at a limit would wait for ever. */
+  /** Ends the task and stops its session, which could otherwise stay idle forever. */
   async #end(
     { key, session_id, lease_token }: QueueTask,
     state: QueueTask['state'],
   ): Promise<void> {
     const ended = await this.#parts.store.change(key, (now) =>
-      // A delivery with a new lease may have come in the meantime.
+      // A delivery with a new lease may have arrived meanwhile.
       now.lease_token === lease_token ? { ...now, state } : now,
     );
     if (ended && !isOver(ended)) return this.#wakeIn(key, 0);

@@ -7,8 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { memoryLog, type MemoryLog } from '@millrace/kit/log';
-import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
+import { webhookGuard } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
+import { createOutbound } from '@millrace/wire/http1';
 import { onTestFinished } from 'vitest';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
 import { openStore, type Store } from '../storage/store.js';
@@ -33,7 +34,7 @@ export interface FakeAnswer {
   body?: object;
 }
 
-/** A queue server that is told what it is told, and answers what a test wants. */
+/** A fake queue server that records calls and gives configured responses. */
 export class FakeQueue {
   readonly calls: QueueCall[] = [];
   /** Status and code of the next answers; without one all is well. */

@@ -7,7 +7,7 @@ export interface QueueClientParts {
   token: string | undefined;
 }
 
-/** What the queue said. `lost`: the task is no longer ours. `later`: try again. */
+/** Outcome of a call. `lost`: the lease is no longer ours. `later`: retry. */
 export type QueueAnswer =
   | { kind: 'ok'; leaseEndsAt: number | null }
   | { kind: 'lost' | 'refused'; why: string }
@@ -18,7 +18,7 @@ interface Claim {
   leaseToken: string;
 }
 
-/** Tells a queue server what became of the tasks that it handed out. */
+/** Client for completing, failing and extending tasks on the queue server. */
 export class QueueClient {
   readonly #parts: QueueClientParts;
 
@@ -63,7 +63,7 @@ export class QueueClient {
     const code = String(said['code'] ?? '');
     const why = `HTTP ${status}${code && ` ${code}`}`;
     if (code === 'LEASE_LOST' || code === 'TASK_NOT_FOUND') return { kind: 'lost', why };
-    // An address or a token that is wrong may be put right while the lease still runs.
+    // A wrong address or token may be corrected while the lease is valid, so these are retried.
     const isPassing = status >= 500 || [401, 403, 404, 408, 425, 429].includes(status);
     if (!isPassing) return { kind: 'refused', why };
     return { kind: 'later', why, afterMs: Number(headers['retry-after']) * 1000 || 0 };
@@ -75,7 +75,7 @@ function jsonIn(bytes: Uint8Array): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
     return typeof value === 'object' && value !== null ? { ...value } : {};
   } catch {
-    // Whoever answers without JSON is judged by the status alone.
+    // Without JSON only the status counts.
     return {};
   }
 }

@@ -2,7 +2,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { describe, expect, test, vi } from 'vitest';
 import { budgetVerdict } from '../core/budget.js';
 import { capReached } from '../sessions/sessions.test-support.js';
-import { untilRoomMs } from './pauses.js';
+import { budgetRetryMs } from './backoff.js';
 import {
   delivery,
   patience,
@@ -178,7 +178,7 @@ describe('a delivery is refused', () => {
 
 test('a secret that the queue could not sign with is a mistake of the config', async () => {
   await expect(useRig({ callback_secret: 'whsec_not base64' })).rejects.toThrow(
-    'queue.callback_secret must be "whsec_" and base64',
+    'queue.callback_secret must be "whsec_" followed by base64',
   );
   expect(secret.startsWith('whsec_')).toBe(true);
 });
@@ -210,6 +210,13 @@ describe('when the session is over, the task is', () => {
     await vi.waitFor(() => expect(rig.sessions.stopped).toEqual([session_id]), patience);
   });
 
+  test('failed when an API error ended the turn of an interactive agent', async () => {
+    const error = 'API Error: 500';
+    const { call } = await reported({ status: 'idle', turn_error: error, last_error: error });
+    expect(call).toMatchObject({ act: 'fail', body: { error_type: 'AGENT_FAILED', retry: true } });
+    expect(call.body['message']).toContain(error);
+  });
+
   test('failed with the end of what the agent said', async () => {
     const { call } = await reported({ status: 'errored', exit_code: 3, last_error: 'it  broke' });
     expect(call).toMatchObject({ act: 'fail', body: { error_type: 'AGENT_FAILED', retry: true } });
@@ -233,7 +240,7 @@ describe('when the session is over, the task is', () => {
     expect(call.body['retry_after_ms']).toBeGreaterThan(500_000);
     expect(call.body['retry_after_ms']).toBeLessThanOrEqual(600_000);
     await vi.waitFor(() => expect(rig.sessions.stopped).toEqual([session_id]), patience);
-    // It did not count: the same attempt comes again, and is begun anew.
+    // The attempt did not count: it is delivered again and starts a new session.
     const again = delivery({ headers: { 'X-Queue-Lease-Token': 'after.limit' } });
     expect((await rig.tasks.receive(again)).session_id).not.toBe(session_id);
   });
@@ -272,7 +279,7 @@ describe('a task whose session', () => {
   });
 });
 
-describe('the queue is told', () => {
+describe('report to the queue', () => {
   test.each([
     ['answers 503', { status: 503, code: 'STORAGE_UNAVAILABLE' }],
     ['answers 429', { status: 429, code: 'RATE_LIMITED' }],
@@ -345,7 +352,7 @@ describe('the queue is told', () => {
     expect(rig.queue.of('complete').map(({ leaseToken }) => leaseToken)).toEqual(['l1.new']);
   });
 
-  test('no more when it refuses what it is told', async () => {
+  test('is abandoned when the queue refuses it', async () => {
     const rig = await useRig();
     const { session_id } = await rig.tasks.receive(delivery());
     rig.queue.answer = () => ({ status: 422, code: 'INVALID_TASK' });
@@ -359,12 +366,12 @@ test('a session that was started without an answer to the queue does not go on b
   const rig = await useRig();
   await rig.tasks.receive(delivery());
   await rig.tasks.close();
-  const kept = rig.store.database.collection('queue_tasks');
-  const { key, data } = (await kept.findOne())!;
-  await kept.updateByKey(key, { ...data, session_id: null, state: 'spawning' });
+  const stored = rig.store.database.collection('queue_tasks');
+  const { key, data } = (await stored.findOne())!;
+  await stored.updateByKey(key, { ...data, session_id: null, state: 'spawning' });
   await rig.restart();
   expect(rig.sessions.stopped).toEqual([rig.sessions.spawned[0]!.id]);
-  expect(await kept.count()).toBe(0);
+  expect(await stored.count()).toBe(0);
 });
 
 test('there may be room again at midnight, or within the hour where the week is full', () => {
@@ -372,9 +379,9 @@ test('there may be room again at midnight, or within the hour where the week is 
   const caps = { isOn: true, dailyUsd: 10, weeklyUsd: 50 };
   const day = budgetVerdict({ dailyUsd: 11, weeklyUsd: 11 }, caps);
   const week = budgetVerdict({ dailyUsd: 11, weeklyUsd: 60 }, caps);
-  expect(untilRoomMs(day, evening)).toBe(90 * 60_000);
-  expect(untilRoomMs(week, evening)).toBe(3_600_000);
-  expect(untilRoomMs(undefined, evening)).toBe(3_600_000);
+  expect(budgetRetryMs(day, evening)).toBe(90 * 60_000);
+  expect(budgetRetryMs(week, evening)).toBe(3_600_000);
+  expect(budgetRetryMs(undefined, evening)).toBe(3_600_000);
 });
 
 async function expectState(rig: Awaited<ReturnType<typeof useRig>>, state: string): Promise<void> {

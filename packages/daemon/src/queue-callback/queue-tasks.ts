@@ -5,23 +5,23 @@ import type { BudgetVerdict } from '../core/budget.js';
 import { fail } from '../core/refusals.js';
 import type { Session } from '../sessions/port.js';
 import { Outbox, type OutboxParts } from './outbox.js';
-import { untilRoomMs } from './pauses.js';
+import { budgetRetryMs } from './backoff.js';
 import { readTask, tagOf, type Delivery, type ReceivedTask } from './received-task.js';
 import { checkSignature } from './signature.js';
 import { isDeferred, isOver, type QueueTask } from './task-store.js';
 
 export interface QueueTasksParts extends OutboxParts {
-  /** What the queue signs with; undefined: no task is taken. */
+  /** Signing key of the queue; undefined: tasks are refused. */
   key: Uint8Array | undefined;
   /** The schema of a SpawnRequest. */
   spawnCheck: () => Check;
 }
 
-/** Takes tasks from the queue: each attempt is a session. */
+/** Accepts tasks from the queue; each attempt becomes a session. */
 export class QueueTasks {
   readonly #parts: QueueTasksParts;
   readonly #outbox: Outbox;
-  /** Deliveries that are being taken, one of an attempt at a time. */
+  /** Deliveries in progress, one per attempt at a time. */
   readonly #taking = new Map<string, Promise<unknown>>();
 
   private constructor(parts: QueueTasksParts) {
@@ -29,7 +29,7 @@ export class QueueTasks {
     this.#outbox = new Outbox(parts);
   }
 
-  /** Goes on with the tasks that were under way; the sessions must be adopted by then. */
+  /** Resumes tasks in progress; the sessions must be adopted before. */
   static async open(parts: QueueTasksParts): Promise<QueueTasks> {
     const tasks = new QueueTasks(parts);
     await tasks.#resume();
@@ -107,7 +107,7 @@ export class QueueTasks {
     return session.id;
   }
 
-  /** The same attempt under a new lease: what is reported from now on bears that one. */
+  /** The same attempt with a new lease, which later reports use. */
   async #renew({ key, lease_token }: QueueTask, leaseToken: string): Promise<void> {
     if (lease_token === leaseToken) return;
     const now = this.#parts.world.clock.now();
@@ -130,9 +130,9 @@ export class QueueTasks {
       if (!(error instanceof Refusal) || error.code !== 'BUDGET_CONFIRMATION_REQUIRED') throw error;
       const verdict = error.extra.members?.['verdict'] as BudgetVerdict | undefined;
       const reason = verdict?.reason ?? 'a spend cap is reached';
-      throw fail('BUDGET_EXCEEDED', `The task waits in the queue, for ${reason}.`, {
-        retryAfterMs: untilRoomMs(verdict, world.clock.now()),
-        // Waiting for room is no attempt: a task must not die of a cap.
+      throw fail('BUDGET_EXCEEDED', `The task stays in the queue, because ${reason}.`, {
+        retryAfterMs: budgetRetryMs(verdict, world.clock.now()),
+        // Waiting for budget is not an attempt, so a cap cannot exhaust the retries.
         headers: { 'X-Queue-Defer': 'true' },
         cause: error,
       });
@@ -147,8 +147,8 @@ export class QueueTasks {
   }
 
   /**
-   * The daemon ended before it had answered, so the queue delivers the task again as another
-   * attempt; a session that was started all the same is not to work beside that one.
+   * The daemon stopped before it responded, so the queue delivers the task again as another
+   * attempt; a session that was already started is stopped.
    */
   async #dropUnanswered({ key, task_id, received_at }: QueueTask): Promise<void> {
     const { sessions, store } = this.#parts;
@@ -162,8 +162,8 @@ export class QueueTasks {
 }
 
 /**
- * A session that was stopped because its lease was lost does not go on under another one, and one
- * that met a limit is over: the same attempt comes again and begins anew.
+ * A session stopped because of a lost lease does not continue with another one, and one that hit a
+ * limit has ended: a redelivery of the same attempt starts a new session.
  */
 function mayGoOn(task: QueueTask, leaseToken: string): task is QueueTask & { session_id: string } {
   if (task.session_id === null) return false;

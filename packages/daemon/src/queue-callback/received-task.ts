@@ -13,26 +13,26 @@ export type CallbackHeaders = NonNullable<
 export interface Delivery {
   headers: CallbackHeaders;
   contentType: string | undefined;
-  /** As it came; undefined when nothing did. */
+  /** Raw bytes; undefined when empty. */
   body: Uint8Array | undefined;
 }
 
-/** What the queue asks for, once it is known to come from there. */
+/** A verified delivery. */
 export interface ReceivedTask {
   id: string;
   queue: string;
   leaseToken: string;
-  /** The same for every delivery of one attempt, whatever lease it comes with. */
+  /** The same for every delivery of one attempt, regardless of its lease. */
   attemptKey: string;
   request: SpawnRequest;
 }
 
-const longestPrompt = 262_144;
-const longestId = 64;
-const longestLeaseToken = 256;
-const mostTags = 32;
+const maxPromptLength = 262_144;
+const maxIdLength = 64;
+const maxLeaseTokenLength = 256;
+const maxTags = 32;
 
-/** Reads a delivery whose signature is good. `spawnCheck` is the schema of a SpawnRequest. */
+/** Parses a delivery with a valid signature. `spawnCheck` is the schema of a SpawnRequest. */
 export function readTask(
   { headers, contentType, body }: Delivery,
   spawnCheck: Check,
@@ -43,21 +43,21 @@ export function readTask(
   if (id !== headers['webhook-id']) {
     throw invalid([{ pointer: '/X-Queue-Task-Id', message: 'must equal webhook-id' }]);
   }
-  if (id.length > longestId) {
+  if (id.length > maxIdLength) {
     throw invalid([
-      { pointer: '/X-Queue-Task-Id', message: `has at most ${longestId} characters` },
+      { pointer: '/X-Queue-Task-Id', message: `has at most ${maxIdLength} characters` },
     ]);
   }
-  if (leaseToken.length > longestLeaseToken) {
-    const message = `has at most ${longestLeaseToken} characters`;
+  if (leaseToken.length > maxLeaseTokenLength) {
+    const message = `has at most ${maxLeaseTokenLength} characters`;
     throw invalid([{ pointer: '/X-Queue-Lease-Token', message }]);
   }
   const { 'X-Queue-Attempt': attempt = '', 'X-Queue-Redrive-Count': redrive = '0' } = headers;
   const isCounted = /^\d{1,9}$/.test(attempt) && /^\d{1,9}$/.test(redrive);
-  // An attempt that the queue hands out again, because it was interrupted, has a new lease.
+  // An interrupted attempt is delivered again with a new lease.
   const attemptKey = `${id}:${isCounted ? `${redrive}:${attempt}` : leaseToken}`;
-  const asked = requestIn(contentType, body, spawnCheck);
-  return { id, queue, leaseToken, attemptKey, request: forTask(asked, id) };
+  const request = requestIn(contentType, body, spawnCheck);
+  return { id, queue, leaseToken, attemptKey, request: forTask(request, id) };
 }
 
 /** The tag of the sessions that work on a task. */
@@ -66,14 +66,14 @@ export function tagOf(taskId: string): string {
 }
 
 /**
- * A run that ends by itself, unless somebody wants it otherwise, and that can be found again. It
- * is tried again by the queue alone: a restart of our own would work beside the next attempt.
+ * Headless by default, so that it ends by itself, and tagged with the task. Only the queue
+ * retries: an automatic restart would run in parallel with the next attempt.
  */
-function forTask(asked: SpawnRequest, id: string): SpawnRequest {
-  const { tags = [] } = asked;
-  const named = tags.length < mostTags && !tags.includes(tagOf(id)) ? [...tags, tagOf(id)] : tags;
-  const driver = asked.driver ?? 'headless';
-  return { ...asked, driver, tags: named, auto_restart: false };
+function forTask(request: SpawnRequest, id: string): SpawnRequest {
+  const { tags = [] } = request;
+  const named = tags.length < maxTags && !tags.includes(tagOf(id)) ? [...tags, tagOf(id)] : tags;
+  const driver = request.driver ?? 'headless';
+  return { ...request, driver, tags: named, auto_restart: false };
 }
 
 function requestIn(
@@ -85,8 +85,8 @@ function requestIn(
   if (!isUtf8(body)) throw invalidBody('is not UTF-8 text');
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   if (contentType?.split(';')[0]!.trim().toLowerCase() !== 'application/json') {
-    if (text.length <= longestPrompt) return { prompt: text };
-    throw invalidBody(`is a prompt of more than ${longestPrompt} characters`);
+    if (text.length <= maxPromptLength) return { prompt: text };
+    throw invalidBody(`is a prompt of more than ${maxPromptLength} characters`);
   }
   let value: unknown;
   try {

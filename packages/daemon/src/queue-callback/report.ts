@@ -2,7 +2,7 @@ import type { Session } from '../sessions/port.js';
 import { phaseOf } from '../core/session-phase.js';
 import { tailOf } from '../pipelines/output.js';
 
-/** What the queue is told when a session is over with its task. */
+/** The report to the queue when a task's session has ended. */
 export type Report =
   | { kind: 'complete' }
   | {
@@ -15,13 +15,13 @@ export type Report =
       retry_after_ms?: number;
     };
 
-/** The queue keeps so much of a message, and of a longer one the start. */
-const longestMessageBytes = 1_024;
-const longestReasonBytes = 256;
-/** When nobody says how long a limit lasts. */
-const usualLimitMs = 15 * 60_000;
+/** The queue stores at most this much of a message, from its start. */
+const maxMessageBytes = 1_024;
+const maxReasonBytes = 256;
+/** Assumed duration of a limit without a known reset time. */
+const defaultLimitMs = 15 * 60_000;
 
-/** The report on a session; undefined while the session is still at it. */
+/** The report on a session; undefined while it is running. */
 export function reportOf(session: Session, said: string, now: number): Report | undefined {
   switch (phaseOf(session)) {
     case 'works':
@@ -31,12 +31,12 @@ export function reportOf(session: Session, said: string, now: number): Report | 
       return { kind: 'complete' };
     case 'limited':
       return {
-        ...failure('RATE_LIMITED', session.last_error ?? 'the provider refuses to go on', said),
+        ...failure('RATE_LIMITED', session.last_error ?? 'the provider limits requests', said),
         defer: true,
         retry_after_ms: limitMs(session, now),
       };
     case 'stopped':
-      // Whoever stopped it does not want it to be started again by itself.
+      // A user stopped it, so it must not be retried.
       return { ...failure('AGENT_STOPPED', 'the session was stopped', said), retry: false };
     case 'failed': {
       const { last_error, status_reason, status } = session;
@@ -46,21 +46,21 @@ export function reportOf(session: Session, said: string, now: number): Report | 
   }
 }
 
-/** The report on a session that somebody deleted. */
+/** The report on a deleted session. */
 export const deletedReport: Report = {
   ...failure('AGENT_STOPPED', 'the session was deleted', ''),
   retry: false,
 };
 
-/** First the reason in a line, then as much of the end of what the agent said as there is room. */
+/** The reason in one line, followed by as much of the end of the output as fits. */
 function failure(error_type: string, reason: string, said: string): Report & { kind: 'fail' } {
-  const head = tailOf(reason.replaceAll(/\s+/g, ' '), longestReasonBytes);
-  const room = longestMessageBytes - Buffer.byteLength(head) - 1;
+  const head = tailOf(reason.replaceAll(/\s+/g, ' '), maxReasonBytes);
+  const room = maxMessageBytes - Buffer.byteLength(head) - 1;
   const message = `${head}\n${tailOf(said, room)}`.trim();
   return { kind: 'fail', error_type, message, retry: true };
 }
 
 function limitMs({ limited_until }: Session, now: number): number {
   const until = limited_until === null ? Number.NaN : Date.parse(limited_until);
-  return Number.isNaN(until) ? usualLimitMs : Math.max(0, until - now);
+  return Number.isNaN(until) ? defaultLimitMs : Math.max(0, until - now);
 }

@@ -3,7 +3,7 @@ import { fail } from '../core/refusals.js';
 
 const toleranceMs = 5 * 60_000;
 
-/** The headers of the Standard Webhooks scheme as they came. */
+/** Raw headers of the Standard Webhooks scheme. */
 export interface Signing {
   id: string | undefined;
   timestamp: string | undefined;
@@ -11,8 +11,7 @@ export interface Signing {
 }
 
 /**
- * Refuses what the holder of the key did not sign, or signed at another time. The signature is
- * over the bytes as they came, before anything reads them.
+ * Verifies signature and timestamp over the raw bytes, before they are parsed.
  */
 export function checkSignature(
   { id, timestamp, signature }: Signing,
@@ -21,17 +20,17 @@ export function checkSignature(
 ): void {
   if (!id || !timestamp || !signature) {
     throw bad(
-      'webhook-id, webhook-timestamp and webhook-signature are needed: have the queue sign.',
+      'webhook-id, webhook-timestamp and webhook-signature are required. Configure the queue to sign.',
     );
   }
   if (!/^\d{1,12}$/.test(timestamp)) throw bad('webhook-timestamp must be Unix seconds.');
   if (Math.abs(now - Number(timestamp) * 1000) > toleranceMs) {
-    throw bad('webhook-timestamp is more than 5 minutes off: set the clocks of both machines.');
+    throw bad('webhook-timestamp is more than 5 minutes off. Synchronize both clocks.');
   }
   const signed = { id, timestampSeconds: Number(timestamp), body };
   if (!isSignedBy(key, signed, signature)) {
     throw bad(
-      'No signature fits: queue.callback_secret must be the secret that the queue signs with.',
+      'No signature matches. queue.callback_secret must be the signing secret of the queue.',
     );
   }
 }

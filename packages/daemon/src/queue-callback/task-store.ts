@@ -1,7 +1,7 @@
 import type { Database } from '@millrace/db';
 import type { Report } from './report.js';
 
-/** A task of the queue that a session works on, and what the queue is still to be told of it. */
+/** A task of the queue, its session, and the pending report. */
 export interface QueueTask {
   key: string;
   task_id: string;
@@ -9,28 +9,23 @@ export interface QueueTask {
   lease_token: string;
   /** Null while the session is being spawned. */
   session_id: string | null;
-  /** `settled`: the queue knows. `lost`: the lease is no longer ours. `given_up`: it would not listen. */
+  /** `settled`: reported. `lost`: the lease is no longer ours. `given_up`: the report failed. */
   state: 'spawning' | 'working' | 'reporting' | 'settled' | 'lost' | 'given_up';
   report: Report | null;
-  /** Since when the queue is to be told. */
+  /** When the report was created. */
   reported_at: number;
   tries: number;
   received_at: number;
 }
 
-/** What is over is kept for a day, in case the same attempt is delivered once more. */
-const keptMs = 24 * 3_600_000;
+const collection = 'queue_tasks';
 
-/** The tasks on disk, in a collection that nobody outside sees. */
+/** Ended tasks stay for a day, in case the same attempt is delivered again. */
+const retentionMs = 24 * 3_600_000;
+
+/** The tasks on disk. The event stream does not show this collection. */
 export class TaskStore {
-  private constructor(
-    private readonly database: Database,
-    private readonly kept: Kept,
-  ) {}
-
-  static async open(database: Database): Promise<TaskStore> {
-    return new TaskStore(database, await database.core.ensureCollection('queue_tasks'));
-  }
+  constructor(private readonly database: Database) {}
 
   async find(key: string): Promise<QueueTask | undefined> {
     return (await this.#collection().findByKey(key))?.data;
@@ -41,26 +36,22 @@ export class TaskStore {
   }
 
   async remove(key: string): Promise<void> {
-    await this.database.transact((target) => {
-      const there = target.byKey(this.kept, key);
-      if (there) target.remove(this.kept, there);
-    });
+    await this.database.transact((target) => target.collection(collection).delete(key));
   }
 
-  /** Changes what is there now; undefined when nothing is. */
+  /** Updates the stored task; undefined when there is none. */
   change(key: string, change: (task: QueueTask) => QueueTask): Promise<QueueTask | undefined> {
     return this.database.transact((target) => {
-      const there = target.byKey(this.kept, key);
-      if (!there) return undefined;
-      const task = change(there.data as unknown as QueueTask);
-      const expiresAt = isOver(task) ? target.now + keptMs : 0;
-      const data = target.encode({ ...task });
-      target.store(this.kept, there.id, there, data, { key, expiresAt });
+      const tasks = target.collection<QueueTask>(collection);
+      const before = tasks.get(key);
+      if (!before) return undefined;
+      const task = change(before);
+      tasks.put(key, task, { ttlMs: isOver(task) ? retentionMs : 0 });
       return task;
     });
   }
 
-  /** Those that are not over. */
+  /** Tasks that have not ended. */
   async open(): Promise<QueueTask[]> {
     const found: QueueTask[] = [];
     for await (const { data } of this.#collection().stream()) {
@@ -70,7 +61,7 @@ export class TaskStore {
   }
 
   #collection() {
-    return this.database.collection<QueueTask>(this.kept.name);
+    return this.database.collection<QueueTask>(collection);
   }
 }
 
@@ -78,9 +69,7 @@ export function isOver({ state }: QueueTask): boolean {
   return state === 'settled' || state === 'lost' || state === 'given_up';
 }
 
-/** The queue was asked for the same attempt later. */
+/** The attempt was deferred, so it is delivered again later. */
 export function isDeferred({ report }: QueueTask): boolean {
   return report?.kind === 'fail' && report.defer === true;
 }
-
-type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;

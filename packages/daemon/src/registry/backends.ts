@@ -26,17 +26,17 @@ import { SharedRuns } from './shared-runs.js';
 export interface BackendsParts {
   registry: Registry;
   clock: Clock;
-  /** The ids of the command lines that are known now. */
+  /** Ids of the known agent CLIs. */
   knownIds: readonly string[];
   detect: () => Promise<Detection[]>;
 }
 
-/** The backends of this machine: what is there, and what people and the router said about it. */
+/** The backends of this machine: detection, preferences and cooldowns. */
 export class Backends {
   readonly #parts: BackendsParts;
   readonly #known: ReadonlySet<string>;
   readonly #scans: SharedRuns<RegistryState>;
-  /** What of the newest state is visible. */
+  /** The visible part of the latest state. */
   #seen: { whole: RegistryState; visible: RegistryState } | undefined;
   #shown: Shown | undefined;
 
@@ -46,7 +46,7 @@ export class Backends {
     this.#scans = new SharedRuns(() => this.#scan());
   }
 
-  /** Without rows of command lines that the config no longer names; their preferences are kept. */
+  /** Omits CLIs that the config no longer names; their preferences stay stored. */
   async read(): Promise<RegistryState> {
     return this.#visible(await this.#parts.registry.read());
   }
@@ -92,7 +92,7 @@ export class Backends {
     return state.settings;
   }
 
-  /** Has the router pass the backend over until then. */
+  /** Makes the router skip the backend until then. */
   async limit(id: string, until: number): Promise<void> {
     await this.#parts.registry.change((before) => ({
       state: withCooldown(before, id, until),
@@ -100,7 +100,7 @@ export class Backends {
     }));
   }
 
-  /** A state as callers see it: the same object until that changes, so nobody may write to it. */
+  /** The state of the API. The object is shared until it changes: do not modify it. */
   document(state: RegistryState): DaemonSchema<'Registry'> {
     const now = this.#parts.clock.now();
     const shown = this.#shown;
@@ -157,7 +157,7 @@ export class Backends {
   }
 }
 
-/** A document, what it was made from, and when it is true: a cooldown that ends changes it. */
+/** A cached document with its source state and validity: an ending cooldown changes it. */
 interface Shown {
   state: RegistryState;
   document: DaemonSchema<'Registry'>;

@@ -6,13 +6,13 @@ import { findProgram } from './search-path.js';
 
 export interface DetectionParts {
   clis: readonly KnownCli[];
-  /** Where programs are looked for: the value of PATH. */
+  /** Search path of programs: the value of PATH. */
   searchPath: () => string | undefined;
   outbound: Outbound;
   localUrl: string;
 }
 
-/** Looks at the machine: which programs are there, and does a local model answer? */
+/** Detects installed CLIs and a running local model. */
 export async function detectBackends(parts: DetectionParts): Promise<Detection[]> {
   const searchPath = parts.searchPath();
   const [local, ...programs] = await Promise.all([

@@ -1,4 +1,4 @@
-/** A command line that the daemon knows. */
+/** A known agent CLI. */
 export interface KnownCli {
   /** The backend's id. */
   id: string;
@@ -6,7 +6,7 @@ export interface KnownCli {
   binary: string;
 }
 
-/** Ids are stable: preferences are kept by them. */
+/** Ids are stable, because preferences are stored by id. */
 const builtIn = [
   'claude',
   'codex',
@@ -26,7 +26,7 @@ const builtIn = [
   'kiro-cli',
 ];
 
-/** The built-in command lines and those of the config, which may also name another program. */
+/** The built-in CLIs and those of the config, which may override a built-in program. */
 export function knownClis(extra: readonly KnownCli[]): KnownCli[] {
   const known = new Map(builtIn.map((id) => [id, { id, binary: id }]));
   for (const { id, binary } of extra) known.set(id, { id, binary });

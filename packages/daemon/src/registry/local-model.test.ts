@@ -1,6 +1,6 @@
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import { expect, test } from 'vitest';
-import { probeLocal, usualLocalUrl } from './local-model.js';
+import { probeLocal, defaultLocalUrl } from './local-model.js';
 
 const refused: OutboundOutcome = {
   ok: false,
@@ -23,12 +23,12 @@ function answered(body: unknown, status = 200): OutboundOutcome {
 }
 
 /** A network in which these URLs answer and nothing else does. */
-function network(answers: Record<string, OutboundOutcome>): Outbound & { asked: string[] } {
-  const asked: string[] = [];
+function network(answers: Record<string, OutboundOutcome>): Outbound & { requested: string[] } {
+  const requested: string[] = [];
   return {
-    asked,
+    requested,
     request: async ({ url }) => {
-      asked.push(url);
+      requested.push(url);
       return answers[url] ?? refused;
     },
     close: async () => undefined,
@@ -39,9 +39,9 @@ const tags = { models: [{ name: 'llama3:8b', model: 'llama3:8b' }, { name: 'qwen
 const list = { object: 'list', data: [{ id: 'phi' }] };
 
 test('Ollama is known by its tags', async () => {
-  const outbound = network({ [`${usualLocalUrl}/api/tags`]: answered(tags) });
-  expect(await probeLocal(outbound, usualLocalUrl)).toEqual({
-    url: usualLocalUrl,
+  const outbound = network({ [`${defaultLocalUrl}/api/tags`]: answered(tags) });
+  expect(await probeLocal(outbound, defaultLocalUrl)).toEqual({
+    url: defaultLocalUrl,
     protocol: 'ollama',
     models: ['llama3:8b', 'qwen'],
   });
@@ -50,7 +50,7 @@ test('Ollama is known by its tags', async () => {
 test('what others serve at their own ports is found behind the usual address', async () => {
   for (const url of ['http://127.0.0.1:1234', 'http://127.0.0.1:8080']) {
     const outbound = network({ [`${url}/v1/models`]: answered(list) });
-    expect(await probeLocal(outbound, usualLocalUrl)).toEqual({
+    expect(await probeLocal(outbound, defaultLocalUrl)).toEqual({
       url,
       protocol: 'openai',
       models: ['phi'],
@@ -61,15 +61,18 @@ test('what others serve at their own ports is found behind the usual address', a
 test('of several the usual one is taken', async () => {
   const outbound = network({
     'http://127.0.0.1:1234/v1/models': answered(list),
-    [`${usualLocalUrl}/v1/models`]: answered({ data: [] }),
+    [`${defaultLocalUrl}/v1/models`]: answered({ data: [] }),
   });
-  expect(await probeLocal(outbound, usualLocalUrl)).toMatchObject({ url: usualLocalUrl });
+  expect(await probeLocal(outbound, defaultLocalUrl)).toMatchObject({ url: defaultLocalUrl });
 });
 
 test('an address that somebody set is the only one looked at', async () => {
   const outbound = network({ 'http://127.0.0.1:1234/v1/models': answered(list) });
   expect(await probeLocal(outbound, 'http://models.lan:9/')).toBe(undefined);
-  expect(outbound.asked).toEqual(['http://models.lan:9/api/tags', 'http://models.lan:9/v1/models']);
+  expect(outbound.requested).toEqual([
+    'http://models.lan:9/api/tags',
+    'http://models.lan:9/v1/models',
+  ]);
 });
 
 test.each([

@@ -1,29 +1,29 @@
 import type { Outbound } from '@millrace/kit/outbound';
 
-/** How a local model is spoken to. */
+/** Protocol of a local model server. */
 export type LocalProtocol = 'ollama' | 'openai';
 
 export interface LocalModel {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
   protocol: LocalProtocol;
-  /** What is served there, in the server's order. */
+  /** Served models, in the server's order. */
   models: readonly string[];
 }
 
-/** The address that the config has unless told. */
-export const usualLocalUrl = 'http://127.0.0.1:11434';
+/** Default of the setting `backends.local_url`. */
+export const defaultLocalUrl = 'http://127.0.0.1:11434';
 
-// Other programs that serve a model, at the ports they use by themselves.
+// Default ports of other model servers.
 const otherUrls = ['http://127.0.0.1:1234', 'http://127.0.0.1:8080'];
 
-/** Whoever looks around should not wait for what is not there. */
+/** Short, so that detection does not wait for a missing server. */
 const probeTimeoutMs = 1_000;
-const mostAnswerBytes = 1_048_576;
+const maxAnswerBytes = 1_048_576;
 
 /**
- * Looks for a local model: Ollama's list first, then the OpenAI-compatible one. An address that
- * somebody set is the only one looked at; the usual one is followed by those of other programs.
+ * Finds a local model: Ollama's API first, then the OpenAI-compatible one. A configured address is
+ * the only one tried; the default one is followed by those of other model servers.
  */
 export async function probeLocal(
   outbound: Outbound,
@@ -31,7 +31,7 @@ export async function probeLocal(
   timeoutMs = probeTimeoutMs,
 ): Promise<LocalModel | undefined> {
   const base = url.replace(/\/+$/, '');
-  const urls = base === usualLocalUrl ? [base, ...otherUrls] : [base];
+  const urls = base === defaultLocalUrl ? [base, ...otherUrls] : [base];
   const found = await Promise.all(urls.map((each) => probeOne(outbound, each, timeoutMs)));
   return found.find((model) => model !== undefined);
 }
@@ -41,10 +41,10 @@ async function probeOne(
   url: string,
   timeoutMs: number,
 ): Promise<LocalModel | undefined> {
-  const ask = (path: string) => getJson(outbound, `${url}${path}`, timeoutMs);
-  const tags = namesIn(await ask('/api/tags'), 'models', ['model', 'name']);
+  const get = (path: string) => getJson(outbound, `${url}${path}`, timeoutMs);
+  const tags = namesIn(await get('/api/tags'), 'models', ['model', 'name']);
   if (tags) return { url, protocol: 'ollama', models: tags };
-  const listed = namesIn(await ask('/v1/models'), 'data', ['id']);
+  const listed = namesIn(await get('/v1/models'), 'data', ['id']);
   return listed && { url, protocol: 'openai', models: listed };
 }
 
@@ -55,13 +55,13 @@ async function getJson(outbound: Outbound, url: string, timeoutMs: number): Prom
     headers: { accept: 'application/json' },
     timeoutMs,
     connectTimeoutMs: timeoutMs,
-    maxResponseBytes: mostAnswerBytes,
+    maxResponseBytes: maxAnswerBytes,
   });
   if (!answer.ok || answer.status !== 200 || answer.truncated) return undefined;
   return parseJson(answer.body);
 }
 
-/** The JSON of an answer, or undefined: whoever listens there need not be a model at all. */
+/** The JSON of a response, or undefined: the listener may not be a model server. */
 export function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(body).toString('utf8'));
@@ -71,7 +71,7 @@ export function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** The names in a list such as `{data: [{id}]}`; undefined when it is no such list. */
+/** Names in a list such as `{data: [{id}]}`; undefined for any other shape. */
 function namesIn(
   document: unknown,
   member: string,
@@ -88,7 +88,7 @@ function namesIn(
   return found;
 }
 
-/** One member of a value that may be anything. */
+/** A member of an unknown value. */
 export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;

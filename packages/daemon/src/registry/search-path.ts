@@ -4,9 +4,9 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
 
 /**
- * Finds a program the way a shell would, but starts none: the first executable file of this name
- * in the directories of `searchPath`. Relative directories, an empty one included, are passed
- * over: what lies in the current directory must not be taken for an installed program.
+ * Finds a program like a shell does: the first executable file of this name in the directories of
+ * `searchPath`. Relative and empty entries are skipped, so that a file in the current directory is
+ * not taken for an installed program.
  */
 export async function findProgram(
   binary: string,
@@ -22,7 +22,7 @@ export async function findProgram(
   return undefined;
 }
 
-// Whatever keeps us from looking keeps us from running it, too.
+// A directory that cannot be read cannot be executed from either.
 const notThere = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLONG']);
 
 async function isExecutable(file: string): Promise<boolean> {

@@ -1,7 +1,6 @@
 /**
- * Lets callers share runs of slow work. Whoever asks while a run is under way gets the next one,
- * since the present one may already have passed what the caller wants seen; all who wait for the
- * next one share it. So there are never more than two, however many ask.
+ * Coalesces runs of slow work. A call during a run waits for the next run, because the current one
+ * may have missed the caller's change; all waiting callers share that next run.
  */
 export class SharedRuns<Result> {
   #running: Promise<Result> | undefined;

@@ -1,14 +1,13 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { lineOf, type Entry } from './entry.js';
-import { ledgerFile, makePrivate } from './places.js';
+import { ledgerFile, makePrivate } from './files.js';
 
 /**
  * Adds one line to the ledger; it is on disk when this resolves.
  *
- * Daemon and command lines append at the same time. The system appends one write as a whole, so
- * there is exactly one. A line that a crash cut short is ended first, so that ours is not glued to
- * it; when two see the same torn line, the ledger has an empty line more.
+ * The daemon and `ctl` append concurrently. O_APPEND writes are atomic, so each entry is one write.
+ * A line torn by a crash is terminated first; when two processes do so, there is an empty line.
  */
 export async function appendEntry(dataDir: string, entry: Entry): Promise<void> {
   const file = ledgerFile(dataDir);
@@ -36,7 +35,7 @@ async function lastByte(handle: FileHandle, size: number): Promise<number | unde
   return bytesRead === 1 ? buffer[0] : undefined;
 }
 
-/** A new file is only there for good when its folder is on disk as well. */
+/** A new file is durable only after its directory is synced. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

@@ -1,14 +1,14 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { formatTimestamp } from '@millrace/kit/units';
-import { calibrationFile, makePrivate } from './places.js';
+import { calibrationFile, makePrivate } from './files.js';
 import { isPlausible } from './ratio.js';
 import { newestSamples } from './samples.js';
 
-/** What `calibration.json` holds. */
+/** Content of `calibration.json`. */
 export interface Calibration {
   bytes_per_token: number;
-  /** What it rests on. */
+  /** How the ratio was measured. */
   samples: number;
   bytes: number;
   tokens: number;
@@ -18,19 +18,19 @@ export interface Calibration {
 export interface CalibrationParts {
   dataDir: string;
   now: number;
-  /** `--calibrate-max`: how many samples are counted at most. */
+  /** `--calibrate-max`: maximum number of samples. */
   most: number;
-  /** Asks the provider. Throws when it does not tell. */
+  /** Calls the provider's token counter. Throws on failure. */
   countTokens: (text: string) => Promise<number>;
 }
 
 /**
- * Measures how many bytes make a token on the retained samples, the newest first. Writes the
- * result only when every count has come, so that any error leaves the old one in force.
+ * Measures the bytes-per-token ratio on the stored samples, newest first. Writes the result only
+ * after every count succeeded, so that an error leaves the old ratio in place.
  */
 export async function calibrate(parts: CalibrationParts): Promise<Calibration | 'no samples'> {
   const { dataDir, now, most, countTokens } = parts;
-  const retained = await newestSamples(dataDir, { most });
+  const retained = await newestSamples(dataDir, { max: most });
   const texts = retained.map(({ raw }) => raw).filter((raw) => raw.trim() !== '');
   if (texts.length === 0) return 'no samples';
   let [bytes, tokens] = [0, 0];

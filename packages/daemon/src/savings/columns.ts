@@ -1,24 +1,23 @@
 import { features, type Entry, type Feature } from './entry.js';
 
-/** A row of the ledger, without the texts that no figure needs. */
+/** A row of the ledger, without texts. */
 export interface Row {
   at: number;
   feature: Feature;
   rawBytes: number;
-  keptBytes: number;
+  retainedBytes: number;
   outputBytes: number;
   rawTokens: number;
-  keptTokens: number;
+  retainedTokens: number;
   outputTokens: number;
-  /** The tokens were counted, not derived from bytes. */
+  /** Tokens were counted by the provider, not derived from bytes. */
   isMeasured: boolean;
 }
 
 const numbersPerRow = 7;
 
 /**
- * Every row of the ledger in memory, in 58 bytes each: a million savings, which is years of them,
- * take less than a photograph.
+ * All rows of the ledger in memory as typed arrays, 58 bytes per row.
  */
 export class Columns {
   #numbers = new Float64Array(numbersPerRow * 256);
@@ -35,17 +34,18 @@ export class Columns {
 
   add(entry: Entry): void {
     if (this.#length * 2 === this.#kinds.length) this.#grow();
-    const { at, rawBytes, keptBytes, outputBytes, rawTokens, keptTokens, outputTokens } = entry;
+    const { at, rawBytes, retainedBytes, outputBytes, rawTokens, retainedTokens, outputTokens } =
+      entry;
     this.#numbers.set(
-      [at, rawBytes, keptBytes, outputBytes, rawTokens, keptTokens, outputTokens],
+      [at, rawBytes, retainedBytes, outputBytes, rawTokens, retainedTokens, outputTokens],
       this.#length * numbersPerRow,
     );
-    const isMeasured = entry.basis === 'MEASURED' || rawBytes + keptBytes === 0;
+    const isMeasured = entry.basis === 'MEASURED' || rawBytes + retainedBytes === 0;
     this.#kinds.set([features.indexOf(entry.feature), isMeasured ? 1 : 0], this.#length * 2);
     this.#length += 1;
   }
 
-  /** Calls back with every row from `since` on. The row is only valid during the call. */
+  /** Calls back with every row since `since`. The row object is reused between calls. */
   each(since: number, visit: (row: Row) => void): void {
     const row = {} as Row;
     for (let index = 0; index < this.#length; index++) {
@@ -54,10 +54,10 @@ export class Columns {
       if (at < since) continue;
       row.at = at;
       row.rawBytes = this.#numbers[start + 1]!;
-      row.keptBytes = this.#numbers[start + 2]!;
+      row.retainedBytes = this.#numbers[start + 2]!;
       row.outputBytes = this.#numbers[start + 3]!;
       row.rawTokens = this.#numbers[start + 4]!;
-      row.keptTokens = this.#numbers[start + 5]!;
+      row.retainedTokens = this.#numbers[start + 5]!;
       row.outputTokens = this.#numbers[start + 6]!;
       row.feature = features[this.#kinds[index * 2]!]!;
       row.isMeasured = this.#kinds[index * 2 + 1] === 1;

@@ -13,12 +13,11 @@ export const features = [
 ] as const satisfies readonly Feature[];
 
 /**
- * What token figures rest on: a ratio of bytes to tokens, calibrated or not, or a count by the
- * provider itself.
+ * Basis of token figures: a bytes-per-token ratio, calibrated or not, or the provider's own count.
  */
 export type EntryBasis = DaemonSchema<'Basis'> | 'MEASURED';
 
-/** One saving: what there was, and what of it entered a model. */
+/** One saving: the raw size, and the size that entered a model. */
 export interface Entry {
   /** Unix milliseconds. */
   at: number;
@@ -26,16 +25,16 @@ export interface Entry {
   agentId: string | null;
   repo: string | null;
   rawBytes: number;
-  keptBytes: number;
+  retainedBytes: number;
   rawTokens: number;
-  keptTokens: number;
+  retainedTokens: number;
   basis: EntryBasis;
-  /** How much of the raw text a model would have written: it has a price of its own. */
+  /** Part of the raw text that is model output, which has its own price. */
   outputBytes: number;
   outputTokens: number;
 }
 
-/** The entry as a line of the ledger, without the line break. */
+/** The entry as a ledger line, without the line break. */
 export function lineOf(entry: Entry): string {
   return JSON.stringify({
     ts: formatTimestamp(entry.at),
@@ -43,9 +42,9 @@ export function lineOf(entry: Entry): string {
     agent_id: entry.agentId,
     repo: entry.repo,
     raw_bytes: entry.rawBytes,
-    kept_bytes: entry.keptBytes,
+    kept_bytes: entry.retainedBytes,
     raw_tokens: entry.rawTokens,
-    kept_tokens: entry.keptTokens,
+    kept_tokens: entry.retainedTokens,
     basis: entry.basis,
     ...(entry.feature === 'llm_offload' && {
       output_bytes: entry.outputBytes,
@@ -54,7 +53,7 @@ export function lineOf(entry: Entry): string {
   });
 }
 
-/** Reads a line back; undefined when it is torn, damaged, or of a feature not known here. */
+/** Parses a line; undefined when it is torn, corrupt, or of an unknown feature. */
 export function entryOf(line: string): Entry | undefined {
   const fields = fieldsOf(line);
   if (!fields) return undefined;
@@ -87,19 +86,19 @@ function fieldsOf(line: string): Fields | undefined {
 
 type Amounts = Pick<
   Entry,
-  'rawBytes' | 'keptBytes' | 'rawTokens' | 'keptTokens' | 'outputBytes' | 'outputTokens'
+  'rawBytes' | 'retainedBytes' | 'rawTokens' | 'retainedTokens' | 'outputBytes' | 'outputTokens'
 >;
 
-/** Lines of other writers may lack some: bytes that are not told are none, tokens follow bytes. */
+/** Missing bytes count as 0; missing tokens are derived from bytes. */
 function amountsOf(fields: Fields): Amounts | undefined {
   const bytes = (name: string) => amountOf(fields[`${name}_bytes`] ?? 0);
   const tokens = (name: string) =>
     amountOf(fields[`${name}_tokens`] ?? tokensIn(bytes(name) ?? 0, heuristicRatio));
   const amounts = {
     rawBytes: bytes('raw'),
-    keptBytes: bytes('kept'),
+    retainedBytes: bytes('kept'),
     rawTokens: tokens('raw'),
-    keptTokens: tokens('kept'),
+    retainedTokens: tokens('kept'),
     outputBytes: bytes('output'),
     outputTokens: tokens('output'),
   };
@@ -115,7 +114,7 @@ function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** We write RFC 3339; unix seconds, as the report has them, are understood too. */
+/** Written as RFC 3339; Unix seconds are accepted too. */
 function timeOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value >= 0 && value < 1e11 ? value * 1000 : undefined;
   if (typeof value !== 'string') return undefined;

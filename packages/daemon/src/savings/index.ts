@@ -1,6 +1,6 @@
 /**
- * Savings as the command line needs them: it writes to the ledger itself, so that a check is
- * recorded also where no daemon runs.
+ * Savings for `ctl`, which appends to the ledger itself, so that checks are recorded without a
+ * running daemon.
  */
 export { calibrate, type Calibration } from './calibrate.js';
 export {

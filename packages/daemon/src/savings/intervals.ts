@@ -9,7 +9,7 @@ export interface Interval {
 }
 
 /** `savings_buckets_max` of the contract. */
-export const mostIntervals = 1_500;
+export const maxIntervals = 1_500;
 
 const widthMs: Readonly<Record<Granularity, number>> = { day: 86_400_000, hour: 3_600_000 };
 
@@ -20,9 +20,9 @@ export function intervalsOf(
   local: LocalTime,
 ): Interval[] {
   // A day may have 25 hours, and nobody counts the hours since the year 1.
-  const earliest = Math.max(from, to - (mostIntervals + 2) * widthMs[granularity]);
+  const earliest = Math.max(from, to - (maxIntervals + 2) * widthMs[granularity]);
   const starts = granularity === 'day' ? days(earliest, to, local) : hours(earliest, to, local);
-  return starts.slice(-mostIntervals).map((start) => ({
+  return starts.slice(-maxIntervals).map((start) => ({
     start,
     label: granularity === 'day' ? local.dayLabel(start) : local.hourLabel(start),
   }));

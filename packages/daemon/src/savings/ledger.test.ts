@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { appendEntry } from './append.js';
 import { entryOf, lineOf, type Entry } from './entry.js';
 import { Ledger } from './ledger.js';
-import { ledgerFile } from './places.js';
+import { ledgerFile } from './files.js';
 import { Directories, linesOf, someEntry, writeLedger } from './savings.test-support.js';
 
 const directories = new Directories();
@@ -68,7 +68,7 @@ test('a line of another writer may lack tokens or bytes, and count time in secon
   expect(entryOf(JSON.stringify(line))).toMatchObject({
     at: Date.parse('2026-01-14T00:00:00Z'),
     rawTokens: 1_001,
-    keptTokens: 100,
+    retainedTokens: 100,
     agentId: null,
     basis: 'HEURISTIC',
   });
@@ -91,8 +91,8 @@ test('a write torn at any byte costs that line and no other', async () => {
   const before = linesOf([entry(1), entry(2)]);
   const torn = Buffer.from(`${lineOf(entry(3))}\n`);
   for (let length = 0; length <= torn.length; length++) {
-    const kept = torn.subarray(0, length);
-    writeLedger(dataDir, Buffer.concat([Buffer.from(before), kept]));
+    const rest = torn.subarray(0, length);
+    writeLedger(dataDir, Buffer.concat([Buffer.from(before), rest]));
     const log = memoryLog();
     const ledger = openLedger(log);
     // Without its line break the line is whole, and loses nothing.

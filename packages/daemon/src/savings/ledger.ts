@@ -7,7 +7,7 @@ import { entryOf } from './entry.js';
 
 const chunkBytes = 1_048_576;
 /** No line of ours comes near it; what is longer is damage and must not fill the memory. */
-const longestLineBytes = 65_536;
+const maxLineBytes = 65_536;
 const lineBreak = 0x0a;
 
 /** Reads the ledger, and each time after the first only what has been appended since. */
@@ -76,7 +76,7 @@ export class Ledger {
         this.#offset += end;
       }
       rest = bytes.subarray(end);
-      if (rest.length > longestLineBytes) {
+      if (rest.length > maxLineBytes) {
         isTooLong = true;
         this.#offset += rest.length;
         rest = Buffer.alloc(0);
@@ -90,7 +90,7 @@ export class Ledger {
     let isSkipped = startsInTooLong;
     for (let start = 0; start < lines.length;) {
       const end = lines.indexOf(lineBreak, start);
-      if (end - start > longestLineBytes) isSkipped = true;
+      if (end - start > maxLineBytes) isSkipped = true;
       if (isSkipped) this.#reportBroken(this.#offset + start);
       else if (end > start) this.#takeLine(lines.subarray(start, end), start);
       isSkipped = false;
@@ -118,9 +118,6 @@ export class Ledger {
 
   #reportBroken(offset: number): void {
     this.#broken += 1;
-    this.log.warn(
-      { file: this.file, offset },
-      'a line of the savings ledger cannot be read and is passed over',
-    );
+    this.log.warn({ file: this.file, offset }, 'skipped unreadable line of the savings ledger');
   }
 }

@@ -1,19 +1,19 @@
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
 /** Local midnight lies within these of midnight in UTC, wherever one is. */
-const [mostBeforeMs, mostAfterMs] = [15 * hourMs, 13 * hourMs];
+const [maxBeforeMs, maxAfterMs] = [15 * hourMs, 13 * hourMs];
 
-const mostKnown = 10_000;
+const maxCached = 10_000;
 
-/** Days and hours as the clock on the wall counts them, also when it is set forward or back. */
+/** Local days and hours, including daylight saving changes. */
 export class LocalTime {
-  readonly #known = new Map<number, number>();
+  readonly #cache = new Map<number, number>();
   #format: Intl.DateTimeFormat | undefined;
 
-  /** The zone of this machine unless told. */
+  /** Default: the zone of this machine. */
   constructor(private readonly zone?: string) {}
 
-  /** What the wall shows, as if that were UTC. */
+  /** Local wall-clock time, encoded as if it were UTC. */
   wall(at: number): number {
     return at + this.#offset(at);
   }
@@ -45,7 +45,7 @@ export class LocalTime {
   /** The first moment of a day: not always midnight, and not always 24 hours after the last. */
   startOfDay(dayNumber: number): number {
     const midnight = dayNumber * dayMs;
-    const [early, late] = [midnight - mostBeforeMs, midnight + mostAfterMs];
+    const [early, late] = [midnight - maxBeforeMs, midnight + maxAfterMs];
     const [before, after] = [this.#offset(early), this.#offset(late)];
     const start = midnight - before;
     if (before === after || this.#offset(start) === before) return start;
@@ -54,7 +54,7 @@ export class LocalTime {
     return this.#offset(changed) === after ? changed : this.#changeBetween(early, late);
   }
 
-  /** How far the wall is ahead of UTC. */
+  /** Offset from UTC. */
   #offset(at: number): number {
     const day = Math.floor(at / dayMs);
     const start = this.#offsetAtStartOf(day);
@@ -63,11 +63,11 @@ export class LocalTime {
 
   // To ask for the fields of a moment is slow, and no zone sets its clocks twice in a day.
   #offsetAtStartOf(day: number): number {
-    const known = this.#known.get(day);
+    const known = this.#cache.get(day);
     if (known !== undefined) return known;
-    if (this.#known.size >= mostKnown) this.#known.clear();
+    if (this.#cache.size >= maxCached) this.#cache.clear();
     const offset = this.#exactOffset(day * dayMs);
-    this.#known.set(day, offset);
+    this.#cache.set(day, offset);
     return offset;
   }
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemCode } from '@millrace/kit/errors';
-import { calibrationFile } from './places.js';
+import { calibrationFile } from './files.js';
 
 /** How many bytes make a token, and how sure that is. */
 export interface Ratio {
@@ -12,11 +12,11 @@ export interface Ratio {
 export const heuristicRatio: Ratio = { bytesPerToken: 4, basis: 'HEURISTIC' };
 
 /** Texts of any language lie within; anything else is a mistake of whoever counted. */
-const [leastBytes, mostBytes] = [0.5, 50];
+const [minBytes, maxBytes] = [0.5, 50];
 
 export function isPlausible(bytesPerToken: unknown): bytesPerToken is number {
   return (
-    typeof bytesPerToken === 'number' && bytesPerToken >= leastBytes && bytesPerToken <= mostBytes
+    typeof bytesPerToken === 'number' && bytesPerToken >= minBytes && bytesPerToken <= maxBytes
   );
 }
 

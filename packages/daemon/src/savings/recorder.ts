@@ -4,28 +4,28 @@ import { formatTimestamp } from '@millrace/kit/units';
 import { appendEntry } from './append.js';
 import type { Entry, Feature } from './entry.js';
 import { readRatio, tokensIn, type Ratio } from './ratio.js';
-import { keepSample } from './samples.js';
+import { saveSample } from './samples.js';
 
 export interface RecorderParts {
   dataDir: string;
   clock: Clock;
   random: Random;
-  /** The setting `savings_samples`: also keep the texts. */
+  /** The setting `savings_samples`: also store the texts. */
   keepsSamples: boolean;
 }
 
-/** Who saved: a session and the repository it works in, where there is one. */
+/** Attribution of a saving: session and repository, if any. */
 export interface Origin {
   agentId: string | null;
   repo: string | null;
 }
 
-/** A text of which only a part entered a model. */
+/** A text that was shortened before it entered a model. */
 export interface Shortening extends Origin {
   feature: Extract<Feature, 'check' | 'git'>;
   rawBytes: number;
-  keptBytes: number;
-  /** Asked for only if samples are kept. */
+  retainedBytes: number;
+  /** Called only if samples are stored. */
   texts: () => Promise<{ raw: string; kept: string }>;
 }
 
@@ -34,34 +34,34 @@ export interface Compaction extends Origin {
   tokensAfter: number;
 }
 
-/** Writes savings down, from the daemon and from the command line alike. */
+/** Records savings, in the daemon and in `ctl`. */
 export class SavingsRecorder {
   constructor(private readonly parts: RecorderParts) {}
 
   async recordShortening(shortening: Shortening): Promise<Entry> {
-    const { feature, rawBytes, keptBytes, texts, agentId, repo } = shortening;
+    const { feature, rawBytes, retainedBytes, texts, agentId, repo } = shortening;
     const ratio = await this.#ratio();
-    const entry = this.#entry({ feature, agentId, repo, rawBytes, keptBytes }, ratio);
+    const entry = this.#entry({ feature, agentId, repo, rawBytes, retainedBytes }, ratio);
     await this.#append(entry);
-    if (this.parts.keepsSamples) await this.#keep(entry, await texts());
+    if (this.parts.keepsSamples) await this.#saveSample(entry, await texts());
     return entry;
   }
 
-  /** The local model read the prompt and wrote the answer in place of a cloud model. */
+  /** The local model answered in place of a cloud model. */
   async recordOffload(prompt: string, answer: string): Promise<Entry> {
     const outputBytes = Buffer.byteLength(answer);
     const rawBytes = Buffer.byteLength(prompt) + outputBytes;
     const ratio = await this.#ratio();
     const nobody = { agentId: null, repo: null };
     const entry = this.#entry(
-      { feature: 'llm_offload', ...nobody, rawBytes, keptBytes: 0, outputBytes },
+      { feature: 'llm_offload', ...nobody, rawBytes, retainedBytes: 0, outputBytes },
       ratio,
     );
     await this.#append(entry);
     return entry;
   }
 
-  /** A session's context was compacted. Nothing is written unless it really became smaller. */
+  /** A session's context was compacted. Recorded only if it became smaller. */
   async recordCompaction(compaction: Compaction): Promise<Entry | undefined> {
     const { tokensBefore, tokensAfter, agentId, repo } = compaction;
     if (tokensAfter >= tokensBefore) return undefined;
@@ -71,9 +71,9 @@ export class SavingsRecorder {
       agentId,
       repo,
       rawBytes: 0,
-      keptBytes: 0,
+      retainedBytes: 0,
       rawTokens: tokensBefore,
-      keptTokens: tokensAfter,
+      retainedTokens: tokensAfter,
       basis: 'MEASURED',
       outputBytes: 0,
       outputTokens: 0,
@@ -87,21 +87,21 @@ export class SavingsRecorder {
   }
 
   #entry(
-    given: Pick<Entry, 'feature' | 'agentId' | 'repo' | 'rawBytes' | 'keptBytes'> & {
+    given: Pick<Entry, 'feature' | 'agentId' | 'repo' | 'rawBytes' | 'retainedBytes'> & {
       outputBytes?: number;
     },
     ratio: Ratio,
   ): Entry {
-    const { rawBytes, keptBytes, outputBytes = 0 } = given;
+    const { rawBytes, retainedBytes, outputBytes = 0 } = given;
     return {
       at: this.parts.clock.now(),
       feature: given.feature,
       agentId: given.agentId,
       repo: given.repo,
       rawBytes,
-      keptBytes,
+      retainedBytes,
       rawTokens: tokensIn(rawBytes, ratio),
-      keptTokens: tokensIn(keptBytes, ratio),
+      retainedTokens: tokensIn(retainedBytes, ratio),
       basis: ratio.basis,
       outputBytes,
       outputTokens: tokensIn(outputBytes, ratio),
@@ -112,9 +112,9 @@ export class SavingsRecorder {
     return appendEntry(this.parts.dataDir, entry);
   }
 
-  #keep(entry: Entry, { raw, kept }: { raw: string; kept: string }): Promise<void> {
-    const { at, feature, agentId, repo, rawTokens, keptTokens } = entry;
-    return keepSample(this.parts.dataDir, this.parts.random.ulid(at), {
+  #saveSample(entry: Entry, { raw, kept }: { raw: string; kept: string }): Promise<void> {
+    const { at, feature, agentId, repo, rawTokens, retainedTokens } = entry;
+    return saveSample(this.parts.dataDir, this.parts.random.ulid(at), {
       ts: formatTimestamp(at),
       feature,
       agent_id: agentId,
@@ -122,7 +122,7 @@ export class SavingsRecorder {
       raw,
       kept,
       raw_tokens: rawTokens,
-      kept_tokens: keptTokens,
+      kept_tokens: retainedTokens,
     });
   }
 }

@@ -5,13 +5,13 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { calibrate } from './calibrate.js';
-import { calibrationFile, ledgerFile, samplesFolder } from './places.js';
+import { calibrationFile, ledgerFile, samplesFolder } from './files.js';
 import { readRatio } from './ratio.js';
 import { SavingsRecorder } from './recorder.js';
-import { longestSampleText, newestSamples } from './samples.js';
+import { maxSampleLength, newestSamples } from './samples.js';
 import { Directories } from './savings.test-support.js';
 import { Savings, type SavingsParts } from './savings.js';
-import { parseSince } from './since.js';
+import { parseSince } from '../core/since.js';
 
 const directories = new Directories();
 let dataDir: string;
@@ -33,13 +33,13 @@ const savings = (parts: Partial<SavingsParts> = {}) =>
   });
 const nobody = { agentId: null, repo: null };
 
-function shorten(raw: string, kept: string, keepsSamples = true) {
+function shorten(raw: string, short: string, keepsSamples = true) {
   return recorder(keepsSamples).recordShortening({
     feature: 'check',
     ...nobody,
     rawBytes: Buffer.byteLength(raw),
-    keptBytes: Buffer.byteLength(kept),
-    texts: () => Promise.resolve({ raw, kept }),
+    retainedBytes: Buffer.byteLength(short),
+    texts: () => Promise.resolve({ raw, kept: short }),
   });
 }
 
@@ -74,7 +74,7 @@ test('samples are attached on request, newest first, and only while they are kep
   await shorten('third\n'.repeat(9), 'third', false);
   expect(await savings().report({})).not.toHaveProperty('samples');
   const { samples } = await savings().report({ samples: true });
-  expect(samples!.map(({ kept }) => kept)).toEqual(['second', 'first']);
+  expect(samples!.map((sample) => sample.kept)).toEqual(['second', 'first']);
   expect(samples![0]).toMatchObject({ feature: 'check', raw: 'second\n'.repeat(9), repo: null });
   const off = await savings({ keepsSamples: false }).report({ samples: true });
   expect(off.samples).toEqual([]);
@@ -87,13 +87,13 @@ test('no more than 200 samples are kept, none of them long', async () => {
   const long = 'z'.repeat(100_000);
   for (let count = 0; count < 205; count++) await shorten(count === 204 ? long : 'raw', `${count}`);
   expect(readdirSync(samplesFolder(dataDir))).toHaveLength(200);
-  const [newest] = await newestSamples(dataDir, { most: 1 });
+  const [newest] = await newestSamples(dataDir, { max: 1 });
   expect(newest!.kept).toBe('204');
-  expect(newest!.raw.length).toBeLessThan(longestSampleText + 10);
+  expect(newest!.raw.length).toBeLessThan(maxSampleLength + 10);
   expect(newest!.raw_tokens).toBe(25_000);
 });
 
-test('calibration counts at most so many samples, and everything rests on it from then on', async () => {
+test('calibration: uses a limited number of samples, and applies to all reports', async () => {
   for (let count = 0; count < 5; count++) await shorten('abcdefgh'.repeat(40), 'x');
   const counted: string[] = [];
   const calibration = await calibrate({
@@ -129,10 +129,10 @@ test('whatever goes wrong while calibrating changes nothing', async () => {
   await calibrate({ ...parts, countTokens: () => Promise.resolve(100) });
   await shorten('abcdefgh'.repeat(40), 'x');
   const before = readFileSync(calibrationFile(dataDir), 'utf8');
-  let asked = 0;
+  let calls = 0;
   const faults = [
     () => Promise.reject(new Error('429')),
-    () => (asked++ === 0 ? Promise.resolve(50) : Promise.reject(new Error('second'))),
+    () => (calls++ === 0 ? Promise.resolve(50) : Promise.reject(new Error('second'))),
     () => Promise.resolve(NaN),
     () => Promise.resolve(0),
     () => Promise.resolve(100_000),
@@ -176,7 +176,7 @@ test('since is a span or a timestamp, and everything else is refused with what t
   expect(parseSince('2026-01-01T00:00:00+01:00', now)).toBe(Date.parse('2025-12-31T23:00:00Z'));
   for (const text of ['', 'soon', '0h', '-1h', '1.5h', '7', '2026-01-01', '7D', '1h30m']) {
     expect(() => parseSince(text, now)).toThrow(
-      /INVALID_REQUEST: since must be a span such as 24h/,
+      /INVALID_REQUEST: since must be a duration such as 24h/,
     );
   }
 });

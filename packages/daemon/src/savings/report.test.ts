@@ -6,7 +6,7 @@ import { Columns } from './columns.js';
 import type { Entry } from './entry.js';
 import { LocalTime } from './local-time.js';
 import { heuristicRatio, type Ratio } from './ratio.js';
-import { savingsReport, type ReportAsk } from './report.js';
+import { savingsReport, type ReportOptions } from './report.js';
 import { anyEntry, someEntry } from './savings.test-support.js';
 
 const schemas = new DocumentSchemas(openApiDocument('daemon') as unknown as OpenApiDocument);
@@ -19,14 +19,14 @@ function columnsOf(entries: readonly Entry[]): Columns {
   return columns;
 }
 
-function report(entries: readonly Entry[], ask: Partial<ReportAsk> = {}) {
+function report(entries: readonly Entry[], options: Partial<ReportOptions> = {}) {
   const made = savingsReport(columnsOf(entries), {
     since: undefined,
     granularity: undefined,
     now,
     ratio: heuristicRatio,
     local: new LocalTime('UTC'),
-    ...ask,
+    ...options,
   });
   const check = schemas.named('SavingsReport');
   expect(check.accepts(made) ? [] : check.faults(made)).toEqual([]);
@@ -39,17 +39,17 @@ test("the contract's own example is what its ledger gives", () => {
     ...someEntry,
     at: day,
     rawBytes: 180_000,
-    keptBytes: 18_000,
+    retainedBytes: 18_000,
     rawTokens: 45_000,
-    keptTokens: 4_500,
+    retainedTokens: 4_500,
   };
   const offload: Entry = {
     ...half,
     feature: 'llm_offload',
     rawBytes: 4_800,
-    keptBytes: 0,
+    retainedBytes: 0,
     rawTokens: 1_200,
-    keptTokens: 0,
+    retainedTokens: 0,
     outputBytes: 1_200,
     outputTokens: 300,
   };
@@ -105,9 +105,9 @@ test('a calibration holds for old entries too, but not for tokens that were coun
     ...someEntry,
     feature: 'compact',
     rawBytes: 0,
-    keptBytes: 0,
+    retainedBytes: 0,
     rawTokens: 500,
-    keptTokens: 100,
+    retainedTokens: 100,
     basis: 'MEASURED',
   };
   expect(report([someEntry, counted], { ratio: calibrated })).toMatchObject({
@@ -120,13 +120,13 @@ test('a calibration holds for old entries too, but not for tokens that were coun
 
 test('an entry at the very start of the window counts, one before it does not', () => {
   const early = { ...someEntry, at: someEntry.at - 1 };
-  const ask = { since: someEntry.at, granularity: 'hour' as const };
-  const { events, buckets } = report([early, someEntry], ask);
+  const options = { since: someEntry.at, granularity: 'hour' as const };
+  const { events, buckets } = report([early, someEntry], options);
   expect([events, buckets![0]!.events]).toEqual([1, 1]);
 });
 
 test('what kept more than there was is a loss and is shown as one', () => {
-  const worse = { ...someEntry, rawTokens: 100, keptTokens: 150 };
+  const worse = { ...someEntry, rawTokens: 100, retainedTokens: 150 };
   expect(report([worse])).toMatchObject({ saved_tokens: -50, reduction_pct: -50 });
 });
 
@@ -148,7 +148,7 @@ test('beyond 1,500 intervals the running total still ends at the whole', () => {
 function naiveCount(entries: readonly Entry[], since: number, { bytesPerToken, basis }: Ratio) {
   const tokens = (bytes: number, recorded: number) =>
     basis === 'CALIBRATED' ? Math.ceil(bytes / bytesPerToken) : recorded;
-  const count = { events: 0, raw: 0, kept: 0, offload: 0, dollars: 0 };
+  const count = { events: 0, raw: 0, retained: 0, offload: 0, dollars: 0 };
   for (const each of entries.filter(({ at }) => at >= since)) {
     count.events += 1;
     const raw = tokens(each.rawBytes, each.rawTokens);
@@ -158,7 +158,7 @@ function naiveCount(entries: readonly Entry[], since: number, { bytesPerToken, b
       count.dollars += ((raw - output) * 5 + output * 25) / 1e6;
     } else {
       count.raw += raw;
-      count.kept += tokens(each.keptBytes, each.keptTokens);
+      count.retained += tokens(each.retainedBytes, each.retainedTokens);
     }
   }
   return count;
@@ -170,7 +170,7 @@ const moments = ['2026-03-30', '2026-10-26', '2026-03-09', '2026-11-02', '2026-0
   Date.parse(`${day}T15:00:00Z`),
 );
 
-const asked = fc
+const reportInputs = fc
   .record({
     moment: fc.constantFrom(...moments),
     zone: fc.constantFrom('Europe/Berlin', 'America/New_York', 'Asia/Kolkata'),
@@ -187,43 +187,46 @@ const asked = fc
 
 test('the report is what a plain count gives, and its intervals add up to it', () => {
   fc.assert(
-    fc.property(asked, ({ entries, rest: { moment, zone, granularity, ratio, windowMs } }) => {
-      const since = windowMs === null ? undefined : moment - windowMs;
-      const local = new LocalTime(zone);
-      const made = report(entries, { since, granularity, now: moment, ratio, local });
-      const count = naiveCount(entries, since ?? -Infinity, ratio);
+    fc.property(
+      reportInputs,
+      ({ entries, rest: { moment, zone, granularity, ratio, windowMs } }) => {
+        const since = windowMs === null ? undefined : moment - windowMs;
+        const local = new LocalTime(zone);
+        const made = report(entries, { since, granularity, now: moment, ratio, local });
+        const count = naiveCount(entries, since ?? -Infinity, ratio);
 
-      expect(made.events).toBe(count.events);
-      expect(made).toMatchObject({ raw_tokens: count.raw, kept_tokens: count.kept });
-      expect(made.saved_tokens).toBe(count.raw - count.kept);
-      expect(made.saved_dollars).toBeCloseTo(((count.raw - count.kept) * 5) / 1e6, 9);
-      expect(made.axes.offload.tokens).toBe(count.offload);
-      expect(made.axes.offload.dollars).toBeCloseTo(count.dollars, 9);
+        expect(made.events).toBe(count.events);
+        expect(made).toMatchObject({ raw_tokens: count.raw, kept_tokens: count.retained });
+        expect(made.saved_tokens).toBe(count.raw - count.retained);
+        expect(made.saved_dollars).toBeCloseTo(((count.raw - count.retained) * 5) / 1e6, 9);
+        expect(made.axes.offload.tokens).toBe(count.offload);
+        expect(made.axes.offload.dollars).toBeCloseTo(count.dollars, 9);
 
-      const buckets = made.buckets!;
-      const sum = (of: (bucket: (typeof buckets)[number]) => number) =>
-        buckets.reduce((total, bucket) => total + of(bucket), 0);
-      expect(sum(({ saved_tokens: saved }) => saved)).toBe(made.saved_tokens);
-      expect(sum(({ events }) => events)).toBe(made.events);
-      for (const { feature, saved_tokens: saved } of made.features) {
-        expect(sum(({ by_feature: by }) => by[feature] ?? 0)).toBe(saved);
-      }
-      let running = 0;
-      for (const bucket of buckets) {
-        running += bucket.saved_tokens;
-        expect(bucket.cumulative).toBe(running);
-        const { llm_offload: _, ...context } = bucket.by_feature;
-        const parts = Object.values(context).reduce((total, part) => total + part, 0);
-        expect(bucket.saved_tokens).toBe(parts);
-      }
-      for (const [index, { ts, events }] of buckets.entries()) {
-        const end = buckets[index + 1]?.ts ?? Infinity;
-        const inside = entries.filter(
-          ({ at }) => at >= (since ?? -Infinity) && at >= ts * 1000 && at < end * 1000,
-        );
-        expect(events).toBe(inside.length);
-      }
-    }),
+        const buckets = made.buckets!;
+        const sum = (of: (bucket: (typeof buckets)[number]) => number) =>
+          buckets.reduce((total, bucket) => total + of(bucket), 0);
+        expect(sum(({ saved_tokens: saved }) => saved)).toBe(made.saved_tokens);
+        expect(sum(({ events }) => events)).toBe(made.events);
+        for (const { feature, saved_tokens: saved } of made.features) {
+          expect(sum(({ by_feature: by }) => by[feature] ?? 0)).toBe(saved);
+        }
+        let running = 0;
+        for (const bucket of buckets) {
+          running += bucket.saved_tokens;
+          expect(bucket.cumulative).toBe(running);
+          const { llm_offload: _, ...context } = bucket.by_feature;
+          const parts = Object.values(context).reduce((total, part) => total + part, 0);
+          expect(bucket.saved_tokens).toBe(parts);
+        }
+        for (const [index, { ts, events }] of buckets.entries()) {
+          const end = buckets[index + 1]?.ts ?? Infinity;
+          const inside = entries.filter(
+            ({ at }) => at >= (since ?? -Infinity) && at >= ts * 1000 && at < end * 1000,
+          );
+          expect(events).toBe(inside.length);
+        }
+      },
+    ),
     { numRuns: 200 },
   );
 });

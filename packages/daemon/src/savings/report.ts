@@ -10,7 +10,7 @@ import { tokensIn, type Ratio } from './ratio.js';
 type Report = DaemonSchema<'SavingsReport'>;
 type Bucket = DaemonSchema<'SavingsBucket'>;
 
-export interface ReportAsk {
+export interface ReportOptions {
   /** Unix milliseconds; undefined means all time. */
   since: number | undefined;
   granularity: Granularity | undefined;
@@ -22,30 +22,30 @@ export interface ReportAsk {
 /** Nobody knows which model would have read it, and unknown models are of the top tier. */
 const rates = ratesOf('claude', 'unknown')!;
 
-/** What one row of the ledger saved, in tokens of the present ratio. */
+/** Savings of one ledger row, in tokens of the current ratio. */
 interface Saved {
   raw: number;
-  kept: number;
+  retained: number;
   output: number;
 }
 
-/** The ledger as a report. The two axes share nothing but the count of events. */
-export function savingsReport(rows: Columns, ask: ReportAsk): Report {
-  const { since, ratio } = ask;
+/** Builds the report from the ledger. */
+export function savingsReport(rows: Columns, options: ReportOptions): Report {
+  const { since, ratio } = options;
   const totals = new Map<Feature, Saved & { events: number }>();
   let first = Infinity;
   rows.each(since ?? -Infinity, (row) => {
     first = Math.min(first, row.at);
     const saved = savedBy(row, ratio);
-    const total = totals.get(row.feature) ?? { raw: 0, kept: 0, output: 0, events: 0 };
+    const total = totals.get(row.feature) ?? { raw: 0, retained: 0, output: 0, events: 0 };
     total.raw += saved.raw;
-    total.kept += saved.kept;
+    total.retained += saved.retained;
     total.output += saved.output;
     total.events += 1;
     totals.set(row.feature, total);
   });
   const context = contextAxis(totals);
-  const from = since ?? Math.min(first, ask.now);
+  const from = since ?? Math.min(first, options.now);
   return {
     since: since === undefined ? null : formatTimestamp(since),
     events: [...totals.values()].reduce((sum, { events }) => sum + events, 0),
@@ -53,63 +53,67 @@ export function savingsReport(rows: Columns, ask: ReportAsk): Report {
     features: features.flatMap((feature) => {
       const total = totals.get(feature);
       if (!total) return [];
-      const { raw, kept, events } = total;
-      return [{ feature, saved_tokens: raw - kept, raw_tokens: raw, events }];
+      const { raw, retained, events } = total;
+      return [{ feature, saved_tokens: raw - retained, raw_tokens: raw, events }];
     }),
     axes: { context, offload: offloadAxis(totals) },
     basis: ratio.basis,
     calibrated_bytes_per_token: ratio.basis === 'CALIBRATED' ? ratio.bytesPerToken : null,
-    ...(ask.granularity && {
-      buckets: trend(rows, { ...ask, from, granularity: ask.granularity }),
-      bucket_granularity: ask.granularity,
+    ...(options.granularity && {
+      buckets: trend(rows, { ...options, from, granularity: options.granularity }),
+      bucket_granularity: options.granularity,
     }),
   };
 }
 
 function savedBy(row: Row, ratio: Ratio): Saved {
-  const { rawTokens, keptTokens, outputTokens, isMeasured } = row;
-  // Old rows gain by a calibration as new ones do: they know their bytes.
+  const { rawTokens, retainedTokens, outputTokens, isMeasured } = row;
+  // A calibration also applies to old rows, which store bytes.
   const isDerived = !isMeasured && ratio.basis === 'CALIBRATED';
   const raw = isDerived ? tokensIn(row.rawBytes, ratio) : rawTokens;
-  const kept = isDerived ? tokensIn(row.keptBytes, ratio) : keptTokens;
-  if (row.feature !== 'llm_offload') return { raw, kept, output: 0 };
+  const retained = isDerived ? tokensIn(row.retainedBytes, ratio) : retainedTokens;
+  if (row.feature !== 'llm_offload') return { raw, retained, output: 0 };
   const output = isDerived ? tokensIn(row.outputBytes, ratio) : outputTokens;
-  return { raw, kept: Math.min(kept, raw), output: Math.min(output, Math.max(0, raw - kept)) };
+  return {
+    raw,
+    retained: Math.min(retained, raw),
+    output: Math.min(output, Math.max(0, raw - retained)),
+  };
 }
 
 type Totals = ReadonlyMap<Feature, Saved & { events: number }>;
 
 function contextAxis(totals: Totals): DaemonSchema<'ContextSavings'> {
-  let [raw, kept] = [0, 0];
+  let [raw, retained] = [0, 0];
   for (const [feature, total] of totals) {
     if (feature === 'llm_offload') continue;
     raw += total.raw;
-    kept += total.kept;
+    retained += total.retained;
   }
   return {
     raw_tokens: raw,
-    kept_tokens: kept,
-    saved_tokens: raw - kept,
-    saved_dollars: dollarsOf(priceOf(rates, { input: raw - kept, output: 0 })),
-    reduction_pct: raw === 0 ? 0 : (100 * (raw - kept)) / raw,
+    kept_tokens: retained,
+    saved_tokens: raw - retained,
+    saved_dollars: dollarsOf(priceOf(rates, { input: raw - retained, output: 0 })),
+    reduction_pct: raw === 0 ? 0 : (100 * (raw - retained)) / raw,
   };
 }
 
 function offloadAxis(totals: Totals): DaemonSchema<'OffloadSavings'> {
-  const { raw, kept, output, events } = totals.get('llm_offload') ?? nothing;
-  const tokens = raw - kept;
+  const { raw, retained, output, events } = totals.get('llm_offload') ?? nothing;
+  const tokens = raw - retained;
   const price = priceOf(rates, { input: tokens - output, output });
   return { tokens, dollars: dollarsOf(price), events };
 }
 
-const nothing = { raw: 0, kept: 0, output: 0, events: 0 };
+const nothing = { raw: 0, retained: 0, output: 0, events: 0 };
 
-/** An idle interval is a real zero. What is older than the first one stands in `cumulative`. */
+/** Idle intervals are 0. Savings before the first interval are included in `cumulative`. */
 function trend(
   rows: Columns,
-  ask: ReportAsk & { from: number; granularity: Granularity },
+  options: ReportOptions & { from: number; granularity: Granularity },
 ): Bucket[] {
-  const { from, now, local, granularity, since = -Infinity, ratio } = ask;
+  const { from, now, local, granularity, since = -Infinity, ratio } = options;
   const intervals = intervalsOf(granularity, { from, to: now }, local);
   const buckets = intervals.map(({ start, label }): Bucket => ({
     ts: Math.floor(start / 1000),
@@ -122,17 +126,17 @@ function trend(
   if (buckets.length === 0) return buckets;
   let running = 0;
   rows.each(since, (row) => {
-    const { raw, kept } = savedBy(row, ratio);
+    const { raw, retained } = savedBy(row, ratio);
     const isContext = row.feature !== 'llm_offload';
     if (row.at < intervals[0]!.start) {
-      if (isContext) running += raw - kept;
+      if (isContext) running += raw - retained;
       return;
     }
-    // A clock that was ahead wrote later than now: that still belongs to the last one.
+    // Rows in the future, after a clock change, count for the last interval.
     const bucket = buckets[indexOf(intervals, row.at)]!;
     bucket.events += 1;
-    if (isContext) bucket.saved_tokens += raw - kept;
-    bucket.by_feature[row.feature] = (bucket.by_feature[row.feature] ?? 0) + raw - kept;
+    if (isContext) bucket.saved_tokens += raw - retained;
+    bucket.by_feature[row.feature] = (bucket.by_feature[row.feature] ?? 0) + raw - retained;
   });
   for (const bucket of buckets) {
     running += bucket.saved_tokens;

@@ -1,23 +1,23 @@
 import { readFile } from 'node:fs/promises';
 import { systemCode } from '@millrace/kit/errors';
 import { publishText } from '../storage/published-file.js';
-import { runningFile } from './places.js';
+import { runningFile } from './files.js';
 
-/** What is recorded: the settings `savings` and `savings_samples`. */
+/** The settings `savings` and `savings_samples`. */
 export interface Recording {
   savings: boolean;
   savingsSamples: boolean;
 }
 
 /**
- * Tells the command line what the daemon that runs here records, wherever its settings came from:
- * `ctl check` sees neither its flags nor its file. Returns what takes it back.
+ * Publishes what the running daemon records for `ctl check`, which sees neither its flags nor its
+ * config file. Returns a function that removes it.
  */
 export function publishRecording(dataDir: string, recording: Recording): () => void {
   return publishText(runningFile(dataDir), `${JSON.stringify(recording)}\n`);
 }
 
-/** What the daemon that runs here records; undefined where none has said so. */
+/** What the running daemon records; undefined when nothing is published. */
 export async function runningRecording(dataDir: string): Promise<Recording | undefined> {
   try {
     const value = JSON.parse(await readFile(runningFile(dataDir), 'utf8')) as Partial<Recording>;
@@ -26,7 +26,7 @@ export async function runningRecording(dataDir: string): Promise<Recording | und
     return { savings, savingsSamples };
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return undefined;
-    // Damaged: as if nobody had said anything.
+    // A corrupt file counts as missing.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -2,17 +2,17 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemCode } from '@millrace/kit/errors';
-import { makePrivate, samplesFolder } from './places.js';
+import { makePrivate, samplesFolder } from './files.js';
 
 export type Sample = DaemonSchema<'SavingsSample'>;
 
-/** Beyond these the oldest go. */
-const mostSamples = 200;
+/** Maximum number of samples; the oldest are deleted. */
+const maxSamples = 200;
 /** More of a text tells nothing new about how it is shortened. */
-export const longestSampleText = 32_768;
+export const maxSampleLength = 32_768;
 
-/** Keeps a pair of raw and kept text. Names sort by time, so the oldest are known by theirs. */
-export async function keepSample(dataDir: string, id: string, sample: Sample): Promise<void> {
+/** Stores a sample of raw and shortened text. File names sort by time. */
+export async function saveSample(dataDir: string, id: string, sample: Sample): Promise<void> {
   const folder = samplesFolder(dataDir);
   await makePrivate(folder);
   const cut = { ...sample, raw: shortened(sample.raw), kept: shortened(sample.kept) };
@@ -21,20 +21,18 @@ export async function keepSample(dataDir: string, id: string, sample: Sample): P
   await rename(fresh, join(folder, `${id}.json`));
   const names = await sampleNames(folder);
   // Another process may remove the same ones at the same time.
-  await Promise.all(
-    names.slice(mostSamples).map((name) => rm(join(folder, name), { force: true })),
-  );
+  await Promise.all(names.slice(maxSamples).map((name) => rm(join(folder, name), { force: true })));
 }
 
-/** The newest pairs, newest first. One that is damaged is not a pair. */
+/** Samples, newest first, without corrupt ones. */
 export async function newestSamples(
   dataDir: string,
-  { most, since = -Infinity }: { most: number; since?: number },
+  { max, since = -Infinity }: { max: number; since?: number },
 ): Promise<Sample[]> {
   const folder = samplesFolder(dataDir);
   const found: Sample[] = [];
   for (const name of await sampleNames(folder)) {
-    if (found.length >= most) break;
+    if (found.length >= max) break;
     const sample = await readSample(join(folder, name));
     if (sample && Date.parse(sample.ts) >= since) found.push(sample);
   }
@@ -59,7 +57,7 @@ async function readSample(file: string): Promise<Sample | undefined> {
     const value: unknown = JSON.parse(await readFile(file, 'utf8'));
     return isSample(value) ? value : undefined;
   } catch (error) {
-    // Removed in the meantime by somebody who kept a newer one, or cut short by a crash.
+    // Deleted meanwhile by another process, or torn by a crash.
     if (systemCode(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;
   }
@@ -67,12 +65,12 @@ async function readSample(file: string): Promise<Sample | undefined> {
 
 function isSample(value: unknown): value is Sample {
   if (typeof value !== 'object' || value === null) return false;
-  const { ts, raw, kept } = value as Partial<Record<keyof Sample, unknown>>;
-  return typeof ts === 'string' && typeof raw === 'string' && typeof kept === 'string';
+  const { ts, raw, kept: short } = value as Partial<Record<keyof Sample, unknown>>;
+  return typeof ts === 'string' && typeof raw === 'string' && typeof short === 'string';
 }
 
 function shortened(text: string): string {
-  if (text.length <= longestSampleText) return text;
-  const half = longestSampleText / 2;
+  if (text.length <= maxSampleLength) return text;
+  const half = maxSampleLength / 2;
   return `${text.slice(0, half)}\n[...]\n${text.slice(-half)}`;
 }

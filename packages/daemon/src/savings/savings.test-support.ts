@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { features, lineOf, type Entry } from './entry.js';
-import { ledgerFile } from './places.js';
+import { ledgerFile } from './files.js';
 
 /** Data directories that are gone after the test: `afterEach(() => directories.remove())`. */
 export class Directories {
@@ -37,9 +37,9 @@ export const someEntry: Entry = {
   agentId: null,
   repo: '/home/ada/src/mühle',
   rawBytes: 4_000,
-  keptBytes: 400,
+  retainedBytes: 400,
   rawTokens: 1_000,
-  keptTokens: 100,
+  retainedTokens: 100,
   basis: 'HEURISTIC',
   outputBytes: 0,
   outputTokens: 0,
@@ -53,22 +53,22 @@ export function anyEntry(from: number, to: number): fc.Arbitrary<Entry> {
       at: fc.integer({ min: from, max: to }),
       feature: fc.constantFrom(...features),
       raw: bytes,
-      kept: bytes,
+      retained: bytes,
       output: bytes,
     })
-    .map(({ at, feature, raw, kept, output }) => {
+    .map(({ at, feature, raw, retained, output }) => {
       const isOffload = feature === 'llm_offload';
       const rawBytes = isOffload ? raw + output : raw;
-      const keptBytes = isOffload ? 0 : kept;
+      const retainedBytes = isOffload ? 0 : retained;
       const outputBytes = isOffload ? output : 0;
       return {
         ...someEntry,
         at,
         feature,
         rawBytes,
-        keptBytes,
+        retainedBytes,
         rawTokens: Math.ceil(rawBytes / 4),
-        keptTokens: Math.ceil(keptBytes / 4),
+        retainedTokens: Math.ceil(retainedBytes / 4),
         outputBytes,
         outputTokens: Math.ceil(outputBytes / 4),
       };

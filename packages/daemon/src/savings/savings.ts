@@ -4,11 +4,11 @@ import type { Log } from '@millrace/kit/log';
 import { fail } from '../core/refusals.js';
 import { Ledger } from './ledger.js';
 import { LocalTime } from './local-time.js';
-import { ledgerFile } from './places.js';
+import { ledgerFile } from './files.js';
 import { readRatio } from './ratio.js';
 import { savingsReport } from './report.js';
 import { newestSamples } from './samples.js';
-import { parseSince } from './since.js';
+import { parseSince } from '../core/since.js';
 
 export interface SavingsParts {
   dataDir: string;
@@ -18,20 +18,20 @@ export interface SavingsParts {
   isOn: boolean;
   /** The setting `savings_samples`. */
   keepsSamples: boolean;
-  /** The zone whose days and hours count; that of this machine unless told. */
+  /** Time zone of days and hours; default: that of this machine. */
   zone?: string | undefined;
 }
 
-export interface SavingsAsk {
+export interface SavingsQuery {
   since?: string | undefined;
-  /** `day` or `hour` attaches a trend; anything else does not. */
+  /** `day` or `hour` includes a trend. */
   bucket?: string | undefined;
   samples?: boolean | undefined;
 }
 
-const mostSamplesShown = 50;
+const maxSamplesShown = 50;
 
-/** Answers what has been saved, from a ledger that others write to at the same time. */
+/** Reports savings from the ledger, which other processes append to concurrently. */
 export class Savings {
   readonly #parts: SavingsParts;
   readonly #ledger: Ledger;
@@ -43,18 +43,18 @@ export class Savings {
     this.#local = new LocalTime(parts.zone);
   }
 
-  async report({ since, bucket, samples }: SavingsAsk): Promise<DaemonSchema<'SavingsReport'>> {
+  async report({ since, bucket, samples }: SavingsQuery): Promise<DaemonSchema<'SavingsReport'>> {
     const { clock, dataDir, log, isOn, keepsSamples } = this.#parts;
     if (!isOn) {
       throw fail(
         'SAVINGS_DISABLED',
-        'The setting savings is off. Set savings to true and start the daemon again.',
+        'The setting savings is off. Set savings to true and restart the daemon.',
       );
     }
     const now = clock.now();
     const from = since === undefined ? undefined : parseSince(since, now);
     const ratio = await readRatio(dataDir, (file) =>
-      log.warn({ file }, 'the calibration cannot be read: run `ctl usage savings --calibrate`'),
+      log.warn({ file }, 'calibration unreadable, run `ctl usage savings --calibrate`'),
     );
     const report = savingsReport(await this.#ledger.rows(), {
       since: from,
@@ -64,7 +64,7 @@ export class Savings {
       local: this.#local,
     });
     if (!samples) return report;
-    const window = { most: mostSamplesShown, since: from ?? -Infinity };
+    const window = { max: maxSamplesShown, since: from ?? -Infinity };
     const pairs = keepsSamples ? await newestSamples(dataDir, window) : [];
     return { ...report, samples: pairs };
   }

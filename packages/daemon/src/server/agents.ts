@@ -1,4 +1,5 @@
 import type { Outbound } from '@millrace/kit/outbound';
+import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { openBranches, type Branches } from '../branches/index.js';
 import { openGuard } from '../guard/index.js';
@@ -26,10 +27,12 @@ export interface AgentsParts {
   /** Refuses link-local addresses. */
   outbound: Outbound;
   environment: Readonly<Record<string, string | undefined>>;
+  /** Environment variables of a backend's program. */
+  variablesFor: (backend: string) => Record<string, string>;
   dataDir: string;
 }
 
-/** Everything that has to do with agents. */
+/** The services around agents. */
 export interface Agents {
   sessions: Sessions;
   notify: Notify;
@@ -37,32 +40,30 @@ export interface Agents {
   branches: Branches;
   pipelines: Pipelines;
   queueTasks: QueueTasks;
-  /** Stops watching. The agents themselves run on for the next daemon. */
+  /** Stops watching. The agents keep running; the next daemon adopts them. */
   close(): Promise<void>;
 }
 
-/** Puts the rooms of the agents together. */
+/** Opens the services in order of dependency, and closes them in reverse on failure. */
 export async function openAgents(parts: AgentsParts): Promise<Agents> {
-  const undo: (() => Promise<void>)[] = [];
-  const close = async () => {
-    for (const step of undo.splice(0).toReversed()) await step();
-  };
+  const undo = new UndoList();
+  const close = () => undo.run();
   try {
     const sessions = await AgentSessions.open(sessionsParts(parts));
-    undo.push(() => sessions.close());
+    undo.add(() => sessions.close());
     const { notify, ...openedNotify } = await openNotify(notifyOptions(parts, sessions));
-    undo.push(() => openedNotify.close());
+    undo.add(() => openedNotify.close());
     const guard = await openGuard(guardOptions(parts, sessions, notify));
-    undo.push(() => guard.close());
+    undo.add(() => guard.close());
     const metrics = await openMetrics(metricsParts(parts, sessions));
-    undo.push(() => metrics.close());
+    undo.add(() => metrics.close());
     const branches = await openBranches(branchesParts(parts, sessions, notify));
-    undo.push(() => branches.close());
+    undo.add(() => branches.close());
     const pipelines = await Pipelines.open(pipelinesParts(parts, sessions));
-    undo.push(() => pipelines.close());
+    undo.add(() => pipelines.close());
     const queueTasks = await openQueueTasks(queueParts(parts, sessions));
-    undo.push(() => queueTasks.close());
-    // Last, so that all of them hear what became of the agents meanwhile.
+    undo.add(() => queueTasks.close());
+    // Last, so that every service is notified of what happened while the daemon was down.
     await sessions.begin();
     return { sessions, notify, metrics, branches, pipelines, queueTasks, close };
   } catch (error) {
@@ -117,12 +118,14 @@ function queueParts({ settings, world, store, outbound }: AgentsParts, sessions:
 }
 
 function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) {
-  const { backends, tokens } = settings;
+  const { agents, backends, tokens, worktrees } = settings;
   return {
     ...world,
     ...rest,
     database: store.database,
     extra: backends.extra,
+    runsHooks: worktrees.hooks,
+    trusted: agents.trust_workspace,
     limitRetryMs: backends.limit_retry,
     contextLimits: { warn: tokens.warn, critical: tokens.critical },
     resumePrompt: tokens.compact_resume_prompt,
@@ -132,7 +135,9 @@ function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) 
         dailyUsd: tokens.budget_daily_usd,
         weeklyUsd: tokens.budget_weekly_usd,
       },
+      basis: tokens.budget_basis,
       spend: spend && (() => spend.read()),
+      assumedSessionUsd: tokens.assumed_session_usd,
     },
   };
 }

@@ -1,35 +1,41 @@
 import { daemonCodes } from '@millrace/contract/daemon';
 import { openApiDocument } from '@millrace/contract/documents';
 import { bindOperations, type BoundApp } from '@millrace/kit/http';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
 import { parseYamlBody } from '../pipelines/yaml-body.js';
-import { anyone, checkAccess, type Caller, type Gate } from './access/gate.js';
+import { anyone, checkAccess, type Caller, type Authenticator } from './access/authenticator.js';
 import { daemonHandlers } from './handlers.js';
-import type { ServedOperations } from './served-operations.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import { daemonProblem } from './problem.js';
 
 export interface AppParts {
   world: World;
   context: DaemonContext;
-  gate: Gate;
+  authenticator: Authenticator;
   apiDocs: boolean;
-  /** Hears of every answer that the contract does not describe. For tests. */
-  onUndocumentedAnswer?: ((difference: string) => void) | undefined;
+  peerMemory?: PeerMemory;
+  maxConnections?: number;
+  /** Called for every response that the contract does not describe. For tests. */
+  onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
 /** The daemon's contract as a server. */
-export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp {
-  const { apiDocs, onUndocumentedAnswer } = rest;
-  const app = bindOperations<ServedOperations, Caller>({
+export function daemonApp({ world, context, authenticator, ...rest }: AppParts): BoundApp {
+  const { apiDocs, peerMemory, maxConnections, onUndocumentedResponse } = rest;
+  return bindOperations<ServedOperations, Caller>({
     world,
     document: openApiDocument('daemon'),
     codes: daemonCodes,
-    handlers: daemonHandlers(context, { apiDocs, clock: world.clock }),
+    httpErrorCodes: { overloaded: 'TOO_MANY_ATTEMPTS' },
+    peerMemory,
+    maxConnections,
+    handlers: daemonHandlers(context, { apiDocs, clock: world.clock, authenticator }),
     bodyParsers: { 'application/yaml': parseYamlBody },
     shapeProblem: daemonProblem,
-    admit: ({ headers }) => gate.admit({ headers }),
-    authenticate: ({ headers, ip }) => gate.identify({ headers, ip }),
+    admit: ({ headers }) => authenticator.admit({ headers }),
+    authenticate: ({ headers, ip }) => authenticator.identify({ headers, ip }),
     authorize: (caller, { extensions }) => {
       checkAccess(caller, extensions['x-access'] === 'read' ? 'read' : 'write');
     },
@@ -38,13 +44,8 @@ export function daemonApp({ world, context, gate, ...rest }: AppParts): BoundApp
     protectedPrefixes: ['/api/v1', '/mcp'],
     quietOperations: ['getHealth'],
     quietReads: true,
-    ...(onUndocumentedAnswer && { onUndocumentedAnswer }),
+    // Responses are short-lived and may be private; static files override this.
+    defaultHeaders: { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
+    ...(onUndocumentedResponse && { onUndocumentedResponse }),
   });
-  app.fastify.addHook('onSend', (_request, reply, _payload, done) => {
-    reply.header('x-content-type-options', 'nosniff');
-    // What the daemon says is true for a moment, and some of it is private; files say otherwise.
-    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
-    done();
-  });
-  return app;
 }

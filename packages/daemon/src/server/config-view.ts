@@ -7,9 +7,9 @@ type Entry = DaemonSchema<'ConfigEntry'>;
 
 export interface ConfigViewParts {
   loaded: LoadedConfig<DaemonSettings>;
-  /** The directory in use, also when nobody named one. */
+  /** The directory in use, whether configured or the default. */
   dataDir: string;
-  /** The file that a secret of this key was read from, where nothing else gave it. */
+  /** The file that holds the secret of this key, unless a setting overrides it. */
   secretFile: (key: string) => string | undefined;
 }
 
@@ -23,7 +23,7 @@ export function configView(parts: ConfigViewParts): DaemonSchema<'ConfigView'> {
   const { loaded, dataDir } = parts;
   const entries = loaded.entries
     .map(({ key, value }) => entryOf(parts, key, value))
-    // Nobody needs to hear of old settings that they do not use.
+    // Hide deprecated settings that are not used.
     .filter(({ key, source }) => !key.startsWith('autopilot.') || source !== 'default')
     .toSorted((a, b) => (a.key < b.key ? -1 : 1));
   return {

@@ -134,7 +134,7 @@ test.each([
   ['backends: {local_url: localhost}', /local_url must be a URL/],
   ['notify: {webhook_url: "ftp://x"}', /webhook_url must be an http or https URL/],
   ['savings: perhaps', /savings must be/],
-])('%s is a mistake that is told', (yaml, message) => {
+])('%s is reported as a mistake', (yaml, message) => {
   expect(() => load(yaml)).toThrow(UsageError);
   expect(() => load(yaml)).toThrow(message);
 });

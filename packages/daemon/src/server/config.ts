@@ -1,10 +1,19 @@
-import { address, count, defineConfig, duration, path, secret } from '@millrace/kit/config';
+import {
+  address,
+  byteSize,
+  count,
+  defineConfig,
+  duration,
+  path,
+  secret,
+} from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
 export * from '../savings/index.js';
 export { tmuxSocket } from '../sessions/places.js';
-export * from './data-files.js';
+export * from '../storage/data-files.js';
+export { ensureToken } from './access/token-file.js';
 
 const backendId = z
   .string()
@@ -19,10 +28,30 @@ const httpUrl = () =>
 
 const dollars = z.number().min(0).default(0);
 
+const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*\*?$/)
+  .meta({ expected: 'the name of a variable, or a prefix and *' });
+
+const agents = z.object({
+  env: z
+    .union([z.array(variableName), z.record(z.string().regex(/^[A-Za-z_]\w*$/), z.string())])
+    .default([])
+    .meta({ description: 'Additional environment variables for agents', placeholder: 'names' }),
+  env_inherit: z.enum(['allowlist', 'all']).default('allowlist').meta({
+    description: "Which of the daemon's environment variables agents inherit",
+    placeholder: 'allowlist|all',
+  }),
+  trust_workspace: z.array(backendId).default([]).meta({
+    description: 'Backends whose own check for trusted workspaces is skipped (gemini)',
+    placeholder: 'ids',
+  }),
+});
+
 const backends = z.object({
   limit_retry: duration()
     .prefault('15m')
-    .meta({ description: 'How long a rate-limited free backend is passed over' }),
+    .meta({ description: 'How long a rate-limited free backend is skipped' }),
   extra: z
     .array(
       z.object({
@@ -31,30 +60,30 @@ const backends = z.object({
         args: z
           .array(z.string())
           .optional()
-          .meta({ expected: 'a list of arguments, in which {prompt} stands for the prompt' }),
+          .meta({ expected: 'a list of arguments, with {prompt} in place of the prompt' }),
         like: backendId
           .optional()
-          .meta({ expected: 'the id of a built-in command line that it behaves like' }),
+          .meta({ expected: 'the id of a built-in CLI that it behaves like' }),
       }),
     )
     .default([])
-    .meta({ description: 'Command lines to know beside the built-in ones' }),
+    .meta({ description: 'Additional agent CLIs' }),
   local_url: httpUrl()
     .default('http://127.0.0.1:11434')
-    .meta({ description: 'Where the local model is served (Ollama or OpenAI-compatible)' }),
+    .meta({ description: 'URL of the local model server (Ollama or OpenAI-compatible)' }),
   local_model: z
     .string()
     .min(1)
     .optional()
-    .meta({ description: 'The local model to think with (default: the first one served)' }),
+    .meta({ description: 'Local model to use (default: the first one served)' }),
   think_timeout: duration({ min: 1 })
     .prefault('2m')
-    .meta({ description: 'How long one backend may think about one prompt' }),
+    .meta({ description: 'Timeout of one prompt on one backend' }),
 });
 
 const tokens = z.object({
-  warn: count().prefault('200k').meta({ description: 'Context size that is a warning' }),
-  critical: count().prefault('400k').meta({ description: 'Context size that is critical' }),
+  warn: count().prefault('200k').meta({ description: 'Context size of a warning' }),
+  critical: count().prefault('400k').meta({ description: 'Context size of a critical alert' }),
   guard: z.boolean().default(true).meta({ description: 'Watch the context size of agents' }),
   warn_alert: z.boolean().default(true).meta({ description: 'Alert on each upward crossing' }),
   auto_compact: z
@@ -68,10 +97,22 @@ const tokens = z.object({
   compact_resume_prompt: z
     .string()
     .default('continue')
-    .meta({ description: 'What an agent is sent after a forced compaction' }),
-  budget_gate: z.boolean().default(true).meta({ description: 'Ask before spending over a cap' }),
-  budget_daily_usd: dollars.meta({ description: 'Cap on the spend of a day; 0: none' }),
-  budget_weekly_usd: dollars.meta({ description: 'Cap on the spend of 7 days; 0: none' }),
+    .meta({ description: 'Prompt sent to an agent after a forced compaction' }),
+  budget_gate: z
+    .boolean()
+    .default(true)
+    .meta({ description: 'Require confirmation to spawn over a cap' }),
+  budget_daily_usd: dollars.meta({ description: 'Cap on spend per day; 0: none' }),
+  budget_weekly_usd: dollars.meta({ description: 'Cap on spend per 7 days; 0: none' }),
+  budget_basis: z.enum(['greater', 'contract', 'exact']).default('greater').meta({
+    description: 'Spend that a cap is compared with: family rates, exact prices, or the greater',
+    placeholder: 'greater|contract|exact',
+  }),
+  assumed_session_usd: z
+    .number()
+    .min(0)
+    .default(0.5)
+    .meta({ description: 'Assumed cost of a running session until its spend is measured' }),
 });
 
 const notify = z.object({
@@ -81,32 +122,30 @@ const notify = z.object({
     .string()
     .regex(/^(?:https?:\/\/[^\s/]+.*)?$/)
     .default('')
-    .meta({ description: 'Where alerts are posted', expected: 'an http or https URL' }),
+    .meta({ description: 'URL that receives alerts', expected: 'an http or https URL' }),
   webhook_secret: secret()
     .optional()
-    .meta({ description: 'What alerts are signed with (default: made on the first start)' }),
+    .meta({ description: 'Secret that signs alerts (default: created at the first start)' }),
   stuck_after: duration({ min: 1 })
     .prefault('30m')
-    .meta({ description: 'How long an agent may be idle before that is an alert' }),
+    .meta({ description: 'Idle time of an agent before an alert' }),
 });
 
 const queue = z.object({
-  url: httpUrl()
-    .default('http://127.0.0.1:8081')
-    .meta({ description: 'Where the queue server is, to complete its tasks and to show it' }),
+  url: httpUrl().default('http://127.0.0.1:8081').meta({ description: 'URL of the queue server' }),
   token: secret()
     .optional()
     .meta({ description: 'Bearer token for the queue server; `ctl up` sets it' }),
   callback_secret: secret()
     .optional()
-    .meta({ description: 'What the queue signs its tasks with; without it none is taken' }),
+    .meta({ description: 'Secret that signs tasks from the queue; without it they are refused' }),
 });
 
 const database = z.object({
   url: httpUrl()
     .default('http://127.0.0.1:8080')
-    .meta({ description: 'Where the REST bridge of the database is, to show it' }),
-  api_key: secret().optional().meta({ description: 'Key for the database, if it asks for one' }),
+    .meta({ description: "URL of the database's REST bridge" }),
+  api_key: secret().optional().meta({ description: 'API key for the database, if it needs one' }),
 });
 
 const provider = (url: string, name: string) =>
@@ -114,7 +153,7 @@ const provider = (url: string, name: string) =>
     .object({
       url: httpUrl()
         .default(url)
-        .meta({ description: `Where the usage of ${name} is asked for` }),
+        .meta({ description: `URL that reports the usage of ${name}` }),
     })
     .prefault({});
 
@@ -125,7 +164,7 @@ const providers = z.object({
         .string()
         .min(1)
         .default('codex')
-        .meta({ description: 'The program whose app-server tells the usage of codex' }),
+        .meta({ description: 'Program whose app-server reports the usage of codex' }),
     })
     .prefault({}),
   cursor: provider(
@@ -140,7 +179,7 @@ const providers = z.object({
 });
 
 // Imported once into the registry, see storage/deprecated-import.ts.
-const moved = { deprecation: 'it was imported once and is ignored; use ctl backend and remove it' };
+const moved = { deprecation: 'it was imported and is ignored now; remove it and use ctl backend' };
 const idList = z.array(z.string()).optional().meta(moved);
 
 const autopilot = z.object({
@@ -153,25 +192,29 @@ const autopilot = z.object({
 });
 
 const schema = z.object({
-  listen: address().prefault('127.0.0.1:8765').meta({ description: 'Where the daemon is served' }),
+  listen: address().prefault('127.0.0.1:8765').meta({ description: 'Address to listen on' }),
   data_dir: path()
     .optional()
     .meta({
-      description: 'Where data is kept (default: $XDG_DATA_HOME/millrace)',
+      description: 'Data directory (default: $XDG_DATA_HOME/millrace)',
       aliases: ['data'],
     }),
+  auth: z.enum(['token', 'none']).default('token').meta({
+    description: 'Authentication of callers; none is allowed on loopback only',
+    placeholder: 'token|none',
+  }),
   token: secret().optional().meta({
-    description: 'Bearer token to ask for (default: the token file in the data directory)',
+    description: 'Bearer token with full access (default: daemon.token in the data directory)',
   }),
   read_only_token: secret()
     .optional()
-    .meta({ description: 'Bearer token that may only read (default: its file likewise)' }),
+    .meta({ description: 'Bearer token with read access (default: its file, likewise)' }),
   savings: z.boolean().default(true).meta({ description: 'Record savings and spend' }),
   savings_samples: z
     .boolean()
     .default(false)
-    .meta({ description: 'Keep pairs of raw and kept text' }),
-  insights: z.boolean().default(true).meta({ description: 'Mine history for patterns' }),
+    .meta({ description: 'Store samples of raw and shortened text' }),
+  insights: z.boolean().default(true).meta({ description: 'Find patterns in session history' }),
   metrics: z.boolean().default(true).meta({ description: 'Record resource metrics' }),
   api_docs: z.boolean().default(true).meta({ description: 'Serve the documentation page' }),
   backends: backends.prefault({}),
@@ -179,22 +222,39 @@ const schema = z.object({
   notify: notify.prefault({}),
   branches: z
     .object({
-      enabled: z.boolean().default(true).meta({ description: 'Track the branches of agents' }),
+      enabled: z.boolean().default(true).meta({ description: "Track agents' branches" }),
     })
     .prefault({}),
+  worktrees: z
+    .object({
+      hooks: z
+        .boolean()
+        .default(false)
+        .meta({ description: 'Run hooks and filters of repositories when creating worktrees' }),
+    })
+    .prefault({}),
+  agents: agents.prefault({}),
   queue: queue.prefault({}),
   database: database.prefault({}),
   providers: providers.prefault({}),
   autopilot: autopilot.prefault({}),
+  max_connections: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Maximum number of open connections; more are closed' }),
+  max_peer_memory_bytes: byteSize({ min: 1024 * 1024 })
+    .prefault('256MiB')
+    .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),
   drain_timeout_ms: z
     .int()
     .min(0)
     .default(10_000)
-    .meta({ description: 'How long requests under way have to finish at the end' }),
+    .meta({ description: 'Time for requests in flight to finish at shutdown' }),
   log_level: z
     .enum(logLevels)
     .optional()
-    .meta({ description: 'How much to log (default: $MILLRACE_LOG, or info)' }),
+    .meta({ description: 'Log level (default: $MILLRACE_LOG, or info)' }),
 });
 
 /** Every setting of the daemon: a key of config.yaml, a flag, and a variable MILLRACE_... */

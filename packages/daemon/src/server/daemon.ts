@@ -1,16 +1,20 @@
 import { homedir } from 'node:os';
 import { addressText, isLoopback, type LoadedConfig } from '@millrace/kit/config';
-import { UsageError } from '@millrace/kit/errors';
 import { drainHttp, listen } from '@millrace/kit/http';
-import { createOutbound, webhookGuard } from '@millrace/kit/outbound';
+import { webhookGuard } from '@millrace/kit/outbound';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
+import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
+import { createOutbound } from '@millrace/wire/http1';
 import { upstreamsOf } from '../proxy/upstream.js';
 import { DashboardSite } from '../dashboard/site.js';
 import { Events, Reports, watchLedger } from '../events/index.js';
+import { Insights } from '../insights/insights.js';
+import { agentVariables } from '../registry/agent-variables.js';
 import { Backends } from '../registry/backends.js';
 import { detectBackends } from '../registry/detection.js';
 import { knownClis } from '../registry/known-clis.js';
-import { ledgerFile } from '../savings/places.js';
+import { ledgerFile } from '../savings/files.js';
 import { readRatio } from '../savings/ratio.js';
 import { SavingsRecorder } from '../savings/recorder.js';
 import { publishRecording } from '../savings/running.js';
@@ -18,21 +22,24 @@ import { Savings } from '../savings/savings.js';
 import { Spend, type SpendOptions } from '../spend/spend.js';
 import { importDeprecatedOnce } from '../storage/deprecated-import.js';
 import { openStore } from '../storage/store.js';
-import { askCli } from '../think/ask-cli.js';
-import { askLocal } from '../think/local.js';
+import { thinkWithCli } from '../think/cli.js';
+import { thinkWithLocal } from '../think/local.js';
 import { oneShotOf } from '../think/one-shot.js';
 import { Thinker } from '../think/thinker.js';
 import { createUsage } from '../usage/index.js';
-import { Gate } from './access/gate.js';
+import { Authenticator } from './access/authenticator.js';
+import { Logins } from './access/logins.js';
 import { portOf } from './access/origin.js';
 import { Throttle } from './access/throttle.js';
+import { ensureToken } from './access/token-file.js';
 import { Tokens } from './access/tokens.js';
 import { publishAddress } from './address-file.js';
-import { openAgents } from './agents.js';
+import { openAgents, type AgentsParts } from './agents.js';
 import { daemonApp } from './app.js';
 import { configView } from './config-view.js';
 import {
   defaultDataDirectory,
+  loginsFile,
   readOnlyTokenFile,
   storeDirectory,
   tokenFile,
@@ -42,22 +49,22 @@ import {
 import { privateDirectory, privateFolder } from './data-directory.js';
 
 export interface DaemonOptions {
-  /** What programs are looked for by and run with. */
+  /** Environment used to find and run programs. */
   environment: Readonly<Record<string, string | undefined>>;
-  /** Hears of every answer that the contract does not describe. For tests. */
-  onUndocumentedAnswer?: (difference: string) => void;
+  /** Called for every response that the contract does not describe. For tests. */
+  onUndocumentedResponse?: (difference: string) => void;
 }
 
 export interface RunningDaemon {
   readonly listeners: readonly { readonly listener: string; readonly url: string }[];
   readonly dataDir: string;
-  /** Settles when the daemon ends without having been asked to; rejects with the reason. */
+  /** Rejects with the reason when the daemon fails without a call of `stop`. */
   readonly ended: Promise<void>;
-  /** Takes no new requests, lets those under way finish, closes the store. Safe to call twice. */
+  /** Graceful shutdown: drains requests in flight, then closes the store. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** Opens the store and serves the daemon: the one place where everything is put together. */
+/** Opens the store, wires all services together and starts the listener. */
 export async function serveDaemon(
   loaded: LoadedConfig<DaemonSettings>,
   world: World,
@@ -67,44 +74,51 @@ export async function serveDaemon(
   const { clock, log } = world;
   const { environment } = options;
   const dataDir = privateDirectory(settings.data_dir ?? defaultDataDirectory(environment), log);
+  ensureToken(loaded, dataDir, world.random);
   const tokens = new Tokens({
+    areRequired: settings.auth !== 'none',
     token: { given: settings.token, file: tokenFile(dataDir) },
     readOnly: { given: settings.read_only_token, file: readOnlyTokenFile(dataDir) },
     log,
   });
-  checkListen(loaded, tokens);
-  const undo: (() => unknown)[] = [];
+  const undo = new UndoList();
   try {
     const store = await openStore(storeDirectory(dataDir), world);
-    undo.push(() => store.close());
+    undo.add(() => store.close());
     const { database } = store;
     const reports = new Reports({ database, clock, log });
-    undo.push(() => reports.close());
+    undo.add(() => reports.close());
     const outbound = createOutbound({ guard: webhookGuard, clock });
-    undo.push(() => outbound.close());
+    undo.add(() => outbound.close());
     const backends = backendsOf(settings, environment, { clock, outbound, ...store });
     await backends.rescan();
     await importDeprecatedOnce(store.registry, deprecatedIn(settings), log);
     const cwd = privateFolder(dataDir, 'think');
     const { savings: isOn, savings_samples: keepsSamples } = settings;
-    undo.push(publishRecording(dataDir, { savings: isOn, savingsSamples: keepsSamples }));
+    undo.add(publishRecording(dataDir, { savings: isOn, savingsSamples: keepsSamples }));
     const savings = new Savings({ dataDir, clock, log, isOn, keepsSamples });
     const recorder = isOn ? new SavingsRecorder({ dataDir, ...world, keepsSamples }) : undefined;
-    const thinkerParts = { backends, clock, log, outbound, environment, cwd, recorder };
+    const variablesFor = (backend: string) =>
+      agentVariables(
+        { environment, extra: settings.backends.extra, settings: settings.agents },
+        backend,
+      );
+    const thinkerParts = { backends, clock, log, outbound, variablesFor, cwd, recorder };
     const thinker = thinkerOf(settings, thinkerParts);
-    undo.push(() => thinker.close());
+    undo.add(() => thinker.close());
     const usage = createUsage({
       clock,
       log,
       home: environment['HOME'] || homedir(),
       environment,
+      codexEnvironment: variablesFor('codex'),
       providers: settings.providers,
       rows: async () => (await backends.read()).backends,
       outbound,
       onChange: () => reports.changed('usage'),
     });
-    undo.push(() => usage.close());
-    // A cap holds whether or not there are reports.
+    undo.add(() => usage.close());
+    // Budget caps need the spend even when reports are off.
     const countsSpend = isOn || hasCap(settings);
     const isRead = countsSpend || settings.insights;
     const transcripts = isRead
@@ -117,10 +131,10 @@ export async function serveDaemon(
           onChange: () => isOn && reports.changed('spend'),
         })
       : undefined;
-    undo.push(() => transcripts?.close());
+    undo.add(() => transcripts?.close());
     const onChange = () => reports.changed('savings');
     const ledger = isOn ? watchLedger({ file: ledgerFile(dataDir), clock, onChange }) : undefined;
-    undo.push(() => ledger?.close());
+    undo.add(() => ledger?.close());
     const agents = await openAgents({
       settings,
       world,
@@ -130,10 +144,16 @@ export async function serveDaemon(
       recorder,
       outbound,
       environment,
+      variablesFor,
       dataDir,
     });
-    undo.push(() => agents.close());
-    const gate = new Gate(tokens, new Throttle(clock));
+    undo.add(() => agents.close());
+    const authenticator = new Authenticator({
+      tokens,
+      throttle: new Throttle(clock),
+      logins: new Logins({ ...world, file: loginsFile(dataDir), tokenHash: () => tokens.fullHash }),
+      isLoopback: isLoopback(settings.listen.host),
+    });
     const config = () => configView({ loaded, dataDir, secretFile: secretFiles(tokens, dataDir) });
     const app = daemonApp({
       world,
@@ -151,27 +171,32 @@ export async function serveDaemon(
         usage,
         savings,
         spend: isOn ? transcripts : undefined,
-        insights: settings.insights ? transcripts : undefined,
+        insights:
+          settings.insights && transcripts
+            ? new Insights({ clock, spend: transcripts })
+            : undefined,
         config,
         dashboard: new DashboardSite(),
         upstreams: upstreamsOf(settings, clock),
       },
-      gate,
+      authenticator,
       apiDocs: settings.api_docs,
-      onUndocumentedAnswer: options.onUndocumentedAnswer,
+      peerMemory: new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes)),
+      maxConnections: settings.max_connections,
+      onUndocumentedResponse: options.onUndocumentedResponse,
     });
-    undo.push(() => app.fastify.close());
+    undo.add(() => app.close());
     const { url } = await listen(app, addressText(settings.listen));
-    gate.port = portOf(url);
-    undo.push(publishAddress(dataDir, url));
-    const ended = new Promise<void>((_resolve, reject) => app.fastify.server.on('error', reject));
-    // Whoever does not ask is not told: the daemon's own log has it.
-    ended.catch((error: unknown) => log.error({ err: error }, 'the listener failed'));
+    authenticator.port = portOf(url);
+    undo.add(publishAddress(dataDir, url));
+    const ended = new Promise<void>((_resolve, reject) => app.server.node.on('error', reject));
+    // Handles the rejection for callers that do not use `ended`.
+    ended.catch((error: unknown) => log.error({ err: error }, 'listener failed'));
     let stopping: Promise<void> | undefined;
     const stop = async () => {
       const isGentle = await drainHttp(app, { clock, deadlineMs: settings.drain_timeout_ms });
-      if (!isGentle) log.warn({}, 'requests did not end in time and were cut');
-      await runAll(undo);
+      if (!isGentle) log.warn({}, 'drain timeout, requests aborted');
+      await undo.run();
     };
     return {
       listeners: [{ listener: 'http', url }],
@@ -180,7 +205,7 @@ export async function serveDaemon(
       stop: () => (stopping ??= stop()),
     };
   } catch (error) {
-    await runAll(undo);
+    await undo.run();
     throw error;
   }
 }
@@ -188,18 +213,6 @@ export async function serveDaemon(
 function hasCap({ tokens }: DaemonSettings): boolean {
   const { budget_gate, budget_daily_usd, budget_weekly_usd } = tokens;
   return budget_gate && (budget_daily_usd > 0 || budget_weekly_usd > 0);
-}
-
-function checkListen(loaded: LoadedConfig<DaemonSettings>, tokens: Tokens): void {
-  const { host } = loaded.values.listen;
-  if (isLoopback(host) || tokens.areSet) return;
-  throw new UsageError(
-    loaded.mistake(
-      'listen',
-      `is ${host}, which others can reach, and there is no token: ` +
-        'run `ctl daemon token generate` first, or listen at 127.0.0.1',
-    ).message,
-  );
 }
 
 type StoreParts = Pick<ConstructorParameters<typeof Backends>[0], 'registry' | 'clock'>;
@@ -228,25 +241,23 @@ function backendsOf(
 function thinkerOf(
   { backends: { limit_retry, think_timeout, local_url, local_model, extra } }: DaemonSettings,
   parts: Pick<World, 'clock' | 'log'> &
-    DaemonOptions & { backends: Backends; outbound: Outbound; cwd: string } & {
-      recorder: SavingsRecorder | undefined;
-    },
+    Pick<AgentsParts, 'backends' | 'outbound' | 'recorder' | 'variablesFor'> & { cwd: string },
 ): Thinker {
-  const { backends, clock, log, outbound, environment, cwd, recorder } = parts;
+  const { backends, clock, log, outbound, variablesFor, cwd, recorder } = parts;
   const local = { outbound, url: local_url, model: local_model, timeoutMs: think_timeout };
   return new Thinker({
     backends,
     clock,
     log,
     limitRetryMs: limit_retry,
-    askCli: ({ id, binary_path: file }, prompt, signal) =>
-      askCli(
-        { clock, log, environment, cwd, timeoutMs: think_timeout },
+    thinkWithCli: ({ id, binary_path: file }, prompt, signal) =>
+      thinkWithCli(
+        { clock, log, environment: variablesFor(id), cwd, timeoutMs: think_timeout },
         { id, file, ...oneShotOf(id, extra) },
         prompt,
         signal,
       ),
-    askLocal: (prompt, signal) => askLocal(local, prompt, signal),
+    thinkWithLocal: (prompt, signal) => thinkWithLocal(local, prompt, signal),
     onLocalAnswer: async (prompt, text) => void (await recorder?.recordOffload(prompt, text)),
   });
 }
@@ -271,17 +282,4 @@ function secretFiles(tokens: Tokens, dataDir: string): (key: string) => string |
     if (key === 'notify.webhook_secret') return webhookSecretFile(dataDir);
     return undefined;
   };
-}
-
-/** In the opposite order, each one although another failed. */
-async function runAll(undo: readonly (() => unknown)[]): Promise<void> {
-  const failures: unknown[] = [];
-  for (const step of [...undo].toReversed()) {
-    try {
-      await step();
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0) throw failures[0];
 }

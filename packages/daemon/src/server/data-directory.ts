@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { dataDirectory } from '@millrace/kit/config';
 import type { Log } from '@millrace/kit/log';
 
-/** Makes sure of the directory for all data, which is for its owner alone. */
+/** Creates the data directory, and restricts it to its owner. */
 export function privateDirectory(path: string, log: Log): string {
   const directory = dataDirectory(path);
   const { mode, uid } = statSync(directory);
@@ -12,12 +12,12 @@ export function privateDirectory(path: string, log: Log): string {
   const isShared = (mode & 0o1000) !== 0 || directory === homedir();
   if (isOpen && !isShared && uid === process.geteuid?.()) {
     chmodSync(directory, 0o700);
-    log.info({ directory }, 'the data directory is now for its owner alone');
+    log.info({ directory }, 'data directory restricted to its owner');
   }
   return directory;
 }
 
-/** A directory below it. */
+/** Creates a private folder in the data directory. */
 export function privateFolder(dataDir: string, name: string): string {
   const folder = join(dataDir, name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

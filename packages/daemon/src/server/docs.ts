@@ -1,8 +1,8 @@
 import { openApiYaml } from '@millrace/contract/documents';
 import { docsSite, type Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
-import type { Caller } from './access/gate.js';
-import type { ServedOperations } from './served-operations.js';
+import type { Caller } from './access/authenticator.js';
+import type { ServedOperations } from '../core/served-operations.js';
 
 type DocsHandlers = Pick<
   Handlers<ServedOperations, Caller>,
@@ -16,11 +16,11 @@ const site = docsSite({
   resolveFrom: import.meta.url,
 });
 
-/** The documentation for people and for programs; it works without a network. */
+/** Serves the API documentation page and the OpenAPI document, without network access. */
 export function docsHandlers(isOn: boolean): DocsHandlers {
   let yaml: Buffer | undefined;
   const check = () => {
-    if (!isOn) throw fail('FEATURE_DISABLED', 'The setting api_docs is off.');
+    if (!isOn) throw fail('FEATURE_DISABLED', 'The API documentation is off (setting api_docs).');
   };
   return {
     getDocs: () => {

@@ -4,10 +4,10 @@ import { eventStream, type Handlers } from '@millrace/kit/http';
 import type { EventFlow } from '../events/index.js';
 import type { DaemonContext } from '../operations/context.js';
 import { streamEvents } from '../operations/stream-events.js';
-import type { Caller } from './access/gate.js';
+import type { Caller } from './access/authenticator.js';
 
 const reconnectMs = 2_000;
-/** At the end of the daemon a reader has so long to take what is on its way. */
+/** At shutdown, how long a client has to read what was already sent. */
 const farewellMs = 1_000;
 
 export function eventHandlers(
@@ -15,12 +15,12 @@ export function eventHandlers(
   clock: Clock,
 ): Handlers<Pick<DaemonOperations, 'streamEvents'>, Caller> {
   return {
-    streamEvents: ({ headers, query, signal, ending, request }) => {
+    streamEvents: ({ headers, query, signal, ending, exchange }) => {
       const lastId = headers['Last-Event-ID'] ?? query.last_event_id;
       const over = AbortSignal.any([signal, ending]);
-      const { socket } = request.raw;
+      const { socket } = exchange.peer;
       const leave = () => {
-        // Who does not read would hold up the end until its last moment.
+        // A client that does not read would otherwise delay shutdown until the drain timeout.
         if (ending.aborted) {
           clock.after(farewellMs, () => socket.writableLength > 0 && socket.destroy());
         }
@@ -31,7 +31,7 @@ export function eventHandlers(
         status: 200,
         contentType: 'text/event-stream',
         content: textOf(flow, { clock, signals: [over] }),
-        // A proxy that gathers an answer before it hands it on would hold back every event.
+        // Disables response buffering in nginx, which would delay every event.
         headers: { 'x-accel-buffering': 'no' },
       };
     },
@@ -42,7 +42,7 @@ async function* textOf(
   { startId, events }: EventFlow,
   options: Parameters<typeof eventStream>[1],
 ): AsyncGenerator<string> {
-  // An id without data tells nobody anything, but it is what the client comes back with.
+  // An id without data dispatches no event, but sets the client's Last-Event-ID.
   yield `retry: ${reconnectMs}\n${startId === undefined ? '' : `id: ${startId}\n`}\n`;
   yield* eventStream(events, options);
 }

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
-import { keepJson, type Handlers } from '@millrace/kit/http';
+import { cacheJson, type Handlers } from '@millrace/kit/http';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
@@ -18,27 +18,33 @@ import { setThinkingMode } from '../operations/set-thinking-mode.js';
 import { think } from '../operations/think.js';
 import { updateBackend } from '../operations/update-backend.js';
 import { proxyHandlers } from '../proxy/handlers.js';
-import type { Caller } from './access/gate.js';
+import type { Caller, Authenticator } from './access/authenticator.js';
 import { docsHandlers } from './docs.js';
 import { eventHandlers } from './event-handlers.js';
 import { inboxHandlers } from './inbox-handlers.js';
+import { loginHandlers } from './login-handlers.js';
 import { metricsHandlers } from './metrics-handlers.js';
-import type { ServedOperations } from './served-operations.js';
+import type { ServedOperations } from '../core/served-operations.js';
 import { pipelineHandlers } from './pipeline-handlers.js';
 import { queueHandlers } from './queue-handlers.js';
 import { sessionHandlers } from './session-handlers.js';
 import { daemonVersion } from './version.js';
 
-/** Ties each operation of the contract to the code that carries it out. */
+/** Maps each operation of the contract to its implementation. */
 export function daemonHandlers(
   context: DaemonContext,
-  { apiDocs, clock }: { apiDocs: boolean; clock: Clock },
+  {
+    apiDocs,
+    clock,
+    authenticator,
+  }: { apiDocs: boolean; clock: Clock; authenticator: Authenticator },
 ): Handlers<ServedOperations, Caller> {
-  const registryJson = keepJson<DaemonSchema<'Registry'>>();
+  const registryJson = cacheJson<DaemonSchema<'Registry'>>();
   return {
     getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
     ...docsHandlers(apiDocs),
     ...dashboardHandlers(context.dashboard),
+    ...loginHandlers(authenticator),
     listBackends: async () => ({ status: 200, body: registryJson(await listBackends(context)) }),
     rescanBackends: async () => ({ status: 200, body: await rescanBackends(context) }),
     setDefaultBackend: async ({ body }) => ({
@@ -75,26 +81,26 @@ export function daemonHandlers(
     ...metricsHandlers(context),
     getConfig: () => ({ status: 200, body: getConfig(context) }),
     ...proxyHandlers(context.upstreams),
-    postMcp: async ({ body, request, principal, log }) => {
-      // The protocol's library takes longer to load than the rest of the daemon together.
+    postMcp: async ({ body, exchange, principal, log }) => {
+      // Loaded on first use: the MCP library takes longer to load than the rest of the daemon.
       const { answerMcp } = await import('../mcp/http.js');
       const answer = await answerMcp(
         {
           version: daemonVersion(),
           log,
           access: principal.access,
-          call: (asked) => callTool(context, asked),
+          call: (request) => callTool(context, request),
         },
-        request.headers,
+        exchange.headers,
         body,
       );
-      // The transport answers with what the contract lists, and the types cannot know which.
+      // The transport returns any of the statuses of the contract, which the types cannot express.
       return answer as { status: 202 };
     },
   };
 }
 
-/** What a tool asks for, carried out by the very code that serves REST. */
+/** Runs the operation of an MCP tool with the code that serves REST. */
 async function callTool(
   context: DaemonContext,
   { operation, params = {}, query = {}, body }: ToolRequest,
@@ -119,7 +125,7 @@ async function callTool(
     case 'getSavings':
       return getSavings(context, { ...query, samples: isYes(query['samples']) });
     default:
-      throw new Error(`No tool may ask for ${operation}`);
+      throw new Error(`The operation ${operation} is not available to MCP tools`);
   }
 }
 

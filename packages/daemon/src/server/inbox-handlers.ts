@@ -4,13 +4,13 @@ import type { DaemonContext } from '../operations/context.js';
 import { listInbox } from '../operations/list-inbox.js';
 import { markNoteRead } from '../operations/mark-note-read.js';
 import { setForceCompact } from '../operations/set-force-compact.js';
-import type { Caller } from './access/gate.js';
+import type { Caller } from './access/authenticator.js';
 
 type InboxOperations = Pick<DaemonOperations, 'setForceCompact' | 'listInbox' | 'markNoteRead'>;
 
-const usualNotes = 200;
+const defaultNotes = 200;
 
-/** Guard and inbox. */
+/** Context guard and inbox. */
 export function inboxHandlers(
   context: Pick<DaemonContext, 'sessions' | 'notify' | 'forceCompact'>,
 ): Handlers<InboxOperations, Caller> {
@@ -19,7 +19,7 @@ export function inboxHandlers(
       status: 200,
       body: await setForceCompact(context, params.id, body),
     }),
-    listInbox: async ({ query: { unread = false, limit = usualNotes } }) => ({
+    listInbox: async ({ query: { unread = false, limit = defaultNotes } }) => ({
       status: 200,
       body: await listInbox(context, { unread, limit }),
     }),

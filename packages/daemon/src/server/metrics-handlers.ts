@@ -4,14 +4,14 @@ import type { DaemonContext } from '../operations/context.js';
 import { getMetricsHistory } from '../operations/get-metrics-history.js';
 import { getMetrics } from '../operations/get-metrics.js';
 import { listBranches } from '../operations/list-branches.js';
-import type { Caller } from './access/gate.js';
+import type { Caller } from './access/authenticator.js';
 
 type MetricsOperations = Pick<
   DaemonOperations,
   'getMetrics' | 'getMetricsHistory' | 'listBranches'
 >;
 
-/** What the agents use, and how their branches stand. */
+/** Resource usage and branch status of agents. */
 export function metricsHandlers(
   context: Pick<DaemonContext, 'metrics' | 'branches'>,
 ): Handlers<MetricsOperations, Caller> {

@@ -6,7 +6,7 @@ import { createPipeline } from '../operations/create-pipeline.js';
 import { getPipeline } from '../operations/get-pipeline.js';
 import { listPipelines } from '../operations/list-pipelines.js';
 import { startPipeline } from '../operations/start-pipeline.js';
-import type { Caller } from './access/gate.js';
+import type { Caller } from './access/authenticator.js';
 
 type PipelineOperations = Pick<
   DaemonOperations,

@@ -1,8 +1,8 @@
 import type { Problem } from '@millrace/kit/http';
 
 /**
- * A problem as the daemon's contract has it: without `instance`, which the header X-Request-Id
- * tells, with `error` beside `detail`, and with a code also where no request could be read.
+ * Shapes a problem document as in the daemon's contract: without `instance` (X-Request-Id has it),
+ * with `error` as a copy of `detail`, and with a code even for requests that could not be parsed.
  */
 export function daemonProblem({ type, title, status, detail, code, ...rest }: Problem): object {
   const members = Object.entries(rest).filter(([name]) => name !== 'instance');

@@ -9,8 +9,8 @@ export { daemonConfig, type DaemonSettings } from './config.js';
 export { serveDaemon, type DaemonOptions, type RunningDaemon } from './daemon.js';
 
 /**
- * Runs the daemon as a process of its own: settings, listening line, signals. Resolves with the
- * exit code. A mistake of the person who started it is thrown as a UsageError.
+ * Runs the daemon as a process: loads settings, prints the listening line, handles signals.
+ * Resolves with the exit code. Throws UsageError for invalid settings.
  */
 export async function runDaemon(options: RunOptions): Promise<number> {
   const { environment } = options;

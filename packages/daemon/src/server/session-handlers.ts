@@ -9,7 +9,7 @@ import { restartSession } from '../operations/restart-session.js';
 import { sendToSession } from '../operations/send-to-session.js';
 import { spawnSession } from '../operations/spawn-session.js';
 import { stopSession } from '../operations/stop-session.js';
-import type { Caller } from './access/gate.js';
+import type { Caller } from './access/authenticator.js';
 
 type SessionOperations = Pick<
   DaemonOperations,
@@ -23,7 +23,7 @@ type SessionOperations = Pick<
   | 'restartSession'
 >;
 
-const usualLines = 500;
+const defaultLines = 500;
 
 export function sessionHandlers(
   context: Pick<DaemonContext, 'sessions'>,
@@ -46,7 +46,7 @@ export function sessionHandlers(
       status: 200,
       body: await deleteSession(context, params.id),
     }),
-    getSessionOutput: async ({ params, query: { after, limit = usualLines } }) => ({
+    getSessionOutput: async ({ params, query: { after, limit = defaultLines } }) => ({
       status: 200,
       body: await getSessionOutput(context, params.id, { after, limit }),
     }),

@@ -1,29 +1,7 @@
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Of whoever started the daemon, and wrong for what runs in a terminal of our own. */
-const notPassed = new Set([
-  'TMUX',
-  'TMUX_PANE',
-  'CLAUDECODE',
-  'CLAUDE_CODE_ENTRYPOINT',
-  'INIT_CWD',
-  'PWD',
-  'OLDPWD',
-]);
-
-/**
- * What an agent finds in its environment: the daemon's own, but none of the settings in it, which
- * may hold a token; and who it is, so that the command line counts what it does as the agent's.
- */
+/** The environment of an agent: what its backend is given, and who it is, for the command line. */
 export function agentEnvironment(
-  environment: Environment,
+  variables: Readonly<Record<string, string>>,
   { id, dataDir, cwd }: { id: string; dataDir: string; cwd: string },
 ): Record<string, string> {
-  const passed: Record<string, string> = {};
-  for (const [name, value] of Object.entries(environment)) {
-    if (value === undefined || notPassed.has(name)) continue;
-    if (name.startsWith('MILLRACE_') || name.startsWith('npm_')) continue;
-    passed[name] = value;
-  }
-  return { ...passed, PWD: cwd, MILLRACE_AGENT_ID: id, MILLRACE_DATA_DIR: dataDir };
+  return { ...variables, PWD: cwd, MILLRACE_AGENT_ID: id, MILLRACE_DATA_DIR: dataDir };
 }

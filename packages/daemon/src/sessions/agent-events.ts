@@ -33,6 +33,8 @@ function claudeEvent(report: JsonObject): AgentEvent {
   const sessionId = textIn(report, 'session_id');
   switch (report['type']) {
     case 'system':
+      if (report['subtype'] === 'api_retry') return { sessionId, doing: retryWords(report) };
+      if (report['subtype'] !== undefined && report['subtype'] !== 'init') return { sessionId };
       return { sessionId, model: textIn(report, 'model'), doing: 'it has begun' };
     case 'assistant': {
       const message = objectIn(report, 'message');
@@ -41,18 +43,41 @@ function claudeEvent(report: JsonObject): AgentEvent {
         ? `it uses the tool ${textIn(tool, 'name') ?? 'unknown'}`
         : 'it is answering';
       // What a subagent holds is not what the agent itself holds.
-      const isOwn = typeof report['parent_tool_use_id'] !== 'string';
+      const isOwn = typeof report['parent_tool_use_id'] !== 'string' && !isSynthetic(message);
       const contextTokens = isOwn ? claudeContext(objectIn(message, 'usage')) : undefined;
       return { sessionId, doing, contextTokens };
     }
     case 'result': {
       const isError = report['is_error'] === true;
       const text = textIn(report, 'result') ?? textIn(report, 'subtype') ?? '';
+      const denial = isError ? undefined : denialIn(report);
+      if (denial !== undefined) return { sessionId, result: { isError: true, text: denial } };
       return { sessionId, result: { isError, text } };
     }
     default:
       return { sessionId };
   }
+}
+
+/** Claude writes such a message where no model answered; it has no usage. */
+export function isSynthetic(message: JsonObject | undefined): boolean {
+  return message?.['model'] === '<synthetic>';
+}
+
+function retryWords(report: JsonObject): string {
+  const status = report['error_status'] ?? textIn(report, 'error') ?? 'an error';
+  const [attempt, max] = [countIn(report, 'attempt'), countIn(report, 'max_retries')];
+  const seconds = Math.round(countIn(report, 'retry_delay_ms') / 1000);
+  return `the provider answered ${String(status)}; retry ${attempt} of ${max} in ${seconds} s`;
+}
+
+/** The first tool call that nobody was there to allow. */
+function denialIn(report: JsonObject): string | undefined {
+  const denials = report['permission_denials'];
+  const first: unknown = Array.isArray(denials) ? denials[0] : undefined;
+  if (typeof first !== 'object' || first === null) return undefined;
+  const { tool_name: name, tool_input: input } = first as JsonObject;
+  return `permission denied: ${toolLine({ name, input })}`;
 }
 
 /** What was in the context of an answer: what was sent, whether new or cached. */
@@ -104,6 +129,8 @@ function codexDoing(item: JsonObject | undefined): string {
 function claudeLines(report: JsonObject): string[] {
   switch (report['type']) {
     case 'assistant':
+      // The result repeats the text of an error.
+      if (isSynthetic(objectIn(report, 'message'))) return [];
       return blocksOf(objectIn(report, 'message')).flatMap((block) => {
         if (block['type'] === 'text') return splitText(textIn(block, 'text'));
         if (block['type'] === 'tool_use') return [toolLine(block)];

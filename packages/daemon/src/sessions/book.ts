@@ -1,4 +1,4 @@
-import type { Database } from '@millrace/db';
+import type { CommitTarget, Database } from '@millrace/db';
 import type { Log } from '@millrace/kit/log';
 import type { Entry, Handle } from './handle.js';
 import type { Session, SessionChange } from './port.js';
@@ -10,11 +10,10 @@ export interface SpawnKey {
   sessionId: string;
 }
 
-type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;
-type Target = Parameters<Parameters<Database['transact']>[0]>[0];
 type Step = (entry: Entry) => Entry;
 
 const keyLifeMs = 86_400_000;
+const collections = { sessions: 'sessions', handles: 'session_handles', keys: 'spawn_keys' };
 
 /**
  * All sessions, on disk and in memory. This process alone writes them, so memory is what is true;
@@ -28,16 +27,10 @@ export class SessionBook {
   private constructor(
     private readonly database: Database,
     private readonly log: Log,
-    private readonly kept: Record<'sessions' | 'handles' | 'keys', Kept>,
   ) {}
 
   static async open(database: Database, log: Log): Promise<SessionBook> {
-    const { core } = database;
-    const book = new SessionBook(database, log, {
-      sessions: await core.ensureCollection('sessions'),
-      handles: await core.ensureCollection('session_handles'),
-      keys: await core.ensureCollection('spawn_keys'),
-    });
+    const book = new SessionBook(database, log);
     await book.#load();
     return book;
   }
@@ -60,19 +53,20 @@ export class SessionBook {
   async add(entry: Entry, key?: { name: string } & Omit<SpawnKey, 'sessionId'>): Promise<void> {
     const { session, handle } = entry;
     await this.database.transact((target) => {
-      this.#put(target, 'sessions', session.id, session);
-      this.#put(target, 'handles', session.id, handle);
+      putSession(target, session);
+      putHandle(target, session.id, handle);
       if (!key) return;
       const { name, hash } = key;
-      const expiresAt = target.now + keyLifeMs;
-      this.#put(target, 'keys', name, { hash, sessionId: session.id }, expiresAt);
+      target
+        .collection<SpawnKey>(collections.keys)
+        .put(name, { hash, sessionId: session.id }, { ttlMs: keyLifeMs });
     });
     this.#entries.set(session.id, entry);
     this.#tell({ before: undefined, after: session });
   }
 
   async spawnKey(name: string): Promise<SpawnKey | undefined> {
-    return (await this.database.collection<SpawnKey>('spawn_keys').findByKey(name))?.data;
+    return (await this.database.collection<SpawnKey>(collections.keys).findByKey(name))?.data;
   }
 
   /**
@@ -88,8 +82,8 @@ export class SessionBook {
       const isNewHandle = after.handle !== before.handle;
       if (!isNewSession && !isNewHandle) return before;
       await this.database.transact((target) => {
-        if (isNewSession) this.#put(target, 'sessions', id, after.session);
-        if (isNewHandle) this.#put(target, 'handles', id, after.handle);
+        if (isNewSession) putSession(target, after.session);
+        if (isNewHandle) putHandle(target, id, after.handle);
       });
       const entry = { session: after.session, handle: after.handle };
       this.#entries.set(id, entry);
@@ -103,10 +97,8 @@ export class SessionBook {
       const before = this.#entries.get(id);
       if (!before) return;
       await this.database.transact((target) => {
-        for (const kept of [this.kept.sessions, this.kept.handles]) {
-          const record = target.byKey(kept, id);
-          if (record) target.remove(kept, record);
-        }
+        target.collection(collections.sessions).delete(id);
+        target.collection(collections.handles).delete(id);
       });
       this.#entries.delete(id);
       this.#tell({ before: before.session, after: undefined });
@@ -124,29 +116,24 @@ export class SessionBook {
     }
   }
 
-  #put(
-    target: Target,
-    name: keyof typeof this.kept,
-    key: string,
-    data: object,
-    expiresAt = 0,
-  ): void {
-    const kept = this.kept[name];
-    const there = target.byKey(kept, key);
-    const id = there?.id ?? target.newId();
-    target.store(kept, id, there, target.encode({ ...data }), { key, expiresAt });
-  }
-
   async #load(): Promise<void> {
     const handles = new Map<string, Handle>();
-    for await (const { key, data } of this.database
-      .collection<Handle>('session_handles')
-      .stream()) {
+    const { database } = this;
+    for await (const { key, data } of database.collection<Handle>(collections.handles).stream()) {
       handles.set(key, data);
     }
-    for await (const { key, data } of this.database.collection<Session>('sessions').stream()) {
+    const sessions = database.collection<Session>(collections.sessions);
+    for await (const { key, data } of sessions.stream()) {
       const handle = handles.get(key);
       if (handle) this.#entries.set(key, { session: data, handle });
     }
   }
+}
+
+function putSession(target: CommitTarget, session: Session): void {
+  target.collection<Session>(collections.sessions).put(session.id, session);
+}
+
+function putHandle(target: CommitTarget, id: string, handle: Handle): void {
+  target.collection<Handle>(collections.handles).put(id, handle);
 }

@@ -10,9 +10,11 @@ function gateAt(
   const by_agent = Object.entries(figures.agents ?? {}).map(([key, usd]) => ({ key, usd }));
   const rollup = { daily_usd: figures.daily, weekly_usd: figures.weekly ?? 0, by_agent };
   return new BudgetGate({
+    basis: 'greater',
     caps: { isOn, dailyUsd: daily, weeklyUsd: weekly },
     spend: () => Promise.resolve(rollup as unknown as Rollup),
     sessions: () => sessions as never,
+    assumedSessionUsd: 0.5,
   });
 }
 
@@ -36,12 +38,41 @@ test('at a cap it asks, with the figures, and force goes on', async () => {
   expect(await pass(gate, true)).toBe('passed');
 });
 
+test.each([
+  ['greater', 4, 12, false],
+  ['greater', 12, 4, false],
+  ['contract', 4, 12, true],
+  ['exact', 12, 4, true],
+  ['exact', 12, null, false],
+] as const)('basis %s: $%d by family and $%s exact', async (basis, usd, exact, passes) => {
+  const rollup = { daily_usd: usd, daily_exact_usd: exact, weekly_usd: 0, by_agent: [] };
+  const gate = new BudgetGate({
+    basis,
+    caps: { isOn: true, dailyUsd: 10, weeklyUsd: 0 },
+    spend: () => Promise.resolve(rollup as unknown as Rollup),
+    sessions: () => [],
+    assumedSessionUsd: 0.5,
+  });
+  if (passes) expect(await pass(gate)).toBe('passed');
+  else await expect(pass(gate)).rejects.toMatchObject({ code: 'BUDGET_CONFIRMATION_REQUIRED' });
+});
+
 test('below the caps, without a cap, without the gate and without spend all pass', async () => {
   expect(await pass(gateAt({ daily: 9.99 }))).toBe('passed');
   expect(await pass(gateAt({ daily: 99 }, { daily: 0 }))).toBe('passed');
   expect(await pass(gateAt({ daily: 99 }, { isOn: false }))).toBe('passed');
   const caps = { isOn: true, dailyUsd: 1, weeklyUsd: 1 };
-  expect(await pass(new BudgetGate({ caps, spend: undefined, sessions: () => [] }))).toBe('passed');
+  expect(
+    await pass(
+      new BudgetGate({
+        basis: 'greater',
+        caps,
+        spend: undefined,
+        sessions: () => [],
+        assumedSessionUsd: 0.5,
+      }),
+    ),
+  ).toBe('passed');
 });
 
 test('what was let in and has not spent yet counts as much as agents cost on average', async () => {
@@ -61,8 +92,15 @@ test('who is in the book counts until the figures show it or it has ended', asyn
   expect(await pass(gateAt(figures, { sessions: [over] }))).toBe('passed');
 });
 
-test('where nothing was ever spent nobody is held up by guesses', async () => {
-  const gate = gateAt({ daily: 0 }, { daily: 0.01 });
-  for (let n = 0; n < 5; n++) void gate.pass(false, never);
-  expect(await pass(gate)).toBe('passed');
+test('budget gate: on a fresh system running sessions count at the assumed cost', async () => {
+  const gate = gateAt({ daily: 0 }, { daily: 1 });
+  const refused: unknown[] = [];
+  for (let n = 0; n < 50; n++) gate.pass(false, never).catch((error) => refused.push(error));
+  await expect(pass(gate)).rejects.toMatchObject({ code: 'BUDGET_CONFIRMATION_REQUIRED' });
+  expect(refused).toHaveLength(48);
+  const running = { status: 'working', pid: 7, backend_session_id: 'a' };
+  await expect(
+    pass(gateAt({ daily: 0 }, { daily: 1, sessions: [running, running] })),
+  ).rejects.toMatchObject({ code: 'BUDGET_CONFIRMATION_REQUIRED' });
+  expect(await pass(gateAt({ daily: 0 }, { daily: 1, sessions: [running] }))).toBe('passed');
 });

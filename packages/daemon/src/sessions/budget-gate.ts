@@ -8,15 +8,21 @@ type Rollup = DaemonSchema<'SpendRollup'>;
 
 export interface BudgetParts {
   caps: BudgetCaps;
+  /** `tokens.budget_basis`: which figure a cap is compared with. */
+  basis: BudgetBasis;
   /** Undefined when spend is not counted, which it is wherever there is a cap. */
   spend: (() => Promise<Rollup>) | undefined;
   sessions: () => readonly Session[];
+  /** What a session counts as long as no session's cost is known. */
+  assumedSessionUsd: number;
 }
+
+export type BudgetBasis = 'greater' | 'contract' | 'exact';
 
 /**
  * Asks before a session is started although a cap is reached. Sessions that are under way and have
- * not shown up in the figures count as much as sessions have cost so far on average, so that many
- * that are started at once do not all see the same room below the cap.
+ * not shown up in the figures count as much as sessions have cost so far on average, or an assumed
+ * cost on a fresh system, so that many that are started at once do not all pass below the cap.
  */
 export class BudgetGate {
   readonly #parts: BudgetParts;
@@ -47,7 +53,10 @@ export class BudgetGate {
     const hasCap = caps.isOn && (caps.dailyUsd > 0 || caps.weeklyUsd > 0);
     if (spend && hasCap) {
       const rollup = await spend();
-      const spent = { dailyUsd: rollup.daily_usd, weeklyUsd: rollup.weekly_usd };
+      const spent = {
+        dailyUsd: this.#measured(rollup.daily_usd, rollup.daily_exact_usd),
+        weeklyUsd: this.#measured(rollup.weekly_usd, rollup.weekly_exact_usd),
+      };
       const verdict = budgetVerdict(spent, caps, this.#reservations(rollup));
       if (verdict.over) throw refusal(verdict);
     }
@@ -55,14 +64,23 @@ export class BudgetGate {
   }
 
   #reservations({ by_agent }: Rollup): Reservation[] {
-    const costs = by_agent.map((row) => row.usd ?? 0).filter((cost) => cost > 0);
-    if (costs.length === 0) return [];
-    const usd = costs.reduce((sum, cost) => sum + cost, 0) / costs.length;
+    const costs = by_agent
+      .map((row) => this.#measured(row.usd ?? 0, row.exact_usd))
+      .filter((cost) => cost > 0);
+    const total = costs.reduce((sum, cost) => sum + cost, 0);
+    const usd = costs.length === 0 ? this.#parts.assumedSessionUsd : total / costs.length;
     const counted = new Set(by_agent.map(({ key }) => key));
     const waiting = this.#parts
       .sessions()
       .filter((session) => !isEnded(session) && !counted.has(session.backend_session_id ?? ''));
     return Array.from({ length: waiting.length + this.#promised }, () => ({ usd }));
+  }
+
+  /** Where no model has an exact price, the rates of its family count on every basis. */
+  #measured(usd: number, exactUsd: number | null | undefined): number {
+    const { basis } = this.#parts;
+    if (basis === 'contract' || typeof exactUsd !== 'number') return usd;
+    return basis === 'exact' ? exactUsd : Math.max(usd, exactUsd);
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   canResume,
   cliOf,
+  optionalFlags,
   prepareRun,
   takesModel,
   takesSessionId,
@@ -47,6 +48,13 @@ describe('without anybody at the keyboard', () => {
     expect(run.format).toBe('codex-json');
   });
 
+  test('qwen may edit files, and nothing more', () => {
+    expect(prepared('qwen', {})).toMatchObject({
+      args: ['--approval-mode', 'auto-edit'],
+      input: 'do it',
+    });
+  });
+
   test('no known command line may do everything unasked', () => {
     for (const id of ['claude', 'codex', 'gemini', 'aider', 'qwen', 'goose']) {
       const text = prepared(id, {}).args.join(' ');
@@ -89,6 +97,18 @@ describe('in a conversation', () => {
     expect(prepared('claude', { ...talk, prompt })).toMatchObject({ args: [], paste: prompt });
   });
 
+  test('flags of newer versions are used where the program lists them', () => {
+    const offered = new Set(['--no-daemon', '--skip-trust']);
+    expect(optionalFlags('codex')).toEqual(['--no-daemon']);
+    expect(prepared('codex', { ...talk, offered }).args).toEqual(['--no-daemon', '--', 'do it']);
+    expect(prepared('codex', { offered }).args).not.toContain('--no-daemon');
+    expect(prepared('gemini', { ...talk, offered }).args).not.toContain('--skip-trust');
+    const trusted = { offered, isTrusted: true };
+    expect(prepared('gemini', { ...talk, ...trusted }).args[0]).toBe('--skip-trust');
+    expect(prepared('gemini', trusted).args).toContain('--skip-trust');
+    expect(prepared('gemini', { isTrusted: true }).args).not.toContain('--skip-trust');
+  });
+
   test('an agent at rest is resumed without a word', () => {
     const session = { id: 's1', isThere: true };
     const run = prepared('claude', { ...talk, prompt: undefined, session });
@@ -102,6 +122,8 @@ test('the tables are asked by name alone', () => {
     false,
     false,
   ]);
-  expect([takesSessionId('claude'), takesSessionId('codex')]).toEqual([true, false]);
+  const [none, listed] = [new Set<string>(), new Set(['--session-id'])];
+  expect([takesSessionId('claude', none), takesSessionId('codex', listed)]).toEqual([true, false]);
+  expect([takesSessionId('qwen', none), takesSessionId('qwen', listed)]).toEqual([false, true]);
   expect([canResume('codex', 'tmux'), canResume('gemini', 'headless')]).toEqual([true, false]);
 });

@@ -15,6 +15,8 @@ interface HeadlessLine {
 /** How it is run for a conversation. */
 interface InteractiveLine {
   args: readonly string[];
+  /** Flags that are added when the program's `--help` lists them. */
+  whenOffered?: readonly string[];
   /** Arguments that bear the first prompt; without them it is pasted. */
   prompt?: (text: string) => readonly string[];
   resume?: (id: string) => readonly string[];
@@ -27,6 +29,10 @@ interface CliLine {
   model?: string;
   /** The flag that gives a new session the id that it is to have. */
   sessionId?: string;
+  /** Older versions do not know `sessionId`, so `--help` decides. */
+  isSessionIdNew?: true;
+  /** The flag that skips the program's own check whether a workspace is trusted. */
+  skipTrust?: string;
 }
 
 /**
@@ -64,6 +70,8 @@ const lines: Readonly<Record<string, CliLine>> = {
     },
     interactive: {
       args: [],
+      // The shared background server would tie this agent to every other codex of this user.
+      whenOffered: ['--no-daemon'],
       prompt: (text) => ['--', text],
       resume: (id) => ['resume', id],
     },
@@ -73,6 +81,24 @@ const lines: Readonly<Record<string, CliLine>> = {
     headless: { args: ['--approval-mode', 'auto_edit'], format: 'text' },
     interactive: { args: [], prompt: (text) => ['--prompt-interactive', text] },
     model: '--model',
+    sessionId: '--session-id',
+    isSessionIdNew: true,
+    skipTrust: '--skip-trust',
+  },
+  qwen: {
+    headless: {
+      args: ['--approval-mode', 'auto-edit'],
+      resume: (id) => ['--resume', id],
+      format: 'text',
+    },
+    interactive: {
+      args: [],
+      prompt: (text) => ['--prompt-interactive', text],
+      resume: (id) => ['--resume', id],
+    },
+    model: '--model',
+    sessionId: '--session-id',
+    isSessionIdNew: true,
   },
   aider: {
     headless: {
@@ -90,7 +116,6 @@ const lines: Readonly<Record<string, CliLine>> = {
   },
   'cursor-agent': { model: '--model' },
   opencode: { model: '--model' },
-  qwen: { model: '--model' },
   copilot: { model: '--model' },
   droid: { model: '--model' },
 };
@@ -113,6 +138,10 @@ export interface Run {
   model: string | null;
   /** The id that the backend's own session has or is to have. */
   session: { id: string; isThere: boolean } | undefined;
+  /** Those of `optionalFlags` that the installed program knows. */
+  offered?: ReadonlySet<string>;
+  /** Skip the program's own check whether the workspace is trusted. */
+  isTrusted?: boolean;
 }
 
 export interface PreparedRun {
@@ -134,8 +163,19 @@ export function takesModel(cli: string): boolean {
 }
 
 /** Can its sessions be given an id of our making? */
-export function takesSessionId(cli: string): boolean {
-  return lineOf(cli).sessionId !== undefined;
+export function takesSessionId(cli: string, offered: ReadonlySet<string>): boolean {
+  const { sessionId, isSessionIdNew } = lineOf(cli);
+  return sessionId !== undefined && (!isSessionIdNew || offered.has(sessionId));
+}
+
+/** The flags that are used only where the program's `--help` lists them. */
+export function optionalFlags(cli: string): readonly string[] {
+  const { interactive, sessionId, isSessionIdNew, skipTrust } = lineOf(cli);
+  return [
+    ...(interactive?.whenOffered ?? []),
+    ...(sessionId !== undefined && isSessionIdNew ? [sessionId] : []),
+    ...(skipTrust === undefined ? [] : [skipTrust]),
+  ];
 }
 
 export function canResume(cli: string, driver: Run['driver']): boolean {
@@ -153,9 +193,10 @@ export function prepareRun(
   return run.driver === 'tmux' ? interactiveRun(run) : headlessRun(backend, extra, run);
 }
 
-function interactiveRun({ cli, prompt, model, session }: Run): PreparedRun {
+function interactiveRun(run: Run): PreparedRun {
+  const { cli, prompt, model, session, offered = new Set<string>() } = run;
   const line = lineOf(cli);
-  const { args = [], prompt: withPrompt, resume } = line.interactive ?? {};
+  const { args = [], whenOffered = [], prompt: withPrompt, resume } = line.interactive ?? {};
   const isArgument =
     prompt !== undefined &&
     withPrompt !== undefined &&
@@ -164,6 +205,8 @@ function interactiveRun({ cli, prompt, model, session }: Run): PreparedRun {
   return {
     args: [
       ...args,
+      ...whenOffered.filter((flag) => offered.has(flag)),
+      ...trustArgs(line, run),
       ...sessionArgs(line, resume, session),
       ...modelArgs(line, model),
       ...(isArgument ? withPrompt(prompt) : []),
@@ -177,8 +220,9 @@ function interactiveRun({ cli, prompt, model, session }: Run): PreparedRun {
 function headlessRun(
   backend: string,
   extra: readonly ExtraCli[],
-  { cli, prompt = '', model, session }: Run,
+  run: Run,
 ): PreparedRun | { impossible: string } {
+  const { cli, prompt = '', model, session } = run;
   const line = lineOf(cli);
   const hasOwnArgs = extra.some((each) => each.id === backend && each.args !== undefined);
   const known = hasOwnArgs ? undefined : line.headless;
@@ -190,6 +234,7 @@ function headlessRun(
   }
   const args = [
     ...known.args,
+    ...trustArgs(line, run),
     ...modelArgs(line, model),
     ...sessionArgs(line, known.resume, session),
     ...(dashForStdin.has(cli) ? ['-'] : []),
@@ -205,6 +250,10 @@ function lineOf(cli: string): CliLine {
 
 function modelArgs({ model: flag }: CliLine, model: string | null): readonly string[] {
   return flag === undefined || model === null ? [] : [flag, model];
+}
+
+function trustArgs({ skipTrust }: CliLine, { isTrusted, offered }: Run): readonly string[] {
+  return skipTrust !== undefined && isTrusted && offered?.has(skipTrust) ? [skipTrust] : [];
 }
 
 function sessionArgs(

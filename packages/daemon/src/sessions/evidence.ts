@@ -7,6 +7,7 @@ import { Listener } from './last-words.js';
 import { OutputLog } from './output-log.js';
 import { PaneWatch } from './pane-watch.js';
 import { sessionDirectory } from './places.js';
+import { isFullScreen, saveScreen } from './screen-output.js';
 import type { TranscriptTail } from './transcript-tail.js';
 import { TranscriptWatch, type TranscriptParts } from './transcript-watch.js';
 
@@ -57,15 +58,16 @@ export class Observation {
     if (!isOver) this.wasAlive = true;
     const isNews = this.#listener.listen({ isOver });
     if (isNews) this.#heardAt = this.parts.clock.monotonic();
-    const tail = await this.#transcript.look(entry);
-    const facts = { ...this.#reported(), ...this.#written(tail) };
+    const known = this.#reported();
+    const tail = await this.#transcript.look(withFactsOf(entry, known), { isOver });
+    const facts = { ...known, ...this.#written(tail) };
     if (isOver) return { facts, exit: await this.#exit(entry, look, driver) };
     if (isTalking(driver)) await this.pane.look(driver, entry, this.log.end());
     this.log.trim();
     return {
       facts,
       event: this.#event(isNews),
-      transcript: isTalking(driver) ? turnOf(tail, handle.inputAt) : undefined,
+      transcript: isTalking(driver) ? this.#turn(tail, handle.inputAt) : undefined,
       pane: isTalking(driver) ? this.pane.sign(entry) : undefined,
       staleness:
         this.#staleness(session.status) ??
@@ -82,6 +84,9 @@ export class Observation {
     const end = look.exit ?? { code: null, signal: null };
     // A pane outlives its program, and shows what its output only tells how to draw.
     const screen = isTalking(driver) ? await driver.screen(session.id) : undefined;
+    if (screen !== undefined && isFullScreen(handle.cli)) {
+      saveScreen(sessionDirectory(this.parts.dataDir, session.id), screen);
+    }
     const when = { now: clock.now(), limitRetryMs };
     const verdict = this.#listener.verdict(handle.cli, { ...end, screen }, when);
     return { ...end, ...verdict, isLost: look.exit === undefined, wasStopped: handle.isStopping };
@@ -118,6 +123,17 @@ export class Observation {
     return isNews && doing !== undefined ? { status: 'working', reason: doing } : undefined;
   }
 
+  /** What the transcript says of the turn that the last input began. */
+  #turn(tail: TranscriptTail | undefined, inputAt: number): Sign | undefined {
+    if (!tail?.turn || tail.turn.at < inputAt) return undefined;
+    const { sign, at } = tail.turn;
+    if (sign.status !== 'rate_limited') return sign;
+    const limitedUntil = Math.max(at + this.parts.limitRetryMs, sign.limitedUntil ?? 0);
+    if (this.parts.clock.now() < limitedUntil) return { ...sign, limitedUntil };
+    const reason = 'its limit is over and its prompt is empty';
+    return { status: 'idle', reason, failure: sign.reason };
+  }
+
   #staleness(status: string): Sign | undefined {
     if (status !== 'working' || this.parts.clock.monotonic() - this.#heardAt < staleMs) return;
     return { status: 'working', reason: 'nothing was heard of it for over 10 minutes' };
@@ -128,7 +144,7 @@ export function isTalking(driver: Driver): driver is TalkingDriver {
   return 'paste' in driver;
 }
 
-/** What the transcript says of the turn that the last input began. */
-function turnOf(tail: TranscriptTail | undefined, inputAt: number): Sign | undefined {
-  return tail?.turn && tail.turn.at >= inputAt ? tail.turn.sign : undefined;
+/** The backend's own session may have been reported a moment ago. */
+function withFactsOf(entry: Entry, facts: Facts): Entry {
+  return { ...entry, session: { ...entry.session, ...facts } };
 }

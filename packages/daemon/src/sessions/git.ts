@@ -1,9 +1,11 @@
 import type { Clock } from '@millrace/kit/clock';
-import { runProgram } from '../think/program.js';
+import { runGit } from '../git/run-git.js';
 
 export interface GitParts {
   clock: Clock;
   environment: Readonly<Record<string, string | undefined>>;
+  /** `worktrees.hooks`: whether hooks and filters of repositories run. */
+  runsHooks: boolean;
 }
 
 export interface GitEnd {
@@ -18,21 +20,11 @@ const timeoutMs = 120_000;
 
 /** Runs git in a directory. It never asks anybody anything; whatever happens is a value. */
 export async function git(
-  { clock, environment }: GitParts,
+  { clock, environment, runsHooks: isTrusted }: GitParts,
   cwd: string,
   ...args: string[]
 ): Promise<GitEnd> {
-  const passed = Object.entries(environment).filter(([name]) => !name.startsWith('GIT_'));
-  const end = await runProgram({
-    file: 'git',
-    args,
-    input: '',
-    cwd,
-    environment: { ...Object.fromEntries(passed), GIT_TERMINAL_PROMPT: '0', LC_ALL: 'C' },
-    timeoutMs,
-    signal: new AbortController().signal,
-    clock,
-  });
+  const end = await runGit({ clock, environment, cwd, timeoutMs, isTrusted }, args);
   if (end.kind === 'exited') {
     const stdout = end.stdout.replace(/\n$/, '');
     const said = end.stderr.trim().split('\n').at(-1) ?? '';

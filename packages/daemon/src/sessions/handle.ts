@@ -16,6 +16,8 @@ export interface Handle {
   limitTurn: number | null;
   /** Its first prompt still has to be pasted. */
   isPromptPending: boolean;
+  /** The request named the directory to work in; sessions of older versions do not say. */
+  isWorkspaceNamed?: boolean;
   /** Somebody asked for its end. */
   isStopping: boolean;
   /** The row of the tables that describes its command line. */

@@ -47,6 +47,42 @@ test('a run that says itself that it failed has failed', () => {
   expect(verdict(listener, 0).failure).toBe('ran out of turns');
 });
 
+test('a command that nobody was there to allow is a failure that names it', () => {
+  const result = {
+    type: 'result',
+    is_error: false,
+    result: 'I could not run it.',
+    permission_denials: [{ tool_name: 'Bash', tool_input: { command: 'make test' } }],
+  };
+  expect(verdict(heard('claude-json', result), 0).failure).toBe(
+    'permission denied: [Bash] make test',
+  );
+});
+
+test('a retry is what the agent is doing, and an error does not empty its context', () => {
+  const usage = { input_tokens: 40, output_tokens: 1 };
+  const { seen } = heard(
+    'claude-json',
+    { type: 'assistant', message: { model: 'm', content: [], usage } },
+    {
+      type: 'assistant',
+      message: { model: '<synthetic>', content: [], usage: { input_tokens: 0 } },
+    },
+    {
+      type: 'system',
+      subtype: 'api_retry',
+      attempt: 2,
+      max_retries: 10,
+      retry_delay_ms: 4_100,
+      error_status: 529,
+    },
+  );
+  expect(seen).toMatchObject({
+    contextTokens: 40,
+    doing: 'the provider answered 529; retry 2 of 10 in 4 s',
+  });
+});
+
 test('a limit says until when', () => {
   const resetsAt = now / 1000 + 7_200;
   const event = {

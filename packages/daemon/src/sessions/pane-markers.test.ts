@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hasMarkers, readPane } from './pane-markers.js';
+import { failureAbove, hasMarkers, holdsInput, readPane } from './pane-markers.js';
 
 const rule = '─'.repeat(40);
 
@@ -54,6 +54,62 @@ test('codex and gemini have their own words', () => {
     'prompt',
   );
   expect(readPane('agy', 'Apply this change?\n│ ● 1. Yes │').kind).toBe('question');
+});
+
+test('qwen shows the time before the key that cancels', () => {
+  const screen = '⠴ Counting electrons... (2s · ↓ 12 tokens · esc to cancel)\n│ > │';
+  expect(readPane('qwen', screen).kind).toBe('busy');
+});
+
+test('an attempt to reach the provider again is the reason of a busy agent', () => {
+  const screen =
+    '✻ Thinking… (3s · esc to interrupt)\n  ⎿ Retrying in 5 seconds… (attempt 3/10)\n> ';
+  expect(readPane('claude', screen).reason).toContain('Retrying in 5 seconds');
+});
+
+test('an error below what was last typed ended the turn', () => {
+  const error = '■ {"error":{"message":"fake model error 400"}}';
+  const ended = readPane('codex', `› please\n${error}\n› Ask Codex to do anything`);
+  expect(failureAbove('codex', ended)).toContain('fake model error 400');
+  const later = readPane('codex', `${error}\n› again\n• done\n› Ask Codex to do anything`);
+  expect(failureAbove('codex', later)).toBeUndefined();
+  const gemini = readPane('gemini', ' > please\n✕ [API Error: quota]\n >   Type your message');
+  expect(failureAbove('gemini', gemini)).toBe('[API Error: quota]');
+});
+
+describe('the input box holds a text', () => {
+  const holds = (cli: string, screen: string, text: string) =>
+    holdsInput(readPane(cli, screen), text);
+  const rules = '─'.repeat(20);
+
+  test('only when it is all of it', () => {
+    expect(holds('claude', `${rules}\n> /compact\n${rules}`, '/compact')).toBe(true);
+    expect(holds('claude', `${rules}\n> draft /compact\n${rules}`, '/compact')).toBe(false);
+    expect(holds('claude', `${rules}\n> /comp\n${rules}`, '/compact')).toBe(false);
+    expect(holds('claude', `${rules}\n> \n${rules}`, '/compact')).toBe(false);
+    expect(holds('claude', 'no box', 'text')).toBe(false);
+    expect(holds('gemini', ' > /compress\n compress  Compresses the context', '/compress')).toBe(
+      true,
+    );
+  });
+
+  test('over several lines, wrapped or as a note', () => {
+    const box = '│ > one two │\n│   three   │\n╰───────────╯';
+    expect(holds('gemini', box, 'one two\nthree')).toBe(true);
+    expect(holds('gemini', box, 'one two\nfour')).toBe(false);
+    expect(holds('claude', '> [Pasted text #1 +12 lines]', 'a\n'.repeat(12))).toBe(true);
+  });
+
+  test('with the cursor of qwen behind it', () => {
+    expect(
+      holds('qwen', `${rules}\n> [[fail 400]] please \u200b\n${rules}`, '[[fail 400]] please'),
+    ).toBe(true);
+  });
+
+  test('that is cut at its edge', () => {
+    const long = 'word '.repeat(60);
+    expect(holds('claude', `> ${long.slice(0, 120)}\n${rules}`, long)).toBe(true);
+  });
 });
 
 test('of others nothing is known, whatever they show', () => {

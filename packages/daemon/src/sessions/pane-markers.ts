@@ -11,6 +11,8 @@ export interface PaneReading {
   input: string | undefined;
   /** The last lines above the input box. */
   above: readonly string[];
+  /** The line of the input box and all below it. */
+  below: readonly string[];
 }
 
 interface Markers {
@@ -24,6 +26,8 @@ interface Markers {
   placeholder: RegExp;
   /** Shown around the input box at all times, whatever happens. */
   footer: RegExp;
+  /** Tells of an error that ended a turn; the group is the error. */
+  failure: RegExp;
 }
 
 const never = /(?!)/;
@@ -37,6 +41,7 @@ const rows: Readonly<Record<string, Markers>> = {
     placeholder: /^Try "/,
     footer:
       /\? for shortcuts\b|\bshift\+tab to cycle\b|\b(?:accept edits|plan mode|bypass permissions) on\b|\bcontext left until auto-compact\b|\bctrl[+-]\w(?: again)? to \w|\btab to toggle\b|\/help for help\b|^\s*Tip: /i,
+    failure: /^[\s⎿●]*(API Error\b.*)/,
   },
   codex: {
     busy: /\besc to interrupt\b/i,
@@ -47,15 +52,18 @@ const rows: Readonly<Record<string, Markers>> = {
       /^(?:Ask Codex|Explain|Summarize|Find and fix|Improve|Implement|Write tests|Use \/)/,
     footer:
       /\? for shortcuts\b|\d+% (?:context )?left\b|⏎ send\b|⌃C quit\b|\bctrl[+ -]+c(?: again)? to (?:quit|exit|interrupt)\b|\btab to queue message\b|^\s*(?:Token usage: |To continue this session, run )/i,
+    failure: /^\s*■ (?!Conversation interrupted)(.+)/,
   },
   gemini: {
-    busy: /\(esc to cancel\b/i,
+    // qwen: `⠋ Pondering (2s · ↓ 12 tokens · esc to cancel)`
+    busy: /\((?:[^()]*· )?esc to cancel\b/i,
     question:
       /^[\s│|]*●\s*\d+\.\s|\bwaiting for user confirmation\b|\bapply this change\?|\ballow execution\b/i,
     prompt: /^[\s│|]*[>!](?:[ \u00a0]+(.*?))?[\s│|]*$/,
     placeholder: /^Type your message\b/,
     footer:
       /\bcontext left\)|\b(?:no )?sandbox\b.*\(see \/docs\)|\((?:shift|ctrl) ?\+ ?\w+ to toggle\)|\(ctrl ?\+ ?\w for details\)|^\s*Using:? \d+ |\bPress ctrl ?\+ ?c again\b/i,
+    failure: /^[\s✕✗×]*(\[?API Error\b.*)/,
   },
 };
 
@@ -76,24 +84,85 @@ export function readPane(cli: string, screen: string): PaneReading {
   const markers = markersOf(cli);
   const lines = screen
     .split('\n')
-    .map((line) => line.trimEnd())
+    // qwen draws its cursor as a zero-width space.
+    .map((line) => line.replaceAll('\u200b', '').trimEnd())
     .filter((line) => line.trim() !== '')
     .slice(-lastLines);
   const at = lines.findLastIndex((line) => markers.prompt.test(line));
   const typed = at === -1 ? undefined : (markers.prompt.exec(lines[at]!)?.[1]?.trim() ?? '');
   const input = typed !== undefined && markers.placeholder.test(typed) ? '' : typed;
   const above = lines.slice(Math.max(0, (at === -1 ? lines.length : at) - linesAbove), at);
+  const below = at === -1 ? [] : lines.slice(at);
+  const parts = { above, below };
   if (lines.some((line) => markers.question.test(line))) {
-    return { kind: 'question', reason: questionIn(lines), input: undefined, above };
+    return { kind: 'question', reason: questionIn(lines), input: undefined, ...parts };
   }
   if (lines.some((line) => markers.busy.test(line))) {
-    return { kind: 'busy', reason: 'its screen shows a turn under way', input, above };
+    return { kind: 'busy', reason: retryIn(lines) ?? busyReason, input, ...parts };
   }
   if (input === '') {
-    return { kind: 'prompt', reason: 'its prompt is empty: the turn is over', input, above };
+    return { kind: 'prompt', reason: 'its prompt is empty: the turn is over', input, ...parts };
   }
-  return { kind: 'unknown', reason: 'its screen says nothing that is known', input, above };
+  return { kind: 'unknown', reason: 'its screen says nothing that is known', input, ...parts };
 }
+
+const busyReason = 'its screen shows a turn under way';
+
+/** What the screen says of attempts to reach the provider again. */
+function retryIn(lines: readonly string[]): string | undefined {
+  const line = lines.findLast((each) => /\b(?:retrying in|reconnecting\b.*\d\/\d)/i.test(each));
+  return line === undefined ? undefined : `it retries: ${trimDrawing(line).slice(0, maxReason)}`;
+}
+
+/** The error that ended the last turn, which stands below what was last typed. */
+export function failureAbove(cli: string, { above }: PaneReading): string | undefined {
+  const { failure } = markersOf(cli);
+  for (const line of above.toReversed()) {
+    if (typedLine.test(line)) return undefined;
+    const found = failure.exec(line)?.[1];
+    if (found !== undefined) return trimDrawing(found).slice(0, maxReason);
+  }
+  return undefined;
+}
+
+/** A line that shows what was typed before. */
+export const typedLine = /^[\s│|]*[>❯›][ \u00a0]\S/;
+
+/**
+ * Does the input box hold exactly this text? Boxes wrap lines and draw borders, so white space and
+ * borders do not count. Many lines are shown as a note, and of a very long text only a part is.
+ */
+export function holdsInput({ below, input }: PaneReading, text: string): boolean {
+  if (input === undefined || below.length === 0) return false;
+  const [first, ...rest] = below;
+  const head = squeeze(first!.replace(/^[\s│|]*[>❯›▌!*][ \u00a0]?/, ''));
+  const wanted = squeeze(text);
+  if (head === wanted || /^\[Pasted\b[^\]]*\]$/i.test(input)) return true;
+  let shown = head;
+  for (const line of rest) {
+    if (!wanted.startsWith(shown) || isRule(line)) break;
+    shown += squeeze(line);
+    if (shown === wanted) return true;
+  }
+  return head.length >= minPartLength && wanted.includes(head);
+}
+
+/** So much of a text that is cut at the edge of its box is enough to know it by. */
+const minPartLength = 60;
+
+function squeeze(line: string): string {
+  return line.replaceAll(/[\s│|]+/g, '');
+}
+
+function isRule(line: string): boolean {
+  return /^[\s─━═╭╮╰╯▀▄]+$/.test(line);
+}
+
+function trimDrawing(line: string): string {
+  return line.replaceAll(/^[\s│|⎿●•✻■⏺✕]+|[\s│|]+$/g, '');
+}
+
+const maxReason = 300;
 
 /** Which of these lines is last typed into; -1 for none. */
 export function promptLineIn(cli: string, lines: readonly string[]): number {
@@ -118,6 +187,7 @@ const unknownScreen: Markers = {
   prompt: never,
   placeholder: never,
   footer: never,
+  failure: never,
 };
 
 const longestQuestion = 160;

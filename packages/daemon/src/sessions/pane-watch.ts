@@ -3,7 +3,7 @@ import type { Sign } from '../core/session.js';
 import { signalIn } from '../think/signals.js';
 import type { TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
-import { hasMarkers, readPane, type PaneReading } from './pane-markers.js';
+import { failureAbove, hasMarkers, readPane, typedLine, type PaneReading } from './pane-markers.js';
 
 /** An empty prompt counts when nothing has been drawn for this long. */
 const settledMs = 600;
@@ -56,8 +56,12 @@ export class PaneWatch {
     switch (reading.kind) {
       case 'busy':
         return { status: 'working', reason: reading.reason };
-      case 'question':
-        return { status: 'waiting_for_input', reason: reading.reason };
+      case 'question': {
+        // A dialog may say that a limit is reached, and ask what to do about it.
+        const isTold = handle.limitTurn === handle.inputAt;
+        const limit = isTold ? undefined : this.#limit(handle.cli, reading);
+        return limit ?? { status: 'waiting_for_input', reason: reading.reason };
+      }
       case 'prompt': {
         if (handle.isPromptPending || !this.#isSettled(handle.inputAt)) return undefined;
         const isTold = handle.limitTurn === handle.inputAt;
@@ -65,7 +69,9 @@ export class PaneWatch {
         if (limit) return limit;
         const isOver = session.status === 'rate_limited';
         const reason = isOver ? 'its limit is over and its prompt is empty' : reading.reason;
-        return { status: 'idle', reason: session.status === 'idle' ? keep(session) : reason };
+        const failure = failureAbove(handle.cli, reading);
+        const isSame = session.status === 'idle' && failure === undefined;
+        return { status: 'idle', reason: isSame ? keep(session) : reason, failure };
       }
       case 'unknown':
         return undefined;
@@ -98,7 +104,7 @@ export class PaneWatch {
     const now = this.parts.clock.now();
     for (const line of above.toReversed()) {
       // Above what was last typed stands what was said before.
-      if (/^[\s│|]*[>❯›][ \u00a0]\S/.test(line)) return undefined;
+      if (typedLine.test(line)) return undefined;
       const stdout = line.replaceAll(/^[\s│|⎿●•✻■⏺]+|[\s│|]+$/g, '');
       const found = signalIn({ id: cli, succeeded: true, stdout, stderr: '' }, now);
       if (!found || found.kind === 'unauthenticated' || stdout === '') continue;

@@ -112,8 +112,17 @@ const graceMs = 5_000;
 const stepMs = 40;
 
 /**
- * Ends a process with all it has started: asks first, and after a while makes them. Resolves when
- * none of them is left. The process leads a group of its own; what it started may have groups too.
+ * The background server that all codex programs of a user share. It may be a child of the agent
+ * that happened to start it, but other sessions and people use it too.
+ */
+function isSharedServer({ args }: ProcessRow): boolean {
+  return args.some((arg) => /\/app-server-daemon\//.test(arg)) && args.includes('app-server');
+}
+
+/**
+ * Ends a process with all it has started, except servers that others use: SIGTERM first, SIGKILL
+ * after a while. Resolves when none of them is left. The process leads a group of its own; what it
+ * started may have groups too.
  */
 export async function endFamily(pid: number, clock: Clock): Promise<void> {
   await endAll(await familyOf(pid), pid, clock);
@@ -138,14 +147,14 @@ async function endAll(family: Map<number, number>, pid: number, clock: Clock): P
  * the system gives its number to no other process.
  */
 export async function endLeftovers(pid: number, clock: Clock): Promise<void> {
-  const group = (await listProcesses()).filter((row) => row.group === pid);
+  const group = (await listProcesses()).filter((row) => row.group === pid && !isSharedServer(row));
   if (group.length === 0 || group.some((row) => row.pid === pid)) return;
   await endAll(new Map(group.map((row) => [row.pid, pid])), pid, clock);
 }
 
 /** The groups of a process and of all that descend from it, by the pids of their members. */
 async function familyOf(pid: number): Promise<Map<number, number>> {
-  const rows = await listProcesses();
+  const rows = (await listProcesses()).filter((row) => row.pid === pid || !isSharedServer(row));
   const members = new Map<number, number>();
   const wanted = [pid];
   for (let at = 0; at < wanted.length; at++) {

@@ -9,6 +9,7 @@ import { agentEnvironment } from './agent-environment.js';
 import type { SessionBook } from './book.js';
 import {
   canResume,
+  optionalFlags,
   prepareRun,
   takesSessionId,
   type ExtraCli,
@@ -16,6 +17,7 @@ import {
 } from './command-lines.js';
 import type { Driver } from './driver.js';
 import type { Entry } from './handle.js';
+import { OfferedFlags } from './offered-flags.js';
 import { OutputLog } from './output-log.js';
 import { sessionDirectory } from './places.js';
 import { endFamily, isSameProcess } from './processes.js';
@@ -28,8 +30,11 @@ export interface RunnerParts {
   random: Random;
   log: Log;
   dataDir: string;
-  environment: Readonly<Record<string, string | undefined>>;
+  /** What the program of a backend gets in its environment. */
+  variablesFor: (backend: string) => Record<string, string>;
   extra: readonly ExtraCli[];
+  /** `agents.trust_workspace`: backends whose own trust check is skipped. */
+  trusted: readonly string[];
   driverOf: (session: Session) => Driver;
   /** What an agent is told that went down amid its work. */
   resumePrompt: string;
@@ -46,9 +51,11 @@ export type StartKind = 'first' | 'again' | 'revived';
 export class Runner {
   readonly #parts: RunnerParts;
   readonly #starting = new Map<string, Promise<void>>();
+  readonly #flags: OfferedFlags;
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;
+    this.#flags = new OfferedFlags(parts.clock);
   }
 
   isStarting(id: string): boolean {
@@ -64,8 +71,8 @@ export class Runner {
   start(id: string, how: StartKind): Promise<void> {
     const start = this.#start(id, how)
       .catch(async (error: unknown) => {
-        this.#parts.log.error({ err: error, session: id }, 'a session could not be started');
-        await this.#failed(id, 'a fault of the daemon, which its log tells');
+        this.#parts.log.error({ err: error, session: id }, 'failed to start session');
+        await this.#failed(id, 'internal error, see the daemon log');
       })
       .finally(() => {
         this.#starting.delete(id);
@@ -83,7 +90,9 @@ export class Runner {
     const { binary_path: file } = await backends.find(session.backend);
     const trouble = await obstacle(file, session.workdir);
     if (trouble !== undefined) return this.#failed(id, trouble);
-    const own = await this.#ownSession(entry);
+    const variables = this.#parts.variablesFor(session.backend);
+    const offered = await this.#flags.among(file, optionalFlags(handle.cli), variables);
+    const own = await this.#ownSession(entry, offered);
     const prompt = this.#promptFor(session, how, own?.isThere ?? false);
     const prepared = prepareRun(session.backend, extra, {
       cli: handle.cli,
@@ -91,6 +100,8 @@ export class Runner {
       prompt,
       model: handle.model,
       session: own,
+      offered,
+      isTrusted: this.#isTrusted(entry),
     });
     if ('impossible' in prepared) return this.#failed(id, prepared.impossible);
     const now = clock.now();
@@ -120,8 +131,8 @@ export class Runner {
     { args, input, paste }: PreparedRun,
     hasPrompt: boolean,
   ): Promise<void> {
-    const { book, clock, dataDir, environment } = this.#parts;
-    const { id, workdir: cwd } = session;
+    const { book, clock, dataDir, variablesFor } = this.#parts;
+    const { id, backend, workdir: cwd } = session;
     const started = await this.#parts.driverOf(session).start({
       id,
       directory: sessionDirectory(dataDir, id),
@@ -130,7 +141,7 @@ export class Runner {
       args,
       input,
       cwd,
-      environment: agentEnvironment(environment, { id, dataDir, cwd }),
+      environment: agentEnvironment(variablesFor(backend), { id, dataDir, cwd }),
     });
     if ('failure' in started) return this.#failed(id, started.failure);
     const isAtWork = hasPrompt && paste === undefined;
@@ -147,13 +158,22 @@ export class Runner {
   }
 
   /** The backend's own session: the one to go on with, or the id that a new one is to have. */
-  async #ownSession(entry: Entry): Promise<{ id: string; isThere: boolean } | undefined> {
+  async #ownSession(
+    entry: Entry,
+    offered: ReadonlySet<string>,
+  ): Promise<{ id: string; isThere: boolean } | undefined> {
     const { session, handle } = entry;
     const { backend_session_id: id } = session;
     const mayResume = id !== null && canResume(handle.cli, session.driver);
     if (mayResume && (await this.#parts.hasTranscript(entry))) return { id, isThere: true };
-    if (!takesSessionId(handle.cli)) return undefined;
+    if (!takesSessionId(handle.cli, offered)) return undefined;
     return { id: uuidFrom(this.#parts.random.bytes(16)), isThere: false };
+  }
+
+  /** Only workspaces that this daemon made, or that the caller named. */
+  #isTrusted({ session, handle }: Entry): boolean {
+    const isChosen = session.worktree !== null || handle.isWorkspaceNamed === true;
+    return isChosen && this.#parts.trusted.includes(session.backend);
   }
 
   /** What it is told at its start. An agent that was at rest is resumed without a word. */

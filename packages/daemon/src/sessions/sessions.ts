@@ -11,6 +11,7 @@ import type { EvidenceParts } from './evidence.js';
 import type { Entry, WorktreeMark } from './handle.js';
 import { HeadlessDriver } from './headless.js';
 import { readOutput } from './output.js';
+import { isFullScreen, screenOutput } from './screen-output.js';
 import { OutputLog } from './output-log.js';
 import { sessionDirectory, sessionsDirectory } from './places.js';
 import type { Session, SessionChange, Sessions, SpawnOrigin, SpawnRequest } from './port.js';
@@ -32,11 +33,16 @@ export interface SessionsParts extends World {
   dataDir: string;
   environment: Readonly<Record<string, string | undefined>>;
   extra: SpawnerParts['extra'];
+  trusted: readonly string[];
   limitRetryMs: number;
   contextLimits: EvidenceParts['contextLimits'];
   /** What an agent is told that went down amid its work. */
   resumePrompt: string;
   budget: SpawnerParts['budget'];
+  /** `worktrees.hooks`: whether hooks and filters of repositories run. */
+  runsHooks: boolean;
+  /** What the program of a backend gets in its environment. */
+  variablesFor: (backend: string) => Record<string, string>;
 }
 
 /** The agents that this daemon runs. */
@@ -140,7 +146,12 @@ export class AgentSessions implements Sessions {
     from: { after?: number | undefined; limit: number },
   ): Promise<DaemonSchema<'SessionOutput'>> {
     const { session, handle } = this.#entry(id);
-    const log = new OutputLog(sessionDirectory(this.#parts.dataDir, id));
+    const directory = sessionDirectory(this.#parts.dataDir, id);
+    const log = new OutputLog(directory);
+    if (session.driver === 'tmux' && isFullScreen(handle.cli)) {
+      const screen = isEnded(session) ? undefined : await this.#tmux.history(id);
+      return screenOutput({ directory, screen, end: log.end() }, from);
+    }
     return readOutput({ log, format: handle.format, isOver: isEnded(session) }, from);
   }
 
@@ -160,7 +171,7 @@ export class AgentSessions implements Sessions {
     if (!isTaken) {
       throw fail(
         'SESSION_STATE',
-        'The agent did not take the text: look at it with `ctl agent attach`.',
+        'The agent did not take the text. Open its terminal with `ctl agent attach`.',
       );
     }
     return this.#atWork(id, inputAt, 'it was sent input');
@@ -214,15 +225,15 @@ export class AgentSessions implements Sessions {
     const kept =
       worktree !== null && handle.worktree
         ? await this.#removeWorktree(id, worktree, handle.worktree)
-        : { isKept: false as const };
+        : { isRetained: false as const };
     await this.#book.remove(id);
     rmSync(sessionDirectory(this.#parts.dataDir, id), { recursive: true, force: true });
     return {
       id,
       deleted: true,
       worktree,
-      worktree_kept: kept.isKept,
-      reason: kept.isKept ? kept.reason : null,
+      worktree_kept: kept.isRetained,
+      reason: kept.isRetained ? kept.reason : null,
     };
   }
 
@@ -231,7 +242,10 @@ export class AgentSessions implements Sessions {
       .all()
       .find(({ session }) => session.id !== id && isWithin(path, session.workdir));
     if (!other) return removeWorktree(this.#parts, path, mark);
-    return { isKept: true as const, reason: `the session ${other.session.id} works in it, too` };
+    return {
+      isRetained: true as const,
+      reason: `the session ${other.session.id} works in it, too`,
+    };
   }
 
   async setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session> {
@@ -316,9 +330,7 @@ export class AgentSessions implements Sessions {
 
   async #atWork(id: string, inputAt: number, reason: string): Promise<Session> {
     const entry = await this.#book.change(id, ({ session, handle }) => ({
-      session: isEnded(session)
-        ? session
-        : withStatus(session, 'working', reason, this.#parts.clock.now()),
+      session: isEnded(session) ? session : working(session, reason, this.#parts.clock.now()),
       handle: { ...handle, inputAt, isPromptPending: false },
     }));
     void this.#watch.wake();
@@ -350,6 +362,11 @@ export class AgentSessions implements Sessions {
     }
     return entry;
   }
+}
+
+function working(session: Session, reason: string, now: number): Session {
+  const fresh = session.turn_error ? { ...session, turn_error: null } : session;
+  return withStatus(fresh, 'working', reason, now);
 }
 
 function isWithin(directory: string, path: string): boolean {

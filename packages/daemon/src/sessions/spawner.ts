@@ -22,7 +22,8 @@ export interface SpawnerParts extends World {
   dataDir: string;
   environment: Readonly<Record<string, string | undefined>>;
   extra: readonly ExtraCli[];
-  budget: Pick<BudgetParts, 'caps' | 'spend'>;
+  budget: Omit<BudgetParts, 'sessions'>;
+  runsHooks: boolean;
   /** Starts the agent of a session that is in the book. */
   start: (id: string) => void;
 }

@@ -33,6 +33,8 @@ async function defaultBackend(backends: Backends): Promise<Backend> {
   const rows = (await backends.read()).backends;
   const found = rows.find((each) => each.default);
   if (found) return found;
+  const usableRows = rows.filter((row) => row.installed && row.enabled && row.id !== localId);
+  if (usableRows.length === 1) return usableRows[0]!;
   if (!rows.some(({ id, installed }) => installed && id !== localId)) {
     throw fail(
       'BACKEND_NOT_ELIGIBLE',
@@ -64,9 +66,14 @@ export async function groundFor(parts: GitParts, request: SpawnRequest): Promise
   const { repo, cwd, branch } = request;
   if (repo !== undefined) await checkDirectory('repo', repo);
   if (cwd !== undefined) await checkDirectory('cwd', cwd);
-  const wantsWorktree = request.worktree === true || branch !== undefined;
   const directory = repo ?? cwd ?? process.cwd();
   const facts = await repoFacts(parts, directory);
+  // A branch that is checked out where the agent is to work needs no worktree of its own.
+  const isCheckedOut =
+    request.worktree === false &&
+    branch !== undefined &&
+    (await repoFacts(parts, cwd ?? directory))?.branch === branch;
+  const wantsWorktree = request.worktree === true || (branch !== undefined && !isCheckedOut);
   if (!facts && (repo !== undefined || wantsWorktree)) await checkGit(parts);
   if (repo !== undefined && !facts) {
     const other = 'name a directory without one in `cwd` (`--cwd`)';
@@ -163,7 +170,8 @@ export async function newEntry(
     updated_at: stamp,
   };
   const handle = newHandle(parts, backend, session.model, made?.mark ?? null);
-  return { session, handle };
+  const isWorkspaceNamed = (request.cwd ?? request.repo) !== undefined;
+  return { session, handle: { ...handle, isWorkspaceNamed } };
 }
 
 function newHandle(

@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { TalkingDriver } from './driver.js';
-import { readPane, type PaneReading } from './pane-markers.js';
+import { hasMarkers, holdsInput, readPane, type PaneReading } from './pane-markers.js';
 import { Turns } from './turns.js';
 
 export interface TalkParts {
@@ -8,15 +8,19 @@ export interface TalkParts {
   driver: TalkingDriver;
 }
 
-/** How long an agent has to show that it took what it was told. */
-const patienceMs = 10_000;
-/** Some programs take an Enter that comes with a paste for a part of it. */
-const pauseMs = 150;
+/** How long an agent has to show that a turn has begun. */
+const turnMs = 10_000;
 /** When nothing at all has changed, Enter was not taken, and may be pressed once more. */
 const secondEnterMs = 3_000;
-/** How long a choice or a paste takes to show. */
+/** How long a choice takes to show. */
 const choiceMs = 1_500;
-const pasteMs = 1_500;
+/** How long a paste may take to stand in the input box. */
+const pasteMs = 8_000;
+/**
+ * The input box, and what is shown below it, must not change for this long before Enter: a list
+ * of commands that is still being filtered would run another command than the one sent.
+ */
+const stillMs = 600;
 const stepMs = 60;
 
 /** Types into the agents of a driver. */
@@ -29,8 +33,8 @@ export class Talk {
   }
 
   /**
-   * Pastes the text, presses Enter and waits for the turn to begin; false when nothing shows that
-   * it did. Texts for one agent go one after the other.
+   * Pastes the text, presses Enter and waits for the turn to begin; false when the text did not
+   * arrive or nothing shows that the turn began. Texts for one agent go one after the other.
    */
   say(id: string, cli: string, text: string): Promise<boolean> {
     return this.#turns.in(id, () => this.#say(id, cli, text));
@@ -41,24 +45,72 @@ export class Talk {
   }
 
   async #say(id: string, cli: string, text: string): Promise<boolean> {
-    const { driver, clock } = this.#parts;
+    const { driver } = this.#parts;
     const before = await this.#screen(id, cli);
-    const isChanged = ({ screen }: View) => screen !== before.screen;
     if (before.reading.kind === 'question' && /^\d$/.test(text.trim())) {
       // A choice is made by its number alone; an Enter behind it would answer what comes next.
       await driver.type(id, text.trim());
+      const isChanged = ({ screen }: View) => screen !== before.screen;
       if (await this.#waitFor(id, cli, choiceMs, isChanged)) return true;
     } else {
+      const view = await this.#readyToPaste(id, cli, before);
+      if (!view) return false;
       await driver.paste(id, text);
-      await this.#waitFor(id, cli, pasteMs, isChanged);
+      const isExpected = expectation(cli, view, text);
+      if (!(await this.#waitForStill(id, cli, isExpected))) {
+        await this.#takeBack(id, cli, text);
+        return false;
+      }
     }
-    await clock.sleep(pauseMs);
+    return this.#enter(id, cli);
+  }
+
+  /** A program that is known by its screens takes no text before it shows where to type. */
+  async #readyToPaste(id: string, cli: string, before: View): Promise<View | undefined> {
+    const isReady = ({ reading }: View) =>
+      !hasMarkers(cli) || reading.kind === 'question' || reading.input !== undefined;
+    let view = before;
+    const isShown = await this.#waitFor(id, cli, pasteMs, (now) => isReady((view = now)));
+    return isShown ? view : undefined;
+  }
+
+  async #enter(id: string, cli: string): Promise<boolean> {
+    const { driver } = this.#parts;
     const pasted = await this.#screen(id, cli);
     await driver.press(id, 'Enter');
     const hasBegun = (now: View) => hasTurnBegun(now, pasted);
     if (await this.#waitFor(id, cli, secondEnterMs, hasBegun)) return true;
     if ((await this.#screen(id, cli)).screen === pasted.screen) await driver.press(id, 'Enter');
-    return this.#waitFor(id, cli, patienceMs - secondEnterMs, hasBegun);
+    return this.#waitFor(id, cli, turnMs - secondEnterMs, hasBegun);
+  }
+
+  /** Empties an input box that holds what was pasted, so that the next text stands alone. */
+  async #takeBack(id: string, cli: string, text: string): Promise<void> {
+    const { reading } = await this.#screen(id, cli);
+    if (holdsInput(reading, text)) await this.#parts.driver.press(id, 'C-u');
+  }
+
+  /** Waits until the screen is as expected and its lower part has not changed for a while. */
+  async #waitForStill(
+    id: string,
+    cli: string,
+    isExpected: (view: View) => boolean,
+  ): Promise<boolean> {
+    const { clock } = this.#parts;
+    const until = clock.monotonic() + pasteMs;
+    let shown: string | undefined;
+    let since = clock.monotonic();
+    for (;;) {
+      const view = await this.#screen(id, cli);
+      const now = clock.monotonic();
+      const lower = lowerPart(view);
+      if (lower !== shown) {
+        shown = lower;
+        since = now;
+      } else if (now - since >= stillMs && isExpected(view)) return true;
+      if (now >= until) return false;
+      await clock.sleep(stepMs);
+    }
   }
 
   async #waitFor(
@@ -85,6 +137,17 @@ export class Talk {
 interface View {
   screen: string;
   reading: PaneReading;
+}
+
+/** Above the input box an agent at work draws all the time. */
+function lowerPart({ screen, reading }: View): string {
+  return reading.below.length === 0 ? screen : reading.below.join('\n');
+}
+
+/** Where there is an input box it must hold the text; elsewhere any screen will do. */
+function expectation(cli: string, before: View, text: string): (view: View) => boolean {
+  const hasBox = hasMarkers(cli) && before.reading.input !== undefined;
+  return hasBox ? ({ reading }) => holdsInput(reading, text) : () => true;
 }
 
 /** What was typed must be gone from the input box; where there is none, something must happen. */

@@ -62,8 +62,10 @@ export class TmuxDriver implements TalkingDriver {
     const script = writeRunScript(launch);
     const log = new OutputLog(directory).path;
     writeFileSync(log, '', { flag: 'a', mode: 0o600 });
-    // tmux gives a session those variables of whoever asks for it that are listed.
-    const list = ['set-option', '-g', 'update-environment', namesIn(env)];
+    // tmux gives a session those variables of whoever asks for it that are listed, and takes from
+    // it those that are listed and not there: what another agent started the server with.
+    const names = namesIn({ ...this.#tmux.environment, ...env });
+    const list = ['set-option', '-g', 'update-environment', names];
     const size = ['-x', String(columns), '-y', String(rows)];
     const tell = ['-P', '-F', '#{pane_pid}'];
     const make = ['new-session', '-d', '-s', id, ...size, '-c', plain(cwd), ...tell];
@@ -118,6 +120,13 @@ export class TmuxDriver implements TalkingDriver {
     return shown.isOk ? shown.stdout : undefined;
   }
 
+  /** What the screen shows, with what has scrolled off it. */
+  async history(id: string): Promise<string | undefined> {
+    const args = ['capture-pane', '-p', '-J', '-S', '-', '-t', paneOf(id)];
+    const shown = await tmux(this.#tmux, args);
+    return shown.isOk ? shown.stdout : undefined;
+  }
+
   async paste(id: string, text: string): Promise<void> {
     const buffer = `millrace-${id}`;
     const loaded = await tmux(this.#tmux, ['load-buffer', '-b', buffer, '-'], { input: text });
@@ -133,7 +142,7 @@ export class TmuxDriver implements TalkingDriver {
     if (!typed.isOk) throw new Error(`tmux could not type: ${typed.trouble}`);
   }
 
-  async press(id: string, key: 'Enter' | 'Escape'): Promise<void> {
+  async press(id: string, key: 'Enter' | 'Escape' | 'C-u'): Promise<void> {
     const pressed = await tmux(this.#tmux, ['send-keys', '-t', paneOf(id), key]);
     if (!pressed.isOk) throw new Error(`tmux could not press ${key}: ${pressed.trouble}`);
   }

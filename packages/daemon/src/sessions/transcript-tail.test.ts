@@ -63,6 +63,41 @@ describe('the end of a transcript of claude', () => {
     expect(claudeTail([answer('end_turn')]).turn?.at).toBe(at);
   });
 
+  test('an API error is a failed turn, and leaves the context as it was', () => {
+    const refused = (text: string, more: object = {}) => ({
+      ...answer('stop_sequence', {
+        model: '<synthetic>',
+        usage: { input_tokens: 0, output_tokens: 0 },
+        content: [{ type: 'text', text }],
+      }),
+      isApiErrorMessage: true,
+      ...more,
+    });
+    const text = 'API Error: 500 {"type":"error"}';
+    const tail = claudeTail([answer('end_turn'), refused(text)]);
+    expect(tail).toMatchObject({ contextTokens: 321, model: 'claude-opus-4-5' });
+    expect(tail.turn?.sign).toMatchObject({ status: 'idle', failure: text });
+    const limit = refused('Limit reached', { error: 'rate_limit' });
+    expect(claudeTail([limit]).turn?.sign.status).toBe('rate_limited');
+    const named = refused("You've hit your session limit · resets in 30 minutes");
+    expect(claudeTail([named]).turn?.sign).toMatchObject({
+      status: 'rate_limited',
+      limitedUntil: at + 1_800_000,
+    });
+  });
+
+  test('the size after a compaction counts until the next answer', () => {
+    const boundary = {
+      type: 'system',
+      subtype: 'compact_boundary',
+      compactMetadata: { trigger: 'auto', preTokens: 321, postTokens: 42 },
+    };
+    expect(claudeTail([answer('end_turn'), boundary]).contextTokens).toBe(42);
+    expect(claudeTail([boundary, answer('end_turn')]).contextTokens).toBe(321);
+    const silent = { ...boundary, compactMetadata: { trigger: 'manual', preTokens: 321 } };
+    expect(claudeTail([answer('end_turn'), silent]).contextTokens).toBe(321);
+  });
+
   test('leaves out what subagents do and what no model said', () => {
     const lines = [answer('end_turn'), { ...answer('tool_use'), isSidechain: true }];
     expect(claudeTail(lines)).toMatchObject({ turn: { sign: { status: 'idle' } } });
@@ -91,6 +126,19 @@ test('the end of a transcript of codex tells the same', () => {
     turn: { sign: { status: 'idle' }, at },
   });
   expect(codexTail([event({ type: 'task_started' })]).turn).toBeUndefined();
+  const error = { message: 'fake model error 400', codex_error_info: 'other' };
+  const failed = event({ type: 'task_complete', last_agent_message: null, error });
+  expect(codexTail([failed]).turn?.sign.failure).toBe('fake model error 400');
+  const older = [event({ type: 'task_started' }), event({ type: 'error', message: 'stream' })];
+  const ended = event({ type: 'task_complete', last_agent_message: null });
+  expect(codexTail([...older, ended]).turn?.sign.failure).toBe('stream');
+  const next = [...older, ended, event({ type: 'task_started' }), ended];
+  expect(codexTail(next).turn?.sign.failure).toBeUndefined();
+  const compacted = event({
+    type: 'token_count',
+    info: { last_token_usage: { input_tokens: 0, total_tokens: 7_485 } },
+  });
+  expect(codexTail([count(450_104), compacted]).contextTokens).toBe(7_485);
   expect(codexTail([event({ type: 'turn_aborted' })]).turn?.sign.status).toBe('idle');
 });
 

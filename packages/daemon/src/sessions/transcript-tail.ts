@@ -5,7 +5,8 @@ import type { Sign } from '../core/session.js';
 import { claudeReader } from '../transcripts/claude.js';
 import { codexReader } from '../transcripts/codex.js';
 import type { Places } from '../transcripts/reader.js';
-import { claudeContext } from './agent-events.js';
+import { signalIn } from '../think/signals.js';
+import { claudeContext, isSynthetic } from './agent-events.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -18,6 +19,7 @@ export interface TranscriptTail {
 }
 
 const tailBytes = 262_144;
+const maxFailureLength = 300;
 
 export function placesOf(environment: Places['environment']): Places {
   return { home: environment['HOME'] || homedir(), environment };
@@ -145,20 +147,26 @@ export async function readTail(
 export function claudeTail(lines: readonly JsonObject[]): TranscriptTail {
   const own = lines.filter((line) => line['isSidechain'] !== true);
   const answer = own.findLast(
-    (line) => line['type'] === 'assistant' && objectIn(objectIn(line, 'message'), 'usage'),
+    (line) =>
+      line['type'] === 'assistant' &&
+      objectIn(objectIn(line, 'message'), 'usage') &&
+      !isSynthetic(objectIn(line, 'message')),
   );
+  const boundary = own.findLastIndex((line) => line['subtype'] === 'compact_boundary');
+  const compacted = boundary > own.indexOf(answer!) ? own[boundary] : undefined;
   const message = objectIn(answer, 'message');
   const last = own.findLast((line) => line['type'] === 'assistant' || line['type'] === 'user');
   return {
-    contextTokens: claudeContext(objectIn(message, 'usage')),
-    model: realModel(textIn(message, 'model')),
+    contextTokens: tokensAfter(compacted) ?? claudeContext(objectIn(message, 'usage')),
+    model: textIn(message, 'model'),
     turn: last && claudeTurn(last),
   };
 }
 
-/** What claude writes where no model answered. */
-function realModel(model: string | undefined): string | undefined {
-  return model === '<synthetic>' ? undefined : model;
+/** The size of the context after a compaction, where claude reports it. */
+function tokensAfter(boundary: JsonObject | undefined): number | undefined {
+  const tokens = objectIn(boundary, 'compactMetadata')?.['postTokens'];
+  return typeof tokens === 'number' && tokens > 0 ? tokens : undefined;
 }
 
 function claudeTurn(line: JsonObject): TranscriptTail['turn'] {
@@ -172,13 +180,29 @@ function claudeTurn(line: JsonObject): TranscriptTail['turn'] {
     if (/^<(?:command-|local-command)/.test(text)) return undefined;
     return { sign: { status: 'working', reason: 'its transcript waits for an answer' }, at };
   }
+  if (line['isApiErrorMessage'] === true) return claudeError(line, at);
   // A tool that is to be used may be running, or wait for a permission: the screen knows.
   if (message?.['stop_reason'] !== 'end_turn') return undefined;
   return over('its transcript ends with a whole answer', at);
 }
 
+/** A turn that the provider refused: a limit, or another error. */
+function claudeError(line: JsonObject, at: number): TranscriptTail['turn'] {
+  const text = firstText(objectIn(line, 'message')?.['content']) || 'API error';
+  const found = signalIn({ id: 'claude', succeeded: true, stdout: text, stderr: '' }, at);
+  const isLimit = found !== undefined && found.kind !== 'unauthenticated';
+  if (!isLimit && line['error'] !== 'rate_limit') return failedTurn(text, at);
+  const reason = isLimit ? found.reason : 'usage limit reached';
+  return { sign: { status: 'rate_limited', reason, limitedUntil: found?.resetAt }, at };
+}
+
 function over(reason: string, at: number): NonNullable<TranscriptTail['turn']> {
   return { sign: { status: 'idle', reason }, at };
+}
+
+function failedTurn(text: string, at: number): NonNullable<TranscriptTail['turn']> {
+  const failure = text.split('\n')[0]!.slice(0, maxFailureLength);
+  return { sign: { status: 'idle', reason: `its turn failed: ${failure}`, failure }, at };
 }
 
 function firstText(content: unknown): string {
@@ -197,26 +221,50 @@ export function codexTail(lines: readonly JsonObject[]): TranscriptTail {
       payloadType(line) ?? '',
     ),
   );
-  const tokens = usage?.['input_tokens'];
+  const error = lines.findLast((line) => payloadType(line) === 'error');
+  const hasFailed = error !== undefined && lines.indexOf(error) > startOf(lines);
   return {
-    contextTokens: typeof tokens === 'number' && tokens >= 0 ? tokens : undefined,
+    contextTokens: codexContext(usage),
     model: textIn(objectIn(context, 'payload'), 'model'),
-    turn: last && codexTurn(last),
+    turn: last && codexTurn(last, hasFailed ? error : undefined),
   };
 }
 
-function codexTurn(line: JsonObject): TranscriptTail['turn'] {
+/** After a compaction there is a total, and no input. */
+function codexContext(usage: JsonObject | undefined): number | undefined {
+  const known = ['input_tokens', 'total_tokens']
+    .map((name) => usage?.[name])
+    .filter((tokens) => typeof tokens === 'number');
+  return known.find((tokens) => tokens > 0);
+}
+
+/** Where the last turn begins. */
+function startOf(lines: readonly JsonObject[]): number {
+  return lines.findLastIndex((line) => payloadType(line) === 'task_started');
+}
+
+function codexTurn(line: JsonObject, error: JsonObject | undefined): TranscriptTail['turn'] {
   const at = Date.parse(textIn(line, 'timestamp') ?? '');
   if (Number.isNaN(at)) return undefined;
   switch (payloadType(line)) {
     case 'task_complete':
-      return over('its transcript ends with a whole answer', at);
+      return codexError(line, error, at) ?? over('its transcript ends with a whole answer', at);
     case 'turn_aborted':
       return over('its turn was interrupted', at);
     default:
       // While it asks for a permission its turn is under way, too: the screen knows.
       return undefined;
   }
+}
+
+/** The end of a turn names its error; older versions write a record of its own before. */
+function codexError(
+  end: JsonObject,
+  record: JsonObject | undefined,
+  at: number,
+): TranscriptTail['turn'] {
+  const error = objectIn(objectIn(end, 'payload'), 'error') ?? objectIn(record, 'payload');
+  return error && failedTurn(textIn(error, 'message') ?? 'error', at);
 }
 
 function payloadType(line: JsonObject): string | undefined {

@@ -47,12 +47,15 @@ export class TranscriptWatch {
   constructor(private readonly parts: TranscriptParts) {}
 
   /** What its end tells now; undefined while there is none. */
-  async look(entry: Entry): Promise<(TranscriptTail & { id: string }) | undefined> {
+  async look(
+    entry: Entry,
+    { isOver }: { isOver: boolean },
+  ): Promise<(TranscriptTail & { id: string }) | undefined> {
     const { cli } = entry.handle;
     if (!hasTranscripts(cli)) return undefined;
     const own = entry.session.backend_session_id;
     if (this.#found && own !== null && this.#found.id !== own) this.#found = undefined;
-    this.#found ??= await this.#search(entry);
+    this.#found ??= await this.#search(entry, isOver);
     if (!this.#found) return undefined;
     const { path, id } = this.#found;
     try {
@@ -66,9 +69,10 @@ export class TranscriptWatch {
     return this.#tail && { ...this.#tail, id };
   }
 
-  async #search(entry: Entry): Promise<{ path: string; id: string } | undefined> {
+  async #search(entry: Entry, isOver: boolean): Promise<{ path: string; id: string } | undefined> {
     const now = this.parts.clock.monotonic();
-    if (now - this.#searchedAt < searchMs) return undefined;
+    // A run that has ended is searched for once more: a short one may be over before the next try.
+    if (!isOver && now - this.#searchedAt < searchMs) return undefined;
     this.#searchedAt = now;
     return findTranscript(this.parts, entry);
   }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { groundFor } from './spawning.js';
 import { addWorktree, removeWorktree, repoFacts, slugOf, type Worktree } from './worktrees.js';
 
 const environment = {
@@ -11,7 +12,7 @@ const environment = {
   GIT_CONFIG_GLOBAL: '/dev/null',
   HOME: '/nowhere',
 };
-const parts = { clock: systemClock, environment };
+const parts = { clock: systemClock, environment, runsHooks: false };
 let home: string;
 let repo: string;
 
@@ -65,6 +66,15 @@ test('a repository is known from any directory inside, a worktree of it too', as
   expect(await repoFacts(parts, path)).toMatchObject({ branch: null });
 });
 
+test('a branch that is checked out needs no worktree when none is wanted', async () => {
+  const wants = async (request: object) =>
+    (await groundFor(parts, { prompt: 'x', cwd: repo, ...request })).wantsWorktree;
+  expect(await wants({ branch: 'main', worktree: false })).toBe(false);
+  expect(await wants({ branch: 'main' })).toBe(true);
+  expect(await wants({ branch: 'other', worktree: false })).toBe(true);
+  expect(await wants({ worktree: false })).toBe(false);
+});
+
 test('a branch is made, taken as it is, or taken from the remote', async () => {
   const fresh = await added('feature/new');
   expect(fresh.path).toBe(join(home, 'mill-worktrees', 'feature-new'));
@@ -98,7 +108,7 @@ test('what cannot be checked out is refused, and leaves nothing behind', async (
 
 test('a clean worktree goes, with its branch when nothing was done on it', async () => {
   const made = await added('x');
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
   expect(existsSync(`${repo}-worktrees`)).toBe(false);
   expect(git(repo, 'branch', '--list', 'x')).toBe('');
 });
@@ -106,13 +116,13 @@ test('a clean worktree goes, with its branch when nothing was done on it', async
 test('changes, new files and commits are never lost', async () => {
   const made = await added('x');
   writeFileSync(join(made.path, 'a.txt'), 'a');
-  expect(await remove(made)).toMatchObject({ isKept: true });
+  expect(await remove(made)).toMatchObject({ isRetained: true });
   git(made.path, 'add', '.');
-  expect(await remove(made)).toMatchObject({ isKept: true });
+  expect(await remove(made)).toMatchObject({ isRetained: true });
   git(made.path, 'commit', '--quiet', '--message=work');
-  expect(await remove(made)).toEqual({ isKept: true, reason: 'the branch x is not merged' });
+  expect(await remove(made)).toEqual({ isRetained: true, reason: 'the branch x is not merged' });
   git(repo, 'merge', '--quiet', 'x');
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
   expect(git(repo, 'branch', '--list', 'x')).toContain('x');
 });
 
@@ -122,22 +132,22 @@ test('what is pushed is not lost either', async () => {
   git(repo, 'remote', 'add', 'origin', origin);
   const made = await added('x');
   git(made.path, 'commit', '--quiet', '--allow-empty', '--message=work');
-  expect(await remove(made)).toMatchObject({ isKept: true });
+  expect(await remove(made)).toMatchObject({ isRetained: true });
   git(made.path, 'push', '--quiet', 'origin', 'x');
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
 });
 
 test('a worktree that somebody removed is gone', async () => {
   const made = await added('x');
   rmSync(made.path, { recursive: true });
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
 });
 
 test('where no directory can be made beside the repository it goes to the data', async () => {
   writeFileSync(`${repo}-worktrees`, 'in the way');
   const made = await added('x');
   expect(made.path).toBe(join(home, 'data', 'worktrees', 'mill', 'x'));
-  expect(await remove(made)).toEqual({ isKept: false });
+  expect(await remove(made)).toEqual({ isRetained: false });
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { git, type GitParts } from './git.js';
+import { git, type GitEnd, type GitParts } from './git.js';
 import type { WorktreeMark } from './handle.js';
 
 /** A directory that a session is to work in, and what git knows of it. */
@@ -164,15 +164,15 @@ export async function removeWorktree(
   parts: GitParts,
   path: string,
   mark: WorktreeMark,
-): Promise<{ isKept: false } | { isKept: true; reason: string }> {
-  const kept = (reason: string) => ({ isKept: true as const, reason });
+): Promise<{ isRetained: false } | { isRetained: true; reason: string }> {
+  const kept = (reason: string) => ({ isRetained: true as const, reason });
   if (!(await exists(path))) {
     await git(parts, mark.root, 'worktree', 'prune');
-    return { isKept: false };
+    return { isRetained: false };
   }
-  const status = await git(parts, path, 'status', '--porcelain');
-  if (!status.isOk) return kept(`git cannot tell its state: ${status.trouble}`);
-  if (status.stdout !== '') return kept('the worktree has uncommitted changes');
+  const changes = await uncommittedChanges(parts, path);
+  if (!changes.isOk) return kept(`git cannot tell its state: ${changes.trouble}`);
+  if (changes.stdout !== '') return kept('the worktree has uncommitted changes');
   const head = await git(parts, path, 'rev-parse', 'HEAD');
   if (!head.isOk) return kept(`git cannot tell its commit: ${head.trouble}`);
   if (!(await isMerged(parts, path, head.stdout, mark))) {
@@ -184,7 +184,18 @@ export async function removeWorktree(
     await git(parts, mark.root, 'branch', '--delete', '--force', mark.branch);
   }
   await removeIfEmpty(dirname(path));
-  return { isKept: false };
+  return { isRetained: false };
+}
+
+/** Changed and new files, by plumbing: `status` obeys far more of a repository's config. */
+async function uncommittedChanges(parts: GitParts, path: string): Promise<GitEnd> {
+  // Its exit code tells of changes, which are listed below.
+  await git(parts, path, 'update-index', '-q', '--really-refresh');
+  const plain = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=all'];
+  const changed = await git(parts, path, 'diff-index', '--name-only', ...plain, 'HEAD', '--');
+  if (!changed.isOk || changed.stdout !== '') return changed;
+  const fresh = ['--others', '--exclude-standard', '--directory', '--no-empty-directory'];
+  return git(parts, path, 'ls-files', ...fresh);
 }
 
 /** The directory that holds the worktrees goes with the last one. */

@@ -10,7 +10,7 @@ import {
   TranscriptHome,
   truth,
   type Truth,
-} from '../transcripts/transcripts.test-support.js';
+} from '../../test/support/transcripts.js';
 import { daysIn } from './local-day.js';
 import { rollup } from './rollup.js';
 
@@ -25,7 +25,7 @@ interface Growing {
 }
 
 /**
- * Makes up messages, and then files that tell of them in every way that transcripts do: streamed,
+ * Generates messages, and files that contain them in every way that transcripts do: streamed,
  * resumed, forked, aside, with noise and rubbish between. The messages are the truth.
  */
 class Story {
@@ -66,7 +66,7 @@ class Story {
   #claude(session: string): void {
     const models = ['claude-opus-4-5', 'claude-sonnet-4-5', 'claude-3-5-haiku', 'someone-new'];
     const file = this.home.claude(session);
-    const told: string[] = [];
+    const written: string[] = [];
     for (let at = 0; at < 15; at++) {
       const cacheWrite = this.#some(500);
       const message = truth(`${session}-m${at}`, {
@@ -86,15 +86,15 @@ class Story {
       const isAside = this.#some(4) === 0;
       const path = isAside ? this.home.claude(`${session}/subagents/agent-${at}`) : file;
       const lines = this.#streamed(message, isAside);
-      told.push(lines);
+      written.push(lines);
       this.#add(path, this.#rubbish(session) + lines);
     }
     // Resumed under another name, with all that was said, and forked with the mark of it.
     this.#add(
       this.home.claude(`z-resumed-${session}`),
-      told.join('').replaceAll(`"sessionId":"${session}"`, `"sessionId":"z-resumed-${session}"`),
+      written.join('').replaceAll(`"sessionId":"${session}"`, `"sessionId":"z-resumed-${session}"`),
     );
-    const forked = told.slice(0, this.#some(told.length)).join('');
+    const forked = written.slice(0, this.#some(written.length)).join('');
     const mark = `"sessionId":"0-fork","forkedFrom":{"sessionId":"${session}"}`;
     this.#add(
       this.home.claude(`0-fork-of-${session}`),
@@ -133,7 +133,7 @@ class Story {
     const steps: [number, number][] = [];
     const step = (agent: string, turn: string): string => {
       const used = [1 + this.#some(900), 1 + this.#some(90)] as const;
-      // Now and then the counter begins anew, by more than this step.
+      // Sometimes the counter restarts, by more than this step.
       const fell = total[0] > 2_000 && this.#some(5) === 0;
       total = fell ? [used[0], used[1]] : [total[0] + used[0], total[1] + used[1]];
       const at = this.#time();
@@ -222,12 +222,16 @@ function expected(truths: readonly (Truth & { backend: string })[], zone: string
   };
 }
 
-function told(home: TranscriptHome, zone: string) {
+function written(home: TranscriptHome, zone: string) {
   const whole = rollup(home.tally, { now, dayOf: daysIn(zone), basis: 'HEURISTIC' });
-  const { week_usd: _, cache_usd: __, basis: ___, ...rest } = whole;
-  const inOrder = (rows: typeof rest.by_agent) => rows.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  const { week_usd: _, cache_usd: __, basis: ___, ...others } = whole;
+  const { exact_usd: _4, daily_exact_usd: _5, weekly_exact_usd: _6, ...more } = others;
+  const { unpriced_models: _7, ...rest } = more;
+  const inOrder = (rows: typeof rest.by_agent) =>
+    rows.map(({ exact_usd: _8, ...row }) => row).toSorted((a, b) => (a.key < b.key ? -1 : 1));
   return {
     ...rest,
+    by_day: inOrder(rest.by_day),
     by_agent: inOrder(rest.by_agent),
     by_repo: inOrder(rest.by_repo),
     by_model: inOrder(rest.by_model),
@@ -256,7 +260,7 @@ function grow(file: Growing, random: Random): void {
   file.written = next;
 }
 
-test.each([1, 2, 3, 4, 5, 6])('story %i is told to the token', async (seed) => {
+test.each([1, 2, 3, 4, 5, 6])('generated transcripts %i: every token is counted', async (seed) => {
   const random = seededRandom(seed);
   const home = await new TranscriptHome().open();
   try {
@@ -273,10 +277,10 @@ test.each([1, 2, 3, 4, 5, 6])('story %i is told to the token', async (seed) => {
       if (random.integer(0, 9) === 0) await home.reopen({ batchMessages: random.integer(1, 20) });
     }
     await home.scan();
-    for (const zone of zones) expect(told(home, zone)).toEqual(expected(story.truths, zone));
+    for (const zone of zones) expect(written(home, zone)).toEqual(expected(story.truths, zone));
     await home.reopen();
     expect(await home.scan()).toMatchObject({ filesRead: 0 });
-    expect(told(home, zones[1]!)).toEqual(expected(story.truths, zones[1]!));
+    expect(written(home, zones[1]!)).toEqual(expected(story.truths, zones[1]!));
   } finally {
     await home.remove();
   }

@@ -1,7 +1,7 @@
 /** The local date of a moment, `2026-01-15`. */
 export type DayOf = (time: number) => string;
 
-/** Dates in a time zone; the machine's own unless told. */
+/** Dates in a time zone; default: that of the machine. */
 export function daysIn(timeZone?: string): DayOf {
   if (timeZone === undefined) return machineDay;
   const format = new Intl.DateTimeFormat('en-CA', {

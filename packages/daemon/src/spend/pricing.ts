@@ -24,7 +24,7 @@ const tiers: readonly (readonly [name: RegExp, rates: Rates])[] = [
 /** The only family with prices; the others report tokens alone. */
 const pricedBackends = new Set(['claude']);
 
-// Of the price of input. A cache that lives for an hour is dearer to write.
+// Shares of the input price. A cache entry that lives for an hour costs more to write.
 const cacheReadShare = 0.1;
 const cacheWriteShare = 1.25;
 const cacheWriteLongShare = 2;

@@ -1,6 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { exactDollarsOf, exactPriceOf, exactRatesOf } from './exact-pricing.js';
 import { mondayOf, type DayOf } from './local-day.js';
-import type { KnownPlace } from './places.js';
+import type { KnownPlace } from './place-numbers.js';
 import { cachePriceOf, dollarsOf, priceOf, ratesOf } from './pricing.js';
 import { slotMs, type Cell } from './tally.js';
 
@@ -31,11 +32,18 @@ export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup
   const [byModel, byBackend] = [new Table(), new Table()];
   const total = new Sum();
   const [ofToday, ofWeek] = [new Sum(), new Sum()];
+  const ofTrailingWeek = new Sum();
+  const unpriced = new Set<string>();
   let [cachePrice, cacheRead, cacheWrite] = [0, 0, 0];
   for (const { slot, place: number, tokens } of sums.cells()) {
     const place = sums.place(number);
     const rates = ratesOf(place.backend, place.model);
-    const spent = { ...tokens, price: rates && priceOf(rates, tokens) };
+    const exact = exactRatesOf(place.model);
+    const exactPrice = exact && exactPriceOf(exact, tokens);
+    const spent = { ...tokens, price: rates && priceOf(rates, tokens), exactPrice };
+    if (!exact && tokens.input + tokens.output > 0) unpriced.add(place.model);
+    // A slot that the week begins in counts whole.
+    if ((slot + 1) * slotMs > now - weekMs) ofTrailingWeek.add(spent);
     let day = days.get(slot);
     if (day === undefined) days.set(slot, (day = dayOf(slot * slotMs)));
     total.add(spent);
@@ -56,6 +64,10 @@ export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup
     weekly_usd: trailingWeek(sums, now),
     week_usd: dollarsOf(ofWeek.price),
     cache_usd: dollarsOf(cachePrice),
+    exact_usd: total.exactUsd,
+    daily_exact_usd: ofToday.exactUsd,
+    weekly_exact_usd: ofTrailingWeek.exactUsd,
+    unpriced_models: [...unpriced].sort(),
     input_tokens: total.input,
     output_tokens: total.output,
     cache_read_tokens: cacheRead,
@@ -85,6 +97,8 @@ interface Spent {
   output: number;
   /** Undefined where there are no prices. */
   price: number | undefined;
+  /** Undefined where the model has no exact price. */
+  exactPrice: number | undefined;
 }
 
 class Sum {
@@ -92,10 +106,17 @@ class Sum {
   output = 0;
   price = 0;
   isPriced = false;
+  #exactPrice: number | undefined;
 
-  add({ input, output, price }: Spent): void {
+  /** Null when nothing in the sum has an exact price. */
+  get exactUsd(): number | null {
+    return this.#exactPrice === undefined ? null : exactDollarsOf(this.#exactPrice);
+  }
+
+  add({ input, output, price, exactPrice }: Spent): void {
     this.input += input;
     this.output += output;
+    if (exactPrice !== undefined) this.#exactPrice = (this.#exactPrice ?? 0) + exactPrice;
     if (price === undefined) return;
     this.price += price;
     this.isPriced = true;
@@ -123,11 +144,12 @@ class Table {
   }
 
   #shown(): SpendRow[] {
-    return [...this.#rows].map(([key, { input, output, price, isPriced }]) => ({
+    return [...this.#rows].map(([key, { input, output, price, isPriced, exactUsd }]) => ({
       key,
       input_tokens: input,
       output_tokens: output,
       usd: isPriced ? dollarsOf(price) : null,
+      exact_usd: exactUsd,
     }));
   }
 }

@@ -1,8 +1,8 @@
 import type { Tokens } from '../transcripts/sighting.js';
 
 /*
- * How the tally stands in the rows of the daemon's store. Every key begins with `spend:` and the
- * letter of its kind; figures have six bytes each, which is enough for 2^48 tokens.
+ * Row format of the tally. Every key begins with `spend:` and the letter of its kind; figures have
+ * six bytes each, for up to 2^48 tokens.
  *
  *     m <message: 16>              at, place, tokens     what was counted of a message
  *     c <slot: 4> <place: 4>       tokens                sums of a quarter of an hour

@@ -3,7 +3,7 @@ import { open, type Database } from '@millrace/db';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { claudeLine, TranscriptHome, truth } from '../transcripts/transcripts.test-support.js';
+import { claudeLine, TranscriptHome, truth } from '../../test/support/transcripts.js';
 import { Spend } from './spend.js';
 
 let home: TranscriptHome;
@@ -49,7 +49,7 @@ function spendWith(clock: Clock, timeZone?: string): Spend {
   });
 }
 
-const scans = () => log.lines.filter(({ message }) => message.startsWith('read what is new'));
+const scans = () => log.lines.filter(({ message }) => message === 'transcripts read');
 const write = (id: string) => home.append(home.claude('session-1'), claudeLine(truth(id, { at })));
 
 test('the transcripts are read at the start and every thirty seconds', async () => {
@@ -68,7 +68,7 @@ test('the transcripts are read at the start and every thirty seconds', async () 
   expect(clock.later.filter(({ delayMs }) => delayMs === 30_000)).toEqual([]);
 });
 
-test('days are those of the zone that it is told', async () => {
+test('spend: days are those of the configured time zone', async () => {
   write('m1');
   const berlin = spendWith(new StillClock(), 'Europe/Berlin');
   expect((await berlin.read()).by_day.map(({ key }) => key)).toEqual(['2026-01-16']);
@@ -79,7 +79,7 @@ test('days are those of the zone that it is told', async () => {
   expect(await newYork.figures()).toEqual({ daily_usd: rollup.total_usd, weekly_usd: 0.00055 });
 });
 
-test('whoever asks while much is to be read is told what is known so far', async () => {
+test('spend: a read during a long scan returns the known figures', async () => {
   for (let each = 0; each < 500; each++) write(`m${each}`);
   const clock = new StillClock();
   clock.isPatient = false;

@@ -2,16 +2,11 @@ import { homedir } from 'node:os';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/db';
 import type { Clock, Timer } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
-import { mineInsights } from '../insights/mine.js';
-import { withOwnSessions } from '../insights/own-sessions.js';
-import { sessionsOf } from '../insights/sessions.js';
 import { SharedRuns } from '../registry/shared-runs.js';
-import { parseSince } from '../savings/since.js';
 import { transcriptReaders } from '../transcripts/readers.js';
 import { Scanner } from '../transcripts/scanner.js';
-import { daysIn, hoursIn } from './local-day.js';
+import { daysIn } from './local-day.js';
 import { rollup } from './rollup.js';
 import { Tally } from './tally.js';
 
@@ -24,22 +19,22 @@ export interface SpendOptions {
   environment: Readonly<Record<string, string | undefined>>;
   /** Whether figures that are estimates rest on a calibration. */
   basis: () => Promise<Rollup['basis']>;
-  /** Whose days count; those of the machine unless told. */
+  /** The time zone of days; default: that of the machine. */
   timeZone?: string;
-  /** Told when there are new figures. */
+  /** Called when there are new figures. */
   onChange?: () => unknown;
 }
 
-const everyMs = 30_000;
-/** Whoever asks waits this long for the newest figures, and then is told what is known. */
-const patienceMs = 20_000;
+const intervalMs = 30_000;
+/** How long a caller waits for the newest figures before it gets the known ones. */
+const maxWaitMs = 20_000;
 /**
- * What was read is fresh for as long as the reading took, and for this long at most: whoever asks
- * all the time has at most half of the time spent on reading.
+ * Figures stay fresh for as long as their scan took, at most this long: even constant requests
+ * leave half of the time without a scan.
  */
-const mostFreshMs = 1_000;
+const maxFreshMs = 1_000;
 
-/** What the agents have spent, by their transcripts. */
+/** Spend of the agents, from their transcripts. */
 export class Spend {
   readonly #options: SpendOptions;
   readonly #tally: Tally;
@@ -63,59 +58,50 @@ export class Spend {
     this.#scans = new SharedRuns(() => this.#scan());
   }
 
-  /** Scans now and then, until it is closed. */
+  /** Scans every 30 s until it is closed. */
   start(): void {
     void this.refresh().finally(() => {
       if (this.#stop.signal.aborted) return;
-      this.#timer = this.#options.clock.after(everyMs, () => this.start());
+      this.#timer = this.#options.clock.after(intervalMs, () => this.start());
     });
   }
 
   /** The figures as of now. */
   async read(): Promise<Rollup> {
-    await this.#newest();
-    return this.#rollup();
-  }
-
-  /** What the history of the sessions tells, that of the daemon's `own` too, from `since` on. */
-  async insights(
-    since: string | undefined,
-    own: () => Promise<readonly DaemonSchema<'Session'>[]>,
-  ): Promise<DaemonSchema<'Insights'>> {
+    const tally = await this.tally();
     const { clock, timeZone } = this.#options;
-    const from = since === undefined ? undefined : parseSince(since, clock.now());
-    await this.#newest();
-    const now = clock.now();
-    const sessions = withOwnSessions(sessionsOf(this.#tally), await own(), now);
-    return mineInsights(sessions, { since: from, now, hourOf: hoursIn(timeZone) });
+    const basis = await this.#options.basis();
+    return rollup(tally, { now: clock.now(), dayOf: daysIn(timeZone), basis });
   }
 
-  async #newest(): Promise<void> {
+  /** The sums with the newest transcripts, or without them when reading takes too long. */
+  async tally(): Promise<Tally> {
     const { clock, log } = this.#options;
-    if (clock.monotonic() < this.#freshUntil) return;
+    if (clock.monotonic() < this.#freshUntil) return this.#tally;
     const done = new AbortController();
-    const waiting = clock.sleep(patienceMs, done.signal).then(
-      () => log.warn({}, 'the transcripts are still being read: what is known so far is told'),
+    const waiting = clock.sleep(maxWaitMs, done.signal).then(
+      () => log.warn({}, 'transcript scan is slow, using known figures'),
       () => {},
     );
     await Promise.race([this.refresh(), waiting]);
     done.abort();
+    return this.#tally;
   }
 
-  /** What the budget gate asks for. */
+  /** The figures of the budget gate. */
   async figures(): Promise<Pick<Rollup, 'daily_usd' | 'weekly_usd'>> {
     const { daily_usd, weekly_usd } = await this.read();
     return { daily_usd, weekly_usd };
   }
 
-  /** Ends what is under way. What was written down stays. */
+  /** Stops a scan in progress; what it has committed stays. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#timer?.cancel();
     await this.#latest;
   }
 
-  /** Reads what is new. A failure is logged, and what was known before goes on being told. */
+  /** Reads new transcript lines. A failure is logged, and the known figures stay. */
   async refresh(): Promise<void> {
     if (this.#stop.signal.aborted) return;
     const run = this.#scans.run();
@@ -126,24 +112,18 @@ export class Spend {
   async #scan(): Promise<void> {
     const { clock, log, onChange } = this.#options;
     const { signal } = this.#stop;
-    const begunAt = clock.monotonic();
+    const startedAt = clock.monotonic();
     try {
       const report = await this.#scanner.scan(signal);
       if (report.filesRead > 0) {
-        log.debug(report, 'read what is new in the transcripts');
+        log.debug(report, 'transcripts read');
         onChange?.();
       }
     } catch (error) {
       if (signal.aborted) return;
-      log.error({ err: error }, `the transcripts could not be counted: ${messageOf(error)}`);
+      log.error({ err: error }, 'transcript scan failed');
     }
     const now = clock.monotonic();
-    this.#freshUntil = now + Math.min(mostFreshMs, now - begunAt);
-  }
-
-  async #rollup(): Promise<Rollup> {
-    const { clock, timeZone } = this.#options;
-    const basis = await this.#options.basis();
-    return rollup(this.#tally, { now: clock.now(), dayOf: daysIn(timeZone), basis });
+    this.#freshUntil = now + Math.min(maxFreshMs, now - startedAt);
   }
 }

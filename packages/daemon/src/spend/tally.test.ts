@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { nameOf } from '../transcripts/reader.js';
 import { noTokens, type Sighting } from '../transcripts/sighting.js';
-import { TranscriptHome } from '../transcripts/transcripts.test-support.js';
+import { TranscriptHome } from '../../test/support/transcripts.js';
 
 const now = Date.now();
 
@@ -45,7 +45,7 @@ const readings = fc.array(sighting, { minLength: 1, maxLength: 10 }).chain((list
 });
 
 /** Everything that the tally tells. */
-function told({ tally }: TranscriptHome) {
+function totals({ tally }: TranscriptHome) {
   const week = [...tally.used(now - 7 * 86_400_000, now)];
   return {
     cells: [...tally.cells()]
@@ -64,14 +64,14 @@ test('in any order, any number of times and in any batches the sums are the same
       const [once, again] = [new TranscriptHome(), new TranscriptHome()];
       try {
         await once.open();
-        await once.tally.commit({ sightings: list, states: [], gone: [] });
+        await once.tally.commit({ sightings: list, states: [], removed: [] });
         await again.open();
         for (const sightings of batches) {
-          await again.tally.commit({ sightings, states: [], gone: [] });
+          await again.tally.commit({ sightings, states: [], removed: [] });
         }
-        expect(told(again)).toEqual(told(once));
+        expect(totals(again)).toEqual(totals(once));
         await again.reopen();
-        expect(told(again)).toEqual(told(once));
+        expect(totals(again)).toEqual(totals(once));
       } finally {
         await Promise.all([once.remove(), again.remove()]);
       }
@@ -85,14 +85,14 @@ test('nothing is left of a sum that a correction has emptied', async () => {
   try {
     const place = { backend: 'claude', agent: 'a', cwd: '/x', model: 'opus', rank: 0 as const };
     const late = { key: nameOf('m'), at: now, place, tokens: { ...noTokens, input: 5 } };
-    await home.tally.commit({ sightings: [late], states: [], gone: [] });
+    await home.tally.commit({ sightings: [late], states: [], removed: [] });
     const early = { ...late, at: now - 3_600_000 };
-    await home.tally.commit({ sightings: [early], states: [], gone: [] });
+    await home.tally.commit({ sightings: [early], states: [], removed: [] });
     expect([...home.tally.cells()]).toHaveLength(1);
     expect(home.tally.used(now - 1_000, now).size).toBe(0);
-    const before = told(home);
+    const before = totals(home);
     await home.reopen();
-    expect(told(home)).toEqual(before);
+    expect(totals(home)).toEqual(before);
   } finally {
     await home.remove();
   }

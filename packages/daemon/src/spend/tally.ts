@@ -1,19 +1,19 @@
 import type { Database, RowWriter } from '@millrace/db';
-import { historyKey, withMessage, type SessionHistory } from '../insights/history.js';
+import { historyKey, withMessage, type SessionHistory } from './session-history.js';
 import { GitRoots } from '../transcripts/git-root.js';
 import { nameOf } from '../transcripts/reader.js';
 import type { FileState } from '../transcripts/scan-file.js';
 import type { Batch, TallyKeeper } from '../transcripts/scanner.js';
 import { greatest, isEarlier, type Sighting, type Tokens } from '../transcripts/sighting.js';
-import { PlaceNumbers, type KnownPlace } from './places.js';
+import { PlaceNumbers, type KnownPlace } from './place-numbers.js';
 import * as row from './rows.js';
 
-/** Every time zone is a whole number of these away from every other. */
+/** Offsets of all time zones are multiples of this. */
 export const slotMs = 15 * 60_000;
 
-/** How far back messages can be summed to the millisecond: the trailing week, and a day to spare. */
+/** How far back messages are stored individually: the trailing week plus a day. */
 const recentMs = 8 * 86_400_000;
-const mostForgottenAtOnce = 1_000;
+const maxDeletedPerCommit = 1_000;
 
 export interface Cell {
   slot: number;
@@ -22,9 +22,9 @@ export interface Cell {
 }
 
 /**
- * What every message in the transcripts has cost in tokens, on disk, each message once. A batch is
- * one commit: counts, sums and how far the files have been read change together or not at all.
- * The sums are kept in memory as well; they are few, for a session at work makes one each quarter.
+ * Token counts of every transcript message, stored on disk, each message once. A batch is one
+ * commit: counts, sums and read positions change atomically. The sums, one per session and quarter
+ * of an hour, are also cached in memory.
  */
 export class Tally implements TallyKeeper {
   readonly #states = new Map<string, FileState>();
@@ -63,7 +63,7 @@ export class Tally implements TallyKeeper {
     return this.#places.at(number);
   }
 
-  /** What was used from `from` to `to`, both included, by place. */
+  /** Usage from `from` to `to`, both inclusive, by place. */
   used(from: number, to: number): Map<number, { input: number; output: number }> {
     const sums = new Map<number, { input: number; output: number }>();
     const range = { start: row.recentKey(from), end: row.recentKey(to + 1) };
@@ -81,7 +81,7 @@ export class Tally implements TallyKeeper {
     return sums;
   }
 
-  async commit({ sightings, states, gone }: Batch): Promise<void> {
+  async commit({ sightings, states, removed }: Batch): Promise<void> {
     for (const { place } of sightings) {
       if (this.#places.numberOf(place) !== undefined) continue;
       const repo = await this.#repos.rootOf(place.cwd);
@@ -96,24 +96,24 @@ export class Tally implements TallyKeeper {
       for (const state of states) {
         rows.put(row.transcriptKey(nameOf(state.path)), Buffer.from(JSON.stringify(state)));
       }
-      for (const path of gone) rows.remove(row.transcriptKey(nameOf(path)));
+      for (const path of removed) rows.remove(row.transcriptKey(nameOf(path)));
       for (const [key, history] of histories) {
         rows.put(row.sessionKey(nameOf(key)), Buffer.from(JSON.stringify(history)));
       }
       const sums = new CellChanges();
       for (const sighting of sightings) this.#count(rows, sums, sighting, now - recentMs);
-      forget(rows, now - recentMs);
+      deleteOld(rows, now - recentMs);
       return sums.write(rows);
     });
     this.#places.saved(newPlaces);
     for (const state of states) this.#states.set(state.path, state);
-    for (const path of gone) this.#states.delete(path);
+    for (const path of removed) this.#states.delete(path);
     for (const [key, history] of histories) this.#histories.set(key, history);
-    for (const cell of changed) this.#keep(cell);
+    for (const cell of changed) this.#setCell(cell);
     if (changed.length > 0) this.#version += 1;
   }
 
-  /** What is known of the sessions that these messages are of. */
+  /** Histories of the sessions of these messages. */
   #historiesWith(sightings: readonly Sighting[]): Map<string, SessionHistory> {
     const changed = new Map<string, SessionHistory>();
     for (const { at, place: seen, files = [], isFailure = false } of sightings) {
@@ -125,7 +125,7 @@ export class Tally implements TallyKeeper {
     return changed;
   }
 
-  /** Counts a message, or corrects what was counted of it before. */
+  /** Counts a message, or corrects its earlier count. */
   #count(rows: RowWriter, sums: CellChanges, sighting: Sighting, since: number): void {
     const key = row.messageKey(sighting.key);
     const bytes = rows.get(key);
@@ -153,9 +153,9 @@ export class Tally implements TallyKeeper {
     return { at: owner.at, place: owner.place, tokens };
   }
 
-  #keep(cell: Cell): void {
+  #setCell(cell: Cell): void {
     const name = cellName(cell);
-    if (isNothing(cell.tokens)) this.#cells.delete(name);
+    if (isZero(cell.tokens)) this.#cells.delete(name);
     else this.#cells.set(name, cell);
   }
 
@@ -165,7 +165,7 @@ export class Tally implements TallyKeeper {
         this.#places.load(row.placeOfKey(key), JSON.parse(value.toString()) as KnownPlace);
       }
       for (const { key, value } of rows.range(row.rowsOf('c'))) {
-        this.#keep({ ...row.cellOfKey(key), tokens: row.decodeTokens(value) });
+        this.#setCell({ ...row.cellOfKey(key), tokens: row.decodeTokens(value) });
       }
       for (const { value } of rows.range(row.rowsOf('h'))) {
         const history = JSON.parse(value.toString()) as SessionHistory;
@@ -179,15 +179,15 @@ export class Tally implements TallyKeeper {
   }
 }
 
-/** What a batch adds to and takes from the sums. */
+/** Changes of the sums in one batch. */
 class CellChanges {
   readonly #changes = new Map<string, Cell>();
 
   add({ at, place, tokens }: row.Counted, sign: 1 | -1): void {
     const slot = Math.floor(at / slotMs);
     const name = cellName({ slot, place });
-    const there = this.#changes.get(name);
-    if (there) addTokens(there.tokens, tokens, sign);
+    const existing = this.#changes.get(name);
+    if (existing) addTokens(existing.tokens, tokens, sign);
     else {
       const change = { slot, place, tokens: row.decodeTokens(Buffer.alloc(30)) };
       addTokens(change.tokens, tokens, sign);
@@ -195,14 +195,14 @@ class CellChanges {
     }
   }
 
-  /** Answers the new sums. */
+  /** Returns the new sums. */
   write(rows: RowWriter): Cell[] {
     return [...this.#changes.values()].map(({ slot, place, tokens: change }) => {
       const key = row.cellKey(slot, place);
       const bytes = rows.get(key);
       const tokens = row.decodeTokens(bytes ?? Buffer.alloc(30));
       addTokens(tokens, change, 1);
-      if (isNothing(tokens)) rows.remove(key);
+      if (isZero(tokens)) rows.remove(key);
       else rows.put(key, row.encodeTokens(tokens));
       return { slot, place, tokens };
     });
@@ -217,7 +217,7 @@ function addTokens(sum: Tokens, tokens: Tokens, sign: 1 | -1): void {
   sum.cacheWriteLong += sign * tokens.cacheWriteLong;
 }
 
-function isNothing({ input, output, cacheRead, cacheWrite }: Tokens): boolean {
+function isZero({ input, output, cacheRead, cacheWrite }: Tokens): boolean {
   return input === 0 && output === 0 && cacheRead === 0 && cacheWrite === 0;
 }
 
@@ -225,12 +225,12 @@ function cellName({ slot, place }: Pick<Cell, 'slot' | 'place'>): string {
   return `${slot}:${place}`;
 }
 
-/** Old messages need not be summed to the millisecond any more. */
-function forget(rows: RowWriter, before: number): void {
+/** Deletes individual messages outside the window; their sums stay. */
+function deleteOld(rows: RowWriter, before: number): void {
   const range = {
     start: row.rowsOf('r').start,
     end: row.recentKey(Math.max(0, before)),
-    limit: mostForgottenAtOnce,
+    limit: maxDeletedPerCommit,
   };
   const old = [...rows.range(range)];
   for (const { key } of old) rows.remove(key);

@@ -2,12 +2,12 @@ import type { Log } from '@millrace/kit/log';
 import { importDeprecated, type DeprecatedSettings } from '../core/deprecated.js';
 import type { Registry } from './registry.js';
 
-/** Set by the first start, whether there was something to import or not. */
+/** Set by the first start, whether or not there was something to import. */
 const mark = 'deprecated-config-imported';
 
 /**
- * Takes the tiers that older versions had in the config file into the registry, at the first start
- * on a data directory and never again.
+ * Imports the tiers of older versions from the config file into the registry, once per data
+ * directory.
  */
 export async function importDeprecatedOnce(
   registry: Registry,

@@ -1,4 +1,4 @@
-import type { Database } from '@millrace/db';
+import type { CommitTarget, Database } from '@millrace/db';
 import {
   byId,
   firstSettings,
@@ -7,61 +7,44 @@ import {
   type Settings,
 } from '../core/backend.js';
 
-/** One step of the registry: a pure function, for it may run twice. */
+/** One change of the registry: a pure function, because it may run twice. */
 export type Step<Result> = (
   state: RegistryState,
   now: number,
 ) => { state: RegistryState; result: Result };
 
+const collections = { backends: 'backends', settings: 'settings', marks: 'marks' };
 const settingsKey = 'settings';
+const maxBackends = 10_000;
 
 /**
- * The backends and the settings on disk. Every change is one step of the engine's writer: it sees
- * the newest state, and all it does is one commit. So two defaults, or a preference that a rescan
- * read before somebody changed it, cannot come about.
+ * The backends and the settings on disk. Every change is one step of the engine's writer: it reads
+ * the newest state and makes one commit. So there are never two defaults, and a rescan never
+ * overwrites a preference that changed after it was read.
  */
 export class Registry {
-  readonly #backends: Kept;
-  readonly #settings: Kept;
-  readonly #marks: Kept;
-  /** The newest state that was read or written. Nobody else writes here, so it stays right. */
+  /** Cache of the last state read. No other process writes, so it stays valid. */
   #known: RegistryState | undefined;
   #changes = 0;
 
-  private constructor(
-    private readonly database: Database,
-    { backends, settings, marks }: Record<'backends' | 'settings' | 'marks', Kept>,
-  ) {
-    this.#backends = backends;
-    this.#settings = settings;
-    this.#marks = marks;
-  }
+  constructor(private readonly database: Database) {}
 
-  static async open(database: Database): Promise<Registry> {
-    const { core } = database;
-    return new Registry(database, {
-      backends: await core.ensureCollection('backends'),
-      settings: await core.ensureCollection('settings'),
-      marks: await core.ensureCollection('marks'),
-    });
-  }
-
-  /** The whole registry as it is now. It is shared: nobody may change it. */
+  /** The current registry. The object is shared: do not modify it. */
   async read(): Promise<RegistryState> {
     if (this.#known) return this.#known;
     const changes = this.#changes;
     const found = await this.#stored();
-    // A change that came meanwhile may or may not be in it.
+    // A concurrent change may or may not be included.
     if (changes === this.#changes) this.#known = found;
     return found;
   }
 
   async #stored(): Promise<RegistryState> {
     const { records } = await this.database
-      .collection<Backend>(this.#backends.name)
-      .find({ limit: mostBackends });
+      .collection<Backend>(collections.backends)
+      .find({ limit: maxBackends });
     const settings = await this.database
-      .collection<Settings>(this.#settings.name)
+      .collection<Settings>(collections.settings)
       .findByKey(settingsKey);
     return {
       backends: records.map(({ data }) => data).toSorted(byId),
@@ -69,19 +52,19 @@ export class Registry {
     };
   }
 
-  /** Runs the step on the newest state; what it returns is on disk when this resolves. */
+  /** Runs the step on the newest state; its result is on disk when this resolves. */
   change<Result>(step: Step<Result>): Promise<{ state: RegistryState; result: Result }> {
-    return this.#forgetting(
+    return this.#invalidating(
       this.database.transact((target) => {
-        const before = this.#stateIn(target);
+        const before = stateIn(target);
         const { state, result } = step(before, target.now);
-        this.#write(target, before, state);
+        write(target, before, state);
         return { state, result };
       }),
     );
   }
 
-  async #forgetting<Result>(change: Promise<Result>): Promise<Result> {
+  async #invalidating<Result>(change: Promise<Result>): Promise<Result> {
     try {
       return await change;
     } finally {
@@ -91,54 +74,44 @@ export class Registry {
   }
 
   /**
-   * As `change`, once in the life of the data directory: `undefined` when the mark of this name
-   * is there already, which is set together with what the step does.
+   * As `change`, but only once for each data directory: sets the mark of this name in the same
+   * commit, and returns undefined when it is set already.
    */
   changeOnce<Result>(
     mark: string,
     step: Step<Result>,
   ): Promise<{ state: RegistryState; result: Result } | undefined> {
-    return this.#forgetting(
+    return this.#invalidating(
       this.database.transact((target) => {
-        if (target.byKey(this.#marks, mark)) return undefined;
-        const before = this.#stateIn(target);
+        const marks = target.collection(collections.marks);
+        if (marks.get(mark)) return undefined;
+        const before = stateIn(target);
         const { state, result } = step(before, target.now);
-        this.#write(target, before, state);
-        this.#put(target, this.#marks, mark, { at: target.now });
+        write(target, before, state);
+        marks.put(mark, { at: target.now });
         return { state, result };
       }),
     );
   }
-
-  #stateIn(target: Target): RegistryState {
-    const rows = [...target.view.scan(this.#backends.id, {}, () => true)];
-    const settings = target.byKey(this.#settings, settingsKey);
-    return {
-      backends: rows.map(({ data }) => data as unknown as Backend).toSorted(byId),
-      settings: (settings?.data as Settings | undefined) ?? firstSettings,
-    };
-  }
-
-  /** Writes what the step made anew; what it handed on as it was is left alone. */
-  #write(target: Target, before: RegistryState, after: RegistryState): void {
-    const old = new Set(before.backends);
-    for (const backend of after.backends) {
-      if (!old.has(backend)) this.#put(target, this.#backends, backend.id, { ...backend });
-    }
-    if (after.settings !== before.settings) {
-      this.#put(target, this.#settings, settingsKey, { ...after.settings });
-    }
-  }
-
-  #put(target: Target, kept: Kept, key: string, data: Document): void {
-    const there = target.byKey(kept, key);
-    const id = there?.id ?? target.newId();
-    target.store(kept, id, there, target.encode(data), { key, expiresAt: 0 });
-  }
 }
 
-const mostBackends = 10_000;
+function stateIn(target: CommitTarget): RegistryState {
+  const records = target.collection<Backend>(collections.backends).all();
+  const settings = target.collection<Settings>(collections.settings).get(settingsKey);
+  return {
+    backends: records.map(({ data }) => data).toSorted(byId),
+    settings: settings ?? firstSettings,
+  };
+}
 
-type Target = Parameters<Parameters<Database['transact']>[0]>[0];
-type Kept = Awaited<ReturnType<Database['core']['ensureCollection']>>;
-type Document = Parameters<Target['encode']>[0];
+/** Writes the objects that the step replaced; unchanged ones are the same object. */
+function write(target: CommitTarget, before: RegistryState, after: RegistryState): void {
+  const backends = target.collection<Backend>(collections.backends);
+  const old = new Set(before.backends);
+  for (const backend of after.backends) {
+    if (!old.has(backend)) backends.put(backend.id, backend);
+  }
+  if (after.settings !== before.settings) {
+    target.collection<Settings>(collections.settings).put(settingsKey, after.settings);
+  }
+}

@@ -4,7 +4,7 @@ import { dataDirectory } from '@millrace/kit/config';
 import type { World } from '@millrace/kit/world';
 import { Registry } from './registry.js';
 
-/** What the daemon keeps on disk, on one database that no other process opens. */
+/** The daemon's database, which no other process opens. */
 export interface Store {
   readonly database: Database;
   readonly registry: Registry;
@@ -16,11 +16,5 @@ export async function openStore(directory: string, world: World): Promise<Store>
   chmodSync(home, 0o700);
   const { clock, random, log } = world;
   const database = await open(home, { clock, random, log });
-  try {
-    const registry = await Registry.open(database);
-    return { database, registry, close: () => database.close() };
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+  return { database, registry: new Registry(database), close: () => database.close() };
 }

@@ -2,13 +2,13 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 
 type Outcome = DaemonSchema<'ThinkOutcome'>;
 
-/** How one candidate fared. */
+/** Result of one candidate. */
 export type Attempt =
   | { outcome: 'answered'; text: string }
   | {
       outcome: Exclude<Outcome, 'answered'>;
-      /** In our words. */
+      /** Human-readable; never the provider's text. */
       reason: string;
-      /** When the backend says that its limit ends. */
+      /** Reset time that the backend reported. */
       resetAt?: number | undefined;
     };

@@ -5,17 +5,17 @@ import type { Attempt } from './attempt.js';
 export interface LocalParts {
   outbound: Outbound;
   url: string;
-  /** The model to use; the first one served unless told. */
+  /** The model to use; default: the first one served. */
   model: string | undefined;
   timeoutMs: number;
 }
 
-const mostAnswerBytes = 4_194_304;
-/** It is the last candidate, so there is time for a server that is busy loading a model. */
+const maxAnswerBytes = 4_194_304;
+/** Long enough for a server that is busy loading a model. */
 const probeTimeoutMs = 5_000;
 
-/** Asks the local model, wherever it is found now. */
-export async function askLocal(
+/** Finds the local model and runs the prompt on it. */
+export async function thinkWithLocal(
   parts: LocalParts,
   prompt: string,
   signal: AbortSignal,
@@ -33,7 +33,7 @@ export async function askLocal(
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify(body),
     timeoutMs: parts.timeoutMs,
-    maxResponseBytes: mostAnswerBytes,
+    maxResponseBytes: maxAnswerBytes,
     signal,
   });
   return readAnswer(local, answer);
@@ -51,7 +51,7 @@ function readAnswer({ protocol }: LocalModel, answer: OutboundOutcome): Attempt 
   if (!answer.ok) {
     return answer.errorType === 'TIMEOUT'
       ? { outcome: 'timeout', reason: 'the local model took too long' }
-      : { outcome: 'unavailable', reason: 'the local model could not be reached' };
+      : { outcome: 'unavailable', reason: 'the local model cannot be reached' };
   }
   if (answer.status !== 200) {
     return { outcome: 'error', reason: `the local model answered with status ${answer.status}` };

@@ -1,15 +1,14 @@
-/** How a command line is asked one question without a person at the keyboard. */
+/** Non-interactive invocation of an agent CLI. */
 export interface OneShot {
-  /** In which `{prompt}` stands for the prompt; where none does, the prompt goes to stdin. */
+  /** `{prompt}` is replaced by the prompt; without it, the prompt goes to stdin. */
   args: readonly string[];
 }
 
 export const promptPlace = '{prompt}';
 
 /**
- * By id. The prompt goes to stdin wherever the program reads it there: an argument is seen by
- * every user of the machine and has a limit. No entry lets an agent act without asking: a thought
- * needs no hands.
+ * By id. The prompt goes to stdin where the program supports it: arguments are visible to every
+ * local user and limited in length. No entry lets an agent use tools without approval.
  */
 const oneShots: Readonly<Record<string, readonly string[]>> = {
   claude: ['--print', '--output-format', 'text'],
@@ -38,7 +37,7 @@ const oneShots: Readonly<Record<string, readonly string[]>> = {
   'kiro-cli': ['chat', '--no-interactive', promptPlace],
 };
 
-/** The command line of a question; one of the config without arguments reads it from stdin. */
+/** The invocation of a backend; a configured CLI without arguments reads the prompt from stdin. */
 export function oneShotOf(
   id: string,
   extra: readonly { id: string; args?: readonly string[] | undefined }[],
@@ -47,17 +46,17 @@ export function oneShotOf(
   return { args: own ?? (Object.hasOwn(oneShots, id) ? oneShots[id]! : []) };
 }
 
-// Linux takes no argument longer than 128 KiB, its end mark included.
-const longestArgumentBytes = 131_071;
+// Linux limits one argument to 128 KiB including its NUL terminator.
+const maxArgumentBytes = 131_071;
 
 export type Invocation = { args: string[]; input: string } | { impossible: string };
 
-/** The arguments and the input of one run. */
+/** Arguments and stdin of one run. */
 export function invocationOf({ args }: OneShot, prompt: string): Invocation {
   if (!args.some((arg) => arg.includes(promptPlace))) return { args: [...args], input: prompt };
-  if (prompt.includes('\0')) return { impossible: 'the prompt holds a NUL, which no argument can' };
+  if (prompt.includes('\0')) return { impossible: 'an argument cannot contain NUL' };
   const filled = args.map((arg) => arg.replaceAll(promptPlace, () => prompt));
-  if (filled.some((arg) => Buffer.byteLength(arg) > longestArgumentBytes)) {
+  if (filled.some((arg) => Buffer.byteLength(arg) > maxArgumentBytes)) {
     return {
       impossible: 'the prompt is too long for an argument, which is how this program takes it',
     };

@@ -22,24 +22,24 @@ export type ProgramEnd =
   | { kind: 'aborted' }
   | { kind: 'not_started'; reason: string };
 
-/** More than this is no answer to a question. */
-export const mostOutputBytes = 4_194_304;
-const keptErrorBytes = 65_536;
+/** Maximum size of an answer. */
+export const maxOutputBytes = 4_194_304;
+const maxErrorBytes = 65_536;
 const graceMs = 2_000;
-/** What a program wrote last may still be in the pipe when it has exited. */
+/** Time to read the rest of the pipe after the program exited. */
 const pipeMs = 200;
 
 /**
- * Runs a program to its end, in a process group of its own, so that what it started ends with it.
- * Whatever happens is a value. On timeout and abort the group is asked to end, then made to.
+ * Runs a program in its own process group, so that its children end with it. Failures are returned,
+ * not thrown. On timeout and abort the group gets SIGTERM, then SIGKILL.
  */
 export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   return new Promise((resolve) => new RunningProgram(run, resolve).start());
 }
 
 class RunningProgram {
-  readonly #stdout = new Kept(mostOutputBytes);
-  readonly #stderr = new Kept(keptErrorBytes);
+  readonly #stdout = new BoundedOutput(maxOutputBytes);
+  readonly #stderr = new BoundedOutput(maxErrorBytes);
   readonly #timers: Timer[] = [];
   #child: ChildProcess | undefined;
   #verdict: 'timeout' | 'too_long' | 'aborted' | undefined;
@@ -62,7 +62,7 @@ class RunningProgram {
     }
     this.#child = child;
     child.on('error', (error) => {
-      // Without a process id there is nothing that could still exit.
+      // Without a pid there will be no exit event.
       if (child.pid === undefined) {
         this.#settle({ kind: 'not_started', reason: startFailure(error) });
       }
@@ -74,10 +74,10 @@ class RunningProgram {
     child.stderr!.on('data', (bytes: Buffer) => this.#stderr.add(bytes));
     child.on('close', (code, exitSignal) => this.#exited(code, exitSignal));
     child.on('exit', (code, exitSignal) => {
-      // Something that it left behind may hold the pipes open for ever.
+      // A child that outlives the program may hold the pipes open indefinitely.
       this.#after(pipeMs, () => this.#exited(code, exitSignal));
     });
-    // A program that does not read its input may be gone before all of it is written.
+    // EPIPE: the program may exit without reading all of its input.
     child.stdin!.on('error', () => undefined);
     child.stdin!.end(input);
     signal.addEventListener('abort', this.#onAbort, { once: true });
@@ -114,14 +114,14 @@ class RunningProgram {
     this.resolve(end);
   }
 
-  /** The whole group: a program's own children must not outlive the question. */
+  /** Signals the whole process group. */
   #kill(signal: 'SIGTERM' | 'SIGKILL'): void {
     const pid = this.#child?.pid;
     if (pid === undefined) return;
     try {
       process.kill(-pid, signal);
     } catch (error) {
-      // Nobody of the group is left, which is what we want.
+      // The group has already ended.
       if (!['ESRCH', 'EPERM'].includes(systemCode(error))) throw error;
     }
   }
@@ -141,7 +141,7 @@ function startFailure(error: unknown): string {
 }
 
 /** The last bytes of an output, up to a limit. */
-class Kept {
+class BoundedOutput {
   #chunks: Buffer[] = [];
   #length = 0;
   #total = 0;

@@ -89,7 +89,7 @@ test.each([
   "You've hit your limit · resets 3pm\nis what it prints.\nCatch it.\nThen retry.",
   'RATE_LIMIT_EXCEEDED means that you asked too often.',
   'QUOTA_EXHAUSTED is a code of the API.\nError handling is up to you.',
-  'The field "rateLimitReachedType" tells which limit it was.',
+  'The field "rateLimitReachedType" names the limit.',
   'Unauthorized callers get a 401.',
 ])('an answer such as %j is an answer', (text) => {
   expect(succeeded('claude', text)).toBe(undefined);
@@ -103,7 +103,7 @@ test('only the last lines are looked at', () => {
   expect(failed('mine', `${'a line\n'.repeat(40)}rate limit\n\n`)?.kind).toBe('rate_limited');
 });
 
-test('what is told about it is never what the program said', () => {
+test('the reason never quotes the program', () => {
   const text = 'ada@example.com: rate limit for key sk-123 in /home/ada';
   expect(JSON.stringify(failed('mine', text))).not.toMatch(/ada|sk-123/);
 });

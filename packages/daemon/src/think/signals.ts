@@ -112,7 +112,7 @@ const commonSigns: readonly Sign[] = [
 
 /** The end of an output is where a program says why it ends; the rest is the model's. */
 const lastLines = 30;
-const mostTailCharacters = 8_192;
+const maxTailCharacters = 8_192;
 
 export interface Ending {
   id: string;
@@ -148,6 +148,6 @@ export function signalIn(
 }
 
 function tailOf(text: string, lines = lastLines): string {
-  const tail = text.slice(-mostTailCharacters).trimEnd().split('\n');
+  const tail = text.slice(-maxTailCharacters).trimEnd().split('\n');
   return tail.slice(-lines).join('\n');
 }

@@ -3,33 +3,33 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { isLocal, type Backend } from '../core/backend.js';
 import { cooldownEnd } from '../core/changes.js';
-import { isStillInWalk, walk } from '../core/walk.js';
+import { isStillCandidate, candidates } from '../core/candidates.js';
 import type { Backends } from '../registry/backends.js';
 import type { Attempt } from './attempt.js';
-import { Turnstile } from './turnstile.js';
+import { Semaphore } from './semaphore.js';
 
 export interface ThinkerParts {
   backends: Backends;
   clock: Clock;
   log: Log;
-  /** How long a limited backend is passed over at least. */
+  /** Minimum cooldown of a rate-limited backend. */
   limitRetryMs: number;
-  /** Asks one command line. */
-  askCli: (backend: Backend, prompt: string, signal: AbortSignal) => Promise<Attempt>;
-  askLocal: (prompt: string, signal: AbortSignal) => Promise<Attempt>;
-  /** Hears of every answer that the local model gave. */
+  /** Runs a prompt on one CLI. */
+  thinkWithCli: (backend: Backend, prompt: string, signal: AbortSignal) => Promise<Attempt>;
+  thinkWithLocal: (prompt: string, signal: AbortSignal) => Promise<Attempt>;
+  /** Called for every answer of the local model. */
   onLocalAnswer?: ((prompt: string, text: string) => Promise<void>) | undefined;
 }
 
 type ThinkResult = DaemonSchema<'ThinkResult'>;
 
-/** Each thought may be a process of hundreds of megabytes. */
+/** Concurrency limit: each prompt may be a process of hundreds of megabytes. */
 const thoughtsAtOnce = 4;
 
-/** Answers prompts on free and local backends, walking from one to the next. */
+/** Answers prompts on free and local backends, trying one candidate after the other. */
 export class Thinker {
   readonly #parts: ThinkerParts;
-  readonly #turnstile = new Turnstile(thoughtsAtOnce);
+  readonly #semaphore = new Semaphore(thoughtsAtOnce);
   readonly #closing = new AbortController();
   readonly #underway = new Set<Promise<unknown>>();
 
@@ -37,38 +37,38 @@ export class Thinker {
     this.#parts = parts;
   }
 
-  /** With an answer or without one, also when the signal withdraws the question. */
+  /** Never throws for a failed backend: the result is degraded when no candidate answered. */
   async think(prompt: string, withdrawn: AbortSignal): Promise<ThinkResult> {
     const signal = AbortSignal.any([withdrawn, this.#closing.signal]);
     const tried: ThinkResult['tried'] = [];
-    const walking = this.#turnstile.pass(signal, () => this.#walk(prompt, signal, tried));
-    this.#underway.add(walking);
+    const running = this.#semaphore.run(signal, () => this.#tryCandidates(prompt, signal, tried));
+    this.#underway.add(running);
     try {
-      return (await walking) ?? { backend: null, text: null, degraded: true, tried };
+      return (await running) ?? { backend: null, text: null, degraded: true, tried };
     } finally {
-      this.#underway.delete(walking);
+      this.#underway.delete(running);
     }
   }
 
-  /** Withdraws every question and waits until no program is left. */
+  /** Cancels all prompts and waits until their programs have ended. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#underway);
   }
 
-  async #walk(
+  async #tryCandidates(
     prompt: string,
     signal: AbortSignal,
     tried: ThinkResult['tried'],
   ): Promise<ThinkResult | undefined> {
     const { backends, clock } = this.#parts;
-    for (const { id } of walk(await backends.read(), clock.now())) {
+    for (const { id } of candidates(await backends.read(), clock.now())) {
       if (signal.aborted) return undefined;
-      // The one before may have taken minutes, in which this one was limited, or is paid by now.
+      // Earlier candidates may have taken minutes, in which this one was limited or reclassified.
       const state = await backends.read();
       const backend = state.backends.find((each) => each.id === id);
-      if (!backend || !isStillInWalk(state, id, clock.now())) continue;
-      const attempt = await this.#ask(backend, prompt, signal);
+      if (!backend || !isStillCandidate(state, id, clock.now())) continue;
+      const attempt = await this.#tryBackend(backend, prompt, signal);
       if (attempt.outcome === 'answered') {
         tried.push({ id, outcome: 'answered', reason: null });
         return { backend: id, text: attempt.text, degraded: false, tried };
@@ -78,28 +78,28 @@ export class Thinker {
     return undefined;
   }
 
-  async #ask(backend: Backend, prompt: string, signal: AbortSignal): Promise<Attempt> {
-    const { askCli, askLocal, backends, clock, log, limitRetryMs } = this.#parts;
+  async #tryBackend(backend: Backend, prompt: string, signal: AbortSignal): Promise<Attempt> {
+    const { thinkWithCli, thinkWithLocal, backends, clock, log, limitRetryMs } = this.#parts;
     if (isLocal(backend)) {
-      const attempt = await askLocal(prompt, signal);
-      if (attempt.outcome === 'answered') await this.#tellOfLocal(prompt, attempt.text);
+      const attempt = await thinkWithLocal(prompt, signal);
+      if (attempt.outcome === 'answered') await this.#reportLocalAnswer(prompt, attempt.text);
       return attempt;
     }
-    const attempt = await askCli(backend, prompt, signal);
+    const attempt = await thinkWithCli(backend, prompt, signal);
     if (attempt.outcome === 'rate_limited' || attempt.outcome === 'spend_limited') {
       const until = cooldownEnd(clock.now(), limitRetryMs, attempt.resetAt);
       await backends.limit(backend.id, until);
-      log.info({ backend: backend.id, reason: attempt.reason, until }, 'a backend is limited');
+      log.info({ backend: backend.id, reason: attempt.reason, until }, 'backend rate limited');
     }
     return attempt;
   }
 
-  async #tellOfLocal(prompt: string, text: string): Promise<void> {
+  async #reportLocalAnswer(prompt: string, text: string): Promise<void> {
     try {
       await this.#parts.onLocalAnswer?.(prompt, text);
     } catch (error) {
-      // The answer is there, and worth more than the record of what it saved.
-      this.#parts.log.warn({ err: error }, 'what the local model saved could not be recorded');
+      // The answer matters more than its savings record.
+      this.#parts.log.warn({ err: error }, 'failed to record local model savings');
     }
   }
 }

@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { codexReader } from './codex.js';
 import { noTokens } from './sighting.js';
-import { codexCount, codexMeta, codexTurn, TranscriptHome } from './transcripts.test-support.js';
+import {
+  codexCount,
+  codexMeta,
+  codexTurn,
+  TranscriptHome,
+} from '../../test/support/transcripts.js';
 
 const at = Date.parse('2026-01-15T09:30:00Z');
 const used = (input: number, output: number) => ({ ...noTokens, input, output });

@@ -68,12 +68,12 @@ async function* filesBelow(
 }
 
 async function orNothing<Result>(
-  look: () => Promise<Result>,
+  read: () => Promise<Result>,
   path: string,
   onTrouble: (path: string, error: unknown) => void,
 ): Promise<Result | undefined> {
   try {
-    return await look();
+    return await read();
   } catch (error) {
     if (!nothingThere.has(systemCode(error))) onTrouble(path, error);
     return undefined;

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 
-const mostRemembered = 10_000;
+const maxCached = 10_000;
 
 /**
  * Finds the repository that a directory is in, by looking for `.git` from there upwards. A
@@ -15,7 +15,7 @@ export class GitRoots {
     const known = this.#known.get(directory);
     if (known !== undefined) return known;
     const root = isAbsolute(directory) ? await findRoot(resolve(directory)) : undefined;
-    if (this.#known.size >= mostRemembered) this.#known.clear();
+    if (this.#known.size >= maxCached) this.#known.clear();
     this.#known.set(directory, root ?? directory);
     return root ?? directory;
   }

@@ -29,7 +29,7 @@ export class LineWalker {
 
   constructor(
     private readonly pieceBytes = 512 * 1024,
-    private readonly longestLineBytes = 64 * 1024 * 1024,
+    private readonly maxLineBytes = 64 * 1024 * 1024,
   ) {
     this.#buffer = Buffer.allocUnsafe(pieceBytes);
   }
@@ -61,7 +61,7 @@ export class LineWalker {
         const end = this.#buffer.subarray(0, filled).indexOf(newline);
         used = end < 0 ? filled : end + 1;
         if (end >= 0) {
-          visitor.broken(skipped, `is longer than ${this.longestLineBytes} bytes`);
+          visitor.broken(skipped, `is longer than ${this.maxLineBytes} bytes`);
           skipped = undefined;
         }
       }
@@ -82,8 +82,8 @@ export class LineWalker {
   }
 
   #grow(): boolean {
-    if (this.#buffer.length >= this.longestLineBytes) return false;
-    const length = Math.min(this.#buffer.length * 2, this.longestLineBytes);
+    if (this.#buffer.length >= this.maxLineBytes) return false;
+    const length = Math.min(this.#buffer.length * 2, this.maxLineBytes);
     const larger = Buffer.allocUnsafe(length);
     this.#buffer.copy(larger);
     this.#buffer = larger;

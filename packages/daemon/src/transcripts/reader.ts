@@ -69,13 +69,13 @@ export function textIn(line: JsonObject, name: string): string {
 export function countIn(usage: JsonObject, name: string): number {
   const value = usage[name] ?? 0;
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) {
-    if (value <= mostTokens) return value;
+    if (value <= maxTokens) return value;
   }
   throw new BrokenLine(`${name} is not a count of tokens`);
 }
 
 /** More than any model takes in at once by far, and small enough that sums stay exact. */
-const mostTokens = 1e12;
+const maxTokens = 1e12;
 
 export function timeIn(line: JsonObject): number {
   const time = Date.parse(textIn(line, 'timestamp'));

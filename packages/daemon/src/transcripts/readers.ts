@@ -1,6 +1,13 @@
 import { claudeReader } from './claude.js';
 import { codexReader } from './codex.js';
+import { geminiReader } from './gemini.js';
+import { qwenReader } from './qwen.js';
 import type { TranscriptReader } from './reader.js';
 
 /** Every command line whose transcripts are read. To add one, write its reader and add it here. */
-export const transcriptReaders: readonly TranscriptReader[] = [claudeReader, codexReader];
+export const transcriptReaders: readonly TranscriptReader[] = [
+  claudeReader,
+  codexReader,
+  geminiReader,
+  qwenReader,
+];

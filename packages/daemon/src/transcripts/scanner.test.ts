@@ -10,7 +10,7 @@ import {
   sumOf,
   TranscriptHome,
   truth,
-} from './transcripts.test-support.js';
+} from '../../test/support/transcripts.js';
 
 let home: TranscriptHome;
 beforeEach(async () => {

@@ -11,7 +11,7 @@ export interface Batch {
   sightings: readonly Sighting[];
   states: readonly FileState[];
   /** Paths where there is no transcript any more. */
-  gone: readonly string[];
+  removed: readonly string[];
 }
 
 /** Where counts and offsets are kept, together. */
@@ -59,13 +59,13 @@ export class Scanner {
     const { tally, log } = this.#options;
     const batches = new Batches(this.#options, this.#conversations(), signal);
     const report: ScanReport = { files: 0, filesRead: 0, bytesRead: 0, brokenLines: 0 };
-    const gone = new Set(tally.states.keys());
+    const removed = new Set(tally.states.keys());
     const onTrouble = (path: string, error: unknown) => {
-      log.warn({ path }, `a transcript cannot be read: ${messageOf(error)}`);
+      log.warn({ path, reason: messageOf(error) }, 'failed to read transcript');
     };
     try {
-      await this.#readAll(batches, report, gone, onTrouble);
-      await batches.finish([...gone]);
+      await this.#readAll(batches, report, removed, onTrouble);
+      await batches.finish([...removed]);
     } finally {
       // Nothing of this scan may still be on its way to the disk when the next one begins.
       await batches.settled();
@@ -76,7 +76,7 @@ export class Scanner {
   async #readAll(
     batches: Batches,
     report: ScanReport,
-    gone: Set<string>,
+    removed: Set<string>,
     onTrouble: (path: string, error: unknown) => void,
   ): Promise<void> {
     const { readers, places, tally, log } = this.#options;
@@ -84,7 +84,7 @@ export class Scanner {
       batches.checkStop();
       const before = tally.states.get(found.path);
       report.files += 1;
-      gone.delete(found.path);
+      removed.delete(found.path);
       if (before && isUnchanged(before, found)) {
         report.brokenLines += before.broken;
         continue;
@@ -98,7 +98,7 @@ export class Scanner {
       }
       const { brokenSince, state } = batches.lastOf(found.path, before);
       report.brokenLines += state?.broken ?? 0;
-      if (brokenSince > 0) tellBroken(log, state!, brokenSince);
+      if (brokenSince > 0) logBroken(log, state!, brokenSince);
     }
   }
 
@@ -125,7 +125,7 @@ class Batches implements ScanSink {
   ) {}
 
   get isFull(): boolean {
-    return this.#sightings.size >= (this.options.batchMessages ?? usualBatchMessages);
+    return this.#sightings.size >= (this.options.batchMessages ?? defaultBatchMessages);
   }
 
   /** Something seen could not be written down. */
@@ -134,14 +134,14 @@ class Batches implements ScanSink {
   }
 
   see(sighting: Sighting): void {
-    const there = this.#sightings.get(sighting.key);
-    this.#sightings.set(sighting.key, there ? joined(there, sighting) : sighting);
+    const existing = this.#sightings.get(sighting.key);
+    this.#sightings.set(sighting.key, existing ? joined(existing, sighting) : sighting);
   }
 
   async save(state: FileState): Promise<void> {
     this.#states.set(state.path, state);
     this.#last = state;
-    if (this.isFull || this.#states.size >= mostStates) await this.#commit([]);
+    if (this.isFull || this.#states.size >= maxStates) await this.#commit([]);
   }
 
   /** The newest state of a file, and how many of its lines were found broken by this scan. */
@@ -164,17 +164,17 @@ class Batches implements ScanSink {
     await Promise.allSettled([this.#committing]);
   }
 
-  async finish(gone: readonly string[]): Promise<void> {
-    if (this.#states.size > 0 || gone.length > 0) await this.#commit(gone);
+  async finish(removed: readonly string[]): Promise<void> {
+    if (this.#states.size > 0 || removed.length > 0) await this.#commit(removed);
     await this.#committing;
   }
 
   /** Returns when the batch before is on disk, so there are two in memory at most. */
-  async #commit(gone: readonly string[]): Promise<void> {
+  async #commit(removed: readonly string[]): Promise<void> {
     const batch = {
       sightings: [...this.#sightings.values()],
       states: [...this.#states.values()],
-      gone,
+      removed,
     };
     this.#sightings = new Map();
     this.#states = new Map();
@@ -188,16 +188,22 @@ class Batches implements ScanSink {
 }
 
 // Few enough to die young: batches of 1,000 grow the heap by 50 MB over a gigabyte, for no speed.
-const usualBatchMessages = 300;
-const mostStates = 500;
+const defaultBatchMessages = 300;
+const maxStates = 500;
 
 function isSystemError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error;
 }
 
-function tellBroken(log: Log, { path, firstBroken, broken }: FileState, since: number): void {
+function logBroken(log: Log, { path, firstBroken, broken }: FileState, since: number): void {
   log.warn(
-    { path, lines: since, lines_in_all: broken, offset: firstBroken?.offset },
-    `lines of a transcript cannot be read and are not counted: ${firstBroken?.reason ?? ''}`,
+    {
+      path,
+      lines: since,
+      total_lines: broken,
+      offset: firstBroken?.offset,
+      reason: firstBroken?.reason,
+    },
+    'skipped unreadable transcript lines',
   );
 }

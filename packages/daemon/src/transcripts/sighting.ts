@@ -82,10 +82,10 @@ type Standing = Pick<Sighting, 'at' | 'place'>;
 /** An order without ties between different sightings: time, original before copy, then names. */
 export function isEarlier(a: Standing, b: Standing): boolean {
   if (a.at !== b.at) return a.at < b.at;
-  const [here, there] = [a.place, b.place];
-  if (here.rank !== there.rank) return here.rank < there.rank;
+  const [placeA, placeB] = [a.place, b.place];
+  if (placeA.rank !== placeB.rank) return placeA.rank < placeB.rank;
   for (const name of ['agent', 'model', 'cwd', 'backend'] as const) {
-    if (here[name] !== there[name]) return here[name] < there[name];
+    if (placeA[name] !== placeB[name]) return placeA[name] < placeB[name];
   }
   return false;
 }

@@ -1,18 +1,18 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 
-/** What usage needs to know of a backend; the registry's row has more. */
+/** The fields of a registry row that usage needs. */
 export interface UsageRow {
   readonly id: string;
   readonly tier: string;
   readonly installed: boolean;
   readonly enabled: boolean;
-  /** Where the command line was found; empty when it was not. */
+  /** Path of the CLI; empty when not installed. */
   readonly binary_path: string;
 }
 
 export type UsageStatus = DaemonSchema<'UsageStatus'>;
 
-/** One usage window as its provider tells it. What the provider does not tell is null, never 0. */
+/** One usage window. Values that the provider does not report are null, never 0. */
 export interface UsageWindow {
   readonly scope: string;
   readonly label: string;
@@ -23,34 +23,34 @@ export interface UsageWindow {
   readonly models: readonly string[] | null;
 }
 
-/** The provider answered, and the answer made sense. */
+/** A valid response of the provider. */
 export interface Seen {
   readonly ok: true;
   readonly windows: readonly UsageWindow[];
 }
 
-/** There is no answer. The words are ours: none of the provider's may reach the document. */
+/** No valid response. The message never contains the provider's text. */
 export interface Failed {
   readonly ok: false;
   readonly status: Exclude<UsageStatus, 'ok' | 'rate_limited'>;
   readonly error: string;
-  /** Whether the provider was asked at all: without a login it is not. */
-  readonly asked: boolean;
-  /** How long the provider wants to be left alone. */
+  /** Whether the provider was called; without a login it is not. */
+  readonly wasRequested: boolean;
+  /** The provider's Retry-After. */
   readonly retryAfterMs?: number;
 }
 
 export type Reading = Seen | Failed;
 
-/** How to ask one provider. Asking changes nothing: no file, no login, no routing. */
+/** Reads the usage of one provider, without side effects on files, logins or routing. */
 export interface UsageAdapter {
-  /** The windows it reports, in words that hold before anything is known. */
+  /** Names of its windows, for use before the first reading. */
   readonly windows: readonly { readonly scope: string; readonly label: string }[];
-  /** Ends soon after `signal` is aborted; whoever aborts does not wait for it. */
-  read(row: UsageRow, limits: AskLimits): Promise<Reading>;
+  /** Ends soon after `signal` is aborted; the caller does not wait for it. */
+  read(row: UsageRow, limits: CallLimits): Promise<Reading>;
 }
 
-export interface AskLimits {
+export interface CallLimits {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
@@ -58,19 +58,19 @@ export interface AskLimits {
 export function failed(
   status: Failed['status'],
   error: string,
-  more: { asked?: boolean; retryAfterMs?: number | undefined } = {},
+  more: { wasRequested?: boolean; retryAfterMs?: number | undefined } = {},
 ): Failed {
-  const { asked = true, retryAfterMs } = more;
+  const { wasRequested = true, retryAfterMs } = more;
   return {
     ok: false,
     status,
     error,
-    asked,
+    wasRequested,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
 }
 
-/** The windows of an adapter with nothing known about them. */
+/** The windows of an adapter with unknown values. */
 export function unknownWindows({ windows }: UsageAdapter): UsageWindow[] {
   return windows.map(({ scope, label }) => ({
     scope,

@@ -20,7 +20,7 @@ afterEach(() => bench.stop());
 
 const unknown = [['five_hour', null, null]];
 
-test('one window comes from the OAuth usage endpoint, asked with the local login', async () => {
+test('the windows come from the OAuth usage endpoint, asked with the local login', async () => {
   const entry = await bench.entry('claude');
   expect(entry).toEqual({
     id: 'claude',
@@ -35,6 +35,15 @@ test('one window comes from the OAuth usage endpoint, asked with the local login
         label: '5-hour window',
         used_percent: 41,
         resets_at: '2026-01-15T12:00:00.123Z',
+        model_families: null,
+        models: null,
+      },
+      {
+        id: 'claude:seven_day',
+        scope: 'seven_day',
+        label: '7-day window',
+        used_percent: 63,
+        resets_at: '2026-01-19T00:00:00.000Z',
         model_families: null,
         models: null,
       },

@@ -2,11 +2,17 @@ import { join } from 'node:path';
 import { failed, type UsageAdapter, type UsageWindow } from './adapter.js';
 import { percentOf, recordOf, timeOfText } from './figures.js';
 import { noLogin, readLogin, tokenOf, type Logins } from './login.js';
-import { askProvider, type CallTools } from './provider-call.js';
+import { callProvider, type CallTools } from './provider-call.js';
 
 const windows = [{ scope: 'five_hour', label: '5-hour window' }] as const;
 
-/** Provider D: one window, read with the login of the command line `claude`. */
+/** Windows that only some plans have. */
+const optionalWindows = [
+  { scope: 'seven_day', label: '7-day window', families: null },
+  { scope: 'seven_day_opus', label: '7-day window of Opus', families: ['opus'] },
+] as const;
+
+/** Provider D: its windows, read with the login of the command line `claude`. */
 export function claudeUsage(url: string, logins: Logins, tools: CallTools): UsageAdapter {
   return {
     windows,
@@ -15,11 +21,11 @@ export function claudeUsage(url: string, logins: Logins, tools: CallTools): Usag
       const token = login.found ? tokenIn(login.value) : null;
       if (token === null) return noLogin(login, 'claude');
       const headers = { 'anthropic-beta': 'oauth-2025-04-20' };
-      const answer = await askProvider(tools, { url, method: 'GET', token, headers }, limits);
+      const answer = await callProvider(tools, { url, method: 'GET', token, headers }, limits);
       if (!answer.ok) return answer.failure;
       const window = windowIn(answer.value);
       return window
-        ? { ok: true, windows: [window] }
+        ? { ok: true, windows: [window, ...optionalIn(answer.value)] }
         : failed('error', 'the answer of the provider has no five-hour window');
     },
   };
@@ -33,6 +39,17 @@ function loginFiles({ home, environment }: Logins): string[] {
 
 function tokenIn(login: unknown): string | null {
   return tokenOf(recordOf(recordOf(login)?.['claudeAiOauth'])?.['accessToken']);
+}
+
+function optionalIn(answer: unknown): UsageWindow[] {
+  return optionalWindows.flatMap(({ scope, label, families }) => {
+    const found = recordOf(recordOf(answer)?.[scope]);
+    if (found === null || !('utilization' in found)) return [];
+    const usedPercent = percentOf(found['utilization']);
+    const resetsAt = timeOfText(found['resets_at']);
+    const modelFamilies = families && [...families];
+    return [{ scope, label, usedPercent, resetsAt, modelFamilies, models: null }];
+  });
 }
 
 function windowIn(answer: unknown): UsageWindow | undefined {

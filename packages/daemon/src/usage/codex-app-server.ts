@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Clock } from '@millrace/kit/clock';
 import { systemCode } from '@millrace/kit/errors';
-import type { AskLimits } from './adapter.js';
+import type { CallLimits } from './adapter.js';
 import { recordOf } from './figures.js';
 
 export type AppServerAnswer =
@@ -16,7 +16,7 @@ export interface AppServerOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-const mostBufferedChars = 1_048_576;
+const maxBufferedChars = 1_048_576;
 /** Between SIGTERM and SIGKILL. */
 const graceMs = 1_000;
 /** Between the end of the process and the end of its output. */
@@ -31,11 +31,11 @@ export class AppServers {
 
   constructor(private readonly options: AppServerOptions) {}
 
-  async ask(program: string, method: string, { signal }: AskLimits): Promise<AppServerAnswer> {
+  async request(program: string, method: string, { signal }: CallLimits): Promise<AppServerAnswer> {
     if (signal.aborted) return { kind: 'aborted' };
     const server = new AppServer(program, method, this.options);
     this.#running.add(server);
-    void server.gone.then(() => this.#running.delete(server));
+    void server.exited.then(() => this.#running.delete(server));
     const abort = () => server.settle({ kind: 'aborted' });
     signal.addEventListener('abort', abort, { once: true });
     const answer = await server.answer;
@@ -46,14 +46,14 @@ export class AppServers {
   async close(): Promise<void> {
     const running = [...this.#running];
     for (const server of running) server.kill();
-    await Promise.all(running.map(({ gone }) => gone));
+    await Promise.all(running.map(({ exited }) => exited));
   }
 }
 
 class AppServer {
   readonly answer: Promise<AppServerAnswer>;
   /** Resolves when the process is no more. */
-  readonly gone: Promise<void>;
+  readonly exited: Promise<void>;
   readonly settle: (answer: AppServerAnswer) => void;
   readonly #child: ChildProcess;
   readonly #clock: Clock;
@@ -84,7 +84,7 @@ class AppServer {
       stdio: ['pipe', 'pipe', 'ignore'],
       detached: true,
     });
-    this.gone = new Promise((done) => {
+    this.exited = new Promise((done) => {
       const finish = () => {
         this.#isGone = true;
         done();
@@ -112,16 +112,16 @@ class AppServer {
     // A process that is gone is noticed by its end; that its pipe broke tells nothing more.
     stdin?.on('error', () => undefined);
     stdout?.setEncoding('utf8');
-    stdout?.on('data', (text: string) => this.#hear(text));
+    stdout?.on('data', (text: string) => this.#handleData(text));
     this.#child.once('close', () => this.settle({ kind: 'ended', hasSpoken: this.#hasSpoken }));
   }
 
-  #hear(text: string): void {
+  #handleData(text: string): void {
     if (this.#isSettled) return;
     const lines = (this.#buffered + text).split('\n');
     this.#buffered = lines.pop() ?? '';
     for (const line of lines) this.#takeLine(line);
-    if (this.#buffered.length > mostBufferedChars) {
+    if (this.#buffered.length > maxBufferedChars) {
       this.settle({ kind: 'ended', hasSpoken: true });
     }
   }
@@ -158,7 +158,7 @@ class AppServer {
     this.#child.stdin?.end();
     this.#signal('SIGTERM');
     const force = this.#clock.after(graceMs, () => this.#signal('SIGKILL'));
-    void this.gone.then(() => {
+    void this.exited.then(() => {
       force.cancel();
       // What it started may have outlived it and would hold the pipe open.
       this.#signalGroup('SIGKILL');

@@ -16,12 +16,13 @@ const windows = [
 ] as const;
 
 export interface CodexUsage extends UsageAdapter {
-  /** Ends every process that is still under way. */
+  /** Ends all running processes. */
   close(): Promise<void>;
 }
 
-/** Provider A: two windows that are never merged, asked of the command line's own app-server. */
-export function codexUsage(command: string, { environment }: Logins, clock: Clock): CodexUsage {
+/** Provider A: two windows that are never merged, read from the CLI's own app-server. */
+export function codexUsage(command: string, logins: Logins, clock: Clock): CodexUsage {
+  const environment = logins.codexEnvironment ?? logins.environment;
   const servers = new AppServers({ clock, environment });
   return {
     windows,
@@ -29,13 +30,15 @@ export function codexUsage(command: string, { environment }: Logins, clock: Cloc
       const isUsual = command === 'codex';
       if (isUsual && !row.installed) return notInstalled;
       const program = isUsual && row.binary_path !== '' ? row.binary_path : command;
-      return readingOf(await servers.ask(program, 'account/rateLimits/read', limits));
+      return readingOf(await servers.request(program, 'account/rateLimits/read', limits));
     },
     close: () => servers.close(),
   };
 }
 
-const notInstalled = failed('not_installed', 'the command line is not installed', { asked: false });
+const notInstalled = failed('not_installed', 'the command line is not installed', {
+  wasRequested: false,
+});
 
 function readingOf(answer: AppServerAnswer): Reading {
   switch (answer.kind) {
@@ -50,7 +53,7 @@ function readingOf(answer: AppServerAnswer): Reading {
     case 'missing':
       return notInstalled;
     case 'unstartable':
-      return failed('unavailable', 'codex cannot be started', { asked: false });
+      return failed('unavailable', 'codex cannot be started', { wasRequested: false });
     case 'ended':
       return answer.hasSpoken
         ? failed('error', 'codex ended after an answer that makes no sense')
@@ -61,8 +64,8 @@ function readingOf(answer: AppServerAnswer): Reading {
 }
 
 /**
- * Codex tells its own reasons by code and those of its provider in words only. The words stay
- * here: they may name the account.
+ * Codex reports its own errors by code, and those of its provider as text only. The text is not
+ * passed on, because it may name the account.
  */
 function refusal(code: number | null, message: string): Failed {
   if (code === -32_601 || /unknown variant|method not found/i.test(message)) {

@@ -2,7 +2,7 @@ import { isAbsolute, join } from 'node:path';
 import { failed, type UsageAdapter, type UsageWindow } from './adapter.js';
 import { percentOf, recordOf, textOf, timeOfCount } from './figures.js';
 import { noLogin, readLogin, tokenOf, type LoginFile, type Logins } from './login.js';
-import { askProvider, type CallTools } from './provider-call.js';
+import { callProvider, type CallTools } from './provider-call.js';
 
 const windows = [
   { scope: 'included', label: 'Included usage', field: 'totalPercentUsed' },
@@ -20,11 +20,11 @@ export function cursorUsage(url: string, logins: Logins, tools: CallTools): Usag
       if (token === null) {
         if (!hasApiKey(login, logins)) return noLogin(login, 'cursor-agent login');
         const error = 'an API key cannot ask for usage; log in with `cursor-agent login`';
-        return failed('unsupported', error, { asked: false });
+        return failed('unsupported', error, { wasRequested: false });
       }
       const headers = { 'connect-protocol-version': '1' };
-      const ask = { url, method: 'POST', token, headers, body: {} } as const;
-      const answer = await askProvider(tools, ask, limits);
+      const request = { url, method: 'POST', token, headers, body: {} } as const;
+      const answer = await callProvider(tools, request, limits);
       if (!answer.ok) return answer.failure;
       const found = windowsIn(answer.value);
       return found

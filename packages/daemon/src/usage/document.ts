@@ -21,7 +21,9 @@ export function documentOf(backends: BackendUsage[], now: number): UsageDocument
 
 /** The entry of a backend whose provider has no adapter. */
 export function unsupportedEntry(row: UsageRow): BackendUsage {
-  const failure = failed('unsupported', 'there is no way to ask this provider', { asked: false });
+  const failure = failed('unsupported', 'there is no way to ask this provider', {
+    wasRequested: false,
+  });
   return { ...about(row), ...failureOf(failure), usage: [], observed_at: null, cached: false };
 }
 
@@ -47,9 +49,9 @@ export function entryOf({ row, adapter, observation, cached, lastGood }: EntryPa
   return {
     ...about(row),
     ...failureOf(asSeenFrom(row, reading)),
-    // What was seen before stands beside these rows and never in their place.
+    // Earlier values are shown in addition to these rows, never in place of them.
     usage: limitsOf(row.id, unknownWindows(adapter)),
-    observed_at: reading.asked ? formatTimestamp(observedAt) : null,
+    observed_at: reading.wasRequested ? formatTimestamp(observedAt) : null,
     cached,
     ...(lastGood && {
       last_good: {
@@ -68,10 +70,10 @@ function failureOf({ status, error }: Failed): { status: UsageStatus; error: str
   return { status, error };
 }
 
-/** Nobody logs in to what is not there: that it is missing says more than that there is no login. */
+/** A missing CLI is reported as not installed rather than as not logged in. */
 function asSeenFrom(row: UsageRow, failure: Failed): Failed {
-  if (row.installed || failure.asked || failure.status !== 'unauthenticated') return failure;
-  return failed('not_installed', 'the command line is not installed', { asked: false });
+  if (row.installed || failure.wasRequested || failure.status !== 'unauthenticated') return failure;
+  return failed('not_installed', 'the command line is not installed', { wasRequested: false });
 }
 
 /** `ok` only while every window that is known is below its cap. */

@@ -1,6 +1,5 @@
 /*
- * Readers of single values in what a provider answered. Each gives null for whatever it does not
- * understand, so that an unknown figure stays unknown.
+ * Parsers of single values in provider responses. Each returns null for an invalid value.
  */
 import { parseTimestamp, UnitError } from '@millrace/kit/units';
 
@@ -14,7 +13,7 @@ export function listOf(value: unknown): readonly unknown[] | null {
   return Array.isArray(value) ? value : null;
 }
 
-/** Text with something in it, or null. */
+/** Non-empty text, or null. */
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
 }

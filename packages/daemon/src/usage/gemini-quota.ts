@@ -15,15 +15,15 @@ interface Bucket {
 
 /**
  * The two windows of a quota answer, which lists `buckets` of single models or `groups` of them.
- * Of a family the most used bucket counts, with its own reset: it is the one that will stop the
- * work. Undefined when there is no bucket with a figure.
+ * Of a family the most used bucket counts, with its own reset. Undefined when no bucket has a
+ * figure.
  */
 export function quotaWindows(answer: unknown): UsageWindow[] | undefined {
   const all = bucketsIn(answer);
   if (!all.some(({ usedPercent }) => usedPercent !== null)) return undefined;
   return quotaWindowNames.map(({ scope, label }) => {
     const buckets = all.filter((bucket) => bucket.scope === scope);
-    const most = mostUsed(buckets);
+    const most = highestUse(buckets);
     const models = sortedTexts(buckets.map(({ model }) => model));
     return {
       scope,
@@ -65,10 +65,10 @@ function bucketOf(value: unknown, group: string): Bucket | undefined {
   };
 }
 
-/** Whatever else stands in the place of a model's name is not shown. */
+/** Other values in place of a model name are not shown. */
 const modelName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-function mostUsed(buckets: readonly Bucket[]): Bucket | undefined {
+function highestUse(buckets: readonly Bucket[]): Bucket | undefined {
   let most: Bucket | undefined;
   for (const bucket of buckets) {
     if (bucket.usedPercent === null) continue;

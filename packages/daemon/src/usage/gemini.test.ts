@@ -107,7 +107,7 @@ test('of two windows that are used alike the one that lasts longer counts', asyn
   expect(figures(await bench.entry('gemini'))[0]).toEqual(['gemini', 100, later]);
 });
 
-test('an account that is told its quota by groups only is asked for them', async () => {
+test('gemini: an account with quota by groups only is read by groups', async () => {
   bench.provider.answer = ({ url }) =>
     url.endsWith('Summary') ? { body: byGroup } : { status: 403, body: { error: 'UNSUPPORTED' } };
   const entry = await bench.entry('agy');
@@ -119,7 +119,7 @@ test('an account that is told its quota by groups only is asked for them', async
 });
 
 describe('without an answer both rows are null', () => {
-  const cases: readonly [what: string, answer: object, status: string, asked: number][] = [
+  const cases: readonly [what: string, answer: object, status: string, calls: number][] = [
     ['a refused login', { status: 401 }, 'unauthenticated', 1],
     ['a login without the right', { status: 403 }, 'unauthenticated', 2],
     ['too many requests', { status: 429 }, 'unavailable', 1],
@@ -134,11 +134,11 @@ describe('without an answer both rows are null', () => {
       2,
     ],
   ];
-  test.for(cases)('%s', async ([, answer, status, asked]) => {
+  test.for(cases)('%s', async ([, answer, status, calls]) => {
     bench.provider.answer = answer;
     const entry = await bench.entry('gemini');
     expect([entry.status, figures(entry)]).toEqual([status, unknown]);
-    expect(bench.provider.calls).toHaveLength(asked);
+    expect(bench.provider.calls).toHaveLength(calls);
   });
 
   test('no login', async () => {

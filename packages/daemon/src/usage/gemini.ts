@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { failed, type AskLimits, type Reading, type UsageAdapter } from './adapter.js';
+import { failed, type CallLimits, type Reading, type UsageAdapter } from './adapter.js';
 import { recordOf, textOf } from './figures.js';
 import { quotaWindows, quotaWindowNames } from './gemini-quota.js';
 import { noLogin, readLogin, tokenOf, type Logins } from './login.js';
-import { askProvider, type CallTools, type ProviderAnswer } from './provider-call.js';
+import { callProvider, type CallTools, type ProviderAnswer } from './provider-call.js';
 
 /**
  * Provider C: two windows, one for the models of its own family and one for all others, read with
@@ -15,20 +15,20 @@ export function geminiUsage(
   logins: Logins,
   tools: CallTools,
 ): UsageAdapter {
-  const ask = async (token: string, at: string, limits: AskLimits): Promise<ProviderAnswer> =>
-    askProvider(tools, { url: at, method: 'POST', token, body: bodyOf(logins) }, limits);
+  const request = async (token: string, at: string, limits: CallLimits): Promise<ProviderAnswer> =>
+    callProvider(tools, { url: at, method: 'POST', token, body: bodyOf(logins) }, limits);
   return {
     windows: quotaWindowNames,
     async read(_row, limits) {
       const login = await readLogin(loginFiles(command, logins));
       const token = login.found ? tokenIn(login.value) : null;
       if (token === null) return noLogin(login, command);
-      const first = await ask(token, url, limits);
+      const first = await request(token, url, limits);
       const seen = readingOf(first);
       const other = summaryUrl(url);
       if (seen.ok || other === undefined || !mayKnowElsewhere(first)) return seen;
-      const second = readingOf(await ask(token, other, limits));
-      // Where both fail, the one that was configured tells why.
+      const second = readingOf(await request(token, other, limits));
+      // If both fail, report the error of the configured one.
       return second.ok || second.status === 'timeout' ? second : seen;
     },
   };
@@ -54,7 +54,7 @@ function bodyOf({ environment }: Logins): { project?: string } {
   return project === null ? {} : { project };
 }
 
-/** Some accounts are told their quota by groups only, and some by models only. */
+/** Some accounts get their quota by groups only, some by models only. */
 function summaryUrl(url: string): string | undefined {
   return url.endsWith(':retrieveUserQuota') ? `${url}Summary` : undefined;
 }

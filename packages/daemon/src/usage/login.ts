@@ -3,10 +3,11 @@ import { systemCode } from '@millrace/kit/errors';
 import { failed, type Failed } from './adapter.js';
 import { textOf } from './figures.js';
 
-/** Where logins are looked for. */
+/** Directories of login files. */
 export interface Logins {
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly codexEnvironment?: Readonly<Record<string, string>> | undefined;
 }
 
 export type LoginFile =
@@ -14,8 +15,8 @@ export type LoginFile =
   | { readonly found: false; readonly isUnreadable: boolean };
 
 /**
- * The first of the files that is there, as JSON. Files of other programs are only ever read: a
- * login that has run out is theirs to renew.
+ * The first existing file, as JSON. Files of other programs are never written: renewing an expired
+ * login is up to them.
  */
 export async function readLogin(files: readonly string[]): Promise<LoginFile> {
   let isUnreadable = false;
@@ -45,12 +46,12 @@ export function tokenOf(value: unknown): string | null {
   return token !== null && /^[\u0021-\u007E]{1,8192}$/.test(token) ? token : null;
 }
 
-/** What to say when there is no token: how to log in, never where the login was looked for. */
+/** The failure without a token: says how to log in, but not which files were read. */
 export function noLogin(login: LoginFile, command: string): Failed {
   const why = login.found
     ? 'the login holds no token that can be used'
     : login.isUnreadable
       ? 'the login cannot be read'
       : 'there is no login';
-  return failed('unauthenticated', `${why}; log in with \`${command}\``, { asked: false });
+  return failed('unauthenticated', `${why}; log in with \`${command}\``, { wasRequested: false });
 }

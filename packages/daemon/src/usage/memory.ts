@@ -13,8 +13,8 @@ export interface LastGood {
   readonly observedAt: number;
 }
 
-interface Kept extends Observation {
-  /** On the monotonic clock: the machine's time may be set while we wait. */
+interface CachedReading extends Observation {
+  /** Monotonic time, because the wall clock may be set meanwhile. */
   readonly freshUntil: number;
   readonly closedUntil: number;
 }
@@ -22,37 +22,37 @@ interface Kept extends Observation {
 const freshMs = 60_000;
 
 /**
- * What was last read of each backend. A failure is kept as long as a success: a provider in
- * trouble must not be asked more often than one that is well.
+ * The last reading of each backend. Failures are cached as long as successes: a failing provider
+ * must not be called more often than a healthy one.
  */
 export class UsageMemory {
-  readonly #kept = new Map<string, Kept>();
+  readonly #cache = new Map<string, CachedReading>();
   readonly #good = new Map<string, LastGood>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** What may stand for a new reading; a refresh passes over freshness, not a provider's wait. */
-  recall(id: string, refresh: boolean): Observation | undefined {
-    const kept = this.#kept.get(id);
-    if (!kept) return undefined;
+  /** The reading that is still valid. A refresh ignores freshness, not the provider's wait. */
+  cached(id: string, refresh: boolean): Observation | undefined {
+    const entry = this.#cache.get(id);
+    if (!entry) return undefined;
     const now = this.clock.monotonic();
-    const until = refresh ? kept.closedUntil : Math.max(kept.freshUntil, kept.closedUntil);
-    return now < until ? kept : undefined;
+    const until = refresh ? entry.closedUntil : Math.max(entry.freshUntil, entry.closedUntil);
+    return now < until ? entry : undefined;
   }
 
-  keep(id: string, reading: Reading): Observation {
+  save(id: string, reading: Reading): Observation {
     const now = this.clock.monotonic();
     const waitMs = reading.ok ? 0 : (reading.retryAfterMs ?? 0);
     const observedAt = this.clock.now();
-    const kept = { reading, observedAt, freshUntil: now + freshMs, closedUntil: now + waitMs };
-    this.#kept.set(id, kept);
+    const entry = { reading, observedAt, freshUntil: now + freshMs, closedUntil: now + waitMs };
+    this.#cache.set(id, entry);
     if (reading.ok) this.#good.set(id, { reading, observedAt });
-    return kept;
+    return entry;
   }
 
-  /** Whatever was read last, fresh or not. */
+  /** The last reading, fresh or not. */
   last(id: string): Observation | undefined {
-    return this.#kept.get(id);
+    return this.#cache.get(id);
   }
 
   lastGood(id: string): LastGood | undefined {

@@ -4,9 +4,9 @@ import type {
   OutboundRequest,
   OutboundResponse,
 } from '@millrace/kit/outbound';
-import { failed, type AskLimits, type Failed } from './adapter.js';
+import { failed, type CallLimits, type Failed } from './adapter.js';
 
-export interface ProviderAsk {
+export interface ProviderRequest {
   readonly url: string;
   readonly method: 'GET' | 'POST';
   readonly token: string;
@@ -24,32 +24,32 @@ export interface CallTools {
   readonly now: () => number;
 }
 
-const longestAnswer = 1_048_576;
+const maxAnswerBytes = 1_048_576;
 
-/** Asks a provider over HTTP and reads its answer as JSON. A redirect is not followed. */
-export async function askProvider(
+/** Calls a provider over HTTP and parses its JSON response. Redirects are not followed. */
+export async function callProvider(
   { outbound, now }: CallTools,
-  ask: ProviderAsk,
-  { signal, timeoutMs }: AskLimits,
+  request: ProviderRequest,
+  { signal, timeoutMs }: CallLimits,
 ): Promise<ProviderAnswer> {
-  const request: OutboundRequest = {
-    url: ask.url,
-    method: ask.method,
+  const outboundRequest: OutboundRequest = {
+    url: request.url,
+    method: request.method,
     headers: {
-      ...ask.headers,
-      authorization: `Bearer ${ask.token}`,
+      ...request.headers,
+      authorization: `Bearer ${request.token}`,
       accept: 'application/json',
       'accept-encoding': 'identity',
       'user-agent': 'millrace',
-      ...(ask.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
     },
-    ...(ask.body === undefined ? {} : { body: JSON.stringify(ask.body) }),
+    ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
     timeoutMs,
     connectTimeoutMs: timeoutMs,
-    maxResponseBytes: longestAnswer,
+    maxResponseBytes: maxAnswerBytes,
     signal,
   };
-  const outcome = await outbound.request(request);
+  const outcome = await outbound.request(outboundRequest);
   if (!outcome.ok) return { ok: false, failure: unreached(outcome.errorType), httpStatus: null };
   if (outcome.status < 200 || outcome.status > 299) {
     const failure = refusal(outcome, retryAfter(outcome, now()));
@@ -75,7 +75,7 @@ const reasons: Readonly<Record<FailureType, string>> = {
   ABORTED: 'it took too long',
 };
 
-// Only the kind of failure is told: the message names addresses.
+// Only the kind of failure is reported, because the message contains addresses.
 function unreached(type: FailureType): Failed {
   if (type === 'TIMEOUT' || type === 'ABORTED') {
     return failed('timeout', 'the provider did not answer in time');
@@ -96,7 +96,7 @@ function nonsense(httpStatus: number, error: string): ProviderAnswer {
   return { ok: false, failure: failed('error', error), httpStatus };
 }
 
-/** The wait that a Retry-After header asks for: seconds or a date. */
+/** Parses Retry-After: seconds or a date. */
 function retryAfter({ headers }: OutboundResponse, now: number): number | undefined {
   const given = headers['retry-after'];
   const text = (Array.isArray(given) ? given[0] : given)?.trim() ?? '';

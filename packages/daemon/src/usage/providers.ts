@@ -7,7 +7,7 @@ import { cursorUsage } from './cursor.js';
 import { geminiUsage } from './gemini.js';
 import type { Logins } from './login.js';
 
-/** The settings `providers.*`. A URL is whole: nothing is added to it. */
+/** The settings `providers.*`. URLs are complete. */
 export interface ProviderSettings {
   readonly codex: { readonly command: string };
   readonly cursor: { readonly url: string };
@@ -17,7 +17,7 @@ export interface ProviderSettings {
 }
 
 export interface Providers {
-  /** Who can ask for the usage of a backend, by the backend's id. */
+  /** Adapters by backend id. */
   adapterFor(id: string): UsageAdapter | undefined;
   close(): Promise<void>;
 }

@@ -113,7 +113,7 @@ test('refusals keep their secrets, in the log as well', async () => {
       'serve((id) => say({ id, error: { code: -32603, message: noise.message, data: noise } }));',
     );
     expect(Object.values(statuses)).not.toContain('ok');
-    expect(logged).toContain('usage not known');
+    expect(logged).toContain('usage unknown');
     expectSecrets(seen, home);
   }
 });

@@ -26,7 +26,7 @@ export interface FakeAnswer {
   hang?: boolean;
 }
 
-/** A provider on loopback that answers what it is told to and remembers what it was asked. */
+/** A fake provider on loopback with configurable responses, which records requests. */
 export class FakeProvider {
   readonly calls: ProviderCall[] = [];
   answer: FakeAnswer | ((call: ProviderCall) => FakeAnswer) = { body: {} };
@@ -115,7 +115,7 @@ export class UsageBench {
     return usage;
   }
 
-  /** The entry of the one backend `id`, asked for anew. */
+  /** The refreshed entry of the backend `id`. */
   async entry(id: string, row: Partial<UsageRow> = {}, settings?: Partial<ProviderSettings>) {
     this.rows = [subscribed(id, row)];
     const { backends } = await this.usage(settings).read();

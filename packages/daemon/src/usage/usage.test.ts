@@ -19,7 +19,7 @@ function answer(utilization: number | null): void {
   };
 }
 
-const asked = () => bench.provider.calls.length;
+const callCount = () => bench.provider.calls.length;
 
 /** The only entry, with what matters here. */
 function only({ backends }: UsageDocument) {
@@ -70,7 +70,7 @@ describe('which rows', () => {
     const document = await bench.usage().read();
     expectValid(document);
     expect(document).toMatchObject({ schema_version: 1, backends: [] });
-    expect(asked()).toBe(0);
+    expect(callCount()).toBe(0);
   });
 
   test('a login outlives its command line, and so does its usage', async () => {
@@ -96,11 +96,15 @@ describe('the cache', () => {
     answer(55);
     bench.clock.move(59_000);
     const second = await usage.read();
-    expect([only(first), only(second), asked()]).toEqual([['ok', 41, false], ['ok', 41, true], 1]);
+    expect([only(first), only(second), callCount()]).toEqual([
+      ['ok', 41, false],
+      ['ok', 41, true],
+      1,
+    ]);
     expect(second.backends[0]?.observed_at).toBe(first.backends[0]?.observed_at);
     expect(second.generated_at > first.generated_at).toBe(true);
     bench.clock.move(1_001);
-    expect([only(await usage.read()), asked()]).toEqual([['ok', 55, false], 2]);
+    expect([only(await usage.read()), callCount()]).toEqual([['ok', 55, false], 2]);
   });
 
   test('a refresh asks again', async () => {
@@ -109,7 +113,7 @@ describe('the cache', () => {
     answer(55);
     expect(only(await usage.read({ refresh: true }))).toEqual(['ok', 55, false]);
     expect(only(await usage.read())).toEqual(['ok', 55, true]);
-    expect(asked()).toBe(2);
+    expect(callCount()).toBe(2);
   });
 
   test('a failure is kept like an answer, with what was last seen beside it', async () => {
@@ -123,7 +127,7 @@ describe('the cache', () => {
       ['unavailable', null, false],
       ['unavailable', null, true],
     ]);
-    expect(asked()).toBe(2);
+    expect(callCount()).toBe(2);
     expectValid(again);
     const entry = again.backends[0]!;
     expect(figures(entry)).toEqual([['five_hour', null, null]]);
@@ -141,7 +145,7 @@ describe('the cache', () => {
       Array.from({ length: 20 }, (_, at) => usage.read({ refresh: at % 2 === 0 })),
     );
     expect(new Set(all.map((document) => JSON.stringify(only(document)))).size).toBe(1);
-    expect(asked()).toBe(1);
+    expect(callCount()).toBe(1);
   });
 });
 
@@ -156,9 +160,9 @@ describe('a wait that the provider asks for', () => {
       expect(only(await usage.read({ refresh: true }))).toEqual(['unavailable', null, true]);
       expect(only(await usage.read())).toEqual(['unavailable', null, true]);
     }
-    expect(asked()).toBe(1);
+    expect(callCount()).toBe(1);
     bench.clock.move(40_000);
-    expect([only(await usage.read()), asked()]).toEqual([['ok', 12, false], 2]);
+    expect([only(await usage.read()), callCount()]).toEqual([['ok', 12, false], 2]);
   });
 
   test('as a date, also with another status', async () => {

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { createOutbound, webhookGuard, type Outbound } from '@millrace/kit/outbound';
+import { webhookGuard, type Outbound } from '@millrace/kit/outbound';
+import { createOutbound } from '@millrace/wire/http1';
 import { failed, type Reading, type UsageAdapter, type UsageRow } from './adapter.js';
 import { documentOf, entryOf, unsupportedEntry, type UsageDocument } from './document.js';
 import { UsageMemory, type Observation } from './memory.js';
@@ -10,28 +11,30 @@ import { openProviders, type Providers, type ProviderSettings } from './provider
 export interface UsageOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** The user's home directory, where the command lines keep their logins. */
+  /** The user's home directory, where CLIs store their logins. */
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Environment of the codex program; default: `environment`. */
+  readonly codexEnvironment?: Readonly<Record<string, string>>;
   readonly providers: ProviderSettings;
-  /** Every backend as the registry has it now. Must not detect anything anew. */
+  /** Current rows of the registry. Must not trigger detection. */
   readonly rows: () => Promise<readonly UsageRow[]>;
-  /** How providers are reached; one of its own unless told. */
+  /** HTTP client; default: a new one. */
   readonly outbound?: Outbound;
-  /** Told when a provider says something else than before. */
+  /** Called when a reading changes. */
   readonly onChange?: () => void;
 }
 
 export interface Usage {
-  read(ask?: { refresh?: boolean }): Promise<UsageDocument>;
-  /** Ends what is under way. */
+  read(options?: { refresh?: boolean }): Promise<UsageDocument>;
+  /** Aborts calls in flight. */
   close(): Promise<void>;
 }
 
 const perProviderMs = 3_000;
 const inAllMs = 5_000;
 
-/** Reports the usage windows of subscription backends as their providers tell them. */
+/** Reports the usage windows of subscription backends. */
 export function createUsage(options: UsageOptions): Usage {
   return new ProviderUsage(options);
 }
@@ -44,12 +47,12 @@ class ProviderUsage implements Usage {
   readonly #underway = new Map<string, Promise<Observation>>();
 
   constructor(options: UsageOptions) {
-    const { clock, environment, home, providers } = options;
+    const { clock, environment, codexEnvironment, home, providers } = options;
     this.#options = options;
     this.#outbound = options.outbound ?? createOutbound({ guard: webhookGuard, clock });
     this.#providers = openProviders(
       providers,
-      { home, environment },
+      { home, environment, codexEnvironment },
       { clock, outbound: this.#outbound },
     );
     this.#memory = new UsageMemory(clock);
@@ -77,7 +80,7 @@ class ProviderUsage implements Usage {
   async #entry(row: UsageRow, refresh: boolean, limitMs: number) {
     const adapter = this.#providers.adapterFor(row.id);
     if (!adapter) return unsupportedEntry(row);
-    const recalled = this.#memory.recall(row.id, refresh);
+    const recalled = this.#memory.cached(row.id, refresh);
     const observation = recalled ?? (await this.#observe(row, adapter, limitMs));
     return entryOf({
       row,
@@ -88,15 +91,15 @@ class ProviderUsage implements Usage {
     });
   }
 
-  /** Those who ask at the same time share one answer. */
+  /** Concurrent callers share one call. */
   #observe(row: UsageRow, adapter: UsageAdapter, limitMs: number): Promise<Observation> {
     const shared = this.#underway.get(row.id);
     if (shared) return shared;
     const observing = this.#readWithin(row, adapter, limitMs)
       .then((reading) => {
-        this.#tell(row, reading);
+        this.#logFailure(row, reading);
         const before = this.#memory.last(row.id);
-        const observation = this.#memory.keep(row.id, reading);
+        const observation = this.#memory.save(row.id, reading);
         if (!isDeepStrictEqual(before?.reading, reading)) this.#options.onChange?.();
         return observation;
       })
@@ -118,18 +121,18 @@ class ProviderUsage implements Usage {
       const reading = adapter.read(row, { signal: abort.signal, timeoutMs: perProviderMs });
       return await Promise.race([reading, late]);
     } catch (error) {
-      this.#options.log.error({ backend: row.id, err: error }, 'reading usage failed');
-      return failed('error', 'reading usage failed; the log of the daemon has more');
+      this.#options.log.error({ backend: row.id, err: error }, 'failed to read usage');
+      return failed('error', 'failed to read usage; see the log of the daemon');
     } finally {
       timer.cancel();
     }
   }
 
-  #tell({ id }: UsageRow, reading: Reading): void {
+  #logFailure({ id }: UsageRow, reading: Reading): void {
     if (reading.ok) return;
     const { status, error, retryAfterMs } = reading;
     const isTrouble = ['unavailable', 'timeout', 'error'].includes(status);
     const fields = { backend: id, status, reason: error, retry_after_ms: retryAfterMs };
-    this.#options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage not known');
+    this.#options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage unknown');
   }
 }

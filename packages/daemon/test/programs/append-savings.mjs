@@ -13,7 +13,7 @@ for (let at = 0; at < Number(count); at++) {
     agentId: `${name}-${at}`,
     repo: null,
     rawBytes: 4_000,
-    keptBytes: 400,
+    retainedBytes: 400,
     texts: () => Promise.reject(new Error('nobody asked for texts')),
   });
   process.stdout.write(`${name}-${at}\n`);

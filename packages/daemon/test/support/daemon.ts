@@ -45,6 +45,8 @@ export async function startDaemon(options: TestOptions = {}): Promise<TestDaemon
       data: join(home, 'data'),
       'backends-local-url': noLocalModel,
       'drain-timeout-ms': '2000',
+      // Access has tests of its own.
+      ...(!options.flags?.['token'] && { auth: 'none' }),
       ...options.flags,
     },
   });
@@ -52,7 +54,7 @@ export async function startDaemon(options: TestOptions = {}): Promise<TestDaemon
   const daemon = await serveDaemon(
     loaded,
     { clock: systemClock, random: systemRandom, log },
-    { environment, onUndocumentedAnswer: (difference) => undocumented.push(difference) },
+    { environment, onUndocumentedResponse: (difference) => undocumented.push(difference) },
   );
   const { url } = daemon.listeners[0]!;
   return {

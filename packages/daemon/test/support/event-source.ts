@@ -40,7 +40,7 @@ export class EventSource {
     return source;
   }
 
-  /** Waits until so many events of that type came. */
+  /** Waits for this number of events of the type. */
   async see(count: number, type?: Event['type']): Promise<Event[]> {
     const found = () => this.events.filter((event) => type === undefined || event.type === type);
     await vi.waitFor(() => expect(found().length).toBeGreaterThanOrEqual(count), patience);

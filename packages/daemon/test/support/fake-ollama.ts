@@ -12,7 +12,7 @@ export interface FakeModelOptions {
 
 /** A local model on loopback: the shapes of Ollama, or those of OpenAI that others speak. */
 export class FakeModel {
-  readonly asked: { path: string; body: any }[] = [];
+  readonly requests: { path: string; body: any }[] = [];
 
   private constructor(
     private readonly server: Server,
@@ -53,7 +53,7 @@ export class FakeModel {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = JSON.parse(Buffer.concat(chunks).toString());
-    this.asked.push({ path, body });
+    this.requests.push({ path, body });
     if (options.hangs) return undefined;
     const text = answer(body.prompt ?? body.messages[0].content, body.model);
     if (typeof text === 'number') return { status: text, body: { error: 'no' } };

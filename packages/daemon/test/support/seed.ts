@@ -10,7 +10,7 @@ import { openStore } from '../../src/storage/store.js';
 export async function seedNotes(home: string, titles: readonly string[]): Promise<InboxNote[]> {
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const { database, close } = await openStore(join(home, 'data', 'daemon'), world);
-  const store = await AlertStore.open(database);
+  const store = new AlertStore(database);
   const notes: InboxNote[] = [];
   for (const title of titles) {
     const now = systemClock.now();

@@ -107,12 +107,12 @@ export async function untilIs(
   wanted: unknown,
 ): Promise<Session> {
   let seen: Session | undefined;
-  const look = async () => {
+  const check = async () => {
     seen = await api.ok('GET', `/api/v1/sessions/${id}`);
     expect(of(seen!)).toEqual(wanted);
   };
   try {
-    await vi.waitFor(look, { timeout: 60_000, interval: 50 });
+    await vi.waitFor(check, { timeout: 60_000, interval: 50 });
   } catch (error) {
     const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
     console.error(seen, lines);

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Ask } from './client.js';
+import type { ApiRequest } from './client.js';
 
 export const callbackSecret = `whsec_${Buffer.from('what the queue of a test signs with').toString('base64')}`;
 
@@ -7,7 +7,7 @@ const key = Buffer.from(callbackSecret.slice('whsec_'.length), 'base64');
 let count = 0;
 
 /** A task as the queue delivers it, signed now; each one is another task. */
-export function signedTask(body: string, contentType = 'application/json'): Ask {
+export function signedTask(body: string, contentType = 'application/json'): ApiRequest {
   const id = `01K9ZT6A8B0C2D4E6F8G1H${String(count++).padStart(4, '0')}`;
   const timestamp = String(Math.floor(Date.now() / 1000));
   const digest = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');

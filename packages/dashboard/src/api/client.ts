@@ -1,39 +1,33 @@
-import type { DaemonPaths } from '@millrace/contract/daemon';
-import createClient from 'openapi-fetch';
-import { problemOf, unreachable } from './problem.js';
+import { ApiError, createDaemonClient } from '@millrace/client';
 import { tokenStore } from './token.js';
 
-/** `fetch` with the token, telling the shell when a server wants one. Throws an ApiProblem only
- * when no answer came. */
-export async function authorizedFetch(request: Request): Promise<Response> {
+/**
+ * `fetch` with the token. A 401 makes the shell show the login page. Throws an ApiError with
+ * status 0 when the daemon cannot be reached.
+ */
+export async function authorizedFetch(url: string, init: RequestInit = {}): Promise<Response> {
   const token = tokenStore.current();
-  if (token !== undefined) request.headers.set('authorization', `Bearer ${token}`);
+  const headers = new Headers(init.headers);
+  if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
   let response: Response;
   try {
-    response = await fetch(request);
+    response = await fetch(url, { ...init, headers });
   } catch (error) {
-    if (request.signal.aborted) throw error;
+    if (init.signal?.aborted) throw error;
     throw unreachable(error);
   }
-  if (response.status === 401) tokenStore.want(token);
+  if (response.status === 401) tokenStore.requireLogin(token);
   return response;
 }
 
-/** The daemon's operations by method and path; prefer `call` around it. */
-export const daemon = createClient<DaemonPaths>({
-  baseUrl: location.origin,
-  fetch: authorizedFetch,
-});
+/** The daemon's operations by operationId. */
+export const daemon = createDaemonClient({ url: location.origin, fetch: authorizedFetch });
 
-interface Answer<T> {
-  data?: T;
-  error?: unknown;
-  response: Response;
-}
-
-/** The body of a success; anything else is thrown as an ApiProblem. */
-export async function call<T>(answer: Promise<Answer<T>>): Promise<NonNullable<T>> {
-  const { data, error, response } = await answer;
-  if (!response.ok) throw problemOf(response.status, error);
-  return data as NonNullable<T>;
+function unreachable(cause: unknown): ApiError {
+  const error = new ApiError(0, {
+    code: 'UNREACHABLE',
+    detail: 'Cannot reach the daemon. Start it with: ctl up',
+  });
+  error.cause = cause;
+  return error;
 }

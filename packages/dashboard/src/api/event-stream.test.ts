@@ -10,17 +10,17 @@ const events = [
   { id: '8', type: 'note.changed', data: 'one\ntwo' },
 ];
 
-test('events come out whole, comments and retries do not', () => {
+test('EventParser: returns events, skips comments and retry', () => {
   expect(new EventParser().push(stream)).toEqual(events);
 });
 
-test('it does not matter where the bytes are cut', () => {
+test('EventParser: chunk boundaries do not matter', () => {
   for (let at = 0; at <= stream.length; at++) {
     const parser = new EventParser();
     expect([...parser.push(stream.slice(0, at)), ...parser.push(stream.slice(at))]).toEqual(events);
   }
 });
 
-test('an event that is not finished is not told', () => {
+test('EventParser: holds back an incomplete event', () => {
   expect(new EventParser().push('id: 1\nevent: x\ndata: y\n')).toEqual([]);
 });

@@ -5,7 +5,7 @@ export interface ReceivedEvent {
   data: string;
 }
 
-/** Cuts a stream of server-sent events into events, however the bytes arrive. */
+/** Incremental parser of server-sent events. */
 export class EventParser {
   #rest = '';
   #id: string | undefined;

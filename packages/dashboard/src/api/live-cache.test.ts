@@ -18,7 +18,7 @@ function clientWith(data: Readonly<Record<string, unknown>>): QueryClient {
 const isStale = (client: QueryClient, key: string) =>
   client.getQueryState([key])?.isInvalidated ?? false;
 
-test('a change is put in its place, and what is new comes first', () => {
+test('applyEvents: updates rows in place and puts new rows first', () => {
   const client = clientWith({ sessions: [{ id: 'b', status: 'working' }, { id: 'a' }] });
   applyEvents(client, [
     event('session.changed', 'b', { id: 'b', status: 'idle' }),
@@ -35,7 +35,7 @@ test('a change is put in its place, and what is new comes first', () => {
   expect(client.getQueryData(['session', 'a'])).toBe(null);
 });
 
-test('of several changes in a batch the last one counts', () => {
+test('applyEvents: the last change of a batch wins', () => {
   const client = clientWith({ inbox: [{ id: 'n' }] });
   applyEvents(client, [
     event('note.changed', 'm', { id: 'm', read: false }),
@@ -49,19 +49,19 @@ test('of several changes in a batch the last one counts', () => {
   ]);
 });
 
-test('branches are known by their agent', () => {
+test('applyEvents: identifies branches by agent_id', () => {
   const client = clientWith({ branches: [{ agent_id: 'a', ahead: 1 }] });
   applyEvents(client, [event('branch.changed', 'a', { agent_id: 'a', ahead: 2 })]);
   expect(client.getQueryData(['branches'])).toEqual([{ agent_id: 'a', ahead: 2 }]);
 });
 
-test('a list that was never read is not made up from a change', () => {
+test('applyEvents: does not create a list that was never read', () => {
   const client = clientWith({});
   applyEvents(client, [event('pipeline.changed', 'p', { id: 'p' })]);
   expect(client.getQueryData(['pipelines'])).toBe(undefined);
 });
 
-test('reports are read again, and nothing else is', () => {
+test('applyEvents: invalidates only the reports that changed', () => {
   const client = clientWith({ spend: {}, savings: {}, usage: {}, registry: {}, sessions: [] });
   applyEvents(client, [event('spend.changed', null), event('settings.changed', 'settings', {})]);
   expect(isStale(client, 'spend')).toBe(true);
@@ -70,7 +70,7 @@ test('reports are read again, and nothing else is', () => {
   expect(isStale(client, 'sessions')).toBe(false);
 });
 
-test('a stream that starts over makes everything be read again', () => {
+test('applyEvents: stream.reset invalidates everything', () => {
   const client = clientWith({ spend: {}, sessions: [{ id: 'a' }] });
   applyEvents(client, [event('stream.reset', null), event('session.changed', 'b', { id: 'b' })]);
   expect(isStale(client, 'spend')).toBe(true);

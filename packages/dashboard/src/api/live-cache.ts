@@ -4,8 +4,8 @@ import type { QueryClient, QueryKey } from '@tanstack/react-query';
 type Event = DaemonSchema<'Event'>;
 
 /**
- * Brings what the pages show up to date with a batch of events: what an event carries is put in
- * place, what it only names is read again if a page shows it.
+ * Applies a batch of events to the query cache: data in an event replaces the cached data, and
+ * queries that an event only names are invalidated.
  */
 export function applyEvents(client: QueryClient, events: readonly Event[]): void {
   if (events.some(({ type }) => type === 'stream.reset')) {
@@ -16,7 +16,7 @@ export function applyEvents(client: QueryClient, events: readonly Event[]): void
   const lists = new Map<string, ListChange>();
   for (const event of events) applyOne(client, event, lists, stale);
   for (const [key, change] of lists) {
-    client.setQueryData([key] as QueryKey, (list: Row[] | undefined) => merged(list, change));
+    client.setQueryData([key] as QueryKey, (list: Row[] | undefined) => mergeChanges(list, change));
   }
   for (const key of stale) void client.invalidateQueries({ queryKey: [key] });
 }
@@ -64,18 +64,18 @@ function applyOne(
   if (thing === 'usage' || thing === 'savings' || thing === 'spend') stale.add(thing);
 }
 
-/** The list with the change; what is new comes first, as the server lists it. */
-export function merged(list: Row[] | undefined, change: ListChange): Row[] | undefined {
-  // A list that no page has read stays unread: half of it would look like all of it.
+/** Applies a change to a list; new rows come first, as the server sorts them. */
+export function mergeChanges(list: Row[] | undefined, change: ListChange): Row[] | undefined {
+  // A list that was never read stays unread: a partial list would look complete.
   if (!list) return undefined;
   const { idField, changed, removed } = change;
-  const rest = new Map(changed);
-  const kept: Row[] = [];
+  const added = new Map(changed);
+  const rows: Row[] = [];
   for (const row of list) {
     const id = String(row[idField]);
-    const now = rest.get(id);
-    if (now) rest.delete(id);
-    if (!removed.has(id)) kept.push(now ?? row);
+    const now = added.get(id);
+    if (now) added.delete(id);
+    if (!removed.has(id)) rows.push(now ?? row);
   }
-  return [...[...rest.values()].toReversed(), ...kept];
+  return [...[...added.values()].toReversed(), ...rows];
 }

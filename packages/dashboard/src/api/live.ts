@@ -7,9 +7,9 @@ import { tokenStore } from './token.js';
 
 export type LiveState = 'connecting' | 'live' | 'lost';
 
-/** A daemon that is well sends at least a comment every 15 seconds. */
+/** The daemon sends at least a comment every 15 seconds. */
 const silenceMs = 40_000;
-/** Events are shown together at this pace, so that a burst costs one redraw. */
+/** Events are applied in batches, so that a burst costs one redraw. */
 const batchMs = 80;
 
 let state: LiveState = 'connecting';
@@ -23,16 +23,16 @@ export const liveStore = {
   },
 };
 
-function become(next: LiveState): void {
+function setState(next: LiveState): void {
   if (state === next) return;
   state = next;
   for (const listener of listeners) listener();
 }
 
-/** Follows the daemon's events for as long as the page is open. */
+/** Reads the daemon's event stream while the page is open, and reconnects when it breaks. */
 export function followEvents(client: QueryClient): () => void {
   const stop = new AbortController();
-  const batch = batcher(client);
+  const batch = createBatcher(client);
   void (async () => {
     let lastId: string | undefined;
     for (let failures = 0; !stop.signal.aborted;) {
@@ -41,8 +41,8 @@ export function followEvents(client: QueryClient): () => void {
           onOpen: () => {
             failures = 0;
             const wasLost = state === 'lost';
-            become('live');
-            // Without an id the stream starts now; and what failed meanwhile is read again.
+            setState('live');
+            // Events may be missing after a reconnect, so everything is read again.
             if (wasLost) void client.invalidateQueries();
           },
           onEvent: (id, event) => {
@@ -51,15 +51,15 @@ export function followEvents(client: QueryClient): () => void {
           },
         });
       } catch {
-        // Whatever broke the stream: it is opened again, and the page says that it is not live.
+        // The loop reconnects, and the page shows that it is not live.
       }
       if (stop.signal.aborted) return;
-      // From here on the pages ask by themselves; reading once more starts that.
+      // Without events the pages poll; a refetch starts that.
       if (state === 'live') {
-        become('lost');
+        setState('lost');
         void client.invalidateQueries();
       }
-      become('lost');
+      setState('lost');
       failures++;
       await pause(Math.min(1000 * 2 ** Math.min(failures - 1, 4), 10_000), stop.signal);
     }
@@ -80,13 +80,13 @@ async function readStream(
   lastId: string | undefined,
   { onOpen, onEvent }: StreamListener,
 ): Promise<void> {
-  const broken = new AbortController();
-  const signal = AbortSignal.any([stop, broken.signal]);
+  const silence = new AbortController();
+  const signal = AbortSignal.any([stop, silence.signal]);
   const headers: Record<string, string> = { accept: 'text/event-stream' };
   if (lastId !== undefined) headers['last-event-id'] = lastId;
-  let timer = setTimeout(() => broken.abort(), silenceMs);
+  let timer = setTimeout(() => silence.abort(), silenceMs);
   try {
-    const response = await authorizedFetch(new Request('/api/v1/events', { headers, signal }));
+    const response = await authorizedFetch('/api/v1/events', { headers, signal });
     if (!response.ok || !response.body) return;
     onOpen();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -95,7 +95,7 @@ async function readStream(
       const { done, value } = await reader.read();
       if (done) return;
       clearTimeout(timer);
-      timer = setTimeout(() => broken.abort(), silenceMs);
+      timer = setTimeout(() => silence.abort(), silenceMs);
       for (const { id, data } of parser.push(value)) {
         onEvent(id, JSON.parse(data) as DaemonSchema<'Event'>);
       }
@@ -105,7 +105,7 @@ async function readStream(
   }
 }
 
-function batcher(client: QueryClient) {
+function createBatcher(client: QueryClient) {
   let events: DaemonSchema<'Event'>[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   const flush = () => {
@@ -126,13 +126,13 @@ function batcher(client: QueryClient) {
 }
 
 /**
- * Waits, but no longer when the page comes back into view or a token was given. As long as a token
- * is asked for there is no use in trying, and the daemon counts the tries.
+ * Waits, but ends early when the page becomes visible or a token is entered. While a token is
+ * required it does not end: an attempt would fail, and the daemon counts failed attempts.
  */
 function pause(ms: number, stop: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
-      if (tokenStore.isWanted() && !stop.aborted) return;
+      if (tokenStore.isLoginRequired() && !stop.aborted) return;
       clearTimeout(timer);
       document.removeEventListener('visibilitychange', onVisible);
       window.removeEventListener('online', end);

@@ -1,75 +1,72 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { queryOptions } from '@tanstack/react-query';
-import { call, daemon } from './client.js';
+import { daemon } from './client.js';
 
 /**
- * What the pages read, one entry per question. The first part of a key names the kind of thing;
- * live.ts changes or refreshes by it.
+ * The queries of the pages. live-cache.ts updates or invalidates them by the first part of their
+ * key.
  */
 export const queries = {
-  health: () => queryOptions({ queryKey: ['health'], queryFn: () => call(daemon.GET('/healthz')) }),
+  health: () => queryOptions({ queryKey: ['health'], queryFn: () => daemon.call('getHealth') }),
   sessions: () =>
     queryOptions({
       queryKey: ['sessions'],
-      queryFn: async () => (await call(daemon.GET('/api/v1/sessions'))).sessions,
+      queryFn: async () => (await daemon.call('listSessions')).sessions,
     }),
   session: (id: string) =>
     queryOptions({
       queryKey: ['session', id],
-      // Null when it was there and is gone, see live-cache.ts.
+      // Null after the session was deleted, see live-cache.ts.
       queryFn: (): Promise<DaemonSchema<'Session'> | null> =>
-        call(daemon.GET('/api/v1/sessions/{id}', { params: { path: { id } } })),
+        daemon.call('getSession', { path: { id } }),
     }),
   registry: () =>
     queryOptions({
       queryKey: ['registry'],
-      queryFn: () => call(daemon.GET('/api/v1/backends')),
+      queryFn: () => daemon.call('listBackends'),
     }),
   usage: () =>
     queryOptions({ queryKey: ['usage'], queryFn: () => readUsage(false), staleTime: 30_000 }),
-  spend: () =>
-    queryOptions({ queryKey: ['spend'], queryFn: () => call(daemon.GET('/api/v1/spend')) }),
+  spend: () => queryOptions({ queryKey: ['spend'], queryFn: () => daemon.call('getSpend') }),
   savings: (since: string, bucket: 'hour' | 'day') =>
     queryOptions({
       queryKey: ['savings', since, bucket],
-      queryFn: () => call(daemon.GET('/api/v1/savings', { params: { query: { since, bucket } } })),
+      queryFn: () => daemon.call('getSavings', { query: { since, bucket } }),
     }),
-  metrics: () =>
-    queryOptions({ queryKey: ['metrics'], queryFn: () => call(daemon.GET('/api/v1/metrics')) }),
+  metrics: () => queryOptions({ queryKey: ['metrics'], queryFn: () => daemon.call('getMetrics') }),
   metricsHistory: (since: string) =>
     queryOptions({
       queryKey: ['metrics-history', since],
-      queryFn: () => call(daemon.GET('/api/v1/metrics/history', { params: { query: { since } } })),
+      queryFn: () => daemon.call('getMetricsHistory', { query: { since } }),
       staleTime: 15_000,
     }),
   branches: () => queryOptions({ queryKey: ['branches'], queryFn: () => readBranches(false) }),
   pipelines: () =>
     queryOptions({
       queryKey: ['pipelines'],
-      queryFn: async () => (await call(daemon.GET('/api/v1/pipelines'))).pipelines,
+      queryFn: async () => (await daemon.call('listPipelines')).pipelines,
     }),
   inbox: () =>
     queryOptions({
       queryKey: ['inbox'],
-      queryFn: async () =>
-        (await call(daemon.GET('/api/v1/inbox', { params: { query: { limit: 1000 } } }))).notes,
+      queryFn: async () => (await daemon.call('listInbox', { query: { limit: 1000 } })).notes,
     }),
   config: () =>
     queryOptions({
       queryKey: ['config'],
-      queryFn: () => call(daemon.GET('/api/v1/config')),
+      queryFn: () => daemon.call('getConfig'),
       staleTime: 60_000,
     }),
   insights: () =>
     queryOptions({
       queryKey: ['insights'],
-      queryFn: () => call(daemon.GET('/api/v1/insights', { params: { query: { since: '30d' } } })),
+      queryFn: () => daemon.call('getInsights', { query: { since: '30d' } }),
       staleTime: 60_000,
     }),
 };
 
 export const readUsage = (refresh: boolean): Promise<DaemonSchema<'UsageDocument'>> =>
-  call(daemon.GET('/api/v1/usage', { params: { query: { refresh } } }));
+  daemon.call('getUsage', { query: { refresh } });
 
 export const readBranches = async (refresh: boolean): Promise<DaemonSchema<'BranchStanding'>[]> =>
-  (await call(daemon.GET('/api/v1/collab/branches', { params: { query: { refresh } } }))).branches;
+  (await daemon.call('listBranches', { query: { refresh } })).branches;

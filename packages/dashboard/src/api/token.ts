@@ -1,35 +1,50 @@
 /**
- * The bearer token, where the browser keeps it: for this tab alone, or on this computer when the
- * person asks for that. Never in the address, where history and logs would see it.
+ * The bearer token: in sessionStorage, or in localStorage when the user chooses to stay logged in.
+ * Never in the URL, which ends up in histories and logs.
  */
 const name = 'millrace.token';
 
 let token: string | undefined = readStored();
-let isWanted = false;
+let isLoginRequired = false;
+let hasLinkFailed = false;
 const listeners = new Set<() => void>();
 
 export const tokenStore = {
   current: (): string | undefined => token,
-  /** Whether a server has asked for a token, or refused the one there is. */
-  isWanted: (): boolean => isWanted,
-  set(value: string, { keep }: { keep: boolean }): void {
+  /** Whether the daemon requires a token, or refused the current one. */
+  isLoginRequired: (): boolean => isLoginRequired,
+  /** Whether the page was opened with a login link that failed. */
+  hasLinkFailed: (): boolean => hasLinkFailed,
+  /** The browser has a login cookie now, so a stored token is obsolete. */
+  loggedIn(): void {
+    token = undefined;
+    isLoginRequired = false;
+    hasLinkFailed = false;
+    deleteStored();
+    notify();
+  },
+  linkFailed(): void {
+    hasLinkFailed = true;
+    notify();
+  },
+  set(value: string, { remember }: { remember: boolean }): void {
     token = value;
-    isWanted = false;
-    forget();
-    (keep ? localStorage : sessionStorage).setItem(name, value);
-    tell();
+    isLoginRequired = false;
+    deleteStored();
+    (remember ? localStorage : sessionStorage).setItem(name, value);
+    notify();
   },
   clear(): void {
     token = undefined;
-    forget();
-    tell();
+    deleteStored();
+    notify();
   },
-  /** A server said 401. */
-  want(refused: string | undefined): void {
-    // An answer to an older request says nothing about a token that was given since.
-    if (refused !== token || isWanted) return;
-    isWanted = true;
-    tell();
+  /** A request with this token returned 401. */
+  requireLogin(usedToken: string | undefined): void {
+    // The response to an older request says nothing about a token entered since.
+    if (usedToken !== token || isLoginRequired) return;
+    isLoginRequired = true;
+    notify();
   },
   subscribe(listener: () => void): () => void {
     listeners.add(listener);
@@ -41,11 +56,11 @@ function readStored(): string | undefined {
   return sessionStorage.getItem(name) ?? localStorage.getItem(name) ?? undefined;
 }
 
-function forget(): void {
+function deleteStored(): void {
   sessionStorage.removeItem(name);
   localStorage.removeItem(name);
 }
 
-function tell(): void {
+function notify(): void {
   for (const listener of listeners) listener();
 }

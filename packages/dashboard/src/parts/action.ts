@@ -4,22 +4,22 @@ import { toast } from './toast.js';
 
 interface ActionOptions<Input, Result> {
   run: (input: Input) => Promise<Result>;
-  /** What to say when it is done; nothing when undefined. */
+  /** The message on success; none when undefined. */
   done?: (result: Result, input: Input) => string | undefined;
-  /** First parts of the keys of queries to read again. */
+  /** First parts of the query keys to invalidate. */
   refresh?: readonly string[];
   onDone?: (result: Result) => void;
-  /** Answers true when it has dealt with the error itself. */
-  onRefused?: (error: unknown, input: Input) => boolean;
+  /** Returns true when it has handled the error itself. */
+  onFailed?: (error: unknown, input: Input) => boolean;
 }
 
-/** Something that changes the world: says how it went and reads again what it touched. */
+/** A mutation that shows its result as a toast and invalidates the queries it affects. */
 export function useAction<Input = void, Result = unknown>({
   run,
   done,
   refresh = [],
   onDone,
-  onRefused,
+  onFailed,
 }: ActionOptions<Input, Result>): UseMutationResult<Result, Error, Input> {
   const client = useQueryClient();
   return useMutation({
@@ -30,7 +30,7 @@ export function useAction<Input = void, Result = unknown>({
       onDone?.(result);
     },
     onError: (error, input) => {
-      if (onRefused?.(error, input)) return;
+      if (onFailed?.(error, input)) return;
       const { title, hint } = explain(error);
       toast('bad', hint ? `${title} ${hint}` : title);
     },

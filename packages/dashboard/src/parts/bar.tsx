@@ -1,7 +1,7 @@
 interface BarProps {
-  /** What the bar measures and how much, for whoever cannot see it. */
+  /** What the bar measures and its value, for screen readers. */
   label: string;
-  /** Null is unknown, and drawn as such: never as an empty bar. */
+  /** Null means unknown, which is not drawn as 0. */
   percent: number | null;
   tone?: 'warn' | 'bad' | undefined;
 }

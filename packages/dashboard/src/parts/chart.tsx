@@ -1,54 +1,57 @@
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { useIsDark } from '../shell/theme.js';
+import { useIsDark } from '../style/theme.js';
 import './chart.css';
 
 export interface Series {
   label: string;
-  /** One per moment; null leaves a gap: what is unknown is not drawn as 0. */
+  /** One per time; null is unknown and leaves a gap. */
   values: readonly (number | null)[];
-  /** Bars stand for sums over an interval, lines for a reading. */
+  /** Bars are sums over an interval, lines are readings. */
   kind?: 'line' | 'bars' | 'area';
 }
 
 interface ChartProps {
-  /** What the chart shows, for whoever cannot see it. */
+  /** The accessible name of the chart. */
   label: string;
-  /** Moments in unix seconds, ascending. */
+  /** Unix seconds, ascending. */
   times: readonly number[];
   series: readonly Series[];
   format: (value: number | null) => string;
+  /** Formats the axis labels together; by default each one by `format`. */
+  formatTicks?: ((values: readonly number[]) => string[]) | undefined;
   height?: number;
-  /** The top of the axis, when it is known beforehand. */
+  /** The fixed top of the axis. */
   max?: number;
-  /** The axis reaches at least so far, so that next to nothing does not look like much. */
-  least?: number;
-  /** Sizes in bytes: round steps are powers of two. */
+  /** The minimum top of the axis, so that tiny values do not look large. */
+  minTop?: number;
+  /** For bytes: steps are powers of two. */
   binary?: boolean;
 }
 
-/** A time series, drawn by uPlot in the colours of the theme. */
+/** A time series drawn with uPlot in the colors of the theme. */
 export function Chart({
   label,
   times,
   series,
   format,
+  formatTicks,
   height = 200,
   max,
-  least,
+  minTop,
   binary,
 }: ChartProps) {
   const holder = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const isDark = useIsDark();
-  // A chart is built anew only when its shape changes; new values are put into it.
+  // The chart is rebuilt only when its shape changes; otherwise it gets new data.
   const shape = JSON.stringify([
     series.map(({ label, kind }) => [label, kind]),
     isDark,
     height,
     max,
-    least,
+    minTop,
     binary,
   ]);
   const data = [times, ...series.map(({ values }) => values)] as unknown as uPlot.AlignedData;
@@ -63,7 +66,14 @@ export function Chart({
       plot.current?.destroy();
       const size = { width: Math.max(element.clientWidth, 200), height };
       const text = (value: number | null) => latest.current.format(value);
-      const options = optionsFor(element, series, { ...size, max, least, binary, text });
+      const options = optionsFor(element, series, {
+        ...size,
+        max,
+        minTop,
+        binary,
+        text,
+        formatTicks,
+      });
       plot.current = new uPlot(options, latest.current.data, element);
     };
     draw();
@@ -96,15 +106,16 @@ interface Drawing {
   width: number;
   height: number;
   max: number | undefined;
-  least: number | undefined;
+  minTop: number | undefined;
   binary: boolean | undefined;
   text: (value: number | null) => string;
+  formatTicks: ChartProps['formatTicks'];
 }
 
 function optionsFor(
   element: HTMLElement,
   series: readonly Series[],
-  { width, height, max, least = 1e-6, binary, text }: Drawing,
+  { width, height, max, minTop = 1e-6, binary, text, formatTicks }: Drawing,
 ): uPlot.Options {
   const colour = colours(element);
   const axis = { stroke: colour('--muted'), grid: { stroke: colour('--line'), width: 1 } };
@@ -116,11 +127,11 @@ function optionsFor(
     cursor: { y: false },
     plugins: [tooltip(series, text)],
     scales: {
-      x: { range: series.some(({ kind }) => kind === 'bars') ? halfStepMore : aroundOne },
+      x: { range: series.some(({ kind }) => kind === 'bars') ? padHalfStep : aroundSinglePoint },
       y: {
         range: (_plot, low, high) => [
           Math.min(low ?? 0, 0),
-          max ?? Math.max((high ?? 0) * 1.04, least),
+          max ?? Math.max((high ?? 0) * 1.04, minTop),
         ],
       },
     },
@@ -130,7 +141,7 @@ function optionsFor(
         ...axis,
         ticks: { show: false },
         size: 60,
-        values: (_plot, ticks) => withoutRepeats(ticks.map(text)),
+        values: (_plot, ticks) => withoutRepeats(formatTicks?.(ticks) ?? ticks.map(text)),
         ...(binary && { incrs: Array.from({ length: 50 }, (_, power) => 2 ** power) }),
       },
     ],
@@ -151,26 +162,26 @@ function optionsFor(
   };
 }
 
-/** Steps finer than their texts would show the same text again and again. */
+/** Blanks labels that repeat because the step is finer than the format. */
 function withoutRepeats(texts: readonly string[]): string[] {
   return texts.map((one, index) => (one === texts[index - 1] ? '' : one));
 }
 
-/** uPlot would show a single moment in the midst of years. */
-const aroundOne: uPlot.Scale.Range = (plot, low, high) => {
+/** With a single point uPlot would show a range of years. */
+const aroundSinglePoint: uPlot.Scale.Range = (plot, low, high) => {
   const [only, second] = plot.data[0];
   if (only === undefined || second !== undefined) return [low ?? 0, high ?? 1];
   return [only - 30, only + 30];
 };
 
-/** Room for the first and the last bar, which stand around their moments. */
-const halfStepMore: uPlot.Scale.Range = (plot, low, high) => {
+/** Room for the first and the last bar, which are centered on their times. */
+const padHalfStep: uPlot.Scale.Range = (plot, low, high) => {
   const times = plot.data[0];
   const step = times.length > 1 ? times[1]! - times[0]! : 86_400;
   return [(low ?? 0) - step / 2, (high ?? 1) + step / 2];
 };
 
-/** `14:05`, and the day below it where a new one starts. */
+/** `14:05`, with the date below at the first label of a day. */
 const timeTexts: uPlot.Axis.Values = (_plot, ticks, _axis, _space, step) => {
   const two = (value: number) => String(value).padStart(2, '0');
   let lastDay = '';
@@ -223,7 +234,7 @@ function line(content: string): HTMLElement {
   return element;
 }
 
-/** Colours of the theme as a canvas understands them. */
+/** Resolves CSS variables of the theme to colors for the canvas. */
 function colours(element: HTMLElement): (name: string) => string {
   const probe = document.createElement('span');
   element.append(probe);
@@ -239,9 +250,9 @@ function colours(element: HTMLElement): (name: string) => string {
 function summary(label: string, series: readonly Series[], format: ChartProps['format']): string {
   const parts = series.map(({ label, values }) => {
     const known = values.filter((value) => value !== null);
-    if (known.length === 0) return `${label}: nothing known`;
-    const most = known.reduce((high, value) => Math.max(high, value), -Infinity);
-    return `${label}: now ${format(values.at(-1) ?? null)}, at most ${format(most)}`;
+    if (known.length === 0) return `${label}: no data`;
+    const max = known.reduce((high, value) => Math.max(high, value), -Infinity);
+    return `${label}: latest ${format(values.at(-1) ?? null)}, max ${format(max)}`;
   });
   return `${label}. ${parts.join('. ')}`;
 }

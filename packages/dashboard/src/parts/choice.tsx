@@ -5,7 +5,7 @@ interface ChoiceProps<Value extends string> {
   onChange: (value: Value) => void;
 }
 
-/** One of a few, all in view. */
+/** A row of buttons of which one is selected. */
 export function Choice<Value extends string>({
   label,
   value,

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** The only place where the dashboard reads the time. */
+/** The only place where the dashboard reads the clock. */
 export const now = (): number => Date.now();
 
 const tickMs = 5000;
@@ -13,7 +13,7 @@ function subscribe(listener: () => void): () => void {
   shown = now();
   timer ??= setInterval(() => {
     shown = now();
-    for (const tell of listeners) tell();
+    for (const notify of listeners) notify();
   }, tickMs);
   return () => {
     listeners.delete(listener);
@@ -23,7 +23,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The time, anew every few seconds, the same for everything on the page. */
+/** The current time, updated every few seconds for the whole page at once. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => shown);
 }

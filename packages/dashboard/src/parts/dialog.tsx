@@ -9,7 +9,7 @@ interface DialogProps {
   wide?: boolean;
 }
 
-/** A modal dialog; the browser keeps the focus inside and gives it back. */
+/** A modal dialog; the browser traps the focus and restores it. */
 export function Dialog({ title, onClose, children, actions, wide }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const body = useRef<HTMLDivElement>(null);
@@ -17,7 +17,7 @@ export function Dialog({ title, onClose, children, actions, wide }: DialogProps)
   useEffect(() => {
     const element = dialog.current;
     element?.showModal();
-    // The browser would begin with the button that closes it.
+    // The browser would focus the close button first.
     body.current?.querySelector<HTMLElement>('textarea, input, select')?.focus();
     return () => element?.close();
   }, []);
@@ -48,19 +48,19 @@ export function Dialog({ title, onClose, children, actions, wide }: DialogProps)
 interface ConfirmProps {
   title: string;
   children: ReactNode;
-  /** What the button says: the deed itself, not OK. */
-  deed: string;
+  /** Names the action, not OK. */
+  confirmLabel: string;
   dangerous?: boolean;
   busy?: boolean;
   onConfirm: () => void;
   onClose: () => void;
 }
 
-/** Asks before something that cannot be taken back. */
+/** Confirms an action that cannot be undone. */
 export function Confirm({
   title,
   children,
-  deed,
+  confirmLabel,
   dangerous,
   busy,
   onConfirm,
@@ -81,7 +81,7 @@ export function Confirm({
             disabled={busy}
             onClick={onConfirm}
           >
-            {deed}
+            {confirmLabel}
           </button>
         </>
       }

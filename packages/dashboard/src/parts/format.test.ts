@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest';
-import { baseName, bytes, dollars, duration, percent, relative, tokens } from './format.js';
+import {
+  baseName,
+  bytes,
+  dollars,
+  dollarTicks,
+  duration,
+  percent,
+  relative,
+  tokens,
+} from './format.js';
 
-test('the unknown is a dash and nothing is a zero', () => {
+test('formats: unknown is a dash, 0 is 0', () => {
   for (const format of [tokens, dollars, percent, bytes, duration]) {
     expect(format(null)).toBe('–');
     expect(format(undefined)).toBe('–');
@@ -9,19 +18,27 @@ test('the unknown is a dash and nothing is a zero', () => {
   }
 });
 
-test('tokens are short', () => {
+test('tokens: abbreviates with k, M and B', () => {
   const given = [999, 1000, 12_340, 99_949, 99_960, 999_949, 999_950, 1_234_567, 2e9];
   const shown = ['999', '1k', '12.3k', '99.9k', '100k', '1000k', '1M', '1.23M', '2B'];
   expect(given.map(tokens)).toEqual(shown);
 });
 
-test('small sums are not rounded to nothing', () => {
+test('dollars: small amounts are not rounded to 0', () => {
   expect(dollars(0.0042)).toBe('$0.004');
   expect(dollars(1.239)).toBe('$1.24');
   expect(dollars(12_345.6)).toBe('$12,346');
 });
 
-test('sizes, percents and durations carry their unit', () => {
+test('dollarTicks: equal steps have equal digits', () => {
+  expect(dollarTicks([0, 0.002, 0.004, 0.006])).toEqual(['$0.000', '$0.002', '$0.004', '$0.006']);
+  expect(dollarTicks([0, 0.0025, 0.005])).toEqual(['$0.0000', '$0.0025', '$0.0050']);
+  expect(dollarTicks([0, 0.5, 1])).toEqual(['$0.00', '$0.50', '$1.00']);
+  expect(dollarTicks([0, 2.5, 5])).toEqual(['$0.00', '$2.50', '$5.00']);
+  expect(dollarTicks([0, 1000, 2000])).toEqual(['$0', '$1,000', '$2,000']);
+});
+
+test('bytes, percent, duration: include the unit', () => {
   expect([bytes(512), bytes(1536), bytes(3 * 2 ** 30)]).toEqual(['512 B', '1.5 KiB', '3 GiB']);
   expect([percent(0.25), percent(42.4), percent(100)]).toEqual(['0.3%', '42%', '100%']);
   expect([duration(850), duration(59_499), duration(7_500_000)]).toEqual([
@@ -31,14 +48,14 @@ test('sizes, percents and durations carry their unit', () => {
   ]);
 });
 
-test('times lie before or after now', () => {
+test('relative: past and future times', () => {
   expect(relative(0, 3000)).toBe('just now');
   expect(relative(0, 300_000)).toBe('5 min ago');
   expect(relative(7_200_000, 0)).toBe('in 2 h');
   expect(relative(0, 5 * 86_400_000)).toBe('5 d ago');
 });
 
-test('the last part of a path is its name', () => {
+test('baseName: returns the last part of a path', () => {
   expect(['/src/mill/', '/', 'mill', 'C:\\src\\mill'].map(baseName)).toEqual([
     'mill',
     '/',

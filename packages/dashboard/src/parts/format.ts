@@ -1,4 +1,4 @@
-/** Numbers, sizes and times as people read them. What is unknown reads `–`, never 0. */
+/** Formats of numbers, sizes and times. Unknown values are `–`, never 0. */
 export const unknown = '–';
 
 type Maybe = number | null | undefined;
@@ -23,6 +23,20 @@ export function dollars(value: Maybe): string {
     currency: 'USD',
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
+  });
+}
+
+/** Axis labels with as many digits as their step needs: $0.002, $0.004, $0.006. */
+export function dollarTicks(values: readonly number[]): string[] {
+  const step = Math.abs((values[1] ?? 0) - (values[0] ?? 0));
+  let digits = step >= 1 && step % 1 === 0 ? 0 : 2;
+  while (digits < 8 && Math.abs(Number(step.toFixed(digits)) - step) > step / 100) digits++;
+  return values.map((value) => {
+    const size = Math.abs(value).toLocaleString('en-US', {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    });
+    return `${value < 0 ? '−' : ''}$${size}`;
   });
 }
 
@@ -61,7 +75,7 @@ export function duration(ms: Maybe): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** How a moment lies to now: `just now`, `5 min ago`, `in 2 h`. */
+/** A time relative to now: `just now`, `5 min ago`, `in 2 h`. */
 export function relative(at: number, now: number): string {
   const distance = at - now;
   const size = Math.abs(distance);
@@ -77,7 +91,7 @@ function span(ms: number): string {
   return hours < 48 ? `${hours} h` : `${Math.round(ms / 86_400_000)} d`;
 }
 
-/** A moment in full, in the person's own time zone. */
+/** Date and time in the local time zone. */
 export function exact(at: number): string {
   const date = new Date(at);
   const two = (value: number) => String(value).padStart(2, '0');
@@ -85,12 +99,12 @@ export function exact(at: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** `waiting_for_input` as words. */
+/** Replaces underscores: `waiting_for_input`. */
 export function words(name: string): string {
   return name.replaceAll('_', ' ');
 }
 
-/** The last part of a path, for tight places. */
+/** The last part of a path. */
 export function baseName(path: string): string {
   return (
     path

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** A link away from the dashboard; only when the address is one a browser may safely follow. */
+/** An external link; plain text unless the URL is http or https. */
 export function OutsideLink({ href, children }: { href: string | null; children: ReactNode }) {
   if (href === null || !/^https?:\/\//i.test(href)) return children;
   return (

@@ -2,14 +2,14 @@ import { useEffect, type ReactNode } from 'react';
 
 interface PageProps {
   title: string;
-  /** Buttons and filters at the right of the title. */
+  /** Buttons and filters to the right of the title. */
   actions?: ReactNode;
-  /** Where this page belongs, as links above the title. */
+  /** Breadcrumb links above the title. */
   above?: ReactNode;
   children: ReactNode;
 }
 
-/** The frame of every page: a title, what can be done, and the content. */
+/** The layout of every page: title, actions, content. */
 export function Page({ title, actions, above, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} – Millrace`;
@@ -28,7 +28,7 @@ export function Page({ title, actions, above, children }: PageProps) {
   );
 }
 
-/** A titled box. */
+/** A box with a title. */
 export function Panel({
   title,
   actions,
@@ -53,7 +53,7 @@ export function Panel({
   );
 }
 
-/** A figure with its name. */
+/** A number with its name. */
 export function Figure({
   name,
   value,

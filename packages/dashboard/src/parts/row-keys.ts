@@ -1,25 +1,25 @@
 import { useEffect, useRef, type RefObject } from 'react';
 import { useShortcut } from './shortcuts.js';
 
-/** Moves the focus from row to row with j and k; Enter then follows the focused link itself. */
+/** Moves the focus between rows with j and k; Enter follows the focused link. */
 export function useRowKeys(
   scroller: RefObject<HTMLElement | null>,
   rowCount: number,
   scrollTo: (index: number) => void,
 ): void {
-  const wanted = useRef<number | undefined>(undefined);
+  const pending = useRef<number | undefined>(undefined);
   const move = (step: number) => {
     const at = focusedRow(scroller.current);
     const next = at === undefined ? 0 : Math.min(Math.max(at + step, 0), rowCount - 1);
     if (rowCount === 0) return;
     scrollTo(next);
-    wanted.current = next;
+    pending.current = next;
     focusRow(scroller.current, next);
   };
-  // The row may not be drawn yet when it is asked for.
+  // The row may not be rendered yet, so the focus is set after the next render.
   useEffect(() => {
-    const index = wanted.current;
-    if (index !== undefined && focusRow(scroller.current, index)) wanted.current = undefined;
+    const index = pending.current;
+    if (index !== undefined && focusRow(scroller.current, index)) pending.current = undefined;
   });
   useShortcut('j', 'Next row', () => move(1));
   useShortcut('k', 'Previous row', () => move(-1));

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 
-/** `?`, `j`, or two keys one after the other: `g f`. */
+/** One key such as `?`, or a sequence of two: `g f`. */
 type Keys = string;
 
 interface Shortcut {
@@ -12,10 +12,10 @@ interface Shortcut {
 const sequenceMs = 1200;
 const storedName = 'millrace.shortcuts';
 let shortcuts: readonly Shortcut[] = [];
-let areOn = localStorage.getItem(storedName) !== 'off';
+let areEnabled = localStorage.getItem(storedName) !== 'off';
 const listeners = new Set<() => void>();
 
-function tell(): void {
+function notifyListeners(): void {
   for (const listener of listeners) listener();
 }
 
@@ -24,7 +24,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Binds keys for as long as the component is on the page. The newest binding wins. */
+/** Binds keys while the component is mounted. The newest binding wins. */
 export function useShortcut(keys: Keys, label: string, run: () => void): void {
   const latest = useRef(run);
   useEffect(() => {
@@ -33,38 +33,39 @@ export function useShortcut(keys: Keys, label: string, run: () => void): void {
   useEffect(() => {
     const shortcut = { keys, label, run: () => latest.current() };
     shortcuts = [...shortcuts, shortcut];
-    tell();
+    notifyListeners();
     return () => {
       shortcuts = shortcuts.filter((one) => one !== shortcut);
-      tell();
+      notifyListeners();
     };
   }, [keys, label]);
 }
 
-/** What can be pressed now, for the help sheet. */
+/** The active shortcuts, for the help sheet. */
 export function useShortcutList(): readonly Shortcut[] {
   return useSyncExternalStore(subscribe, () => shortcuts);
 }
 
-/** Single keys disturb some ways of using a page, so they can be turned off. */
+/** Single keys can interfere with assistive technology, so they can be disabled. */
 export function useShortcutsOn(): [boolean, (on: boolean) => void] {
-  const on = useSyncExternalStore(subscribe, () => areOn);
+  const on = useSyncExternalStore(subscribe, () => areEnabled);
   return [
     on,
     (next) => {
-      areOn = next;
+      areEnabled = next;
       localStorage.setItem(storedName, next ? 'on' : 'off');
-      tell();
+      notifyListeners();
     },
   ];
 }
 
 let first: { key: string; timer: ReturnType<typeof setTimeout> } | undefined;
 
-/** Listens for the whole page; call once. */
+/** Installs the key listener of the page; call once. */
 export function listenForShortcuts(): void {
   document.addEventListener('keydown', (event) => {
-    if (!areOn || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!areEnabled || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey)
+      return;
     if (isTyping(event.target) || document.querySelector('dialog[open]')) return;
     const keys = first ? `${first.key} ${event.key}` : event.key;
     const found = shortcuts.findLast((one) => one.keys === keys);

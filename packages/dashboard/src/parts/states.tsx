@@ -1,8 +1,9 @@
+import { ApiError } from '@millrace/client';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { ApiProblem } from '../api/problem.js';
+import { InlineCode } from './inline-code.js';
 
-/** Nothing to show, and what to do about it. */
+/** An empty state with a hint what to do. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="state">
@@ -12,7 +13,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** Holds the place of what is on its way, so that nothing jumps when it comes. */
+/** A placeholder that prevents layout shifts while data loads. */
 export function Loading({ rows = 4, label = 'Loading' }: { rows?: number; label?: string }) {
   return (
     <div className="loading" role="status" aria-label={label}>
@@ -23,7 +24,7 @@ export function Loading({ rows = 4, label = 'Loading' }: { rows?: number; label?
   );
 }
 
-/** What went wrong and what to do. */
+/** An error with a hint what to do. */
 export function Failure({
   error,
   onRetry,
@@ -34,11 +35,17 @@ export function Failure({
   const { title, hint } = explain(error);
   return (
     <div className="state state-failure" role="alert">
-      <p className="state-title">{title}</p>
-      {hint && <div className="state-hint">{hint}</div>}
+      <p className="state-title">
+        <InlineCode text={title} />
+      </p>
+      {hint && (
+        <div className="state-hint">
+          <InlineCode text={hint} />
+        </div>
+      )}
       {onRetry && (
         <button type="button" onClick={() => void onRetry()}>
-          Try again
+          Retry
         </button>
       )}
     </div>
@@ -46,8 +53,8 @@ export function Failure({
 }
 
 /**
- * A query's data, or the state it is in. Once there is data it stays on the page: a failed refresh
- * is told above it.
+ * Renders the data of a query, or its loading or error state. Data stays on the page when a refetch
+ * fails; the error is shown above it.
  */
 export function Loaded<T>({
   query,
@@ -70,19 +77,19 @@ export function Loaded<T>({
   return <Loading {...(rows !== undefined && { rows })} />;
 }
 
-/** An error in words, with the next step where there is one. */
+/** The message of an error, with a hint where there is one. */
 export function explain(error: unknown): { title: string; hint: string | undefined } {
-  if (!(error instanceof ApiProblem)) {
-    return { title: 'Something broke in the dashboard.', hint: String(error) };
+  if (!(error instanceof ApiError)) {
+    return { title: 'The dashboard failed.', hint: String(error) };
   }
   return { title: error.message, hint: hints[error.code] };
 }
 
 const hints: Readonly<Record<string, string>> = {
-  NOT_FOUND: 'This daemon may be older than the dashboard. Restart it to bring both up to date.',
-  FORBIDDEN: 'A read-only token can look but not change anything. Use the full token in Settings.',
+  NOT_FOUND: 'The daemon may be older than the dashboard. Restart it.',
+  FORBIDDEN: 'A read-only token cannot change anything. Log in with the full token.',
   SAVINGS_DISABLED: 'Set `savings: true` in the config file and restart the daemon.',
-  FEATURE_DISABLED: 'Turn it on in the config file and restart the daemon.',
+  FEATURE_DISABLED: 'Enable it in the config file and restart the daemon.',
   TOO_MANY_ATTEMPTS: 'Wait a minute, then try again.',
-  INTERNAL: "The daemon's log on stderr has the whole error.",
+  INTERNAL: 'The log of the daemon (stderr) has the details.',
 };

@@ -2,7 +2,7 @@ import { words } from './format.js';
 
 export type Tone = 'good' | 'busy' | 'calm' | 'warn' | 'bad' | 'off';
 
-/** A shape for each tone, so that colour is never the only sign. */
+/** Each tone has a shape, so that color is not the only signal. */
 const shapes: Readonly<Record<Tone, string>> = {
   good: '✓',
   busy: '▶',
@@ -12,7 +12,7 @@ const shapes: Readonly<Record<Tone, string>> = {
   off: '–',
 };
 
-/** What something is, by colour, shape and word. */
+/** A status as color, shape and word. */
 export function Status({ tone, children }: { tone: Tone; children: string }) {
   return (
     <span className={`status status-${tone}`}>

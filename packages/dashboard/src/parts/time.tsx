@@ -1,7 +1,7 @@
 import { useNow } from './clock.js';
 import { exact, relative, unknown } from './format.js';
 
-/** A moment as `5 min ago`, with the exact time at hand. */
+/** A time as `5 min ago`, with the exact time as its title. */
 export function Time({ at }: { at: string | number | null | undefined }) {
   const now = useNow();
   const moment = at === null || at === undefined ? Number.NaN : new Date(at).getTime();

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { InlineCode } from './inline-code.js';
 
 interface Toast {
   id: number;
@@ -16,11 +17,11 @@ function change(next: readonly Toast[]): void {
   for (const listener of listeners) listener();
 }
 
-/** Says at the edge of the page how an action went. */
+/** Shows the result of an action. */
 export function toast(tone: Toast['tone'], text: string): void {
   const id = ++lastId;
   change([...toasts.slice(-3), { id, tone, text }]);
-  // What went wrong stays until it is put away.
+  // Errors stay until they are dismissed.
   if (tone === 'good') setTimeout(() => dismiss(id), shownMs);
 }
 
@@ -36,7 +37,7 @@ function subscribe(listener: () => void): () => void {
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toasts);
   const box = useRef<HTMLDivElement>(null);
-  // Shown anew each time, which puts it above a dialog that was opened since.
+  // Reopening the popover puts it above a dialog that was opened since.
   useEffect(() => {
     box.current?.hidePopover();
     if (shown.length > 0) box.current?.showPopover();
@@ -45,7 +46,9 @@ export function Toasts() {
     <div ref={box} popover="manual" className="toasts" role="status" aria-live="polite">
       {shown.map(({ id, tone, text }) => (
         <div key={id} className={`toast toast-${tone}`}>
-          <span>{text}</span>
+          <span>
+            <InlineCode text={text} />
+          </span>
           <button type="button" className="plain" aria-label="Dismiss" onClick={() => dismiss(id)}>
             ✕
           </button>

@@ -1,38 +1,38 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, type CSSProperties, type ReactNode } from 'react';
-import { useNarrow } from './narrow.js';
+import { useIsNarrow } from './use-is-narrow.js';
 import { useRowKeys } from './row-keys.js';
 
 export interface Column<Row> {
   id: string;
   header: string;
-  /** A track of the grid: `8rem`, `minmax(0, 2fr)`. */
+  /** A CSS grid track: `8rem`, `minmax(0, 2fr)`. */
   width: string;
-  /** Another track where the page is narrow. */
+  /** The track on a narrow page. */
   narrowWidth?: string;
   cell: (row: Row) => ReactNode;
-  /** Numbers stand at the right, so that they can be compared. */
+  /** Right-aligned. */
   numeric?: boolean;
-  /** Left out where the page is narrow. */
+  /** Hidden on a narrow page. */
   wideOnly?: boolean;
 }
 
 interface VirtualTableProps<Row> {
-  /** Names the table for a screen reader. */
+  /** The accessible name of the table. */
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey: (row: Row) => string;
   rowHeight?: number;
   narrowRowHeight?: number;
-  /** Called when the end comes near, to read the next page. */
+  /** Called near the end of the rows, to fetch the next page. */
   onNearEnd?: (() => void) | undefined;
   selectedKey?: string | undefined;
 }
 
 /**
- * A table that draws only the rows in view, so that ten thousand are as quick as ten. Rows have a
- * fixed height. The first link or button of a row is what j, k and Enter act on.
+ * A table that renders only the visible rows. Rows have a fixed height. The keys j, k and Enter act
+ * on the first link or button of a row.
  */
 export function VirtualTable<Row>({
   label,
@@ -44,7 +44,7 @@ export function VirtualTable<Row>({
   onNearEnd,
   selectedKey,
 }: VirtualTableProps<Row>) {
-  const isNarrow = useNarrow();
+  const isNarrow = useIsNarrow();
   const shown = isNarrow ? columns.filter(({ wideOnly }) => !wideOnly) : columns;
   const height = isNarrow ? narrowRowHeight : rowHeight;
   const scroller = useRef<HTMLDivElement>(null);

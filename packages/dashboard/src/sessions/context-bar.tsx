@@ -4,7 +4,7 @@ import { tokens } from '../parts/format.js';
 
 type Session = DaemonSchema<'Session'>;
 
-/** How full an agent's context is, against the size the guard calls critical. */
+/** Context tokens of an agent relative to the critical threshold. */
 export function ContextBar({ session, critical }: { session: Session; critical: number }) {
   const { context_tokens: used, context_state: state } = session;
   const tone = state === 'critical' ? 'bad' : state === 'warning' ? 'warn' : undefined;

@@ -8,18 +8,18 @@ type SpendRow = DaemonSchema<'SpendRow'>;
 
 type Session = Pick<DaemonSchema<'Session'>, 'id' | 'backend_session_id'>;
 
-/** What each agent has cost so far; undefined where nothing was measured. */
+/** The cost of each agent; undefined where nothing was measured. */
 export function useCosts(): (session: Session) => SpendRow | undefined {
   const { data } = useQuery(queries.spend());
   return useMemo(() => {
     const rows = new Map(data?.by_agent.map((row) => [row.key, row]));
-    // Measured from a transcript, which may know no other name than the backend's own.
+    // Rows measured from a transcript may have only the session id of the backend.
     return ({ id, backend_session_id: own }) =>
       rows.get(id) ?? (own === null ? undefined : rows.get(own));
   }, [data]);
 }
 
-/** Dollars, or tokens where the backend has no price. */
+/** Dollars, or tokens for a backend without a price. */
 export function costText(row: SpendRow | undefined): string {
   if (!row) return unknown;
   if (row.usd !== null) return dollars(row.usd);

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { queries } from '../api/queries.js';
 
-/** What the guard is told to do, as far as the pages show it. */
+/** The settings of the context guard that the pages use. */
 export interface GuardSettings {
   warn: number;
   critical: number;
@@ -10,7 +10,7 @@ export interface GuardSettings {
   forceCompact: boolean;
 }
 
-/** The guard's settings as the daemon has them; its defaults until they are read. */
+/** The guard settings of the daemon; the defaults until they are loaded. */
 export function useGuardSettings(): GuardSettings {
   const { data } = useQuery(queries.config());
   const entry = (key: string) => data?.entries.find((one) => one.key === `tokens.${key}`)?.value;

@@ -14,7 +14,7 @@ export const sessionTones: Readonly<Record<SessionStatus, Tone>> = {
   rate_limited: 'warn',
 };
 
-/** Whether the agent's process may still be there. */
+/** Whether the session has ended. */
 export function isOver(status: SessionStatus): boolean {
   return status === 'done' || status === 'errored' || status === 'orphaned';
 }

@@ -7,7 +7,7 @@ import { tokenStore } from '../api/token.js';
 import { Empty, Loading } from '../parts/states.js';
 import { Toasts } from '../parts/toast.js';
 import { HelpSheet } from './help-sheet.js';
-import { Mishap } from './mishap.js';
+import { ErrorBoundary } from './error-boundary.js';
 import { Navigation } from './navigation.js';
 import { pages } from './pages.js';
 import { TokenPrompt } from './token-prompt.js';
@@ -23,31 +23,31 @@ export function App({ client }: { client: QueryClient }) {
 }
 
 function Shell({ client }: { client: QueryClient }) {
-  const needsToken = useSyncExternalStore(tokenStore.subscribe, tokenStore.isWanted);
-  const [helps, setHelps] = useState(false);
+  const needsLogin = useSyncExternalStore(tokenStore.subscribe, tokenStore.isLoginRequired);
+  const [isHelpOpen, setIsHelpOpen] = useState(false);
   useEffect(() => followEvents(client), [client]);
-  // What failed for want of a token is read again as soon as there is one.
+  // Queries that failed without a token are read again after the login.
   useEffect(() => {
-    if (!needsToken) void client.invalidateQueries();
-  }, [client, needsToken]);
+    if (!needsLogin) void client.invalidateQueries();
+  }, [client, needsLogin]);
   return (
     <div className="shell">
       <a
         className="skip"
         href="#content"
         onClick={(event) => {
-          // The address names the page, so the jump is made by hand.
+          // The URL fragment is the route, so focus is set by script.
           event.preventDefault();
           document.getElementById('content')?.focus();
         }}
       >
         Skip to content
       </a>
-      <Navigation onHelp={() => setHelps(true)} />
+      <Navigation onHelp={() => setIsHelpOpen(true)} />
       <main id="content" tabIndex={-1}>
-        {needsToken ? <TokenPrompt /> : <Content />}
+        {needsLogin ? <TokenPrompt /> : <Content />}
       </main>
-      {helps && <HelpSheet onClose={() => setHelps(false)} />}
+      {isHelpOpen && <HelpSheet onClose={() => setIsHelpOpen(false)} />}
       <Toasts />
     </div>
   );
@@ -56,7 +56,7 @@ function Shell({ client }: { client: QueryClient }) {
 function Content() {
   const [location] = useHashLocation();
   return (
-    <Mishap key={location}>
+    <ErrorBoundary key={location}>
       <Suspense fallback={<Loading />}>
         <Switch>
           {pages.map(({ path, Content: Page }) => (
@@ -65,12 +65,12 @@ function Content() {
             </Route>
           ))}
           <Route>
-            <Empty title="There is no such page.">
+            <Empty title="Page not found.">
               <a href="#/">Go to the fleet</a>
             </Empty>
           </Route>
         </Switch>
       </Suspense>
-    </Mishap>
+    </ErrorBoundary>
   );
 }

@@ -1,15 +1,19 @@
 import { Dialog } from '../parts/dialog.js';
 import { useShortcutList, useShortcutsOn } from '../parts/shortcuts.js';
 
-/** Every key that does something now. */
+/** All active keyboard shortcuts. */
 export function HelpSheet({ onClose }: { onClose: () => void }) {
   const shortcuts = useShortcutList();
-  const [areOn, setOn] = useShortcutsOn();
+  const [areEnabled, setEnabled] = useShortcutsOn();
   const unique = new Map(shortcuts.map((one) => [one.keys, one]));
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <label className="check">
-        <input type="checkbox" checked={areOn} onChange={(event) => setOn(event.target.checked)} />
+        <input
+          type="checkbox"
+          checked={areEnabled}
+          onChange={(event) => setEnabled(event.target.checked)}
+        />
         Use keyboard shortcuts
       </label>
       <dl className="keys">

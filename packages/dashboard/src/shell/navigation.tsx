@@ -8,9 +8,9 @@ import { tokenStore } from '../api/token.js';
 import { useShortcut } from '../parts/shortcuts.js';
 import icon from '../style/icon.svg';
 import { pages } from './pages.js';
-import { setTheme, useTheme, type Theme } from './theme.js';
+import { setTheme, useTheme, type Theme } from '../style/theme.js';
 
-const groups = ['Agents', 'Accounts', 'Stores', 'Millrace'] as const;
+const groups = ['Agents', 'Cost', 'Data', 'System'] as const;
 
 export function Navigation({ onHelp }: { onHelp: () => void }) {
   const [isOpen, setIsOpen] = useState(false);
@@ -95,23 +95,23 @@ function NavItem({ path, title, shortcut, count, onFollow }: NavItemProps) {
 const isFleet = (location: string) => location === '/' || location.startsWith('/agents');
 
 function useUnread(): number {
-  const needsToken = useSyncExternalStore(tokenStore.subscribe, tokenStore.isWanted);
-  const { data = [] } = useQuery({ ...queries.inbox(), enabled: !needsToken });
+  const needsLogin = useSyncExternalStore(tokenStore.subscribe, tokenStore.isLoginRequired);
+  const { data = [] } = useQuery({ ...queries.inbox(), enabled: !needsLogin });
   return data.filter(({ read }) => !read).length;
 }
 
 const liveTexts: Readonly<Record<LiveState, string>> = {
   connecting: 'Connecting',
   live: 'Live',
-  lost: 'Not live',
+  lost: 'Disconnected',
 };
 
 function LiveSign() {
   const live = useSyncExternalStore(liveStore.subscribe, liveStore.current);
   const hint =
     live === 'live'
-      ? 'Changes show as they happen.'
-      : 'The event stream is not connected; figures are read every few seconds instead.';
+      ? 'Connected: changes appear immediately.'
+      : 'The event stream is disconnected. The page polls every few seconds instead.';
   return (
     <span className={`live live-${live}`} role="status" title={hint}>
       <span className="live-dot" aria-hidden="true" />
@@ -122,7 +122,9 @@ function LiveSign() {
 
 function ThemeChoice() {
   const theme = useTheme();
-  useShortcut('t', 'Light or dark', () => setTheme(theme === 'dark' ? 'light' : 'dark'));
+  useShortcut('t', 'Switch between light and dark', () =>
+    setTheme(theme === 'dark' ? 'light' : 'dark'),
+  );
   return (
     <label className="theme">
       Theme

@@ -1,13 +1,13 @@
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 
 interface PageEntry {
-  /** Below `/#`; `:id` is handed to the page as `params`. */
+  /** Below `/#`; `:id` is passed to the page in `params`. */
   path: string;
   Content: LazyExoticComponent<ComponentType<{ params: Readonly<Record<string, string>> }>>;
-  /** Where it stands in the navigation; left out for pages that others lead to. */
+  /** Its navigation entry; absent for pages reached from other pages. */
   navigation?: {
     title: string;
-    group: 'Agents' | 'Accounts' | 'Stores' | 'Millrace';
+    group: 'Agents' | 'Cost' | 'Data' | 'System';
     /** The key after `g`. */
     key: string;
   };
@@ -21,7 +21,7 @@ function page(path: string, load: Load, navigation?: PageEntry['navigation']): P
   return { path, Content: lazy(load), ...(navigation && { navigation }) };
 }
 
-/** Every page, in the order of the navigation. */
+/** All pages, in the order of the navigation. */
 export const pages: readonly PageEntry[] = [
   page('/', () => import('../pages/fleet/index.js'), {
     title: 'Fleet',
@@ -47,40 +47,40 @@ export const pages: readonly PageEntry[] = [
   }),
   page('/backends', () => import('../pages/backends/index.js'), {
     title: 'Backends & usage',
-    group: 'Accounts',
+    group: 'Cost',
     key: 'u',
   }),
   page('/spend', () => import('../pages/spend/index.js'), {
     title: 'Spend & savings',
-    group: 'Accounts',
+    group: 'Cost',
     key: 's',
-  }),
-  page('/metrics', () => import('../pages/metrics/index.js'), {
-    title: 'Metrics',
-    group: 'Accounts',
-    key: 'm',
   }),
   page('/queues', () => import('../pages/queues/index.js'), {
     title: 'Queues',
-    group: 'Stores',
+    group: 'Data',
     key: 'q',
   }),
   page('/queues/:id', () => import('../pages/queues/index.js')),
   page('/dead-letters', () => import('../pages/dead-letters/index.js'), {
     title: 'Dead letters',
-    group: 'Stores',
+    group: 'Data',
     key: 'l',
   }),
   page('/dead-letters/:id', () => import('../pages/dead-letters/index.js')),
   page('/database', () => import('../pages/database/index.js'), {
     title: 'Database',
-    group: 'Stores',
+    group: 'Data',
     key: 'd',
   }),
   page('/database/:id', () => import('../pages/database/index.js')),
+  page('/metrics', () => import('../pages/metrics/index.js'), {
+    title: 'Metrics',
+    group: 'System',
+    key: 'm',
+  }),
   page('/settings', () => import('../pages/settings/index.js'), {
     title: 'Settings',
-    group: 'Millrace',
+    group: 'System',
     key: ',',
   }),
 ];

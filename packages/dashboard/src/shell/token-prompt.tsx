@@ -1,27 +1,35 @@
 import { useState } from 'react';
 import { tokenStore } from '../api/token.js';
 
-/** Asks for the daemon's token. It is checked by use: a wrong one brings this page back. */
+/** The login page. A wrong token shows on the next request, which brings this page back. */
 export function TokenPrompt() {
   const [value, setValue] = useState('');
-  const [keep, setKeep] = useState(false);
+  const [remember, setRemember] = useState(false);
   const wasRefused = tokenStore.current() !== undefined;
   return (
     <form
       className="panel token-prompt"
       onSubmit={(event) => {
         event.preventDefault();
-        if (value.trim() !== '') tokenStore.set(value.trim(), { keep });
+        if (value.trim() !== '') tokenStore.set(value.trim(), { remember });
       }}
     >
-      <h1>This daemon asks for a token</h1>
+      <h1>Log in to this daemon</h1>
       <p>
-        Show it with <code>ctl daemon token show</code> on the machine the daemon runs on, and paste
-        it here.
+        Run <code>ctl open</code> on the machine of the daemon. It opens this page logged in.
+      </p>
+      {tokenStore.hasLinkFailed() && (
+        <p role="alert" className="field-error">
+          The login link was already used or is older than 5 minutes. Run <code>ctl open</code> for
+          a new one.
+        </p>
+      )}
+      <p>
+        Or paste the token from <code>ctl daemon token show</code>.
       </p>
       {wasRefused && (
         <p role="alert" className="field-error">
-          The daemon does not know that token. It may have been rotated.
+          Wrong token. It may have been rotated.
         </p>
       )}
       <label className="field">
@@ -36,11 +44,15 @@ export function TokenPrompt() {
         />
       </label>
       <label className="check">
-        <input type="checkbox" checked={keep} onChange={(event) => setKeep(event.target.checked)} />
-        Keep it on this computer, not only in this tab
+        <input
+          type="checkbox"
+          checked={remember}
+          onChange={(event) => setRemember(event.target.checked)}
+        />
+        Remember on this computer, not only in this tab
       </label>
       <button type="submit" className="primary" disabled={value.trim() === ''}>
-        Go on
+        Log in
       </button>
     </form>
   );

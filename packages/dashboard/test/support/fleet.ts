@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
-import { claudeLine, truth } from '../../../daemon/src/transcripts/transcripts.test-support.js';
+import { claudeLine, truth } from '../../../daemon/test/support/transcripts.js';
 import {
   startDaemon,
   type TestDaemon,
@@ -25,11 +25,11 @@ import { TestBrowser, type OpenOptions, type WatchedPage } from '../browser.js';
 const [hourMs, dayMs] = [3_600_000, 86_400_000];
 
 export interface FleetOptions extends TestOptions {
-  /** Transcripts, savings, providers and a local model: something to show on every page. */
+  /** Adds transcripts, savings, providers and a local model, so that every page has data. */
   hasHistory?: boolean;
 }
 
-/** The built dashboard on a real daemon with agents at work, and a browser to look at it. */
+/** The built dashboard on a real daemon with agents, and a browser. */
 export class Fleet {
   readonly workdir: string;
   readonly repo: string;
@@ -50,7 +50,7 @@ export class Fleet {
     const clis = new FakeClis(bin);
     await installFakeAgent(bin, ['claude']);
     clis.addEmpty('gemini', 'cursor-agent');
-    // Continuous integration that has failed.
+    // A failed CI run.
     const runs = [{ workflowName: 'test', status: 'completed', conclusion: 'failure', url: null }];
     clis.add('gh', `console.log(${JSON.stringify(JSON.stringify(runs))});`);
     makeRepo(join(home, 'mill'));
@@ -100,7 +100,7 @@ export class Fleet {
     });
   }
 
-  /** Opens a page, does something on it, and sees to it that nothing went wrong meanwhile. */
+  /** Opens a page, runs `act` on it, and fails when a problem was recorded. */
   async on(
     path: string,
     act: (page: WatchedPage['page'], watched: WatchedPage) => Promise<void>,
@@ -112,7 +112,7 @@ export class Fleet {
   }
 }
 
-/** Asks until the answer is right; a busy machine takes its time. */
+/** Repeats a check until it passes; the timeout allows for a loaded machine. */
 export function eventually<T>(check: () => Promise<T>): Promise<T> {
   return vi.waitFor(check, { timeout: 60_000, interval: 100 });
 }
@@ -126,7 +126,7 @@ function makeRepo(path: string): void {
   gitIn(path, 'remote', 'set-head', 'origin', 'main');
 }
 
-/** Thirty days of work: what was spent, and what was saved. */
+/** Thirty days of spend and savings. */
 function writeHistory(home: string): void {
   const now = Date.now();
   const folder = join(home, '.claude', 'projects', '-nowhere-mill');
@@ -153,25 +153,25 @@ function writeHistory(home: string): void {
   mkdirSync(join(home, '.config', 'cursor'), { recursive: true });
   const cursor = join(home, '.config', 'cursor', 'auth.json');
   writeFileSync(cursor, JSON.stringify({ accessToken: 'planted-login' }));
-  writeLedger(home, now);
+  writeSavings(home, now);
 }
 
-function writeLedger(home: string, now: number): void {
+function writeSavings(home: string, now: number): void {
   const features = ['check', 'git', 'check', 'compact', 'llm_offload'];
   const entries = Array.from({ length: 200 }, (_, index) => {
     const feature = features[index % features.length]!;
     const raw = 4000 + 700 * ((index * 13) % 17);
     const isOffload = feature === 'llm_offload';
-    const kept = isOffload ? 0 : Math.round(raw / 9);
+    const remaining = isOffload ? 0 : Math.round(raw / 9);
     return {
       ts: new Date(now - Math.round((index * index * hourMs) / 55)).toISOString(),
       feature,
       agent_id: null,
       repo: '/nowhere/mill',
       raw_bytes: raw * 4,
-      kept_bytes: kept * 4,
+      kept_bytes: remaining * 4,
       raw_tokens: raw,
-      kept_tokens: kept,
+      kept_tokens: remaining,
       ...(isOffload && { output_tokens: 300 }),
       basis: 'HEURISTIC',
     };
@@ -184,7 +184,7 @@ function writeLedger(home: string, now: number): void {
   writeFileSync(join(home, 'data', 'savings', 'ledger.jsonl'), text);
 }
 
-/** One provider that tells its usage, and one that is out of order. */
+/** One provider that reports usage, and one that fails. */
 async function startProvider(): Promise<Server> {
   const server = createServer((request, response) => {
     response.setHeader('content-type', 'application/json');

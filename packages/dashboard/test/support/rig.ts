@@ -8,7 +8,7 @@ import { buildDashboard } from '../../scripts/build.mjs';
 import { TestBrowser, type OpenOptions, type WatchedPage } from '../browser.js';
 import { Stores } from './stores.js';
 
-/** The built dashboard on a real daemon with real servers behind it, and a browser to look at it. */
+/** The built dashboard on a real daemon with real servers behind it, and a browser. */
 export class Rig {
   private constructor(
     readonly stores: Stores,
@@ -33,7 +33,7 @@ export class Rig {
     return this.browser!.open(`${this.daemon.url}/#${path}`, options);
   }
 
-  /** Opens a page, does something on it, and sees to it that nothing went wrong meanwhile. */
+  /** Opens a page, runs `act` on it, and fails when a problem was recorded. */
   async on(
     path: string,
     act: (page: WatchedPage['page'], watched: WatchedPage) => Promise<void>,
@@ -43,7 +43,7 @@ export class Rig {
     try {
       await act(watched.page, watched);
     } catch (error) {
-      // An open page holds connections, of which a browser has only six to one server.
+      // An open page holds connections, and a browser has only six per server.
       await watched.page.close();
       throw error;
     }
@@ -51,12 +51,12 @@ export class Rig {
   }
 }
 
-/** Asks until the answer is right; a busy machine takes its time. */
+/** Repeats a check until it passes; the timeout allows for a loaded machine. */
 export function eventually(check: () => Promise<void>): Promise<void> {
   return vi.waitFor(check, { timeout: 60_000, interval: 100 });
 }
 
-/** Scrolls to the end of what is there so far. */
+/** Scrolls to the end of the rows loaded so far. */
 export async function scrollToEnd(page: WatchedPage['page'], selector: string): Promise<void> {
   await page.evaluate(`{
     const element = document.querySelector(${JSON.stringify(selector)});

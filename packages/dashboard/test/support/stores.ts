@@ -14,15 +14,15 @@ import { queueConfig, serveQueue, type RunningQueue } from '@millrace/queue/serv
 
 const queueToken = 'token-of-the-dashboard-test';
 
-/** A real queue server and a real database, and a callback that answers by the handler's name. */
+/** A real queue server, a real database, and a callback that responds by handler name. */
 export class Stores {
   readonly folder = mkdtempSync(join(tmpdir(), 'mr-stores-'));
-  /** Handlers that answer well although their names say otherwise. */
-  readonly healed = new Set<string>();
+  /** Handlers that succeed although their names say otherwise. */
+  readonly healthyHandlers = new Set<string>();
   readonly #callback = createServer((request, response) => {
     request.resume().on('end', () => {
       const handler = String(request.headers['x-queue-handler-ref']);
-      const [status, text] = this.healed.has(handler) ? healthy : answerTo(handler);
+      const [status, text] = this.healthyHandlers.has(handler) ? success : responseFor(handler);
       response.writeHead(status, { 'content-type': 'text/plain' }).end(text);
     });
   });
@@ -35,7 +35,7 @@ export class Stores {
     await Promise.all([this.startQueue(), this.#startDatabase()]);
   }
 
-  /** The flags that lead a daemon here. */
+  /** The daemon flags for these servers. */
   get flags(): Record<string, string> {
     return {
       'queue-url': this.queueUrl,
@@ -56,7 +56,7 @@ export class Stores {
     return `http://127.0.0.1:${(this.#callback.address() as AddressInfo).port}/run`;
   }
 
-  /** At the address that it had before, when it had one. */
+  /** Pass `listen` to restart it at its previous address. */
   async startQueue(listen = '127.0.0.1:0'): Promise<void> {
     const tokens = [
       {
@@ -72,7 +72,6 @@ export class Stores {
       data: './queue',
       tokens_file: this.#write('tokens.json', { tokens }),
       drain_timeout_ms: 2000,
-      warm_up_ms: 0,
       callback_allowlist: [
         { scheme: 'http', host: '127.0.0.1', port: '*', networks: ['127.0.0.0/8'] },
       ],
@@ -91,6 +90,7 @@ export class Stores {
       grpc: '127.0.0.1:0',
       http: '127.0.0.1:0',
       data: join(this.folder, 'db'),
+      auth: 'none',
       shed_target_ms: 0,
       collections: { people: { indexes: [{ fields: ['age'] }] } },
     };
@@ -110,14 +110,14 @@ export class Stores {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Asks the queue server itself, not by way of the daemon. */
+  /** Calls the queue server directly, without the daemon. */
   async queue(method: string, path: string, body?: unknown): Promise<any> {
-    return ask(this.queueUrl + path, method, body, { authorization: `Bearer ${queueToken}` });
+    return request(this.queueUrl + path, method, body, { authorization: `Bearer ${queueToken}` });
   }
 
-  /** Asks the database itself. */
+  /** Calls the database directly. */
   async database(method: string, path: string, body?: unknown): Promise<any> {
-    return ask(this.databaseUrl + path, method, body, {});
+    return request(this.databaseUrl + path, method, body, {});
   }
 
   async makeQueue(name: string, more: Record<string, unknown> = {}): Promise<void> {
@@ -129,11 +129,11 @@ export class Stores {
     });
   }
 
-  /** Submits so many tasks of this handler, each with a payload of its own. */
-  async submit(queue: string, handler: string, many: number, lifeMs = 0): Promise<void> {
-    for (let sent = 0; sent < many; sent += 1_000) {
+  /** Submits `count` tasks of a handler, each with its own payload. */
+  async submit(queue: string, handler: string, count: number, lifeMs = 0): Promise<void> {
+    for (let sent = 0; sent < count; sent += 1_000) {
       const more = lifeMs > 0 && { expires_at: new Date(Date.now() + lifeMs).toISOString() };
-      const items = Array.from({ length: Math.min(1_000, many - sent) }, (_, index) => ({
+      const items = Array.from({ length: Math.min(1_000, count - sent) }, (_, index) => ({
         handler_ref: handler,
         payload: Buffer.from(JSON.stringify({ letter: sent + index })).toString('base64'),
         payload_content_type: 'application/json',
@@ -162,7 +162,7 @@ function world() {
   return { clock: systemClock, random: systemRandom, log: memoryLog() };
 }
 
-async function ask(
+async function request(
   url: string,
   method: string,
   body: unknown,
@@ -178,11 +178,11 @@ async function ask(
   return text === '' ? undefined : JSON.parse(text);
 }
 
-const healthy: [status: number, text: string] = [200, 'thanks'];
+const success: [status: number, text: string] = [200, 'thanks'];
 
-/** What a handler answers, by its name. */
-function answerTo(handler: string): [status: number, text: string] {
+/** The response of a handler, by its name. */
+function responseFor(handler: string): [status: number, text: string] {
   if (handler.startsWith('refuse')) return [404, 'no such mailbox'];
   if (handler.startsWith('break')) return [500, 'out of paper'];
-  return healthy;
+  return success;
 }

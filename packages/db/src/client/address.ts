@@ -1,25 +1,27 @@
 import { resolve } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 
-/** Where a server is reached. */
+/** Address of a server. */
 export interface ServerAddress {
-  /** As the caller wrote it, for messages. */
+  /** As given by the caller, for messages. */
   readonly url: string;
-  /** As the gRPC library wants it. */
+  /** Target for the gRPC library. */
   readonly target: string;
   readonly isSecure: boolean;
-  /** As `net.connect` wants it. */
+  /** Options for `net.connect`. */
   readonly place: { host: string; port: number } | { path: string };
 }
 
 const defaultPort = 5433;
 const forms = 'grpc://host:port, grpcs://host:port or unix:/path/to/db.sock';
 
-/** Reads `grpc://host:port`, `grpcs://host:port` (TLS) or `unix:/path`; the port is 5433 unless told. */
+/**
+ * Parses `grpc://host:port`, `grpcs://host:port` (TLS) or `unix:/path`. The default port is 5433.
+ */
 export function parseAddress(url: string): ServerAddress {
   if (url.startsWith('unix:')) return socketAddress(url);
   const match = /^(grpcs?):\/\/(\[[0-9A-Fa-f:.%]+\]|[^:/?#@[\]\s]+)(?::(\d{1,5}))?\/?$/.exec(url);
-  if (!match) throw new UsageError(`"${url}" names no database server: it must be ${forms}.`);
+  if (!match) throw new UsageError(`"${url}" is not a database address; use ${forms}.`);
   const [, scheme, host, portText] = match;
   const port = portText === undefined ? defaultPort : Number(portText);
   if (port < 1 || port > 65_535) {
@@ -34,7 +36,7 @@ export function parseAddress(url: string): ServerAddress {
 }
 
 function socketAddress(url: string): ServerAddress {
-  // unix:///path and unix:/path are the same; unix:path is relative to where we are.
+  // unix:///path and unix:/path are the same; unix:path is relative to the current directory.
   const given = url.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
   if (given === '') throw new UsageError(`"${url}" lacks the path of the socket.`);
   const path = resolve(given);

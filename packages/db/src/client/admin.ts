@@ -16,7 +16,7 @@ const { method: rpc } = Database;
 
 const compactTimeoutMs = 30 * 60_000;
 
-/** The parts of a backup as they come from the server, at the pace of the reader. */
+/** Streams the parts of a backup, with backpressure. */
 export async function* backup(
   session: Session,
   options: BackupOptions & CallOptions = {},
@@ -56,7 +56,7 @@ export interface Promoted {
   role: string;
   epoch: number;
   seq: number;
-  /** How many commits of the old leader were missing, as far as the node knew. */
+  /** Commits of the old leader that were missing, as far as known. */
   lag: number;
 }
 
@@ -70,7 +70,7 @@ export async function promote(
   return { role, epoch: Number(epoch), seq: Number(seq), lag: Number(lag) };
 }
 
-/** A part of a backup as it travels; undefined for one that this client does not know yet. */
+/** Converts a backup message; undefined for a part that this client does not know. */
 export function toPart({ part }: BackupResponse): BackupPart | undefined {
   switch (part.case) {
     case 'header':

@@ -25,7 +25,7 @@ const ops = {
   [ChangeOp.EXPIRE]: 'expire',
 } as const;
 
-/** A message of a watch; undefined for a kind that this client does not know yet. */
+/** Converts a watch message; undefined for a kind that this client does not know. */
 export function toWatchMessage<T>(reply: WatchResponse): WatchMessage<WatchChange<T>> | undefined {
   const kind = kinds[reply.kind];
   if (!kind) return undefined;
@@ -48,7 +48,7 @@ export function toHash(bits: bigint): { high: number; low: number } {
 function toChange<T>(change: Change): WatchChange<T> {
   const { collection, entered, left } = change;
   const op = ops[change.op];
-  if (!op || !change.record) throw new Error('The server told a change that is none');
+  if (!op || !change.record) throw new Error('The server sent a change without a record');
   const about = { collection, entered, left, ...beforeOf<T>(change.before) };
   return op === 'insert' || op === 'update'
     ? { ...about, op, record: toStored<T>(change.record) }

@@ -22,7 +22,7 @@ async function people(flags = {}) {
   return { server, db, people: db.collection<Person>('people') };
 }
 
-test('a record is written, read, changed and deleted, by id', async () => {
+test('client: writes, reads, updates and deletes a record by id', async () => {
   const { people: records, server } = await people();
   const ada = await records.insert({ name: 'Ada', age: 36 });
   expect(ada).toMatchObject({ key: '', rev: 1, seq: 1, data: { name: 'Ada', age: 36 } });
@@ -39,7 +39,7 @@ test('a record is written, read, changed and deleted, by id', async () => {
   expect(await records.findById(ada.id)).toBeUndefined();
 });
 
-test('keyed records, revisions and times to live', async () => {
+test('client: keyed records, revisions and TTL', async () => {
   const { people: records } = await people();
   const first = await records.insertWithKey('grace', { name: 'Grace', age: 40 });
   const duplicate = await refusalOf(records.insertWithKey('grace', { name: 'G', age: 1 }));
@@ -73,7 +73,7 @@ test('keyed records, revisions and times to live', async () => {
   );
 });
 
-test('queries find what they find in process', async () => {
+test('client: queries return the same as in process', async () => {
   const { people: records, server } = await people({
     collections: '{people: {indexes: [{fields: [age]}]}}',
   });
@@ -122,7 +122,7 @@ test('queries find what they find in process', async () => {
   expect(remote.plan.rowsScanned).toBe(300);
 });
 
-test('what is wrong with a query is told before it is sent', async () => {
+test('client: an invalid query is refused before it is sent', async () => {
   const { people: records } = await people();
   const cases: [() => Promise<unknown>, string][] = [
     [() => records.find({ filtr: {} } as never), 'BAD_REQUEST'],
@@ -138,7 +138,7 @@ test('what is wrong with a query is told before it is sent', async () => {
   for (const [call, code] of cases) expect((await refusalOf(call())).code).toBe(code);
 });
 
-test('a transaction reads its own writes, commits as one, and is run again after a conflict', async () => {
+test('client: a transaction reads its own writes, commits atomically and retries conflicts', async () => {
   const { db, people: records } = await people();
   const accounts = db.collection<{ cents: number }>('accounts');
   await accounts.insertWithKey('ada', { cents: 500 });
@@ -158,7 +158,7 @@ test('a transaction reads its own writes, commits as one, and is run again after
   expect((await records.findByKey('note'))!.seq).toBe((await accounts.findByKey('ada'))!.seq);
 });
 
-test('a transaction that throws leaves nothing, and gives up after so many tries', async () => {
+test('client: a transaction rolls back on a throw and has a maximum of attempts', async () => {
   const { db, people: records, server } = await people();
   await records.insertWithKey('a', { name: 'a', age: 0 });
   const boom = db.transaction(async (transaction) => {
@@ -181,7 +181,7 @@ test('a transaction that throws leaves nothing, and gives up after so many tries
   expect(runs).toBe(3);
 });
 
-test('a transaction by hand: commit may be repeated, rollback ends it', async () => {
+test('client: a manual transaction can repeat its commit or roll back', async () => {
   const { db, people: records } = await people();
   const one = await db.begin();
   await records.insert({ name: 'x', age: 1 }, { transaction: one });
@@ -196,7 +196,7 @@ test('a transaction by hand: commit may be repeated, rollback ends it', async ()
   expect((await refusalOf(records.count(undefined, { transaction: two }))).code).toBe('TX_CLOSED');
 });
 
-test('administration: status, compact and backup', async () => {
+test('client: status, compact and backup', async () => {
   const {
     db,
     people: records,
@@ -220,7 +220,7 @@ test('administration: status, compact and backup', async () => {
   expect(parts.at(-1)).toMatchObject({ kind: 'trailer', trailer: { records: 1 } });
 });
 
-test('a Unix socket needs no key, and a key is what the network asks for', async () => {
+test('client: the Unix socket needs no key, the network does', async () => {
   const file = join(servers.makeDirectory(), 'keys.yaml');
   const scopes = '[{collections: "people", access: read}]';
   writeFileSync(file, `keys: [{id: r, secret_sha256: ${hashSecret('s3')}, scopes: ${scopes}}]`);
@@ -234,7 +234,7 @@ test('a Unix socket needs no key, and a key is what the network asks for', async
   expect(await refusalOf(reader.collection('people').insert({}))).toMatchObject({ code: 'SCOPE' });
 });
 
-test('TLS: the server proves itself by a certificate that the client trusts', async () => {
+test('client: TLS verifies the server certificate', async () => {
   const pem = (name: string) =>
     fileURLToPath(new URL(`../../../kit/test/outbound/self-signed.${name}.pem`, import.meta.url));
   const server = await servers.serve({ 'tls-cert': pem('cert'), 'tls-key': pem('key') });
@@ -252,13 +252,15 @@ test('TLS: the server proves itself by a certificate that the client trusts', as
   expect((await refusalOf(plain.collection('people').count())).code).toBe('UNAVAILABLE');
 });
 
-test('an address that is none is refused at once', async () => {
+test('client: an invalid address is refused', async () => {
   for (const url of ['http://x:1', 'grpc://', 'localhost:5433', 'grpc://h:99999', 'unix:', '']) {
-    await expect(servers.connect(url), url).rejects.toThrow(/must be|lacks/);
+    await expect(servers.connect(url), url).rejects.toThrow(
+      /is not a database address|must be|lacks/,
+    );
   }
 });
 
-test('a closed connection takes no more calls and ends its watches', async () => {
+test('client: close refuses calls and ends watches', async () => {
   const { db, people: records } = await people();
   const watch = records.watch();
   const next = watch.next();

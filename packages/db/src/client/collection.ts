@@ -17,23 +17,23 @@ import type { CallOptions, Session } from './session.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
 export interface RemoteRead extends ReadCall, CallOptions {
-  /** Reads at this commit or later: a follower waits for it. */
+  /** Reads at this commit or later; a follower waits for it. */
   minSeq?: number | undefined;
 }
 
 /** A read of one record. */
 export interface RemoteGet extends RemoteRead {
-  /** Dotted paths of the parts of `data` to return. Left out: all. */
+  /** Dotted paths of the fields of `data` to return. Default: all. */
   fields?: readonly string[] | undefined;
 }
 
 export interface RemoteWrite extends WriteCall, CallOptions {}
 
 const pageRecords = 100;
-const mostPageRecords = 10_000;
+const maxPageRecords = 10_000;
 const { method: rpc } = Database;
 
-/** The records of one collection behind a connection. */
+/** A collection of a remote database. */
 export class RemoteCollection<T extends object> implements CollectionApi<T> {
   constructor(
     private readonly session: Session,
@@ -125,7 +125,7 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
   }
 
   async find(query: FindQuery = {}, options: RemoteRead = {}): Promise<FoundPage<T>> {
-    const limit = Math.min(query.limit || pageRecords, mostPageRecords);
+    const limit = Math.min(query.limit || pageRecords, maxPageRecords);
     const page: FoundPage<T> = { records: [], nextCursor: '', readSeq: 0 };
     for await (const reply of this.#found({ ...query, limit }, options)) {
       for (const record of reply.records) page.records.push(toStored<T>(record));
@@ -177,13 +177,13 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
       readSeq = Number(reply.readSeq);
       if (reply.plan) plan = planOf(reply.plan);
     }
-    if (!plan) throw new Error('The server answered an aggregate without its plan');
+    if (!plan) throw new Error('The server sent an aggregate response without a plan');
     return { groups, plan, readSeq };
   }
 
   /**
-   * As in process, and it outlives the connection: after a cut it goes on where it was, without
-   * gap or duplicate. Refuses WATCH_COMPACTED when the log no longer reaches back that far.
+   * Like a watch in process. It survives reconnects and resumes without gap or duplicate. Refuses
+   * WATCH_COMPACTED when the log no longer has the position.
    */
   watch(options: RemoteWatchOptions = {}): AsyncIterableIterator<WatchMessage<WatchChange<T>>> {
     return new ResumingWatch<T>(this.session, this.name, options);
@@ -219,7 +219,7 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
     };
   }
 
-  /** A write whose answer is lost is sent again, and its request id says that it is the same. */
+  /** A write whose response is lost is retried with the same request id. */
   #change({ transaction, requestId }: RemoteWrite) {
     return {
       collection: this.name,

@@ -1,11 +1,11 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** A network between client and server that misbehaves on demand. */
+/** A TCP proxy that injects network faults. */
 export class CuttingProxy {
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #dropsReplies = false;
   #isDown = false;
-  /** Bytes from the server that may still pass before every connection is cut. */
+  /** Bytes from the server that may pass before all connections are closed. */
   #allowance = Infinity;
   #staysDown = false;
   #delayMs = 0;
@@ -32,29 +32,31 @@ export class CuttingProxy {
     return this.#pairs.size;
   }
 
-  /** Cuts every connection there is. */
+  /** Closes all connections. */
   cut(): void {
     for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
     this.#pairs.clear();
   }
 
-  /** From now on requests arrive, but no answer comes back; until the next `heal`. */
+  /** Drops responses until the next `heal`. */
   dropReplies(): void {
     this.#dropsReplies = true;
   }
 
-  /** Every answer takes this much longer; until the next `heal`. */
+  /** Delays every response until the next `heal`. */
   delayReplies(delayMs: number): void {
     this.#delayMs = delayMs;
   }
 
-  /** Cuts everything once the server has sent this many more bytes, and perhaps stays down. */
+  /**
+   * Closes all connections after this many more bytes from the server, and optionally stays down.
+   */
   cutAfter(bytes: number, staysDown = false): void {
     this.#allowance = bytes;
     this.#staysDown = staysDown;
   }
 
-  /** Takes no new connections. */
+  /** Refuses new connections. */
   goDown(): void {
     this.#isDown = true;
     this.cut();
@@ -93,7 +95,7 @@ export class CuttingProxy {
     if (this.#dropsReplies) return;
     const passed = bytes.subarray(0, Math.min(bytes.length, this.#allowance));
     if (this.#delayMs === 0) client.write(passed);
-    // Only whoever waits for them would be kept waiting: the order stays.
+    // Delays keep the order of the bytes.
     else setTimeout(() => client.destroyed || client.write(passed), this.#delayMs);
     this.#allowance -= bytes.length;
     if (this.#allowance > 0) return;

@@ -17,17 +17,17 @@ import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
 export interface BeginOptions extends CallOptions {
   readOnly?: boolean | undefined;
-  /** How long the transaction may live: 60 s unless told, and at most. */
+  /** Lifetime of the transaction. Default and maximum: 60 s. */
   lifetimeMs?: number | undefined;
-  /** Takes the snapshot at this commit or later: a follower waits for it. */
+  /** Takes the snapshot at this commit or later; a follower waits for it. */
   minSeq?: number | undefined;
 }
 
-/** A database behind a connection. Made by `connect`. */
+/** A remote database. Created by `connect`. */
 export class RemoteDatabase implements DatabaseApi {
   constructor(private readonly session: Session) {}
 
-  /** The address it was reached by. */
+  /** The address it is connected to. */
   get url(): string {
     return this.session.url;
   }
@@ -60,32 +60,32 @@ export class RemoteDatabase implements DatabaseApi {
     });
   }
 
-  /** Follows the changes of the whole database, which needs admin access. */
+  /** Watches the whole database, which requires admin access. */
   watch(options: RemoteWatchOptions = {}): AsyncIterableIterator<WatchMessage> {
     return new ResumingWatch(this.session, '', options);
   }
 
-  /** A backup of one moment while the database serves: header, data, trailer. */
+  /** A consistent online backup: header, data, trailer. */
   backup(options: BackupOptions & CallOptions = {}): AsyncGenerator<BackupPart, void, void> {
     return admin.backup(this.session, options);
   }
 
-  /** Trims the change log and rewrites the data file while the database serves. */
+  /** Trims the change log and rewrites the data file, online. */
   compact(options: Parameters<typeof admin.compact>[1] = {}): Promise<Compacted> {
     return admin.compact(this.session, options);
   }
 
-  /** Makes this follower the leader. */
+  /** Promotes this follower to leader. */
   promote(options: Parameters<typeof admin.promote>[1] = {}): Promise<admin.Promoted> {
     return admin.promote(this.session, options);
   }
 
-  /** The node's role, position, followers and, when asked for, collections. */
+  /** The node's role, position, followers and, on request, collections. */
   status(options: Parameters<typeof status>[1] = {}): Promise<DatabaseStatus> {
     return status(this.session, options);
   }
 
-  /** Waits for calls under way, ends watches, and lets the connection go. Safe to call twice. */
+  /** Waits for calls in flight, ends watches and closes the connection. Safe to call twice. */
   close(): Promise<void> {
     return this.session.close();
   }

@@ -11,17 +11,17 @@ import {
 } from '@millrace/contract/grpc';
 import { Refusal, type FieldError, type RefusalExtra } from '@millrace/kit/errors';
 
-/** Why a call failed: a reason of the database, or the gRPC code when there was no answer of it. */
+/** Why a call failed: a reason of the database, or the gRPC code if the server did not respond. */
 export type CallReason = DbReason | GrpcCode;
 
-/** A call that failed. Its `code` is the reason, and `extra` has what the server added. */
+/** A failed call. `code` is the reason; `extra` has the metadata from the server. */
 export class CallRefusal extends Refusal<CallReason> {
   constructor(
     code: CallReason,
     detail: string,
     extra: RefusalExtra,
     readonly grpcCode: GrpcCode,
-    /** False when the connection failed and no server said so. */
+    /** False when the connection failed, so that no server sent the error. */
     readonly isAnswer: boolean,
   ) {
     super(code, detail, extra);
@@ -32,7 +32,7 @@ const codeNames = new Map<number, GrpcCode>(
   Object.entries(grpcCodes).map(([name, number]) => [number, name as GrpcCode]),
 );
 
-/** What the gRPC library reports, in the database's own words. `url` says of which server. */
+/** Converts an error of the gRPC library. `url` names the server. */
 export function toRefusal(error: ServiceError, url: string): CallRefusal {
   const grpcCode = codeNames.get(error.code) ?? 'UNKNOWN';
   const status = statusOf(error);
@@ -51,27 +51,26 @@ export function toRefusal(error: ServiceError, url: string): CallRefusal {
   return new CallRefusal(info.reason as DbReason, status.message, extra, grpcCode, true);
 }
 
-/** A call that did not end in time. */
+/** A call that exceeded its timeout. */
 export function timedOut(url: string, timeoutMs: number): CallRefusal {
-  const detail = `${url} did not answer within ${timeoutMs} ms; a write may have been carried out.`;
+  const detail = `${url} did not respond within ${timeoutMs} ms. A write may have been applied.`;
   return new CallRefusal('DEADLINE_EXCEEDED', detail, {}, 'DEADLINE_EXCEEDED', false);
 }
 
-/** A call on a connection that was closed here. */
+/** A call on a connection that this client has closed. */
 export function connectionClosed(): CallRefusal {
   return new CallRefusal('SHUTTING_DOWN', 'The connection is closed.', {}, 'CANCELLED', true);
 }
 
 /**
- * True when the same call may well succeed later: the connection broke, the server is starting or
- * stopping, or it said when to try again. Whether the call may be repeated is another question.
+ * Whether the call may succeed later: the connection failed, the server is starting or stopping, or
+ * it sent a retry delay. Whether a retry is safe is decided elsewhere.
  */
 export function isPassing(error: CallRefusal): boolean {
   const { grpcCode, isAnswer, extra } = error;
   if (grpcCode === 'UNAVAILABLE') return true;
   if (isAnswer) return grpcCode === 'RESOURCE_EXHAUSTED' && extra.retryAfterMs !== undefined;
-  // How the library tells that the stream was reset under it. What we cancel ourselves never
-  // comes this way.
+  // The library reports a reset stream like this. Calls that this client cancels do not get here.
   return grpcCode === 'CANCELLED' || (grpcCode === 'INTERNAL' && /RST_STREAM/.test(error.detail));
 }
 
@@ -97,10 +96,10 @@ function fieldError({ field, description }: { field: string; description: string
 
 function transportDetail(code: GrpcCode, details: string, url: string): string {
   if (code === 'UNAVAILABLE') {
-    // The library wraps the reason in a sentence of its own, some of it twice.
+    // The library wraps the reason in additional text.
     const reason = /Last error: (.*?)(?:\. Resolution note: .*)?$/s.exec(details)?.[1] ?? details;
-    return `No answer from ${url}: ${reason}`;
+    return `No response from ${url}: ${reason}`;
   }
-  if (code === 'DEADLINE_EXCEEDED') return `${url} did not answer in time.`;
+  if (code === 'DEADLINE_EXCEEDED') return `${url} did not respond in time.`;
   return `${url} answered ${code}: ${details}`;
 }

@@ -6,7 +6,7 @@ import { useServers } from './server.test-support.js';
 
 const servers = useServers();
 
-test('a write whose answer was lost is sent again and done once', async () => {
+test('retry: a write with a lost response is applied once', async () => {
   const server = await servers.serve();
   const proxy = await servers.proxy(server.url);
   const db = await servers.connect(proxy.url);
@@ -23,7 +23,7 @@ test('a write whose answer was lost is sent again and done once', async () => {
   expect(await local.count()).toBe(2);
 });
 
-test('a commit whose answer was lost is answered again', async () => {
+test('retry: a commit with a lost response returns the same result', async () => {
   const server = await servers.serve();
   const proxy = await servers.proxy(server.url);
   const db = await servers.connect(proxy.url);
@@ -46,7 +46,7 @@ test('a commit whose answer was lost is answered again', async () => {
   await rollingBack;
 });
 
-test('under a network that keeps breaking, every write happens exactly once', async () => {
+test('retry: every write is applied exactly once on a failing network', async () => {
   const server = await servers.serve();
   const proxy = await servers.proxy(server.url);
   const db = await servers.connect(proxy.url, { timeoutMs: 60_000 });
@@ -88,7 +88,7 @@ test('under a network that keeps breaking, every write happens exactly once', as
   expect([counter!.data.n, counter!.rev]).toEqual([total, total + 1]);
 }, 120_000);
 
-test('calls outlive a restart of the server, and give up at their deadline', async () => {
+test('retry: calls survive a server restart and stop at their deadline', async () => {
   const first = await servers.serve();
   const proxy = await servers.proxy(first.url);
   const db = await servers.connect(proxy.url);
@@ -106,17 +106,17 @@ test('calls outlive a restart of the server, and give up at their deadline', asy
   proxy.goDown();
   const late = await refusalOf(records.count(undefined, { timeoutMs: 400 }));
   expect(late).toMatchObject({ code: 'UNAVAILABLE', isAnswer: false });
-  expect(late.detail).toContain(`No answer from ${proxy.url}`);
+  expect(late.detail).toContain(`No response from ${proxy.url}`);
 });
 
-test('without retry the first failure comes out at once', async () => {
+test('retry: false returns the first failure', async () => {
   const db = await servers.connect('grpc://127.0.0.1:1', { retry: false });
   const refusal = await refusalOf(db.collection('x').count());
   expect(refusal.code).toBe('UNAVAILABLE');
-  expect(refusal.detail).toMatch(/^No answer from grpc:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/);
+  expect(refusal.detail).toMatch(/^No response from grpc:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/);
 });
 
-test('a silent server is given up at the deadline, and an abort at once', async () => {
+test('timeout: a silent server fails the call at its deadline, an abort at once', async () => {
   const server = await servers.serve();
   const proxy = await servers.proxy(server.url);
   const db = await servers.connect(proxy.url);
@@ -141,7 +141,7 @@ test('a silent server is given up at the deadline, and an abort at once', async 
   await expect(records.count(undefined, { signal: stop.signal })).rejects.toBe(reason);
 });
 
-test('a call that is shed is tried again when the server said to', async () => {
+test('retry: a shed call waits for the delay of the server', async () => {
   const server = await servers.serve({ 'max-inflight': '1' });
   const db = await servers.connect(server.url);
   const records = db.collection<{ n: number }>('numbers');
@@ -160,7 +160,7 @@ test('a call that is shed is tried again when the server said to', async () => {
   });
 });
 
-test('a transaction whose server was restarted is run again', async () => {
+test('retry: a transaction is run again after a server restart', async () => {
   const first = await servers.serve();
   const db = await servers.connect(first.url);
   const records = db.collection<{ n: number }>('numbers');

@@ -3,7 +3,7 @@ import { Session, type ConnectOptions } from './session.js';
 
 /**
  * Connects to a database server: `grpc://host:port`, `grpcs://host:port` with TLS, or
- * `unix:/path/db.sock`. The first call opens the connection, and a lost one is opened anew.
+ * `unix:/path/db.sock`. The first call opens the connection, and a lost one is reopened.
  *
  *     const db = await connect('grpc://127.0.0.1:5433', { key: 'id.secret' });
  *     const people = db.collection<{ name: string; age: number }>('people');

@@ -1,6 +1,6 @@
 import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
 
-interface Told {
+interface SentRecord {
   collection: string;
   key: string;
   rev: number;
@@ -8,28 +8,27 @@ interface Told {
 }
 
 /**
- * The records that a watch begins with, told once each although the connection may be cut in the
- * middle of them. There is no way back into the middle, so the server begins anew; what the reader
- * has had already is left out, what has changed since is told as an update, and what is gone as a
- * delete, all before `initial_end`.
+ * Delivers the initial records of a watch once each, even if the connection fails in the middle.
+ * The server then restarts the initial records: those already delivered are skipped, changed ones
+ * become updates and missing ones become deletes, all before `initial_end`.
  */
 export class InitialRecords<T> {
-  readonly #told = new Map<string, Told>();
-  /** What has come again since the last restart. */
+  readonly #sent = new Map<string, SentRecord>();
+  /** Ids received since the last restart. */
   #again: Set<string> | undefined;
   #isOpen = true;
 
-  /** True until `initial_end` has come. */
+  /** True until `initial_end` is received. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** The server begins anew. */
+  /** The server restarts the initial records. */
   restart(): void {
     if (this.#isOpen) this.#again = new Set();
   }
 
-  /** What the reader is told of a message. */
+  /** Returns the messages to deliver for a message from the server. */
   pass(message: WatchMessage<WatchChange<T>>): WatchMessage<WatchChange<T>>[] {
     if (!this.#isOpen) return [message];
     if (message.kind === 'initial') {
@@ -39,7 +38,7 @@ export class InitialRecords<T> {
     if (message.kind !== 'initial_end') return [message];
     const changes = this.#vanished(message.seq);
     this.#isOpen = false;
-    this.#told.clear();
+    this.#sent.clear();
     this.#again = undefined;
     if (changes.length === 0) return [message];
     return [{ ...message, kind: 'initial', changes, resumeToken: '' }, message];
@@ -50,8 +49,8 @@ export class InitialRecords<T> {
     const { collection } = change;
     const { id, key, rev, seq } = change.record;
     this.#again?.add(id);
-    const before = this.#told.get(id);
-    this.#told.set(id, { collection, key, rev, seq });
+    const before = this.#sent.get(id);
+    this.#sent.set(id, { collection, key, rev, seq });
     if (!before) return [change];
     return before.seq === seq ? [] : [{ ...change, op: 'update' }];
   }
@@ -59,7 +58,7 @@ export class InitialRecords<T> {
   #vanished(seq: number): WatchChange<T>[] {
     if (!this.#again) return [];
     const again = this.#again;
-    return [...this.#told]
+    return [...this.#sent]
       .filter(([id]) => !again.has(id))
       .map(([id, { collection, key, rev }]) => ({
         op: 'delete',

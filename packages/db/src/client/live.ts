@@ -1,5 +1,5 @@
 import type { JsonObject } from '../engine/documents.js';
-import { parsePath, type Row } from '../engine/query/path.js';
+import { parsePath, type Row } from '../engine/value/path.js';
 import { Sorter, toSortOrder, type OrderBy } from '../engine/query/sort.js';
 import { refuse } from '../engine/refusal.js';
 import { Refusal } from '@millrace/kit/errors';
@@ -12,12 +12,12 @@ import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
 export type RemoteLiveQuery = LiveQuery & Pick<RemoteWatchOptions, 'reconnectForMs' | 'onCut'>;
 
-/** After these there is no way on from where the query stood: it reads everything anew. */
+/** Errors after which the query cannot resume and must be read again. */
 const lostPlace = new Set(['WATCH_COMPACTED', 'BAD_RESUME_TOKEN']);
 
 /**
- * A live query over a connection: the records are kept here, sorted as the server would, and
- * follow a watch. It outlives cuts, and a place that the log has lost.
+ * A live query over a connection: keeps the result in memory, sorted like on the server, and
+ * updates it from a watch. Survives reconnects and a compacted log.
  */
 export function live<T extends object>(
   session: Session,
@@ -78,7 +78,7 @@ function isAny({ added, changed, removed }: Difference<unknown>): boolean {
   return added.length + changed.length + removed.length > 0;
 }
 
-/** A record as it came, which can be asked what a sort asks of a stored one. */
+/** A received record with the interface that sorting expects of a stored one. */
 class RemoteRow implements Row {
   constructor(readonly record: StoredRecord<object>) {}
 
@@ -115,7 +115,7 @@ function visible<T extends object>(change: WatchChange<T>): VisibleChange {
   const { op, collection, entered, left } = change;
   const { id, seq } = change.record;
   const after = op === 'insert' || op === 'update' ? new RemoteRow(change.record) : undefined;
-  // Of the record, only what a row has is ever asked for.
+  // Sorting reads only the fields of a row.
   return { op, collection, id, seq, entered, left, after: after as VisibleChange['after'] };
 }
 

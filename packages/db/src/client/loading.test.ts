@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 const source = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Every package that is loaded with a file, through all the files that it imports at once. */
+/** All packages that a file loads, including through static imports. */
 function packagesLoadedBy(entry: string): Set<string> {
   const packages = new Set<string>();
   const seen = new Set<string>();
@@ -13,7 +13,7 @@ function packagesLoadedBy(entry: string): Set<string> {
     if (seen.has(file)) return;
     seen.add(file);
     const text = readFileSync(file, 'utf8');
-    // What begins with `import type` or `export type` is gone at run time.
+    // `import type` and `export type` do not exist at run time.
     for (const [, , from] of text.matchAll(/^(import|export)(?! type)[^;]*? from '([^']+)';/gms)) {
       if (from!.startsWith('.')) visit(join(dirname(file), from!.replace(/\.js$/, '.ts')));
       else packages.add(from!);
@@ -23,13 +23,13 @@ function packagesLoadedBy(entry: string): Set<string> {
   return packages;
 }
 
-test('whoever only opens databases in process never loads gRPC', () => {
+test('loading: an in-process database does not load gRPC', () => {
   const packages = packagesLoadedBy('index.ts');
   expect(packages).toContain('lmdb');
   expect([...packages].filter((name) => /grpc|protobuf|contract\/db$/.test(name))).toEqual([]);
 });
 
-test('whoever only connects never loads the storage engine', () => {
+test('loading: a client does not load the storage engine', () => {
   const packages = packagesLoadedBy('client/index.ts');
   expect(packages).toContain('@grpc/grpc-js');
   expect([...packages].filter((name) => /lmdb|msgpackr|re2js|zod/.test(name))).toEqual([]);

@@ -17,7 +17,7 @@ import type { OrderBy } from '../engine/query/sort.js';
 import type { PlanReport } from '../engine/query/source.js';
 import { refuse } from '../engine/refusal.js';
 
-const mostUint32 = 2 ** 32 - 1;
+const maxUint32 = 2 ** 32 - 1;
 
 type FindInit = MessageInitShape<typeof FindRequestSchema>;
 type AggregateInit = MessageInitShape<typeof AggregateRequestSchema>;
@@ -70,13 +70,16 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
     })),
     orderBy: orderOf(query.orderBy),
     limit: whole(query.limit, 'limit'),
-    // The answer has the plan in any case, as it has in process.
+    // The response always includes the plan, like in process.
     explain: true,
     encoding: DataEncoding.JSON,
   };
 }
 
-/** A filter as a message. Its meaning is for the server to check; here only what it cannot carry. */
+/**
+ * Converts a filter to a message. The server validates it; this only checks what a message cannot
+ * carry.
+ */
 export function filterMessage(filter: Filter, place = 'filter'): FilterMessage {
   onlyMembers('BAD_FILTER', place, filter, ['field', 'op', 'value', 'and', 'or', 'not']);
   if (filter.or?.length === 0) {
@@ -120,7 +123,7 @@ function listOf(filters: readonly Filter[] | undefined, place: string): FilterMe
 }
 
 function valueOf(value: unknown, place: string) {
-  // The library does not tell undefined from null, nor where it found what JSON cannot write.
+  // The library does not distinguish undefined from null, nor report where a value is not JSON.
   const text = JSON.stringify(value, (_, part: unknown) => {
     if (typeof part !== 'number' || Number.isFinite(part)) return part;
     throw refuse('BAD_FILTER', `${place} has ${part}, which JSON cannot write.`);
@@ -138,11 +141,11 @@ function orderOf(steps: readonly OrderBy[] | undefined) {
 
 function whole(value: number | undefined, place: string): number {
   if (value === undefined) return 0;
-  if (Number.isSafeInteger(value) && value >= 0 && value <= mostUint32) return value;
-  throw refuse('BAD_REQUEST', `${place} must be a whole number from 0 on, not ${value}.`);
+  if (Number.isSafeInteger(value) && value >= 0 && value <= maxUint32) return value;
+  throw refuse('BAD_REQUEST', `${place} must be a whole number of 0 or more, not ${value}.`);
 }
 
-/** A misspelt member must not be passed over in silence: without its filter a query finds all. */
+/** Unknown members are refused: a misspelt filter would match everything. */
 function onlyMembers(
   reason: DbReason,
   place: string,

@@ -5,7 +5,7 @@ import { refuse } from '../engine/refusal.js';
 import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
 import type { RemovedRecord } from '../engine/watch/message.js';
 
-/** The document as it travels: checked as the engine checks it, then JSON in UTF-8. */
+/** Validates a document like the engine and encodes it as JSON in UTF-8. */
 export function encodeData(data: object): Uint8Array {
   return Buffer.from(JSON.stringify(toDocument(data)));
 }
@@ -15,7 +15,7 @@ export function decodeJson(bytes: Uint8Array): unknown {
 }
 
 export function toStored<T>(message: RecordMessage | undefined): StoredRecord<T> {
-  if (!message) throw new Error('The server answered without a record');
+  if (!message) throw new Error('The server sent a response without a record');
   const record: StoredRecord<T> = {
     id: message.id,
     key: message.key,
@@ -29,12 +29,12 @@ export function toStored<T>(message: RecordMessage | undefined): StoredRecord<T>
   return record;
 }
 
-/** A record that a delete removed, and the commit that did. */
+/** A deleted record and the commit that deleted it. */
 export function toDeleted<T>(reply: Pick<DeleteResponse, 'record' | 'seq'>): DeletedRecord<T> {
   return Object.assign(toStored<T>(reply.record), { deletedSeq: Number(reply.seq) });
 }
 
-/** What is told of a record that is gone. */
+/** Converts the message of a deleted record. */
 export function toRemoved({ id, key, rev, seq }: RecordMessage): RemovedRecord {
   return { id, key, rev: Number(rev), seq: Number(seq) };
 }
@@ -43,15 +43,15 @@ export function dateOf(timestamp: Timestamp | undefined): Date {
   return timestamp ? timestampDate(timestamp) : new Date(0);
 }
 
-/** The time to live of a write; undefined leaves it to the server. */
+/** The TTL of a write; undefined: the server's default. */
 export function ttlOf(ttlMs: number | undefined) {
   return ttlMs === undefined ? {} : { ttl: durationOf(ttlMs, 'ttl') };
 }
 
-/** A commit or revision as it travels. */
+/** Converts a commit or revision number. */
 export function uint64Of(value: number, name: string): bigint {
   if (Number.isSafeInteger(value) && value >= 0) return BigInt(value);
-  throw refuse('BAD_REQUEST', `${name} must be a whole number from 0 on, not ${value}.`);
+  throw refuse('BAD_REQUEST', `${name} must be a whole number of 0 or more, not ${value}.`);
 }
 
 export function durationOf(durationMs: number, name: string) {

@@ -19,7 +19,7 @@ export interface TestServer extends RunningDatabase {
   readonly socketUrl: string;
 }
 
-/** Servers, proxies and connections that are gone after each test. */
+/** Servers, proxies and connections that are closed after each test. */
 export function useServers() {
   const closing: (() => unknown)[] = [];
   const directories: string[] = [];
@@ -43,7 +43,13 @@ export function useServers() {
       const directory = typeof flags['data'] === 'string' ? flags['data'] : makeDirectory();
       const { values } = loadConfig(databaseConfig, {
         environment: {},
-        flags: { grpc: '127.0.0.1:0', http: '127.0.0.1:0', data: directory, ...flags },
+        flags: {
+          grpc: '127.0.0.1:0',
+          http: '127.0.0.1:0',
+          data: directory,
+          auth: flags['keys-file'] === undefined ? 'none' : 'keys',
+          ...flags,
+        },
       });
       const world = { clock: systemClock, random: systemRandom, log: silentLog };
       const server = await serveDatabase(values, world);

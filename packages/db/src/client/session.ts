@@ -17,36 +17,36 @@ export interface ConnectOptions {
   /** The API key, `id.secret`. A Unix socket needs none. */
   key?: string | undefined;
   tls?: TlsOptions | undefined;
-  /** How long a call may take with all its repetitions: 30 s unless told. */
+  /** Timeout of a call including retries. Default: 30 s. */
   timeoutMs?: number | undefined;
-  /** False: a call that fails is not tried again. */
+  /** False disables retries. */
   retry?: boolean | undefined;
   clock?: Clock | undefined;
   random?: Random | undefined;
 }
 
-/** What every call over a connection may carry. */
+/** Options of every remote call. */
 export interface CallOptions {
-  /** How long the call may take with all its repetitions. */
+  /** Timeout of the call including retries. */
   timeoutMs?: number | undefined;
-  /** Gives the call up; it then rejects with the signal's reason. */
+  /** Cancels the call, which rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
-/** How long the next message of a stream may take to come, perhaps asked anew for each. */
+/** Timeout for the next message of a stream, or a function that returns it. */
 interface StreamOptions extends Omit<CallOptions, 'timeoutMs'> {
   timeoutMs?: number | (() => number) | undefined;
 }
 
 const defaultTimeoutMs = 30_000;
-const longestTimerMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 type Init<Desc extends DescMessage> = MessageInitShape<Desc>;
 type Reply<Desc extends DescMessage> = MessageShape<Desc>;
 
 /**
- * A connection with its manners: deadlines, and repetition of what may be repeated. Reads always
- * may; a write may because it carries a request id, so that the server does it once.
+ * A connection with deadlines and retries. Reads can always be retried; writes can, because their
+ * request id makes them idempotent.
  */
 export class Session {
   readonly url: string;
@@ -70,7 +70,7 @@ export class Session {
     setMaxListeners(0, this.#closing.signal);
   }
 
-  /** Aborted when the connection is closed here. */
+  /** Aborted when this client closes the connection. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
@@ -79,7 +79,7 @@ export class Session {
     return this.random.ulid(this.clock.now());
   }
 
-  /** A call that may be repeated. */
+  /** A call with retries. */
   async call<Input extends DescMessage, Output extends DescMessage>(
     method: DescMethodUnary<Input, Output>,
     request: Init<Input>,
@@ -90,7 +90,7 @@ export class Session {
     );
   }
 
-  /** A call that is made once, whatever becomes of it. */
+  /** A call without retries. */
   async callOnce<Input extends DescMessage, Output extends DescMessage>(
     method: DescMethodUnary<Input, Output>,
     request: Init<Input>,
@@ -102,7 +102,7 @@ export class Session {
     return this.#counted(this.#transport.unary(method, request, { deadline, signal }));
   }
 
-  /** A write: it waits for watches that were asked for before it to have found their place. */
+  /** A write. It waits until watches that were opened earlier know their start position. */
   async write<Input extends DescMessage, Output extends DescMessage>(
     method: DescMethodUnary<Input, Output>,
     request: Init<Input>,
@@ -113,8 +113,8 @@ export class Session {
   }
 
   /**
-   * The messages of a stream. It may be repeated until the first one has come; after that it is
-   * the caller who knows how to go on. `timeoutMs` is how long each message may take to come.
+   * The messages of a stream. Retried until the first message; after that the caller decides how to
+   * resume. `timeoutMs` applies to each message.
    */
   async *stream<Input extends DescMessage, Output extends DescMessage>(
     method: DescMethodServerStreaming<Input, Output>,
@@ -136,7 +136,7 @@ export class Session {
     }
   }
 
-  /** As `stream`, in one attempt. */
+  /** Like `stream`, without retries. */
   async *streamOnce<Input extends DescMessage, Output extends DescMessage>(
     method: DescMethodServerStreaming<Input, Output>,
     request: Init<Input>,
@@ -166,7 +166,7 @@ export class Session {
     }
   }
 
-  /** Holds writes back until `found` has settled. */
+  /** Delays writes until `found` settles. */
   holdWrites(found: Promise<unknown>): void {
     const before = this.#writesWaitFor;
     const all = Promise.allSettled([before, found]).then(() => {
@@ -175,7 +175,7 @@ export class Session {
     this.#writesWaitFor = all;
   }
 
-  /** Ends watches and streams, waits for calls under way, and lets the connection go. */
+  /** Ends watches and streams, waits for calls in flight and closes the connection. */
   async close(): Promise<void> {
     if (this.closing.aborted) return;
     this.#closing.abort();
@@ -183,9 +183,9 @@ export class Session {
     this.#transport.close();
   }
 
-  /** Waits between two attempts. The clock's timers let a process end; this one does not. */
+  /** Waits between two attempts. Unlike the clock's timers, this one keeps the process alive. */
   async pause(delayMs: number, signal?: AbortSignal): Promise<void> {
-    const alive = setInterval(() => undefined, longestTimerMs);
+    const alive = setInterval(() => undefined, maxTimerMs);
     try {
       await this.clock.sleep(delayMs, signal);
     } finally {

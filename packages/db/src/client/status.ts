@@ -8,7 +8,7 @@ import {
 import { dateOf } from './records.js';
 import type { CallOptions, Session } from './session.js';
 
-/** What a node says of itself; see the contract for each. */
+/** Status of a node; the contract describes each field. */
 export interface DatabaseStatus {
   role: string;
   state: string;
@@ -20,16 +20,18 @@ export interface DatabaseStatus {
   nodeId: string;
   version: string;
   durability: string;
+  /** `keys`, or `none` where every local user has full access. */
+  auth: string;
   minAcks: number;
   leaderAddress: string;
   leaderSeq: number;
   /** In commits. */
   lag: number;
-  /** Absent where it is not known. */
+  /** Absent if unknown. */
   lagMs?: number;
   followers: FollowerStatus[];
   savedTails: SavedTail[];
-  /** Only when asked for. */
+  /** Only on request. */
   collections: CollectionStatus[];
 }
 
@@ -86,6 +88,7 @@ function toStatus(reply: ReplicationStatusResponse): DatabaseStatus {
     nodeId,
     version,
     durability,
+    auth: reply.auth,
     minAcks,
     leaderAddress,
     leaderSeq: Number(reply.leaderSeq),

@@ -8,7 +8,7 @@ import type { CallOptions, Session } from './session.js';
 
 const { method: rpc } = Database;
 
-/** A transaction that lives on the server: 60 s at most, and 10 s without a call. */
+/** A transaction on the server. It expires after 60 s, or 10 s without a call. */
 export class RemoteTransaction implements TransactionHandle {
   readonly id: string;
   readonly readSeq: number;
@@ -24,7 +24,7 @@ export class RemoteTransaction implements TransactionHandle {
     this.expiresAt = dateOf(begun.expiresAt);
   }
 
-  /** Makes the writes one commit, or refuses TX_CONFLICT and changes nothing. May be repeated. */
+  /** Commits the writes atomically, or refuses TX_CONFLICT and changes nothing. Can be repeated. */
   async commit(options: CallOptions = {}): Promise<CommitResult> {
     const reply = await this.session.write(rpc.commitTx, { txId: this.id }, options);
     const { seq, operations } = reply;
@@ -33,7 +33,7 @@ export class RemoteTransaction implements TransactionHandle {
     return this.#committed;
   }
 
-  /** What became of the commit; undefined before it. */
+  /** Result of the commit; undefined before it. */
   get committed(): CommitResult | undefined {
     return this.#committed;
   }
@@ -47,7 +47,7 @@ export class RemoteTransaction implements TransactionHandle {
     }
   }
 
-  /** The answer was lost: that there is nothing left to roll back is then as good. */
+  /** After a lost response, a missing transaction means that it was rolled back. */
   async #rollbackAgain(options: CallOptions): Promise<void> {
     try {
       await this.session.call(rpc.rollbackTx, { txId: this.id }, options);

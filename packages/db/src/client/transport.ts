@@ -19,14 +19,14 @@ import {
 import type { ServerAddress } from './address.js';
 import { toRefusal } from './failures.js';
 
-/** How the server and this client prove themselves to each other, for `grpcs://`. PEM texts. */
+/** TLS options for `grpcs://`, as PEM. */
 export interface TlsOptions {
-  /** Whose certificates to trust, in place of the system's. */
+  /** CA certificates to trust instead of the system's. */
   ca?: string | Uint8Array | undefined;
-  /** This client's own certificate and its key, where the server asks for one. */
+  /** Client certificate and key, if the server requires one. */
   certificate?: string | Uint8Array | undefined;
   key?: string | Uint8Array | undefined;
-  /** The name that the server's certificate bears, where it is not that of the URL. */
+  /** Expected name in the server's certificate, if it differs from the URL. */
   serverName?: string | undefined;
 }
 
@@ -36,10 +36,10 @@ export interface Attempt {
   signal?: AbortSignal | undefined;
 }
 
-// A commit is one message of a watch, however large it is.
-const mostReceivedBytes = 64 * 1024 * 1024;
+// A watch sends a commit as one message, however large.
+const maxReceivedBytes = 64 * 1024 * 1024;
 
-/** One gRPC channel to one server. Makes single attempts; what fails is a `CallRefusal`. */
+/** One gRPC channel to one server. Does not retry; failures are `CallRefusal`. */
 export class Transport {
   readonly url: string;
   readonly #client: Client;
@@ -50,16 +50,16 @@ export class Transport {
     if (options.key !== undefined) this.#metadata.set('x-api-key', options.key);
     const { serverName } = options.tls ?? {};
     this.#client = new Client(address.target, credentialsFor(address, options.tls), {
-      'grpc.max_receive_message_length': mostReceivedBytes,
+      'grpc.max_receive_message_length': maxReceivedBytes,
       'grpc.keepalive_time_ms': 20_000,
       'grpc.keepalive_timeout_ms': 10_000,
       'grpc.initial_reconnect_backoff_ms': 50,
       'grpc.max_reconnect_backoff_ms': 2_000,
-      // Only we know which calls may be repeated.
+      // Retries are made by the session, which knows which calls are safe to repeat.
       'grpc.enable_retries': 0,
       'grpc.use_local_subchannel_pool': 1,
       'grpc.service_config_disable_resolution': 1,
-      // A proxy for web pages has no business between a program and its database.
+      // Ignores HTTP proxy settings of the environment.
       'grpc.enable_http_proxy': 0,
       ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName }),
     });
@@ -93,7 +93,7 @@ export class Transport {
     });
   }
 
-  /** The messages of a stream, at the pace of the reader. Leaving the loop cancels the call. */
+  /** The messages of a stream, with backpressure. Leaving the loop cancels the call. */
   async *stream<Input extends DescMessage, Output extends DescMessage>(
     method: DescMethodServerStreaming<Input, Output>,
     request: MessageInitShape<Input>,
@@ -110,7 +110,7 @@ export class Transport {
     );
     const onAbort = () => call.cancel();
     signal?.addEventListener('abort', onAbort, { once: true });
-    // A cancelled call reports itself as an error, also when nobody reads it any more.
+    // A cancelled call emits an error even if nobody reads it.
     call.on('error', () => undefined);
     try {
       yield* this.#messages(call);

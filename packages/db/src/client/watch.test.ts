@@ -21,21 +21,21 @@ async function behindProxy(flags = {}) {
 
 type Messages = AsyncIterableIterator<WatchMessage<WatchChange<Numbered>>>;
 
-/** Takes messages until `isEnough` of the changes that were told. */
+/** Reads messages until `isEnough` accepts the received changes. */
 async function take(
   watch: Messages,
   isEnough: (changes: WatchChange<Numbered>[], message: WatchMessage<unknown>) => boolean,
 ): Promise<WatchChange<Numbered>[]> {
-  const told: WatchChange<Numbered>[] = [];
+  const received: WatchChange<Numbered>[] = [];
   for (;;) {
     const step = await watch.next();
     if (step.done) throw new Error('the watch ended');
-    told.push(...step.value.changes);
-    if (isEnough(told, step.value)) return told;
+    received.push(...step.value.changes);
+    if (isEnough(received, step.value)) return received;
   }
 }
 
-test('a watch begins where it was asked for, although it is read later', async () => {
+test('watch: starts where it was opened, even if read later', async () => {
   const { records } = await behindProxy();
   await records.insert({ n: 0 });
   const watch = records.watch({ filter: { field: 'n', op: 'gt', value: 1 } });
@@ -44,18 +44,18 @@ test('a watch begins where it was asked for, although it is read later', async (
   await records.updateByKey('two', { n: 1 });
   await records.upsert('two', { n: 3 });
   await records.deleteByKey('two');
-  const told = await take(watch, (changes) => changes.length === 4);
-  expect(told.map(({ op, entered, left }) => [op, entered, left])).toEqual([
+  const received = await take(watch, (changes) => changes.length === 4);
+  expect(received.map(({ op, entered, left }) => [op, entered, left])).toEqual([
     ['insert', true, false],
     ['update', false, true],
     ['update', true, false],
     ['delete', false, true],
   ]);
-  expect(told[0]!.record).toEqual(two);
-  expect(told[3]!.record).toMatchObject({ id: two.id, key: 'two', rev: 3 });
+  expect(received[0]!.record).toEqual(two);
+  expect(received[3]!.record).toMatchObject({ id: two.id, key: 'two', rev: 3 });
 });
 
-test('the messages are those of a watch in process', async () => {
+test('watch: messages equal those in process', async () => {
   const { records, local, server } = await behindProxy();
   const options = { startSeq: 1, includeBefore: true, fields: ['n'] };
   const here = local.watch(options);
@@ -73,7 +73,7 @@ test('the messages are those of a watch in process', async () => {
   await expect.poll(() => server.database.watches.size).toBe(0);
 });
 
-test('the whole database, bookmarks, resume tokens and an end by signal', async () => {
+test('watch: whole database, bookmarks, resume tokens and abort', async () => {
   const { db, records } = await behindProxy();
   const stop = new AbortController();
   const all = db.watch({ heartbeatMs: 20, signal: stop.signal });
@@ -96,14 +96,14 @@ test('the whole database, bookmarks, resume tokens and an end by signal', async 
   expect(first!.collection).toBe('others');
 });
 
-test('cut at random places, a watch tells every commit once and in order', async () => {
+test('watch: delivers every commit once and in order through random cuts', async () => {
   const { records, local, proxy } = await behindProxy();
   let cuts = 0;
   const watch = records.watch({ onCut: () => cuts++ });
   const random = seededRandom(7);
   const total = 400;
   const writing = (async () => {
-    // The first answer settles where the watch begins; straight writes do not wait for it.
+    // The first response fixes the start position; direct writes do not wait for it.
     await records.count();
     for (let n = 0; n < total; n++) {
       await local.insert({ n });
@@ -113,15 +113,15 @@ test('cut at random places, a watch tells every commit once and in order', async
     }
     proxy.heal();
   })();
-  const told = await take(watch, (changes) => changes.length >= total);
+  const received = await take(watch, (changes) => changes.length >= total);
   await writing;
-  expect(told.map(({ record }) => (record as { data: Numbered }).data.n)).toEqual(
+  expect(received.map(({ record }) => (record as { data: Numbered }).data.n)).toEqual(
     Array.from({ length: total }, (_, n) => n),
   );
   expect(cuts).toBeGreaterThan(5);
 }, 60_000);
 
-test('a watch that was cut before its first message has missed nothing', async () => {
+test('watch: misses nothing when cut before its first message', async () => {
   const { records, local, proxy, server } = await behindProxy();
   const watch = records.watch();
   const next = watch.next();
@@ -134,7 +134,7 @@ test('a watch that was cut before its first message has missed nothing', async (
   expect(first.value!.changes[0]!.record).toMatchObject({ data: { n: 1 } });
 });
 
-test('cut in the middle of the records of the start, each is told once', async () => {
+test('watch: delivers each initial record once through a cut', async () => {
   const { records, local, proxy } = await behindProxy();
   const text = 'x'.repeat(2000);
   const made = await Promise.all(
@@ -150,14 +150,14 @@ test('cut in the middle of the records of the start, each is told once', async (
     if (message.kind === 'initial_end') break;
     if (changed) continue;
     changed = true;
-    // Both have been told by now, and are not as told when the server begins anew.
+    // Both were delivered and have changed when the server restarts the initial records.
     await local.upsert('k0', { n: -1 });
     await local.deleteByKey('k1');
     await expect.poll(() => proxy.connections).toBe(0);
   }
-  const told = messages.flatMap(({ changes }) => changes);
+  const received = messages.flatMap(({ changes }) => changes);
   const state = new Map<string, number>();
-  for (const { op, record } of told) {
+  for (const { op, record } of received) {
     if (op === 'delete') expect(state.delete(record.key)).toBe(true);
     else state.set(record.key, (record as { data: Numbered }).data.n);
   }
@@ -165,7 +165,7 @@ test('cut in the middle of the records of the start, each is told once', async (
   expect(state.size).toBe(made.length - 1);
   expect(state.get('k0')).toBe(-1);
   const byKey = new Map<string, WatchChange<Numbered>[]>();
-  for (const change of told) {
+  for (const change of received) {
     byKey.set(change.record.key, [...(byKey.get(change.record.key) ?? []), change]);
   }
   expect(byKey.get('k0')!.map(({ op }) => op)).toEqual(['insert', 'update']);
@@ -173,7 +173,7 @@ test('cut in the middle of the records of the start, each is told once', async (
   expect([...byKey.values()].filter((changes) => changes.length > 1)).toHaveLength(2);
 }, 60_000);
 
-test('a place that the log has lost is told, and a refusal ends the watch', async () => {
+test('watch: a compacted position is refused and ends the watch', async () => {
   const { records, local, server } = await behindProxy();
   for (let n = 0; n < 5; n++) await local.insert({ n });
   await server.database.trimLog(4);
@@ -187,7 +187,7 @@ test('a place that the log has lost is told, and a refusal ends the watch', asyn
   expect(() => records.watch({ resumeToken: 'x', startSeq: 1 })).toThrow('not both');
 });
 
-test('a watch that cannot get back gives up after so long', async () => {
+test('watch: stops reconnecting after its time limit', async () => {
   const { records, proxy } = await behindProxy();
   const watch = records.watch({ reconnectForMs: 300 });
   await records.insert({ n: 1 });
@@ -196,7 +196,7 @@ test('a watch that cannot get back gives up after so long', async () => {
   expect((await refusalOf(watch.next())).code).toBe('UNAVAILABLE');
 });
 
-test('a live query follows its result through cuts, in its order and within its limit', async () => {
+test('live query: keeps order and limit through cuts', async () => {
   const { records, local, proxy } = await behindProxy();
   for (const n of [5, 1, 3]) await local.insertWithKey(`k${n}`, { n });
   const stop = new AbortController();
@@ -223,7 +223,7 @@ test('a live query follows its result through cuts, in its order and within its 
   expect((await live.next()).done).toBe(true);
 });
 
-test('a live query whose place is lost reads anew and tells the difference', async () => {
+test('live query: reads again after a compacted log and reports the difference', async () => {
   const { records, local, proxy, server } = await behindProxy();
   await local.insertWithKey('a', { n: 1 });
   await local.insertWithKey('b', { n: 2 });

@@ -12,9 +12,9 @@ import { durationOf, uint64Of } from './records.js';
 import type { Session } from './session.js';
 
 export interface RemoteWatchOptions extends CollectionWatchOptions {
-  /** How long to go on trying to get back to the server: ten minutes unless told. */
+  /** How long to retry reconnecting. Default: ten minutes. */
   reconnectForMs?: number | undefined;
-  /** Told once whenever the connection is lost; the watch goes on by itself. */
+  /** Called when the connection is lost; the watch reconnects automatically. */
   onCut?: ((reason: Error) => void) | undefined;
 }
 
@@ -28,9 +28,9 @@ const defaultHeartbeatMs = 15_000;
 const defaultReconnectForMs = 10 * 60_000;
 
 /**
- * A watch that outlives its connection. It keeps the token of the last message and, when the
- * stream is cut, asks for what comes after it, so there is neither gap nor duplicate. Where it
- * begins is settled when it is made: writes of the same client wait for that.
+ * A watch that survives reconnects: it resumes after the token of the last message, without gap or
+ * duplicate. Its start position is fixed when it is opened; writes of the same client wait for
+ * that.
  */
 export class ResumingWatch<T> implements AsyncIterableIterator<
   WatchMessage<WatchChange<T>>,
@@ -44,7 +44,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
   readonly #initial: InitialRecords<T> | undefined;
   readonly #start: Promise<Place>;
   #backoff: Backoff;
-  /** When the connection was last known to work. */
+  /** When the connection last worked. */
   #connectedAt: number;
   #patienceMs: number;
   #isCut = false;
@@ -73,7 +73,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
     if (options.signal?.aborted) this.#end();
     options.signal?.addEventListener('abort', this.#end, { once: true });
     this.#start = this.#place();
-    // Whoever reads the watch hears of a failure; until then it is not an unhandled one.
+    // The reader receives the failure; until then it must not be an unhandled rejection.
     this.#start.catch(() => undefined);
     this.#messages = this.#run();
   }
@@ -114,8 +114,8 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
   }
 
   /**
-   * The place after the last commit. The server would begin "now" too, but if the connection broke
-   * before its first message nobody would know which commit that was.
+   * The position after the last commit. The server would also start there, but if the connection
+   * failed before the first message, the client would not know the position.
    */
   async #afterNow(): Promise<Place> {
     const { session, collection } = this;
@@ -144,7 +144,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
         this.#initial?.restart();
       }
     } catch (error) {
-      // An end that was asked for is not a failure.
+      // A requested end is not a failure.
       if (this.#stop.signal.aborted) return;
       throw error;
     } finally {
@@ -152,7 +152,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
     }
   }
 
-  /** One stream, until it is cut. What cannot be mended by another one is thrown. */
+  /** Runs one stream until the connection fails. Throws errors that a reconnect cannot resolve. */
   async *#stream(place: Place): AsyncGenerator<WatchMessage<WatchChange<T>>, void, void> {
     const { session } = this;
     const request = { ...this.#request, ...place };
@@ -177,7 +177,10 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
     this.#isCut = false;
   }
 
-  /** A quiet watch is told that it is quiet; only the records of the start may take their time. */
+  /**
+   * An idle watch receives heartbeats, so silence is an error; only initial records may take
+   * longer.
+   */
   #silenceMs(): number {
     return this.#initial?.isOpen ? Infinity : 2 * this.#heartbeatMs + 10_000;
   }
@@ -188,7 +191,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
     const waitedMs = this.session.clock.monotonic() - this.#connectedAt;
     if (waitedMs > this.#patienceMs) return false;
     const isSilent = error.grpcCode === 'DEADLINE_EXCEEDED' && !error.isAnswer;
-    // The server may not have noticed yet that the watch before this one is gone.
+    // The server may not have detected yet that the previous watch is closed.
     return isSilent || isPassing(error) || error.code === 'WATCH_LIMIT';
   }
 

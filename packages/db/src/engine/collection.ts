@@ -1,4 +1,3 @@
-import type { Database } from './database.js';
 import { checkKey, toDocument } from './documents.js';
 import type { Outcome } from './requests.js';
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
@@ -8,13 +7,15 @@ import type { Filter } from './query/filter.js';
 import { compilePredicate } from './query/predicate.js';
 import { checkFind, type FindQuery } from './query/query.js';
 import type { PlanReport } from './query/source.js';
+import type { Queries } from './queries.js';
+import type { Reads } from './reads.js';
 import type { RecordImage } from './record.js';
 import { toStoredRecord, type DeletedRecord, type StoredRecord } from './stored-record.js';
 import type { Transaction } from './transactions.js';
 import { live, type LiveQuery, type LiveResult } from './watch/live.js';
 import { showChange, type WatchChange, type WatchMessage } from './watch/message.js';
-import type { WatchOptions } from './watch/watches.js';
-import type { CallOptions } from './writes.js';
+import type { Watches, WatchOptions } from './watch/watches.js';
+import type { CallOptions, Writes } from './writes.js';
 
 /** A merge patch of T (RFC 7396): null removes a field, objects merge, the rest replaces. */
 export type Patch<T> = T extends unknown[]
@@ -57,10 +58,18 @@ export type CollectionWatchOptions = Pick<
 const pageRecords = 100;
 const mostPageRecords = 10_000;
 
+/** The parts of an open database that a collection works on. */
+interface DatabaseParts {
+  readonly reads: Reads;
+  readonly writes: Writes;
+  readonly queries: Queries;
+  readonly watches: Watches;
+}
+
 /** The records of one collection, typed. */
 export class Collection<T extends object> {
   constructor(
-    private readonly database: Database,
+    private readonly database: DatabaseParts,
     readonly name: string,
   ) {}
 

@@ -5,6 +5,7 @@ import { CommitBuilder, encodeDocument, type EncodedDocument } from './mutations
 import type { Target } from './operations.js';
 import type { RecordImage } from './record.js';
 import { rowWriter, type RowWriter } from './rows.js';
+import { StepCollection } from './step-collection.js';
 import type { WriterView } from './storage/views.js';
 import type { DatabaseState } from './storage/state.js';
 
@@ -14,6 +15,11 @@ export class CommitTarget implements Target {
 
   constructor(private readonly core: Core) {
     this.commit = new CommitBuilder(core);
+  }
+
+  /** The records of one collection, by key. */
+  collection<T extends object = Record<string, unknown>>(name: string): StepCollection<T> {
+    return new StepCollection<T>(this.core, this, name);
   }
 
   /** Rows of bytes beside the records. */

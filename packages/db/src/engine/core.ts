@@ -123,6 +123,8 @@ export class Core {
 
   /** The encoded commit, which must be durable; undefined when the log does not have it. */
   commitRow(seq: number): Buffer | undefined {
+    // A closed log has nothing, which must not be taken for a log that was trimmed.
+    if (this.closed) throw this.closed;
     return this.store.log?.read(seq);
   }
 

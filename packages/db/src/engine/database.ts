@@ -15,6 +15,7 @@ import { Core } from './core.js';
 import { checkCollectionName } from './documents.js';
 import { ExpirySweeper } from './expiry.js';
 import { openFormat } from './format.js';
+import type { Hash64 } from './hash.js';
 import { buildIndexes, reconcileIndexes } from './index-build.js';
 import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
@@ -62,10 +63,10 @@ export interface CollectionOptions {
 export interface OpenOptions {
   collections?: Readonly<Record<string, CollectionOptions>>;
   /**
-   * `strict` (default): a write resolves when it is on disk. `relaxed`: it resolves when it is
-   * applied, and a crash may take the last moments with it, but never half a commit.
+   * `strict` (default; alias `full`): a write resolves when it is on disk. `relaxed`: it resolves
+   * when it is applied; a crash may lose the last commits, but never part of a commit.
    */
-  durability?: 'strict' | 'relaxed';
+  durability?: 'strict' | 'full' | 'relaxed';
   /** How much of the change log to keep: 24 h and 1 GiB unless told. */
   logRetention?: Partial<LogRetention>;
   /** Tells of the opened file whether it takes no commits of its own: see `Core.sealed`. */
@@ -77,6 +78,16 @@ export interface OpenOptions {
   files?: FileLayer;
   /** How the files of the log are laid out, for tests. */
   logFiles?: { segmentBytes: number };
+}
+
+/** Where the change log stands. */
+export interface LogPosition {
+  /** The last commit that is on disk. */
+  readonly seq: number;
+  /** The oldest commit that the log still holds; `seq + 1` when it holds none. */
+  readonly oldestSeq: number;
+  /** The hash chain after commit `seq`: two logs that share it have the same history. */
+  readonly chainHash: Hash64;
 }
 
 /** An open database. Made by `open`. */
@@ -121,7 +132,7 @@ export class Database {
         );
       }
     }
-    makeDirectory(directory);
+    makeDirectory(directory, options.log);
     const home = realpathSync(directory);
     const clock = options.clock ?? systemClock;
     const lock = new DirectoryLock(home, clock);
@@ -143,7 +154,7 @@ export class Database {
       pointTo(home, store);
       removeOtherStores(home, store, basename(logDirectoryOf(tables)));
       opened = await OpenedLog.open(tables, { ...parts, ...options.logFiles });
-      const durability = options.durability ?? 'strict';
+      const durability = options.durability === 'relaxed' ? 'relaxed' : 'strict';
       const core = new Core(tables, opened, { ...parts, durability });
       core.sealed = options.seal?.(core);
       core.store.foldSoon();
@@ -221,6 +232,12 @@ export class Database {
   /** Calls `read` with the rows beside the records (see rows.ts) as they are at one moment. */
   readRows<Result>(read: (rows: RowReader) => Result): Result {
     return readRows(this.core, read);
+  }
+
+  /** The position of the change log now; a watch with `startSeq: seq + 1` continues from it. */
+  get logPosition(): LogPosition {
+    const { seq, oldestSeq, chain } = this.core.durable;
+    return { seq, oldestSeq, chainHash: chain };
   }
 
   collections(): readonly CollectionInfo[] {

@@ -12,9 +12,10 @@ export function open(directory: string, options: OpenOptions = {}): Promise<Data
 }
 
 export type { Collection, Patch } from './collection.js';
-export type { CollectionOptions, Database, OpenOptions } from './database.js';
+export type { CollectionOptions, Database, LogPosition, OpenOptions } from './database.js';
 export type { IndexDefinition } from './index/entries.js';
 export type { CommitTarget } from './commit-target.js';
+export type { PutOptions, StepCollection, StepRecord } from './step-collection.js';
 export type { RowReader, RowWriter } from './rows.js';
 export type { DeletedRecord, StoredRecord } from './stored-record.js';
 export { restore, type Restored, type RestoreOptions } from './backup/restore.js';

@@ -11,16 +11,16 @@ export interface DrainParts {
   clock: Clock;
   log: Log;
   deadlineMs: number;
-  /** What is still to be done when no other calls are under way. */
-  lastWords: () => Promise<void>;
+  /** Runs when no other calls are in flight, before connections close. */
+  beforeClose: () => Promise<void>;
 }
 
-/** What comes after the deadline: time for callers to hear how their calls ended. */
-const partingMs = 1_000;
+/** Time after the deadline for callers to receive the status of their calls. */
+const closeTimeoutMs = 1_000;
 
 /**
- * Ends the serving gently: health says so first, new calls are refused, watches end, calls under
- * way finish. Listeners stay open until then, so that whoever asks is told and not cut off.
+ * Graceful shutdown: health reports it first, new calls are refused, watches end and calls in
+ * flight finish. Listeners stay open until then, so that callers receive a status.
  */
 export async function drain(parts: DrainParts): Promise<void> {
   const { calls, health, listeners, clock, log, deadlineMs } = parts;
@@ -28,19 +28,19 @@ export async function drain(parts: DrainParts): Promise<void> {
   calls.beginDrain();
   const inTime = await before(clock, deadlineMs, calls.idle());
   if (!inTime) {
-    log.warn({ deadline_ms: deadlineMs }, 'calls did not end in time and are cut');
+    log.warn({ deadline_ms: deadlineMs }, 'drain deadline exceeded, aborting calls');
   }
-  // In time only followers are left, who would never end.
-  await parts.lastWords();
+  // Only followers may be left now; their streams never end by themselves.
+  await parts.beforeClose();
   calls.cut();
   health.close();
   const cut = new AbortController();
-  const timer = clock.after(partingMs, () => cut.abort());
+  const timer = clock.after(closeTimeoutMs, () => cut.abort());
   await listeners.close(cut.signal);
   timer.cancel();
 }
 
-/** True when the work ends before the time is up. */
+/** Whether the work ends within the limit. */
 async function before(clock: Clock, limitMs: number, work: Promise<void>): Promise<boolean> {
   let timer: Timer | undefined;
   const timeUp = new Promise<boolean>((resolve) => {

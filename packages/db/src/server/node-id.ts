@@ -4,15 +4,13 @@ import { UsageError } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import type { World } from '@millrace/kit/world';
 
-/** The id of this node: made once for its data directory, and kept there. */
+/** The node id, created once per data directory and stored in it. */
 export function nodeIdOf(directory: string, { clock, random }: World): string {
   const file = join(directory, 'NODE');
   if (existsSync(file)) {
     const id = readFileSync(file, 'utf8').trim();
     if (isUlid(id)) return id;
-    throw new UsageError(
-      `${file} does not hold the id of a node; remove it to have a new one made`,
-    );
+    throw new UsageError(`${file} does not contain a valid node id; delete it to create a new one`);
   }
   const id = random.ulid(clock.now());
   const fresh = `${file}.new`;

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 
-export interface Finding {
+export interface ReadinessReport {
   isReady: boolean;
-  /** `ok`, or what is wrong. */
+  /** `ok`, or the problem. */
   checks: { database: string; data_directory: string };
 }
 
@@ -13,23 +13,23 @@ export interface ReadinessOptions {
   clock: Clock;
   /** The data directory. */
   directory: string;
-  /** `ok`, or why the database does not serve. */
+  /** `ok`, or why the database is not served. */
   database: () => string;
 }
 
-const keptMs = 1_000;
+const cacheMs = 1_000;
 
-/** Ready: the database is open, and a probe file can be written in its directory. */
+/** Readiness check: the database is open, and its directory is writable. */
 export class Readiness {
   #probe: Promise<string> | undefined;
   #probedAt = -Infinity;
 
   constructor(private readonly options: ReadinessOptions) {}
 
-  async look(): Promise<Finding> {
+  async check(): Promise<ReadinessReport> {
     const { clock, database } = this.options;
     const now = clock.monotonic();
-    if (!this.#probe || now - this.#probedAt >= keptMs) {
+    if (!this.#probe || now - this.#probedAt >= cacheMs) {
       this.#probedAt = now;
       this.#probe = this.#write();
     }

@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 
-/** Runs again and again, first after `everyMs`; returns what ends it. */
+/** Runs a function every `everyMs`; returns the function that stops it. */
 export function repeat(clock: Clock, everyMs: number, run: () => void): () => void {
   let timer = clock.after(everyMs, function again() {
     run();

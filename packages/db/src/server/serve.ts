@@ -9,8 +9,8 @@ export { databaseConfig, type DatabaseSettings } from './config.js';
 export { serveDatabase, type ListenerAddress, type RunningDatabase } from './server.js';
 
 /**
- * Runs the database server as a process of its own: settings, listening lines, signals. Resolves
- * with the exit code. A mistake of the person who started it is thrown as a UsageError.
+ * Runs the database server as a process: settings, listening lines, signals. Resolves with the exit
+ * code. Throws UsageError for invalid settings.
  */
 export async function runDatabase(options: RunOptions): Promise<number> {
   const { values: settings, warnings } = loadConfig(databaseConfig, options);

@@ -1,27 +1,27 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { isLoopback } from '@millrace/kit/config';
 import { createMetrics } from '@millrace/kit/metrics';
-import { watchFile, type WatchedFile } from '@millrace/kit/tokens';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
 import { join } from 'node:path';
 import { Database } from '../engine/database.js';
 import { checkCollectionName } from '../engine/documents.js';
 import { compileIndex } from '../engine/index/entries.js';
-import { Gate } from './access/gate.js';
-import { parseKeys, type KeySet } from './access/keys.js';
+import { Authenticator } from './access/authenticator.js';
+import { openAccess } from './access/access.js';
 import { Calls } from './calls/calls.js';
 import type { DatabaseSettings } from './config.js';
 import { drain } from './drain.js';
 import { Health } from './grpc/health.js';
 import { Admission } from './limits/admission.js';
 import { openListeners, type ListenerAddress } from './listeners/listeners.js';
-import { readTls } from './listeners/tls.js';
+import { readTls } from './tls.js';
 import { nodeIdOf } from './node-id.js';
 import { measureDatabase } from './observe/database-metrics.js';
-import { CallLedger } from './observe/ledger.js';
+import { CallMetrics } from './calls/call-metrics.js';
 import { Readiness } from './readiness.js';
 import { repeat } from './repeat.js';
-import { DatabaseHolder } from './replication/holder.js';
+import { DatabaseHandle } from './replication/database-handle.js';
 import { countNodeEvents, describeNode } from './replication/metrics.js';
 import { Node, sealOf } from './replication/node.js';
 import { createService } from './service/service.js';
@@ -31,15 +31,15 @@ export type { ListenerAddress } from './listeners/listeners.js';
 
 export interface RunningDatabase {
   readonly listeners: readonly ListenerAddress[];
-  /** As it is now: a follower that takes a fresh copy goes on with another one. */
+  /** The current database; a follower that takes a new copy replaces it. */
   readonly database: Database;
-  /** Settles when the server ends without having been asked to; rejects with the reason. */
+  /** Rejects with the reason when the server fails on its own. */
   readonly ended: Promise<void>;
-  /** Takes no new calls, lets those under way finish, closes the database. Safe to call twice. */
+  /** Graceful shutdown: drains calls, then closes the database. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** Opens the database and serves it: the one place where everything is put together. */
+/** Opens the database and serves it. The composition root of the server. */
 export async function serveDatabase(
   settings: DatabaseSettings,
   world: World,
@@ -49,29 +49,33 @@ export async function serveDatabase(
   const metrics = createMetrics('db');
   const undo: (() => unknown)[] = [() => metrics.close()];
   try {
-    const keys = keysOf(settings, world, metrics);
-    if (keys) undo.push(() => keys.close());
     const open = () => openDatabase(settings, world);
-    const holder = new DatabaseHolder(await open(), open);
-    undo.push(() => holder.close());
+    const handle = new DatabaseHandle(await open(), open);
+    undo.push(() => handle.close());
     const { clock, log, random } = world;
+    const access = openAccess(settings, handle.current.directory, world, metrics);
+    const { keys } = access;
+    if (keys) undo.push(() => keys.close());
+    const memory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
     const admission = new Admission({
       clock,
       log,
       maxInflight: settings.max_inflight,
       maxWatches: settings.max_watches,
       shedTargetMs: settings.shed_target_ms,
+      shedIntervalMs: settings.shed_interval_ms,
+      memory,
     });
-    const meter = measureDatabase(metrics, holder.current, admission);
+    const meter = measureDatabase(metrics, handle.current, admission);
     undo.push(() => meter.stop());
-    const { directory } = holder.current;
+    const { directory } = handle.current;
     const nodeId = nodeIdOf(directory, world);
     const node = new Node({
       ...world,
-      holder,
+      handle,
       nodeId,
       follow: settings.follow,
-      followKey: settings.follow_key,
+      followKey: settings.follow_key ?? access.ownerKey?.(),
       tls: tls ? { ca: tls.clientCa, certificate: tls.cert, key: tls.key } : {},
       minAcks: settings.min_acks,
       count: countNodeEvents(metrics),
@@ -80,45 +84,52 @@ export async function serveDatabase(
     describeNode(metrics, node);
     const service = createService({
       get database() {
-        return holder.served;
+        return handle.served;
       },
-      holder,
+      handle,
       replication: node,
       clock,
       log,
       slowQueryMs: settings.slow_query_ms,
       nodeId,
       version: serverVersion(),
+      auth: keys ? 'keys' : 'none',
     });
-    const gate = new Gate(keys, clock);
-    const ledger = new CallLedger({ clock, random, log, metrics, accessLog: settings.access_log });
-    const calls = new Calls({ clock, gate, admission, ledger, service });
+    const authenticator = new Authenticator(keys, clock);
+    const callMetrics = new CallMetrics({
+      clock,
+      random,
+      log,
+      metrics,
+      accessLog: settings.access_log,
+    });
+    const calls = new Calls({ clock, authenticator, admission, callMetrics, service });
     if (keys) undo.push(repeat(clock, recheckMs, () => calls.recheckWatches()));
     const health = new Health();
-    health.hasData = holder.isServed;
-    holder.onChange = () => {
-      health.hasData = holder.isServed;
-      meter.attach(holder.current);
+    health.hasData = handle.isServed;
+    handle.onChange = () => {
+      health.hasData = handle.isServed;
+      meter.attach(handle.current);
     };
-    const readiness = new Readiness({ clock, directory, database: () => stateOf(holder, calls) });
+    const readiness = new Readiness({ clock, directory, database: () => stateOf(handle, calls) });
     const listeners = await openListeners({
       settings: { ...settings, socket: settings.socket ?? join(directory, 'db.sock') },
-      isSocketAsked: settings.socket !== undefined,
+      isSocketRequired: settings.socket !== undefined,
       tls,
-      parts: { calls, clock, log, gate, health, readiness, metrics },
+      parts: { calls, clock, log, authenticator, health, readiness, metrics, memory },
     });
     node.start(listeners.addresses.find(({ listener }) => listener === 'grpc')?.url ?? '');
     let stopping: Promise<void> | undefined;
     const stop = async () => {
       const deadlineMs = settings.drain_timeout_ms;
-      const lastWords = () => node.lastWords();
-      await drain({ calls, health, listeners, clock, log, deadlineMs, lastWords });
+      const beforeClose = () => node.drainFollowers();
+      await drain({ calls, health, listeners, clock, log, deadlineMs, beforeClose });
       await runAll(undo);
     };
     return {
       listeners: listeners.addresses,
       get database() {
-        return holder.current;
+        return handle.current;
       },
       ended: listeners.failed,
       stop: () => (stopping ??= stop()),
@@ -141,22 +152,12 @@ function checkSettings(settings: DatabaseSettings): void {
   }
   for (const name of ['grpc', 'http'] as const) {
     const { host } = settings[name];
-    if (settings.keys_file !== undefined || isLoopback(host)) continue;
+    if (settings.auth === 'keys' || isLoopback(host)) continue;
     throw new UsageError(
-      `${name} listens at ${host}, which others can reach, and there is no keys_file: ` +
-        'name one, or listen at 127.0.0.1',
+      `${name} listens at ${host}, which other machines can reach, and auth is none: ` +
+        'remove --no-auth (auth: none), or listen at 127.0.0.1',
     );
   }
-}
-
-function keysOf(
-  settings: DatabaseSettings,
-  { clock, log }: World,
-  metrics: ReturnType<typeof createMetrics>,
-): WatchedFile<KeySet> | undefined {
-  const { keys_file: file } = settings;
-  if (file === undefined) return undefined;
-  return watchFile({ file, name: 'keys', parse: parseKeys, clock, log, metrics });
 }
 
 function openDatabase(settings: DatabaseSettings, { clock, random, log }: World) {
@@ -175,15 +176,15 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
   });
 }
 
-function stateOf({ isServed, current }: DatabaseHolder, calls: Calls): string {
+function stateOf({ isServed, current }: DatabaseHandle, calls: Calls): string {
   if (calls.isDraining) return 'shutting down';
-  if (!isServed) return 'waits for the first copy of its leader';
+  if (!isServed) return 'waiting for the first copy of its leader';
   return current.isOpen ? 'ok' : 'closed';
 }
 
 const recheckMs = 2_000;
 
-/** In the opposite order, each one although another failed. */
+/** Runs cleanups in reverse order, all of them even if one fails. */
 async function runAll(undo: readonly (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of [...undo].toReversed()) {

@@ -1,7 +1,7 @@
 import { dbReasons, type DbReason, type GrpcCode } from '@millrace/contract/db';
 import { Refusal, type FieldError } from '@millrace/kit/errors';
 
-/** Why a call was not carried out, in the terms of both faces. */
+/** Why a call failed, in terms of both gRPC and HTTP. */
 export interface CallStatus {
   readonly reason: DbReason;
   readonly code: GrpcCode;
@@ -11,11 +11,11 @@ export interface CallStatus {
   readonly metadata: Readonly<Record<string, string>>;
   readonly retryAfterMs: number | undefined;
   readonly violations: readonly FieldError[];
-  /** It is our fault: the error belongs in the log. */
+  /** An internal error, to be logged. */
   readonly isBug: boolean;
 }
 
-/** What a caller is told of an error. Whatever is not a refusal shows nothing of itself. */
+/** The status to send for an error. Unexpected errors reveal no details. */
 export function statusOf(error: unknown): CallStatus {
   if (!(error instanceof Refusal) || !isReason(error.code)) return internal;
   const { code, status } = dbReasons[error.code];
@@ -24,7 +24,7 @@ export function statusOf(error: unknown): CallStatus {
     reason: error.code,
     code,
     status,
-    message: fitting(error.detail, longestMessage),
+    message: fitting(error.detail, maxMessageLength),
     metadata: fittingMetadata(members?.['metadata'] as Record<string, string> | undefined),
     retryAfterMs: retryAfterMs ?? defaultRetryMs[error.code],
     violations: errors ?? [],
@@ -32,11 +32,11 @@ export function statusOf(error: unknown): CallStatus {
   };
 }
 
-// On gRPC both travel in headers, of which callers take a few KiB. A key is shown whole.
-const longestMessage = 400;
-const longestMetadata = 1_024;
+// gRPC sends both in headers, which clients limit to a few KiB. A record key fits in full.
+const maxMessageLength = 400;
+const maxMetadataLength = 1_024;
 
-/** A text that any header can carry: not too long, and without half a character. */
+/** Truncates a text for a header without splitting a character. */
 function fitting(text: string, longest: number): string {
   const whole = text.toWellFormed();
   return whole.length > longest ? `${whole.slice(0, longest).toWellFormed()}...` : whole;
@@ -48,7 +48,7 @@ function fittingMetadata(metadata: Readonly<Record<string, string>> | undefined)
   if (metadata === undefined) return noMetadata;
   const entries = Object.entries(metadata);
   return Object.fromEntries(
-    entries.map(([name, value]) => [name, fitting(value, longestMetadata)]),
+    entries.map(([name, value]) => [name, fitting(value, maxMetadataLength)]),
   );
 }
 
@@ -56,7 +56,7 @@ function isReason(code: string): code is DbReason {
   return Object.hasOwn(dbReasons, code);
 }
 
-/** What is over soon by itself. */
+/** Transient conditions. */
 const defaultRetryMs: Partial<Record<DbReason, number>> = {
   OVERLOADED: 250,
   RATE_LIMITED: 1_000,
@@ -71,7 +71,7 @@ const internal: CallStatus = {
   reason: 'INTERNAL',
   code: 'INTERNAL',
   status: 500,
-  message: 'A fault of the server; its log has the details.',
+  message: 'Internal error. See the server log for details.',
   metadata: {},
   retryAfterMs: undefined,
   violations: [],

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 
 let known: string | undefined;
 
-/** The version of the package, which is that of the whole of Millrace. */
+/** The version of the package, shared by all Millrace packages. */
 export function serverVersion(): string {
   if (known !== undefined) return known;
-  // Seen from src/server and from dist/server alike, the package is two folders up.
+  // The package root is two folders up from both src/server and dist/server.
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (known = (JSON.parse(text) as { version: string }).version);
 }

@@ -9,10 +9,10 @@ import { useProcesses, type NodeProcess } from './support/processes.js';
 const processes = useProcesses();
 const patience = { timeout: 60_000, interval: 25 };
 
-/** A seed that failed is tried again with MILLRACE_SEED. */
+/** Set MILLRACE_SEED to repeat a failed run. */
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);
 
-/** Two nodes that take turns in leading, and writers that go on all the time. */
+/** Two nodes that alternate as leader, and concurrent writers. */
 class Pair {
   readonly answered = new Map<string, number>();
   #leader: NodeProcess;
@@ -48,7 +48,7 @@ class Pair {
     await Promise.all(this.#writing);
   }
 
-  /** The follower streams from the leader, and the writers are heard. */
+  /** Waits until the follower streams and the writers make progress. */
   async settled(): Promise<void> {
     const client = await this.#client(this.#follower);
     const state = () => client.status().then((status) => status.state, String);
@@ -58,7 +58,7 @@ class Pair {
     await expect.poll(() => this.answered.size, patience).toBeGreaterThan(before + 20);
   }
 
-  /** The leader dies, the follower takes over, the dead one comes back as its follower. */
+  /** Kills the leader, promotes the follower and restarts the old leader as its follower. */
   async failOver(signal: 'SIGKILL' | 'SIGTERM'): Promise<number> {
     await this.#leader.end(signal);
     const next = await this.#client(this.#follower);
@@ -76,12 +76,12 @@ class Pair {
 
   async restartLeader(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     await this.#leader.end(signal);
-    // Told to follow the other, as it was when it was promoted: it leads on all the same.
+    // Its settings still name the other node, as at its promotion; it must keep leading.
     await this.#leader.start(...(this.#hasChanged ? [`--follow=${this.#follower.url}`] : []));
   }
 
   get #hasChanged(): boolean {
-    return this.#leader.stderr.includes('it leads now');
+    return this.#leader.stderr.includes('promoted to leader');
   }
 
   async #client(node: NodeProcess): Promise<RemoteDatabase> {
@@ -102,14 +102,14 @@ class Pair {
         this.answered.set(id, seq);
         await docs.upsert(key, { n });
       } catch {
-        // Whatever was not answered may be there or not.
+        // Unacknowledged writes may exist or not.
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
   }
 }
 
-/** Closes both and looks at what is on their disks. */
+/** Stops both nodes and reads their data. */
 async function contentsOf(pair: Pair) {
   const contents = [];
   for (const { data, end } of [pair.leader, pair.follower].map((node) => ({
@@ -147,7 +147,7 @@ function idsInTails(nodes: readonly NodeProcess[]): Set<string> {
 async function misfortune(pair: Pair, rounds: number, randomSeed: number): Promise<void> {
   const random = seededRandom(randomSeed);
   await pair.begin();
-  // Each kind comes once, and fail-over twice, in any order and as far as the rounds go.
+  // Each kind of fault once and failover twice, in random order, limited by the rounds.
   const kinds = ['fail over', 'restart follower', 'restart leader', 'fail over'];
   for (let round = 0; round < rounds; round++) {
     await pair.settled();
@@ -166,7 +166,7 @@ async function misfortune(pair: Pair, rounds: number, randomSeed: number): Promi
   await expect.poll(async () => (await behind.status()).durableSeq, patience).toBe(seq);
 }
 
-test(`with min_acks nothing that was answered is lost (seed ${seed})`, async () => {
+test(`chaos: with min_acks no acknowledged write is lost (seed ${seed})`, async () => {
   const pair = new Pair(await processes.make('--min-acks=1'), await processes.make('--min-acks=1'));
   await misfortune(pair, 4, seed);
   const [leader, follower] = await contentsOf(pair);
@@ -175,7 +175,7 @@ test(`with min_acks nothing that was answered is lost (seed ${seed})`, async () 
   expect([...pair.answered.keys()].filter((id) => !leader!.ids.has(id))).toEqual([]);
 });
 
-test(`without min_acks all that is lost is in the saved tails (seed ${seed})`, async () => {
+test(`chaos: without min_acks every lost write is in a saved tail (seed ${seed})`, async () => {
   const pair = new Pair(await processes.make(), await processes.make());
   await misfortune(pair, 3, seed + 1);
   const nodes = [pair.leader, pair.follower];

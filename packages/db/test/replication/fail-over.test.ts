@@ -39,7 +39,7 @@ function tailOf(node: TestNode, file: string) {
 const readOnly = (node: TestNode) =>
   new RestClient(node.http).refusal('POST', '/v1/docs/records', { data: {} });
 
-test('a planned promotion under load loses no answered write, and fences the old leader', async () => {
+test('promotion: under load loses no acknowledged write and fences the old leader', async () => {
   const old = await nodes.start();
   const docs = old.client.collection('docs');
   await docs.insert({ first: true });
@@ -57,7 +57,7 @@ test('a planned promotion under load loses no answered write, and fences the old
     }
   });
   await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(100);
-  // Under load a follower is a few commits behind at any moment; those are waited for.
+  // Under load a follower lags by a few commits; the promotion waits for them.
   const promoted = await next.client.promote({ maxLag: 1_000_000 });
   expect(promoted).toMatchObject({ role: 'leader', epoch: 2, lag: 0 });
   await Promise.all(writers);
@@ -76,14 +76,14 @@ test('a planned promotion under load loses no answered write, and fences the old
   expect((await next.status()).seq).toBe(promoted.seq + 1);
   expect((await next.server.database.verify()).problems).toEqual([]);
 
-  // The old leader lost nothing either, so it simply goes on as a follower.
+  // The old leader has no extra commits, so it continues as a follower.
   await old.stop();
   const back = await nodes.follow(next.url, {}, old.data);
   await expectSame(next, back);
   expect((await back.status()).savedTails).toEqual([]);
 });
 
-test('a follower that lacks commits is promoted by force alone, and says how many are lost', async () => {
+test('promotion: a lagging follower needs force and reports the lost commits', async () => {
   const old = await nodes.start();
   const docs = old.client.collection('docs');
   const proxy = await nodes.proxy(old.url);
@@ -112,7 +112,7 @@ test('a follower that lacks commits is promoted by force alone, and says how man
   expect(promoted).toEqual({ role: 'leader', epoch: 2, seq, lag });
   await next.client.collection('docs').insert({ after: true });
 
-  // The loss is exactly what was reported: it is in the file, commit by commit.
+  // The saved file has exactly the commits that were reported as lost.
   await old.stop();
   const back = await nodes.follow(next.url, {}, old.data);
   const [tail] = (await back.status()).savedTails;
@@ -121,7 +121,7 @@ test('a follower that lacks commits is promoted by force alone, and says how man
   await expectSame(next, back);
 });
 
-test('an old leader that was cut off goes on, is fenced on contact, and follows with its tail saved', async () => {
+test('fencing: a partitioned old leader is fenced on contact and follows with its tail saved', async () => {
   const old = await nodes.start();
   const docs = old.client.collection('docs');
   const proxy = await nodes.proxy(old.url);
@@ -133,7 +133,7 @@ test('an old leader that was cut off goes on, is fenced on contact, and follows 
   expect(await next.client.promote()).toMatchObject({ role: 'leader', epoch: 2, seq: 2, lag: 0 });
   const there = next.client.collection('docs');
   for (let n = 0; n < 5; n++) await there.insertWithKey(`new${n}`, { n });
-  // Nobody has told the old one, so it takes these; nobody else ever sees them.
+  // The old leader does not know of the promotion, so it accepts these writes.
   await docs.upsert('a', { n: 2 });
   await docs.deleteByKey('gone');
   await docs.insertWithKey('lost', { n: 3 }, { ttlMs: 3_600_000 });
@@ -180,13 +180,13 @@ test('an old leader that was cut off goes on, is fenced on contact, and follows 
   expect(statSync(join(back.data, tail!.file)).mode & 0o777).toBe(0o600);
   expect((await back.client.collection('docs').findByKey('a'))?.data).toEqual({ n: 1 });
 
-  // It remembers the tail, and does not save it twice.
+  // The tail is saved only once.
   await back.stop();
   const again = await nodes.follow(next.url, {}, old.data);
   expect((await again.status()).savedTails).toEqual([tail]);
 });
 
-test('a watch goes on at the new leader where it stopped at the old one', async () => {
+test('failover: a watch resumes at the new leader', async () => {
   const old = await nodes.start();
   const docs = old.client.collection('docs');
   await docs.insertWithKey('before', { n: 0 });
@@ -206,7 +206,7 @@ test('a watch goes on at the new leader where it stopped at the old one', async 
   await goesOn.return?.();
 });
 
-test('whoever watched a commit that was taken back is told, and not led on in silence', async () => {
+test('failover: a watch past a rolled-back commit is refused', async () => {
   const old = await nodes.start();
   const docs = old.client.collection('docs');
   await docs.insert({ n: 1 });
@@ -226,7 +226,7 @@ test('whoever watched a commit that was taken back is told, and not led on in si
   await expect(resumed.next()).rejects.toMatchObject({ code: 'BAD_RESUME_TOKEN' });
 });
 
-test('a promoted node leads on after a restart with the same settings', async () => {
+test('restart: a promoted node keeps leading with the same settings', async () => {
   const old = await nodes.start();
   await old.client.collection('docs').insert({ n: 1 });
   const next = await nodes.follow(old.url);
@@ -241,14 +241,14 @@ test('a promoted node leads on after a restart with the same settings', async ()
   expect(await again.client.promote()).toEqual({ role: 'leader', epoch: 2, seq: 2, lag: 0 });
   await again.stop();
 
-  // Another address to follow is meant.
+  // A different address in follow is obeyed.
   const third = await nodes.start();
   await third.client.collection('docs').insert({ n: 1 });
   const moved = await nodes.start({ follow: third.url }, next.data);
   expect((await moved.status()).role).toBe('follower');
 });
 
-test('a follower that is not told whom to follow any more does not lead for that', async () => {
+test('restart: a follower without follow does not become leader', async () => {
   const leader = await nodes.start();
   await leader.client.collection('docs').insert({ n: 1 });
   const follower = await nodes.follow(leader.url);
@@ -261,7 +261,7 @@ test('a follower that is not told whom to follow any more does not lead for that
   await alone.client.collection('docs').insert({ n: 2 });
 });
 
-test('the old leader is told after a restart of the new one, too', async () => {
+test('promotion: the old leader is notified even after a restart of the new one', async () => {
   const old = await nodes.start();
   await old.client.collection('docs').insert({ n: 1 });
   const proxy = await nodes.proxy(old.url);
@@ -277,7 +277,7 @@ test('the old leader is told after a restart of the new one, too', async () => {
   expect((await again.status()).role).toBe('leader');
 });
 
-test('a follower of the new leader fences the old one on contact', async () => {
+test('fencing: a follower of the new leader fences the old one', async () => {
   const old = await nodes.start();
   await old.client.collection('docs').insert({ n: 1 });
   const proxy = await nodes.proxy(old.url);
@@ -298,7 +298,7 @@ test('a follower of the new leader fences the old one on contact', async () => {
   expect(await astray.status()).toMatchObject({ role: 'follower', epoch: 2, seq: 2 });
 });
 
-test('roles change back and forth: the fenced node follows whom it is told to', async () => {
+test('failover: roles change back and forth', async () => {
   const a = await nodes.start();
   await a.client.collection('docs').insert({ n: 1 });
   const b = await nodes.follow(a.url);
@@ -310,14 +310,14 @@ test('roles change back and forth: the fenced node follows whom it is told to', 
   await b.client.collection('docs').insert({ n: 2 });
   await expectSame(b, back);
   expect(await back.client.promote({ maxLag: 1 })).toMatchObject({ role: 'leader', epoch: 3 });
-  // b has "follow" in its settings, so it goes on as a follower by itself.
+  // b has "follow" in its settings, so it becomes a follower automatically.
   await inRole(b, 'follower');
   await back.client.collection('docs').insert({ n: 3 });
   await streaming(b);
   await expectSame(back, b);
 });
 
-test('a tail that the new leader can no longer judge is saved as a whole', async () => {
+test('failover: a tail that cannot be compared is saved completely', async () => {
   const old = await nodes.start();
   const docs = old.client.collection('docs');
   for (let n = 0; n < 3; n++) await docs.insert({ n });
@@ -338,14 +338,14 @@ test('a tail that the new leader can no longer judge is saved as a whole', async
   expect(readdirSync(back.data).filter((name) => name.startsWith('store-'))).toHaveLength(2);
 });
 
-test('peers of another database, or that begin elsewhere, are refused', async () => {
+test('peers: another database or a wrong start is refused', async () => {
   const leader = await nodes.start();
   await leader.client.collection('docs').insert({ n: 1 });
   const kin = await kinOf(leader);
   const calls = ['Watch', 'Backup', 'ReplicationStatus'] as const;
   for (const call of calls) {
     expect(await speak(leader, call, kin)).toBeUndefined();
-    // Not even the highest epoch counts when it is another database's.
+    // A higher epoch of another database is ignored.
     const stranger = { ...kin, epoch: 9n, lineageId: 'ab'.repeat(16) };
     expect(await speak(leader, call, stranger)).toEqual({
       code: 'LINEAGE_MISMATCH',
@@ -372,7 +372,7 @@ test('peers of another database, or that begin elsewhere, are refused', async ()
       metadata: { leader: leader.url },
     });
   }
-  // All of this has left the leader as it was.
+  // The leader is unchanged.
   expect((await leader.status()).role).toBe('leader');
   await leader.client.collection('docs').insert({ n: 2 });
   await reached(follower, 2);

@@ -5,10 +5,10 @@ import { expectSame, inState, logged, reached, streaming, useNodes } from './sup
 
 const nodes = useNodes();
 
-/** A seed that failed is tried again with MILLRACE_SEED. */
+/** Set MILLRACE_SEED to repeat a failed run. */
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);
 
-test('a follower copies what is there and then every commit, with its number and times', async () => {
+test('follower: copies existing data, then every commit with seq and times', async () => {
   const leader = await nodes.start();
   const people = leader.client.collection('people');
   for (let n = 0; n < 50; n++) await people.insertWithKey(`p${n}`, { n, text: 'x'.repeat(n) });
@@ -37,7 +37,7 @@ test('a follower copies what is there and then every commit, with its number and
   expect(commits(follower)).toEqual(commits(leader).slice(-5));
 });
 
-test('a follower that is cut off again and again has neither gap nor duplicate', async () => {
+test('follower: repeated cuts cause neither gap nor duplicate', async () => {
   const leader = await nodes.start();
   const proxy = await nodes.proxy(leader.url);
   const docs = leader.client.collection('docs');
@@ -66,12 +66,12 @@ test('a follower that is cut off again and again has neither gap nor duplicate',
   const { lagMs, leaderSeq } = await follower.status();
   expect({ lagMs, leaderSeq }).toEqual({ lagMs: 0, leaderSeq: seq });
   const lines = follower.log.lines.map(({ message }) => message);
-  expect(lines).toContain('copying the leader');
-  expect(lines).toContain('following the leader');
-  expect(lines).toContain('not connected to the leader');
+  expect(lines).toContain('copying from leader');
+  expect(lines).toContain('streaming from leader');
+  expect(lines).toContain('disconnected from leader');
 });
 
-test(`whatever the network does, followers end up the same (seed ${seed})`, async () => {
+test(`follower: equal to the leader after random network faults (seed ${seed})`, async () => {
   const random = seededRandom(seed);
   const leader = await nodes.start();
   const proxies = [await nodes.proxy(leader.url), await nodes.proxy(leader.url)];
@@ -106,7 +106,7 @@ test(`whatever the network does, followers end up the same (seed ${seed})`, asyn
         proxy.dropReplies();
     }
     await new Promise((resolve) => setTimeout(resolve, random.integer(20, 250)));
-    // What is dropped in the middle of a stream makes no sense to either end.
+    // Dropped bytes in the middle of a stream corrupt the connection for both ends.
     proxy.cut();
     proxy.heal();
   }
@@ -116,7 +116,7 @@ test(`whatever the network does, followers end up the same (seed ${seed})`, asyn
   expect((await leader.status()).seq).toBeGreaterThan(20);
 });
 
-test('a slow line makes a follower late, not wrong', async () => {
+test('follower: a slow network causes lag only', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   const proxy = await nodes.proxy(leader.url);
@@ -147,7 +147,7 @@ test.each([
   expect(follower.server.database.core.durable.seq).toBe(20);
 });
 
-test('a leader that falls silent is noticed, and followed again when it speaks', async () => {
+test('follower: detects a silent leader and reconnects', async () => {
   const leader = await nodes.start();
   const proxy = await nodes.proxy(leader.url);
   await leader.client.collection('docs').insert({ n: 1 });
@@ -161,7 +161,7 @@ test('a leader that falls silent is noticed, and followed again when it speaks',
   await expectSame(leader, follower);
 });
 
-test('a first copy is whole although writes go on meanwhile', async () => {
+test('follower: the first copy is complete during concurrent writes', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   const pad = 'x'.repeat(2_000);
@@ -188,7 +188,7 @@ test('a first copy is whole although writes go on meanwhile', async () => {
   await expectSame(leader, follower);
 });
 
-test('a follower takes a fresh copy when the log was trimmed while it was away', async () => {
+test('follower: takes a new copy after the log was trimmed', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   await docs.upsert('a', { n: 1 });
@@ -200,7 +200,7 @@ test('a follower takes a fresh copy when the log was trimmed while it was away',
   await docs.insertWithKey('b', { n: 0 });
   const { seq } = await leader.status();
   await leader.client.compact({ trimBeforeSeq: seq });
-  // What it has is served until the new copy is whole.
+  // The old data is served until the new copy is complete.
   expect((await follower.client.collection('docs').findByKey('a'))?.data).toEqual({ n: 1 });
   proxy.heal();
   await streaming(follower);
@@ -212,7 +212,7 @@ test('a follower takes a fresh copy when the log was trimmed while it was away',
   await expectSame(leader, follower);
 });
 
-test('a copy that is cut in the middle leaves the old data, and is made again', async () => {
+test('follower: an interrupted copy keeps the old data and is retried', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   await docs.upsert('a', { n: 1 });
@@ -225,13 +225,13 @@ test('a copy that is cut in the middle leaves the old data, and is made again', 
   await leader.client.compact({ trimBeforeSeq: (await leader.status()).seq });
   proxy.heal();
   proxy.cutAfter(500_000);
-  await logged(follower, 'reason', 'the log of the leader no longer reaches back to it');
+  await logged(follower, 'reason', 'the log of the leader no longer has the next commit');
   expect((await follower.client.collection('docs').findByKey('a'))?.data).toEqual({ n: 1 });
   await streaming(follower);
   await expectSame(leader, follower);
 });
 
-test('two followers follow one leader, and it knows how far they are', async () => {
+test('follower: the leader reports the position of two followers', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   await docs.insert({ n: 0 });
@@ -260,7 +260,7 @@ test('two followers follow one leader, and it knows how far they are', async () 
   await expect.poll(connected, { timeout: 60_000 }).toBe(1);
 });
 
-test('a follower that was restarted goes on where it stopped', async () => {
+test('follower: resumes after a restart', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   for (let n = 0; n < 10; n++) await docs.insert({ n });
@@ -270,11 +270,11 @@ test('a follower that was restarted goes on where it stopped', async () => {
   const again = await nodes.follow(leader.url, {}, first.data);
   await expectSame(leader, again);
   const lines = again.log.lines.map(({ message }) => message);
-  expect(lines).toContain('following the leader');
-  expect(lines).not.toContain('copying the leader');
+  expect(lines).toContain('streaming from leader');
+  expect(lines).not.toContain('copying from leader');
 });
 
-test('records expire on a follower when its leader says so, and are hidden before', async () => {
+test("follower: records expire by the leader's commit and are hidden before", async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   const proxy = await nodes.proxy(leader.url);
@@ -286,7 +286,7 @@ test('records expire on a follower when its leader says so, and are hidden befor
   await expect
     .poll(() => follower.client.collection('docs').findByKey('goes'), { timeout: 60_000 })
     .toBeUndefined();
-  // Two sweeps of its own would have gone by.
+  // Longer than two local expiry sweeps.
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect((await follower.status()).seq).toBe(seq);
   await expect.poll(async () => (await leader.status()).seq, { timeout: 60_000 }).toBe(seq + 1);

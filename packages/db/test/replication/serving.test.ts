@@ -18,7 +18,7 @@ function grpcOf({ url }: { url: string }): GrpcClient {
   return client;
 }
 
-test('a follower refuses writes on both faces and names its leader', async () => {
+test('follower: refuses writes on gRPC and REST and names its leader', async () => {
   const leader = await nodes.start();
   await leader.client.collection('docs').upsert('a', { n: 1 });
   const follower = await nodes.follow(leader.url);
@@ -43,7 +43,7 @@ test('a follower refuses writes on both faces and names its leader', async () =>
   await expectSame(leader, follower);
 });
 
-test('a follower serves reads, read-only transactions, watches and backups', async () => {
+test('follower: serves reads, read-only transactions, watches and backups', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection<{ n: number }>('docs');
   await docs.upsert('a', { n: 1 });
@@ -58,8 +58,8 @@ test('a follower serves reads, read-only transactions, watches and backups', asy
   expect((await there.findByKey('a', { transaction }))?.data).toEqual({ n: 1 });
   await transaction.commit();
   expect(await there.count({ field: 'n', op: 'eq', value: 2 })).toBe(1);
-  const { value: told } = await watch.next();
-  expect(told).toMatchObject({ kind: 'changes', seq: record.seq, changes: [{ op: 'update' }] });
+  const { value: message } = await watch.next();
+  expect(message).toMatchObject({ kind: 'changes', seq: record.seq, changes: [{ op: 'update' }] });
   await watch.return?.();
   let bytes = 0;
   for await (const part of follower.client.backup()) {
@@ -68,7 +68,7 @@ test('a follower serves reads, read-only transactions, watches and backups', asy
   expect(bytes).toBeGreaterThan(0);
 });
 
-test('a read with min_seq waits for the commit, and says so when it does not come', async () => {
+test('follower: min_seq waits for the commit or refuses REPLICA_BEHIND', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   await docs.upsert('a', { n: 1 });
@@ -93,7 +93,7 @@ test('a read with min_seq waits for the commit, and says so when it does not com
   expect((await transaction).readSeq).toBe(record.seq);
 });
 
-test('a follower without a first copy is alive, not ready, and says why', async () => {
+test('follower: without a first copy it is live but not ready', async () => {
   const leader = await nodes.start();
   await leader.client.collection('docs').upsert('a', { n: 1 });
   const proxy = await nodes.proxy(leader.url);
@@ -128,7 +128,7 @@ test('a follower without a first copy is alive, not ready, and says why', async 
   await expectSame(leader, follower);
 });
 
-test('a follower has the indexes of its own settings', async () => {
+test('follower: has the indexes of its own settings', async () => {
   const leader = await nodes.start({ collections: '{docs: {indexes: [{fields: [a]}]}}' });
   const docs = leader.client.collection('docs');
   for (let n = 0; n < 300; n++) await docs.insert({ a: n % 3, b: n % 7 });
@@ -149,7 +149,7 @@ test('a follower has the indexes of its own settings', async () => {
     { name: 'docs', records: 320, indexes: [{ name: 'b' }, { name: 'c' }] },
   ]);
 
-  // A unique index that only the follower has gives way to the data of the leader.
+  // The leader's data overrides a unique index that only the follower has.
   await docs.insert({ c: 7 });
   await docs.insert({ c: 1_000 });
   await expectSame(leader, follower);
@@ -159,7 +159,7 @@ test('a follower has the indexes of its own settings', async () => {
   ]);
 });
 
-test('records of one commit may swap unique values', async () => {
+test('follower: records of one commit may swap unique values', async () => {
   const collections = '{docs: {indexes: [{fields: [u], unique: true}]}}';
   const leader = await nodes.start({ collections });
   const docs = leader.client.collection('docs');
@@ -180,7 +180,7 @@ test('records of one commit may swap unique values', async () => {
   expect(follower.server.database.indexes()[0]!.state).toBe('ready');
 });
 
-test('a node that holds another database is told so and keeps its own', async () => {
+test('follower: a node with another database is refused and keeps its data', async () => {
   const [leader, other] = [await nodes.start(), await nodes.start()];
   await leader.client.collection('docs').insert({ n: 1 });
   await other.client.collection('mine').upsert('a', { n: 1 });
@@ -192,7 +192,7 @@ test('a node that holds another database is told so and keeps its own', async ()
   expect((await leader.status()).role).toBe('leader');
 });
 
-test('a follower needs a key of admin scope, and never shows it', async () => {
+test('follower: needs a key with admin scope and never shows it', async () => {
   const file = join(scratch, 'keys.yaml');
   writeFileSync(
     file,
@@ -204,7 +204,7 @@ test('a follower needs a key of admin scope, and never shows it', async () => {
   const leader = await nodes.start({ 'keys-file': file });
   const weak = await nodes.start({ follow: leader.url, 'follow-key': 'reader.staple' });
   await logged(weak, 'reason', 'SCOPE');
-  // Nobody else gets in by speaking like a node.
+  // Sending peer information does not replace a key.
   const reader = new GrpcClient(leader.url.replace('grpc://', ''));
   nodes.onClose(() => reader.close());
   const asNode = { collection: 'docs', start_seq: 1, peer: { node_id: 'x', role: 'follower' } };
@@ -219,7 +219,7 @@ test('a follower needs a key of admin scope, and never shows it', async () => {
   expect(JSON.stringify(follower.log.lines)).not.toContain('correct-horse');
 });
 
-test('a follower speaks TLS with its leader, and shows its own certificate', async () => {
+test('follower: uses TLS with a client certificate', async () => {
   const file = (name: string) =>
     fileURLToPath(new URL(`../server/certificates/${name}`, import.meta.url));
   const own = { 'tls-cert': file('server.pem'), 'tls-key': file('server.key') };
@@ -235,7 +235,7 @@ test('a follower speaks TLS with its leader, and shows its own certificate', asy
   await expect.poll(lags, { timeout: 60_000 }).toEqual([0]);
 });
 
-test('with min_acks a write is answered when enough followers have it on disk', async () => {
+test('min_acks: a write is acknowledged when enough followers have it on disk', async () => {
   const leader = await nodes.start({ 'min-acks': '1' });
   const grpc = grpcOf(leader);
   const insert = (request_id: string) => ({
@@ -243,7 +243,8 @@ test('with min_acks a write is answered when enough followers have it on disk', 
     request_id,
     data_json: Buffer.from('{"n":1}'),
   });
-  // The server gives up a tenth before the caller does, which is to be enough on a busy machine.
+  // The server stops waiting a tenth before the caller's deadline, which must suffice on a busy
+  // machine.
   const alone = await grpc.refusal('Insert', insert('one'), { timeoutMs: 2_000 });
   expect(alone).toMatchObject({
     code: 'UNAVAILABLE',

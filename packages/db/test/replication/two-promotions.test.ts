@@ -5,7 +5,7 @@ import { expectSame, inState, useNodes, type TestNode } from './support/nodes.js
 const nodes = useNodes();
 const patience = { timeout: 60_000, interval: 20 };
 
-/** A leader behind a proxy, and two followers that have all it has. */
+/** A leader behind a proxy, and two followers that have caught up. */
 async function leaderOfTwo() {
   const old = await nodes.start();
   await old.client.collection('docs').insert({ n: 1 });
@@ -18,7 +18,7 @@ async function rolesOf(all: readonly TestNode[]): Promise<string[]> {
   return Promise.all(all.map(async (node) => (await node.status()).role));
 }
 
-test('of two followers that are promoted at once one leads, and the other is told of it', async () => {
+test('promotion: of two concurrent promotions one wins and the other is refused', async () => {
   const { old, pair } = await leaderOfTwo();
   const promotions = await Promise.allSettled(pair.map((node) => node.client.promote()));
   const won = promotions.findIndex(({ status }) => status === 'fulfilled');
@@ -34,7 +34,7 @@ test('of two followers that are promoted at once one leads, and the other is tol
   expect(await old.status()).toMatchObject({ epoch: 2, leaderAddress: winner.url });
 });
 
-test('a follower that has heard of another leader is promoted by force alone, in a later epoch', async () => {
+test('promotion: a follower that knows another leader needs force and a later epoch', async () => {
   const { old, pair } = await leaderOfTwo();
   const [first, second] = pair;
   expect(await first.client.promote()).toMatchObject({ epoch: 2 });
@@ -47,13 +47,13 @@ test('a follower that has heard of another leader is promoted by force alone, in
 
   expect(await second.client.promote({ force: true })).toMatchObject({ role: 'leader', epoch: 3 });
   await expect.poll(async () => (await old.status()).leaderAddress, patience).toBe(second.url);
-  // The first hears of it as soon as anyone of the later epoch speaks to it.
+  // The first leader is fenced by the first contact with the later epoch.
   await old.stop();
   await nodes.start({ follow: first.url }, old.data);
   await expect.poll(async () => (await first.status()).role, patience).not.toBe('leader');
 });
 
-test('two that were promoted behind each other: the second to be heard steps down and keeps its commits', async () => {
+test('promotion: of two isolated leaders the second steps down and saves its commits', async () => {
   const { old, proxy, pair } = await leaderOfTwo();
   proxy.goDown();
   for (const node of pair) await inState(node, 'disconnected');

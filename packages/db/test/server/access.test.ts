@@ -10,6 +10,7 @@ import { toStruct } from './support/proto.js';
 import { RestClient } from './support/rest.js';
 import { startServer, type TestServer } from './support/server.js';
 import { WatchReader } from './support/watching.js';
+import { apiLabel } from '../../src/server/calls/call-metrics.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'mr-keys-'));
 const keysFile = join(scratch, 'keys.yaml');
@@ -47,7 +48,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-test('a call without a key, with a wrong one or with an old one is UNAUTHENTICATED', async () => {
+test('auth: a missing, unknown or expired key is UNAUTHENTICATED', async () => {
   const path = '/v1/people/records:find';
   const refusals: [headers: Record<string, string>, reason: string][] = [
     [{}, 'MISSING_KEY'],
@@ -79,7 +80,7 @@ test('a call without a key, with a wrong one or with an old one is UNAUTHENTICAT
   });
 });
 
-test('a key is taken as x-api-key and as a bearer token, in both faces', async () => {
+test('auth: accepts a key as x-api-key and as a bearer token, on gRPC and REST', async () => {
   const find = { collection: 'people' };
   expect(await grpc.collect('Find', find, { key: keyOf('root') })).toHaveLength(1);
   expect(await grpc.collect('Find', find, { bearer: keyOf('root') })).toHaveLength(1);
@@ -119,7 +120,7 @@ describe.each(Object.keys(allowed))('the key %s', (id) => {
   });
 });
 
-test('a watch of the whole database needs admin access to all of it', async () => {
+test('auth: a watch of the whole database needs admin access to all of it', async () => {
   const watch = (id: string) => grpc.refusal('Watch', {}, { key: keyOf(id), timeoutMs: 300 });
   expect(await watch('root')).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
   for (const id of ['reader', 'writer', 'people-admin', 'svc.dotted']) {
@@ -130,7 +131,7 @@ test('a watch of the whole database needs admin access to all of it', async () =
   expect((await restAs('reader').refusal('POST', '/v1/records:watch', {})).status).toBe(403);
 });
 
-test('a transaction belongs to the key that began it', async () => {
+test('auth: a transaction belongs to the key that began it', async () => {
   const [writer, root] = [{ key: keyOf('writer') }, { key: keyOf('root') }];
   const { tx_id: txId } = await grpc.call('BeginTx', {}, writer);
   const insert = { collection: 'people', data: toStruct({}), tx_id: txId };
@@ -149,7 +150,7 @@ test('a transaction belongs to the key that began it', async () => {
   });
 });
 
-test('health and readiness never need a key, and metrics none on loopback', async () => {
+test('auth: health and readiness need no key, metrics none on loopback', async () => {
   const nobody = new RestClient(server.http);
   for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.yaml', '/docs']) {
     expect((await nobody.send('GET', path)).status).toBe(200);
@@ -157,7 +158,7 @@ test('health and readiness never need a key, and metrics none on loopback', asyn
   expect(await grpc.health()).toEqual({ status: 'SERVING' });
 });
 
-test('who comes over the Unix socket is trusted, and only the owner can', async () => {
+test('auth: the Unix socket needs no key and is private', async () => {
   const path = new URL(server.socket).pathname;
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(statSync(server.data).mode & 0o777).toBe(0o700);
@@ -167,7 +168,7 @@ test('who comes over the Unix socket is trusted, and only the owner can', async 
   client.close();
 });
 
-test('the file is read again when it changes, and a bad one leaves the old keys', async () => {
+test('keys file: a change is loaded, an invalid file keeps the old keys', async () => {
   const fresh: KeyEntry = { id: 'fresh', secret: 'fff', scopes: [['*', 'read']] };
   const path = '/v1/people/records:find';
   const asFresh = new RestClient(server.http, { 'x-api-key': 'fresh.fff' });
@@ -177,7 +178,7 @@ test('the file is read again when it changes, and a bad one leaves the old keys'
   expect((await restAs('root').refusal('POST', path)).reason).toBe('UNKNOWN_KEY');
 
   writeFileSync(keysFile, 'keys: [{id: x}]');
-  const failed = () => server.log.lines.find(({ message }) => message.includes('not read again'));
+  const failed = () => server.log.lines.find(({ message }) => message.includes('failed to reload'));
   await expect.poll(failed).toBeDefined();
   expect(failed()?.message).toContain('keys.yaml:1: keys[0].secret_sha256');
   expect((await asFresh.send('POST', path)).status).toBe(200);
@@ -188,7 +189,7 @@ test('the file is read again when it changes, and a bad one leaves the old keys'
   await expect.poll(async () => (await restAs('root').send('POST', path)).status).toBe(200);
 });
 
-test('a watch ends when its key is revoked', async () => {
+test('keys file: a watch ends when its key is revoked', async () => {
   const watch = new WatchReader(
     grpc.stream('Watch', { collection: 'people' }, { key: keyOf('reader') }),
   );
@@ -210,20 +211,20 @@ test('a watch ends when its key is revoked', async () => {
   await expect.poll(async () => (await restAs('reader').send('POST', path)).status).toBe(200);
 });
 
-test('SIGHUP reads the file again', async () => {
+test('keys file: SIGHUP reloads it', async () => {
   const before = server.log.lines.length;
   writeFileSync(keysFile, `# a comment\n${keysYaml(keys)}`);
   process.emit('SIGHUP');
-  const read = server.log.lines.slice(before).find(({ message }) => message === 'keys read again');
+  const read = server.log.lines.slice(before).find(({ message }) => message === 'keys reloaded');
   expect(read?.fields).toMatchObject({ cause: 'SIGHUP' });
 });
 
-test('a refused call is in the log, with the key but never its secret', async () => {
+test('access log: a refused call has the key id but never the secret', async () => {
   await restAs('reader').refusal('POST', '/v1/people/records', { data: {} });
   const line = server.log.lines.findLast(({ message }) => message === 'call');
   expect(line?.fields).toMatchObject({
     method: 'Insert',
-    face: 'rest',
+    [apiLabel]: 'rest',
     code: 'PERMISSION_DENIED',
     reason: 'SCOPE',
     principal: 'reader',
@@ -231,18 +232,18 @@ test('a refused call is in the log, with the key but never its secret', async ()
   expect(JSON.stringify(server.log.lines)).not.toContain('rrr');
 });
 
-test('a server without keys does not listen where others can reach it', async () => {
+test('auth none: refused on an address that other machines can reach', async () => {
   for (const flag of ['grpc', 'http']) {
-    const started = startServer({ [flag]: '0.0.0.0:0' });
+    const started = startServer({ [flag]: '0.0.0.0:0', auth: 'none' });
     await expect(started).rejects.toThrow(UsageError);
-    await expect(started).rejects.toThrow(/0\.0\.0\.0.*keys_file/);
+    await expect(started).rejects.toThrow(/0\.0\.0\.0.*auth is none/);
   }
   const open = await startServer({ grpc: '0.0.0.0:0', http: '0.0.0.0:0', 'keys-file': keysFile });
   expect((await new RestClient(open.http).refusal('POST', '/v1/c/records:find')).status).toBe(401);
   await open.dispose();
 });
 
-test('a keys file that is not there, or is wrong, is told with its place', async () => {
+test('keys file: a missing or invalid file is reported with file and line', async () => {
   await expect(startServer({ 'keys-file': join(scratch, 'none.yaml') })).rejects.toThrow(
     /none\.yaml: no such file/,
   );
@@ -271,18 +272,33 @@ describe('without keys', () => {
       call.end('{}');
     });
 
-  test('a page of another site cannot use the server through a browser', async () => {
+  test('auth none: web pages of other sites are refused', async () => {
     expect(await statusWith({})).toBe(200);
     expect(await statusWith({ host: 'localhost:8080' })).toBe(200);
     expect(await statusWith({ host: '[::1]:8080' })).toBe(200);
-    expect(await statusWith({ origin: 'http://localhost:3000' })).toBe(200);
+    const { port } = new URL(lone.http);
+    const json = { 'content-type': 'application/json' };
+    const own = { origin: `http://localhost:${port}` };
+    expect(await statusWith({ ...own, ...json })).toBe(200);
+    expect(await statusWith({ ...own, 'content-type': 'text/plain' })).toBe(400);
+    expect(await statusWith({ ...own })).toBe(400);
+    expect(await statusWith({ origin: 'http://localhost:3000', ...json })).toBe(400);
+    expect(await statusWith({ 'sec-fetch-site': 'cross-site', ...json })).toBe(400);
+    expect(await statusWith({ 'sec-fetch-site': 'same-origin', ...json })).toBe(200);
+    expect(await statusWith({ 'sec-fetch-site': 'same-origin' })).toBe(400);
     expect(await statusWith({ host: 'rebound.example:8080' })).toBe(400);
     expect(await statusWith({ host: '127.0.0.1.example' })).toBe(400);
     expect(await statusWith({ origin: 'https://evil.example' })).toBe(400);
     expect(await statusWith({ origin: 'null' })).toBe(400);
   });
 
-  test('every caller is the same local one, with every right', async () => {
+  test('auth none: a client that is no browser may send any content type', async () => {
+    expect(await statusWith({ 'content-type': 'application/x-www-form-urlencoded' })).toBe(200);
+    expect(await statusWith({ 'content-type': 'text/plain' })).toBe(200);
+    expect(await statusWith({})).toBe(200);
+  });
+
+  test('auth none: every caller is the same local principal with full access', async () => {
     const client = new GrpcClient(lone.grpc);
     const overSocket = new GrpcClient(lone.socket);
     const { tx_id: txId } = await client.call('BeginTx');

@@ -15,7 +15,7 @@ const both = useServer({
 const scratch = mkdtempSync(join(tmpdir(), 'mr-admin-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-test('the status of a lone leader is complete', async () => {
+test('status: a single leader reports every field', async () => {
   const { rest, grpc } = both;
   const made = recordOf(await rest.ok('POST', '/v1/people/records', { data: { email: 'a@b.c' } }));
   const status = await rest.ok('GET', '/v1/admin/replication');
@@ -57,7 +57,7 @@ test('the status of a lone leader is complete', async () => {
   expect(withCollections['collections']).toMatchObject([{ records: 1, default_ttl: '3600s' }]);
 });
 
-test('an index that cannot be built is shown as failed, as the description says', async () => {
+test('status: an index that cannot be built is failed', async () => {
   const data = join(scratch, 'doubles');
   const before = await open(data);
   for (let n = 0; n < 2; n++) await before.collection('people').insert({ email: 'a@b.c' });
@@ -72,7 +72,14 @@ test('an index that cannot be built is shown as failed, as the description says'
   await server.dispose();
 });
 
-test('a promotion of a leader changes nothing', async () => {
+test('status: durability strict is an alias of full', async () => {
+  const strict = await startServer({ durability: 'strict' });
+  const rest = new RestClient(strict.http);
+  expect(await rest.ok('GET', '/v1/admin/replication')).toMatchObject({ durability: 'full' });
+  await strict.dispose();
+});
+
+test('promote: does nothing on a leader', async () => {
   const { rest, grpc } = both;
   const before = await rest.ok('GET', '/v1/admin/replication');
   expect(await rest.ok('POST', '/v1/admin:promote')).toEqual({
@@ -84,7 +91,7 @@ test('a promotion of a leader changes nothing', async () => {
   expect(await grpc.call('Promote', { force: true })).toMatchObject({ role: 'leader', epoch: 1 });
 });
 
-test('compact trims and rewrites while serving', async () => {
+test('compact: trims and rewrites online', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   const text = 'x'.repeat(10_000);
@@ -107,7 +114,7 @@ test('compact trims and rewrites while serving', async () => {
   expect(metrics.text).toMatch(/millrace_db_fsync_duration_seconds_count [1-9]/);
 });
 
-test('a backup over gRPC is header, data and trailer with the sum of the data', async () => {
+test('backup: gRPC streams header, data and trailer with the checksum', async () => {
   const { rest, grpc } = both;
   const { seq, lineage_id: lineage } = await rest.ok('GET', '/v1/admin/replication');
   const parts = await grpc.collect('Backup');
@@ -131,7 +138,7 @@ test('a backup over gRPC is header, data and trailer with the sum of the data', 
   expect(parts.at(-1)).toMatchObject({ trailer: { bytes, sha256: hash.digest('hex') } });
 });
 
-test('a backup over REST is a file that restores', async () => {
+test('backup: REST returns a file that restores', async () => {
   const collection = freshName();
   const { rest, server } = both;
   const made = recordOf(
@@ -149,7 +156,7 @@ test('a backup over REST is a file that restores', async () => {
   await restored.close();
 });
 
-test('a backup as NDJSON has a line for each record, of the collections asked for', async () => {
+test('backup: NDJSON has a line per record of the requested collections', async () => {
   const collection = freshName();
   const { rest } = both;
   await rest.ok('POST', `/v1/${collection}/keys`, { key: 'a', data: { n: 1 } });
@@ -168,7 +175,7 @@ test('a backup as NDJSON has a line for each record, of the collections asked fo
   expect(wrong.message).toContain('SNAPSHOT, NDJSON');
 });
 
-test('an increment needs the log to reach back that far', async () => {
+test('backup: an incremental backup needs the log back to its start', async () => {
   const { rest, grpc } = both;
   const { oldest_seq: oldest } = await rest.ok('GET', '/v1/admin/replication');
   expect(Number(oldest)).toBeGreaterThan(3);

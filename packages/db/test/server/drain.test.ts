@@ -5,7 +5,14 @@ import { RestClient } from './support/rest.js';
 import { startServer } from './support/server.js';
 import { WatchReader } from './support/watching.js';
 
-test('a server that stops tells everyone, finishes what is under way and lets go', async () => {
+/** Waits until this many calls have arrived at the server. */
+async function callsInFlight(rest: RestClient, count: number): Promise<void> {
+  const metrics = async () => (await rest.send('GET', '/metrics')).text;
+  const line = `millrace_db_calls_in_flight ${count}\n`;
+  await expect.poll(metrics, { timeout: 60_000 }).toContain(line);
+}
+
+test('drain: notifies callers, finishes calls in flight and closes', async () => {
   const server = await startServer();
   const grpc = new GrpcClient(server.grpc);
   const rest = new RestClient(server.http);
@@ -23,13 +30,9 @@ test('a server that stops tells everyone, finishes what is under way and lets go
   await watch.isOpen;
   await expect.poll(() => states).toEqual(['SERVING']);
   const { core, writes } = server.database;
-  const underWay = grpc.call('FindByKey', {
-    collection: 'c',
-    key: 'k',
-    min_seq: core.durable.seq + 1,
-  });
-  // The call must have arrived before the server stops, also on a busy machine.
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  const waiting = { collection: 'c', key: 'k', min_seq: core.durable.seq + 1 };
+  const inFlight = grpc.call('FindByKey', waiting, { timeoutMs: 100_000 });
+  await callsInFlight(rest, 1);
 
   const stopped = server.stop();
   expect(server.stop()).toBe(stopped);
@@ -55,7 +58,7 @@ test('a server that stops tells everyone, finishes what is under way and lets go
   expect(await events.next('\n\n')).toMatch(/^data: \{"error":/);
 
   await writes.insert('c', {});
-  expect(await underWay).toHaveProperty('record');
+  expect(await inFlight).toHaveProperty('record');
   await stopped;
   await healthEnded;
   expect(server.database.isOpen).toBe(false);
@@ -67,26 +70,32 @@ test('a server that stops tells everyone, finishes what is under way and lets go
   await again.dispose();
 });
 
-test('what does not end in time is cut, with a reason', async () => {
+test('drain: calls beyond the deadline are aborted with a reason', async () => {
   const server = await startServer({ 'drain-timeout-ms': '150' });
   const grpc = new GrpcClient(server.grpc);
   const rest = new RestClient(server.http);
   const min = 99_999;
-  const overGrpc = grpc.refusal('FindByKey', { collection: 'c', key: 'k', min_seq: min });
-  const overRest = rest.refusal('GET', `/v1/c/keys/k?min_seq=${min}`);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  const request = { collection: 'c', key: 'k', min_seq: min };
+  const overGrpc = grpc.refusal('FindByKey', request, { timeoutMs: 100_000 });
+  const overRest = rest.refusal('GET', `/v1/c/keys/k?min_seq=${min}`, undefined, {
+    'grpc-timeout': '100S',
+  });
+  const both = Promise.all([overGrpc, overRest]);
+  await callsInFlight(rest, 2);
   const startedAt = performance.now();
   await server.dispose();
-  expect(performance.now() - startedAt).toBeLessThan(3_000);
+  // The default deadline is 30 s.
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
+  await both;
   expect(await overGrpc).toMatchObject({ code: 'UNAVAILABLE', reason: 'SHUTTING_DOWN' });
   expect(await overRest).toMatchObject({ status: 503, reason: 'SHUTTING_DOWN' });
   expect(server.log.lines.map(({ message }) => message)).toContain(
-    'calls did not end in time and are cut',
+    'drain deadline exceeded, aborting calls',
   );
   grpc.close();
 });
 
-test('a server with idle connections stops at once', async () => {
+test('drain: idle connections do not delay the stop', async () => {
   const server = await startServer();
   const grpc = new GrpcClient(server.grpc);
   await grpc.call('BeginTx');
@@ -97,7 +106,7 @@ test('a server with idle connections stops at once', async () => {
   grpc.close();
 });
 
-test('a second server on the same directory is told who has it', async () => {
+test('start: a second server on the same directory is refused with the owner', async () => {
   const server = await startServer();
   await expect(startServer({}, server.data)).rejects.toThrow(
     new RegExp(`in use by process ${process.pid}`),
@@ -106,7 +115,7 @@ test('a second server on the same directory is told who has it', async () => {
   await server.dispose();
 });
 
-test('a port that is taken is told in one line, and nothing is left open', async () => {
+test('start: a port in use is a one-line error, and nothing stays open', async () => {
   const server = await startServer();
   const started = startServer({ http: server.http.replace('http://', '') });
   await expect(started).rejects.toThrow(/already in use.*--http/);

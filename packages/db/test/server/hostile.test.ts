@@ -21,7 +21,7 @@ function dial(url: string): Promise<Socket> {
   });
 }
 
-/** All that the server says before it hangs up. */
+/** Everything the server sends before it closes the connection. */
 function said(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')));
@@ -34,7 +34,7 @@ async function expectWell(): Promise<void> {
   expect((await both.rest.send('GET', '/healthz')).status).toBe(200);
 }
 
-test('bytes that are no request are answered or cut, and hurt nobody', async () => {
+test('malformed input: garbage bytes are refused and affect nobody else', async () => {
   const garbage = Buffer.from(Array.from({ length: 4096 }, (_, n) => (n * 7919) % 256));
   const http = await dial(both.server.http);
   http.write(garbage);
@@ -53,7 +53,7 @@ test('bytes that are no request are answered or cut, and hurt nobody', async () 
   await expectWell();
 });
 
-test('headers without end are refused with 431', async () => {
+test('malformed input: oversized headers are refused with 431', async () => {
   const socket = await dial(both.server.http);
   socket.write(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`);
   expect(await said(socket)).toMatch(/^HTTP\/1\.1 431 /);
@@ -91,7 +91,7 @@ function framed(message: Buffer, flag = 0): Buffer {
   return Buffer.concat([head, message]);
 }
 
-test('a message that cannot be read is INVALID_ARGUMENT', async () => {
+test('malformed input: an invalid message is INVALID_ARGUMENT', async () => {
   const nonsense = [
     Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]),
     Buffer.from([0x0a, 0x02, 0xff, 0xfe]),
@@ -105,7 +105,7 @@ test('a message that cannot be read is INVALID_ARGUMENT', async () => {
   await expectWell();
 });
 
-test('a request of more than 4 MiB is REQUEST_TOO_LARGE', async () => {
+test('malformed input: a request of more than 4 MiB is REQUEST_TOO_LARGE', async () => {
   const { grpc, server } = both;
   const text = 'x'.repeat(5 * 1024 * 1024);
   const refused = await grpc.refusal('Insert', { collection: 'c', data: toStruct({ text }) });
@@ -131,7 +131,7 @@ test('a request of more than 4 MiB is REQUEST_TOO_LARGE', async () => {
   await expectWell();
 });
 
-test('JSON nested without end is refused quickly', async () => {
+test('malformed input: deeply nested JSON is refused quickly', async () => {
   const { rest, grpc } = both;
   const deep = 2_000_000;
   const bodies = [
@@ -156,7 +156,7 @@ test('JSON nested without end is refused quickly', async () => {
   });
 });
 
-test('bytes that are not UTF-8 are refused wherever they stand', async () => {
+test('malformed input: invalid UTF-8 is refused everywhere', async () => {
   const { rest, grpc } = both;
   const body = Buffer.concat([Buffer.from('{"data":{"a":"'), Buffer.of(0xff), Buffer.from('"}}')]);
   expect((await rest.refusal('POST', '/v1/c/records', body)).message).toContain('not UTF-8');
@@ -172,7 +172,7 @@ test('bytes that are not UTF-8 are refused wherever they stand', async () => {
   expect(inData.reason).toBe('BAD_DATA');
 });
 
-test('a body that is not an object, or is compressed, is told so', async () => {
+test('malformed input: a compressed body or one that is not an object is refused', async () => {
   const { rest } = both;
   for (const body of ['[]', '5', '"x"', 'null', '   ', '{"data":{}} trailing']) {
     expect((await rest.refusal('POST', '/v1/c/records', body)).status).toBe(400);
@@ -181,7 +181,7 @@ test('a body that is not an object, or is compressed, is told so', async () => {
   expect((await rest.refusal('POST', '/v1/c/records', '{}', gzip)).message).toContain('gzip');
 });
 
-test('a name without end is refused in words that fit a header', async () => {
+test('malformed input: an overlong name is refused with a short message', async () => {
   const { rest, grpc } = both;
   const collection = 'x'.repeat(1_000_000);
   const refused = await grpc.refusal('Insert', { collection, data: toStruct({}) });
@@ -192,7 +192,7 @@ test('a name without end is refused in words that fit a header', async () => {
   expect(cut.reason).toBe('BAD_COLLECTION');
 });
 
-test('a pattern that blows up other engines takes linear time', async () => {
+test('regex: a pattern that is exponential elsewhere takes linear time', async () => {
   const collection = freshName();
   const { rest } = both;
   await rest.ok('POST', `/v1/${collection}/records`, { data: { text: `${'a'.repeat(50_000)}!` } });
@@ -208,20 +208,20 @@ test('a pattern that blows up other engines takes linear time', async () => {
   expect(refused.reason).toBe('BAD_FILTER');
 });
 
-test('with thousands of idle connections health answers within 100 ms', async () => {
+test('connections: health responds with thousands of idle connections', async () => {
   const { server } = both;
   await Promise.all([
     ...Array.from({ length: 1_500 }, () => dial(server.http)),
     ...Array.from({ length: 1_500 }, () => dial(server.grpc)),
   ]);
-  // Some send the beginning of a request and then nothing.
+  // Some send an incomplete request.
   for (const socket of sockets.slice(0, 500))
     socket.write('POST /v1/c/records HTTP/1.1\r\nHost: loc');
-  const fastest = async (ask: () => Promise<unknown>) => {
+  const fastest = async (send: () => Promise<unknown>) => {
     const times: number[] = [];
     for (let n = 0; n < 10; n++) {
       const startedAt = performance.now();
-      await ask();
+      await send();
       times.push(performance.now() - startedAt);
     }
     return Math.min(...times);
@@ -231,17 +231,17 @@ test('with thousands of idle connections health answers within 100 ms', async ()
   expect(await fastest(() => fetch(`${server.http}/readyz`))).toBeLessThan(100);
 });
 
-test('callers who leave as soon as they have asked leave no call behind', async () => {
+test('connections: callers that disconnect at once leave no call open', async () => {
   const c = freshName();
   const host = 'Host: localhost\r\n';
-  const asked = [
+  const requests = [
     `GET /v1/${c}/records:watch HTTP/1.1\r\n${host}\r\n`,
     `POST /v1/${c}/records HTTP/1.1\r\n${host}Content-Length: 11\r\n\r\n{"data":{}}`,
     `POST /v1/${c}/records HTTP/1.1\r\n${host}Content-Length: 99\r\n\r\n{"data":{}}`,
   ];
   for (let round = 0; round < 60; round++) {
     const socket = await dial(both.server.http);
-    socket.write(asked[round % asked.length]!, () => socket.resetAndDestroy());
+    socket.write(requests[round % requests.length]!, () => socket.resetAndDestroy());
     await new Promise((resolve) => socket.on('close', resolve));
   }
   await expect.poll(() => both.server.database.watches.size, { timeout: 20_000 }).toBe(0);

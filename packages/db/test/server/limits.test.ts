@@ -21,16 +21,17 @@ afterAll(async () => {
   await server?.dispose();
 });
 
-/** Two calls that wait for a commit, which `release` makes. */
+/** Two calls that wait for a commit, which `release` writes. */
 async function occupy(): Promise<() => Promise<void>> {
   const { core, writes } = server.database;
   const request = { collection: 'c', min_seq: core.durable.seq + 1 };
-  const held = [grpc.collect('Find', request), grpc.collect('Find', request)];
-  await expect.poll(async () => (await inFlight()) === 2).toBe(true);
+  // Without a deadline of its own a call waits 5 s only.
+  const held = [1, 2].map(() => grpc.collect('Find', request, { timeoutMs: 100_000 }));
+  await expect.poll(async () => (await inFlight()) === 2, { timeout: 20_000 }).toBe(true);
   return async () => {
     await writes.insert('c', {});
     await Promise.all(held);
-    await expect.poll(async () => (await inFlight()) === 0).toBe(true);
+    await expect.poll(async () => (await inFlight()) === 0, { timeout: 20_000 }).toBe(true);
   };
 }
 
@@ -39,7 +40,7 @@ async function inFlight(): Promise<number> {
   return Number(/millrace_db_calls_in_flight (\d+)/.exec(text)?.[1]);
 }
 
-test('more calls than allowed are shed, with a time to try again', async () => {
+test('limits: calls above max_inflight are shed with a retry delay', async () => {
   const release = await occupy();
   const shed = await rest.refusal('POST', '/v1/c/records', { data: {} });
   expect(shed).toMatchObject({ status: 429, code: 8, reason: 'OVERLOADED' });
@@ -60,7 +61,7 @@ test('more calls than allowed are shed, with a time to try again', async () => {
   expect(text).toContain('millrace_db_shed_calls_total{cause="inflight"} 2');
 });
 
-test('health, readiness and administration get through', async () => {
+test('limits: health, readiness and admin calls are never shed', async () => {
   const release = await occupy();
   expect(await grpc.health()).toEqual({ status: 'SERVING' });
   expect((await rest.send('GET', '/readyz')).status).toBe(200);
@@ -70,7 +71,7 @@ test('health, readiness and administration get through', async () => {
   await release();
 });
 
-test('there is a limit to open watches, and a closed one makes room', async () => {
+test('limits: max_watches counts open watches only', async () => {
   const first = new WatchReader(grpc.stream('Watch', { collection: 'c' }));
   const second = await rest.open('GET', '/v1/c/records:watch');
   await first.isOpen;
@@ -83,7 +84,7 @@ test('there is a limit to open watches, and a closed one makes room', async () =
   const overRest = await rest.refusal('GET', '/v1/c/records:watch');
   expect(overRest).toMatchObject({ status: 429, reason: 'WATCH_LIMIT' });
   expect(overRest.headers.get('retry-after')).toBe('1');
-  // Calls have a limit of their own.
+  // Calls have a separate limit.
   await rest.ok('POST', '/v1/c/records', { data: {} });
   first.close();
   second.close();
@@ -93,26 +94,45 @@ test('there is a limit to open watches, and a closed one makes room', async () =
   third.close();
 });
 
-test('a server whose calls wait too long sheds some, and recovers', async () => {
-  const busy = await startServer({ 'shed-target-ms': '1', 'max-inflight': '64' });
+const recovery = { timeout: 60_000, interval: 500 };
+
+/** Blocks the event loop for `ms` in each turn, so that every call waits that long. */
+function blockEveryTurn(ms: number): () => void {
+  let isOn = true;
+  const block = () => {
+    const end = performance.now() + ms;
+    while (performance.now() < end);
+    if (isOn) setImmediate(block);
+  };
+  block();
+  return () => (isOn = false);
+}
+
+test('limits: a queue delay above the target sheds load and recovers', async () => {
+  const busy = await startServer({
+    'shed-target-ms': '1',
+    'shed-interval-ms': '500',
+    'max-inflight': '64',
+  });
   const client = new RestClient(busy.http);
   const { writes } = busy.database;
   for (let round = 0; round < 10; round++) {
     await Promise.all(Array.from({ length: 1_000 }, (_, n) => writes.insert('c', { n })));
   }
   const load = fileURLToPath(new URL('./programs/load.mjs', import.meta.url));
-  const callers = spawn(process.execPath, [load, busy.http, '60', '3000'], { stdio: 'pipe' });
+  const stopBlocking = blockEveryTurn(5);
+  const callers = spawn(process.execPath, [load, busy.http, '60', '60000'], { stdio: 'pipe' });
   let statuses = '';
   callers.stdout.on('data', (bytes: Buffer) => (statuses += bytes.toString()));
   await new Promise((resolve) => callers.on('close', resolve));
+  stopBlocking();
   expect(Object.keys(JSON.parse(statuses) as object)).toEqual(['200', '429']);
   const { text } = await client.send('GET', '/metrics');
   expect(text).toMatch(/millrace_db_shed_calls_total\{cause="queue_delay"\} [1-9]/);
-  expect(busy.log.lines.map(({ message }) => message)).toContain(
-    'calls wait too long: shedding load',
-  );
-  await new Promise((resolve) => setTimeout(resolve, 2_100));
-  expect((await client.send('POST', '/v1/c/records:find')).status).toBe(200);
-  expect((await client.send('GET', '/metrics')).text).toContain('millrace_db_admitted_share 1');
+  expect(busy.log.lines.map(({ message }) => message)).toContain('load shedding started');
+  const find = async () => (await client.send('POST', '/v1/c/records:find')).status;
+  await expect.poll(find, recovery).toBe(200);
+  const metrics = async () => (await client.send('GET', '/metrics')).text;
+  await expect.poll(metrics, recovery).toContain('millrace_db_admitted_share 1\n');
   await busy.dispose();
 });

@@ -4,11 +4,12 @@ import { DocumentSchemas } from '@millrace/kit/http';
 import { openApiDocument } from '@millrace/contract/documents';
 import { expect, test } from 'vitest';
 import { useServer } from './support/both.js';
+import { apiLabel } from '../../src/server/calls/call-metrics.js';
 
 const both = useServer({ 'slow-query-ms': '1', 'access-log': 'all' });
 const health = new DocumentSchemas(openApiDocument('db')).named('Health');
 
-test('the process is alive and the database is ready', async () => {
+test('health: live and ready', async () => {
   const { rest } = both;
   const alive = await rest.send('GET', '/healthz');
   expect(alive).toMatchObject({ status: 200, body: { status: 'ok' } });
@@ -18,9 +19,9 @@ test('the process is alive and the database is ready', async () => {
   expect((await rest.send('HEAD', '/healthz')).status).toBe(200);
 });
 
-test('a directory that cannot be written makes the server not ready', async () => {
+test('health: a data directory that is not writable is not ready', async () => {
   if (process.geteuid?.() === 0) {
-    // Nothing is forbidden to root, so the directory is moved away instead.
+    // Root ignores file modes, so the directory is moved away instead.
     const { renameSync } = await import('node:fs');
     renameSync(both.server.data, `${both.server.data}.away`);
     try {
@@ -52,13 +53,13 @@ async function expectNotReady(): Promise<void> {
   expect((await rest.send('GET', '/healthz')).status).toBe(200);
 }
 
-test('the description is the one of the contract', async () => {
+test('openapi: serves the document of the contract', async () => {
   const answer = await both.rest.send('GET', '/openapi.yaml');
   expect(answer.headers.get('content-type')).toBe('application/yaml');
   expect(answer.text).toBe(openApiYaml('db'));
 });
 
-test('the documentation page needs nothing from elsewhere', async () => {
+test('docs page: loads nothing from other hosts', async () => {
   const { rest } = both;
   const page = await rest.send('GET', '/docs');
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -77,7 +78,7 @@ test('the documentation page needs nothing from elsewhere', async () => {
   expect((await rest.send('GET', '/docs/index.html')).status).toBe(404);
 });
 
-test('the metrics tell commits, calls and queues', async () => {
+test('metrics: commits, calls and queues', async () => {
   const { rest } = both;
   await rest.ok('POST', '/v1/people/keys', { key: 'k', data: {} });
   await rest.refusal('POST', '/v1/people/keys', { key: 'k', data: {} });
@@ -99,7 +100,7 @@ test('the metrics tell commits, calls and queues', async () => {
   expect(value('calls_total{method="InsertWithKey",face="rest",code="ALREADY_EXISTS"}')).toBe(1);
 });
 
-test('the log has a line for each call, and one for a slow query with its plan', async () => {
+test('access log: a line per call, and one for a slow query with its plan', async () => {
   const { writes } = both.server.database;
   const text = 'x'.repeat(1_000);
   for (let round = 0; round < 5; round++) {
@@ -116,7 +117,7 @@ test('the log has a line for each call, and one for a slow query with its plan',
   const { lines } = both.server.log;
   expect(lines.findLast(({ message }) => message === 'call')?.fields).toMatchObject({
     method: 'Find',
-    face: 'rest',
+    [apiLabel]: 'rest',
     code: 'OK',
     principal: 'local',
     peer: expect.stringMatching(/^127\.0\.0\.1:\d+$/) as string,

@@ -8,7 +8,7 @@ import { RestClient } from './support/rest.js';
 
 const program = fileURLToPath(new URL('./programs/serve.mjs', import.meta.url));
 const built = new URL('../../dist/server/serve.js', import.meta.url);
-const anyPorts = ['--grpc=127.0.0.1:0', '--http=127.0.0.1:0'];
+const anyPorts = ['--grpc=127.0.0.1:0', '--http=127.0.0.1:0', '--auth=none'];
 const children: ChildProcess[] = [];
 const directories: string[] = [];
 
@@ -55,7 +55,7 @@ function run(args: string[], environment: Record<string, string> = {}): Run {
 }
 
 async function listening({ lines, stderr }: Run): Promise<Record<string, string>> {
-  await expect.poll(() => lines.length, { timeout: 20_000, message: stderr() }).toBe(3);
+  await expect.poll(() => lines.length, { timeout: 90_000, message: stderr() }).toBe(3);
   const events = lines.map((line) => JSON.parse(line) as Record<string, string>);
   for (const event of events) {
     expect(event).toMatchObject({ event: 'listening', component: 'db' });
@@ -63,7 +63,7 @@ async function listening({ lines, stderr }: Run): Promise<Record<string, string>
   return Object.fromEntries(events.map(({ listener, url }) => [listener!, url!]));
 }
 
-test('a server says where it listens, serves, and ends well on SIGTERM', async () => {
+test('process: prints its addresses, serves and exits 0 on SIGTERM', async () => {
   const data = newDirectory();
   const server = run([...anyPorts, `--data=${data}`]);
   const urls = await listening(server);
@@ -88,7 +88,7 @@ test('a server says where it listens, serves, and ends well on SIGTERM', async (
   expect(await again.ended).toBe(0);
 });
 
-test('a killed server leaves its socket behind, and the next one takes it over', async () => {
+test('process: replaces the socket of a killed server', async () => {
   const data = newDirectory();
   const first = run([...anyPorts, `--data=${data}`]);
   await listening(first);
@@ -101,7 +101,7 @@ test('a killed server leaves its socket behind, and the next one takes it over',
   expect(await second.ended).toBe(0);
 });
 
-test('a second process on the same directory ends with one clear line and exit code 2', async () => {
+test('process: a second process on the same directory exits 2 with one line', async () => {
   const data = newDirectory();
   const first = run([...anyPorts, `--data=${data}`]);
   const { http } = await listening(first);
@@ -117,27 +117,28 @@ test('a second process on the same directory ends with one clear line and exit c
 });
 
 test.each([
-  [['--grpc=0.0.0.0:0'], /grpc listens at 0\.0\.0\.0.*keys_file/],
-  [['--http=[::]:0'], /http listens at ::.*keys_file/],
+  [['--grpc=0.0.0.0:0'], /grpc listens at 0\.0\.0\.0.*auth is none/],
+  [['--http=[::]:0'], /http listens at ::.*auth is none/],
   [['--http=nonsense'], /--http must be an address/],
   [['--durability=maybe'], /--durability must be .*full.*relaxed/],
-  [['--keys-file=none.yaml'], /none\.yaml: no such file/],
+  [['--auth=keys', '--keys-file=none.yaml'], /none\.yaml: no such file/],
   [['--config=none.yaml'], /none\.yaml: no such file/],
   [['--follow=leader'], /--follow must be an address such as grpc/],
-])('%s is refused in one line with exit code 2', async (flags, text) => {
+])('process: %s is refused in one line with exit code 2', async (flags, text) => {
   const server = run([...anyPorts, `--data=${newDirectory()}`, ...flags]);
   expect(await server.ended).toBe(2);
   expect(server.stderr().trim()).toMatch(text);
   expect(server.stderr().trim().split('\n')).toHaveLength(1);
 });
 
-test('settings come from a file, variables and flags, in this order of weight', async () => {
+test('process: flags override variables, which override the file', async () => {
   const home = newDirectory();
   const file = join(home, 'db.yaml');
   writeFileSync(
     file,
     `grpc: 127.0.0.1:0
 http: 127.0.0.1:0
+auth: none
 data: ./here
 durability: relaxed
 max_watches: 1
@@ -163,7 +164,7 @@ collections:
 test.each([
   ['{1st: {}}', /collections\.1st: "1st" cannot name a collection/],
   ['{people: {indexes: [{fields: [a, a]}]}}', /collections\.people: .*names a field twice/],
-])('collections that cannot be are a usage error: %s', async (collections, problem) => {
+])('process: invalid collections are a usage error: %s', async (collections, problem) => {
   const data = join(newDirectory(), 'data');
   const server = run([...anyPorts, `--data=${data}`, `--collections=${collections}`]);
   expect(await server.ended).toBe(2);
@@ -171,7 +172,7 @@ test.each([
   expect(existsSync(data)).toBe(false);
 });
 
-test('a mistake in the file is told with its line', async () => {
+test('process: an invalid setting is reported with its line', async () => {
   const file = join(newDirectory(), 'db.yaml');
   writeFileSync(file, 'grpc: 127.0.0.1:0\nmax_wachtes: 3\nshed_target_ms: soon\n');
   const server = run([`--config=${file}`]);

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 const adults = { field: 'age', op: 'gte', value: 48 };
 
-test('a page of REST has what matches, 100 records unless told otherwise', async () => {
+test('find: a REST page has 100 records by default', async () => {
   const { rest } = both;
   const found = await rest.ok('POST', '/v1/people/records:find', { filter: adults });
   expect(found['records']).toHaveLength(28);
@@ -32,7 +32,7 @@ test('a page of REST has what matches, 100 records unless told otherwise', async
   expect(many['records']).toHaveLength(total);
 });
 
-test('the limit of a page is clamped, not refused', async () => {
+test('find: the page limit is clamped, not refused', async () => {
   const collection = freshName();
   const { writes } = both.server.database;
   const { rest } = both;
@@ -47,7 +47,7 @@ test('the limit of a page is clamped, not refused', async () => {
   expect(rest1k['next_cursor']).toBe('');
 });
 
-test('cursors lead through all records, once each and in order', async () => {
+test('find: cursors return all records once and in order', async () => {
   const { rest } = both;
   const orderBy = [{ field: 'age', desc: true }, { field: 'n' }];
   const seen: number[] = [];
@@ -64,7 +64,7 @@ test('cursors lead through all records, once each and in order', async () => {
   expect(seen).toEqual(expected);
 });
 
-test('a stream of gRPC comes in batches of at most 256, the last with the cursor', async () => {
+test('find: gRPC batches have at most 256 records, the last has the cursor', async () => {
   const { grpc } = both;
   const batches = await grpc.collect('Find', { collection: 'people' });
   const sizes = batches.map((batch) => (batch['records'] as Message[]).length);
@@ -79,7 +79,7 @@ test('a stream of gRPC comes in batches of at most 256, the last with the cursor
   expect(new Set(batches.map((batch) => batch['read_seq'])).size).toBe(1);
 });
 
-test('large records make small batches', async () => {
+test('find: large records make small batches', async () => {
   const collection = freshName();
   const { writes } = both.server.database;
   const text = 'x'.repeat(100_000);
@@ -90,7 +90,7 @@ test('large records make small batches', async () => {
   }
 });
 
-test('a page of megabytes is sent in pieces and is whole', async () => {
+test('find: a page of several megabytes is complete', async () => {
   const collection = freshName();
   const { writes } = both.server.database;
   const text = 'é'.repeat(100_000);
@@ -103,7 +103,7 @@ test('a page of megabytes is sent in pieces and is whole', async () => {
   expect(answer.body['next_cursor']).not.toBe('');
 });
 
-test('lines of NDJSON have a record each, all of them, and the cursor last', async () => {
+test('find: NDJSON has one record per line, then the cursor', async () => {
   const { rest } = both;
   const answer = await rest.send(
     'POST',
@@ -130,7 +130,7 @@ test('lines of NDJSON have a record each, all of them, and the cursor last', asy
   expect(JSON.parse(some[3]!)).not.toMatchObject({ next_cursor: '' });
 });
 
-test('explain tells the plan, in both faces', async () => {
+test('find: explain returns the plan on gRPC and REST', async () => {
   const { rest, grpc } = both;
   const query = { filter: adults, explain: true };
   const page = await rest.ok('POST', '/v1/people/records:find', query);
@@ -156,7 +156,7 @@ test('explain tells the plan, in both faces', async () => {
   );
 });
 
-test('count_only counts without records', async () => {
+test('find: count_only returns no records', async () => {
   const { rest, grpc } = both;
   expect(
     await rest.ok('POST', '/v1/people/records:find', { filter: adults, countOnly: true }),
@@ -168,7 +168,7 @@ test('count_only counts without records', async () => {
   expect(none).toMatchObject({ count: 0 });
 });
 
-test('skip, fields and allow_full_scan do what they say', async () => {
+test('find: skip, fields and allow_full_scan', async () => {
   const { rest } = both;
   const page = await rest.ok('POST', '/v1/people/records:find', {
     filter: adults,
@@ -181,7 +181,7 @@ test('skip, fields and allow_full_scan do what they say', async () => {
   expect((page['records'] as Message[])[7]!['data']).toEqual({ age: 49 });
 });
 
-test('a collection that nobody wrote to has no records', async () => {
+test('find: an unknown collection is empty', async () => {
   const collection = freshName();
   expect(await both.rest.ok('POST', `/v1/${collection}/records:find`)).toMatchObject({
     records: [],
@@ -190,7 +190,7 @@ test('a collection that nobody wrote to has no records', async () => {
   expect(await both.grpc.collect('Find', { collection })).toHaveLength(1);
 });
 
-test('an aggregate groups and computes, the same in both faces', async () => {
+test('aggregate: same groups on gRPC and REST', async () => {
   const { rest, grpc } = both;
   const aggregates = [
     { name: 'oldest', op: 'max', field: 'age' },
@@ -225,7 +225,7 @@ test('an aggregate groups and computes, the same in both faces', async () => {
   ).toEqual(answer['groups']);
 });
 
-test('an aggregate over nothing is one group', async () => {
+test('aggregate: no records make one group', async () => {
   const answer = await both.rest.ok('POST', `/v1/${freshName()}/records:aggregate`, {
     aggregates: [
       { name: 'n', op: 'count' },
@@ -238,7 +238,7 @@ test('an aggregate over nothing is one group', async () => {
   });
 });
 
-test('groups as JSON bytes come in batches too', async () => {
+test('aggregate: JSON groups come in batches', async () => {
   const messages = await both.grpc.collect('Aggregate', {
     collection: 'people',
     group_by: ['n'],
@@ -252,7 +252,7 @@ test('groups as JSON bytes come in batches too', async () => {
   expect(first!['key']).toBeNull();
 });
 
-test('a query in a transaction sees its writes, which have no seq yet', async () => {
+test('find: a transaction sees its own writes without a seq', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   await rest.ok('POST', `/v1/${collection}/keys`, { key: 'old', data: { n: 1 } });
@@ -276,11 +276,11 @@ test('a query in a transaction sees its writes, which have no seq yet', async ()
   await rest.ok('POST', `/v1/tx/${String(txId)}:rollback`);
 });
 
-test('a caller who leaves ends its call, in both faces', async () => {
+test('cancel: a caller that disconnects ends its call, on gRPC and REST', async () => {
   const { rest, grpc, server } = both;
-  const cancelled = async (face: string) => {
+  const cancelled = async (api: string) => {
     const { text } = await rest.send('GET', '/metrics');
-    const line = `millrace_db_calls_total{method="Find",face="${face}",code="CANCELLED"} `;
+    const line = `millrace_db_calls_total{method="Find",face="${api}",code="CANCELLED"} `;
     return Number(
       text
         .split('\n')
@@ -288,7 +288,7 @@ test('a caller who leaves ends its call, in both faces', async () => {
         ?.slice(line.length) ?? 0,
     );
   };
-  // It waits for a commit that does not come.
+  // Waits for a commit that is never written.
   const request = { collection: 'people', min_seq: 99_999_999 };
   const stream = grpc.stream('Find', request);
   const ended = new Promise((resolve) => stream.on('error', resolve));

@@ -6,8 +6,8 @@ import { decode, definition, type Message } from './support/proto.js';
 
 const both = useServer();
 
-/** Asks reflection one thing, as grpcurl does. */
-async function ask(version: string, request: Message): Promise<Message> {
+/** Sends one reflection request, like grpcurl does. */
+async function reflect(version: string, request: Message): Promise<Message> {
   const client = new Client(both.server.grpc, credentials.createInsecure());
   const service = definition[`grpc.reflection.${version}.ServerReflection`] as unknown as Record<
     string,
@@ -40,7 +40,7 @@ const filesOf = (answer: Message) =>
   (answer['file_descriptor_response'] as { file_descriptor_proto: Buffer[] }).file_descriptor_proto;
 
 test.each(['v1', 'v1alpha'])('reflection %s lists the services', async (version) => {
-  const answer = await ask(version, { list_services: '' });
+  const answer = await reflect(version, { list_services: '' });
   const { service } = answer['list_services_response'] as { service: { name: string }[] };
   expect(service.map(({ name }) => name)).toEqual([
     'millrace.db.v1.Database',
@@ -52,41 +52,43 @@ test.each(['v1', 'v1alpha'])('reflection %s lists the services', async (version)
 
 test.each(['v1', 'v1alpha'])('reflection %s describes the whole service', async (version) => {
   const files = filesOf(
-    await ask(version, { file_containing_symbol: 'millrace.db.v1.Database' }),
+    await reflect(version, { file_containing_symbol: 'millrace.db.v1.Database' }),
   ).map((bytes) => decode('google.protobuf.FileDescriptorProto', bytes));
   const names = files.map(({ name }) => name);
   expect(names).toContain('millrace/db/v1/db.proto');
-  // Every import comes with it, so that a client needs no second question.
+  // All imports are included, so that a client needs no second request.
   for (const { dependency } of files)
     expect(names).toEqual(expect.arrayContaining(dependency as string[]));
   const [service] = files[0]!['service'] as { method: { name: string }[] }[];
   expect(service!.method.map(({ name }) => name)).toEqual(Api.methods.map(({ name }) => name));
 });
 
-test('members, files and extensions are found', async () => {
+test('reflection: finds members, files and extensions', async () => {
   for (const symbol of [
     'millrace.db.v1.Database.Insert',
     'millrace.db.v1.Record.data',
     'millrace.db.v1.UpdateMode',
     'grpc.health.v1.Health.Check',
   ]) {
-    expect(filesOf(await ask('v1', { file_containing_symbol: symbol })).length).toBeGreaterThan(0);
+    expect(filesOf(await reflect('v1', { file_containing_symbol: symbol })).length).toBeGreaterThan(
+      0,
+    );
   }
-  const byName = await ask('v1', { file_by_filename: 'google/protobuf/struct.proto' });
+  const byName = await reflect('v1', { file_by_filename: 'google/protobuf/struct.proto' });
   expect(filesOf(byName)).toHaveLength(1);
-  const numbers = await ask('v1', {
+  const numbers = await reflect('v1', {
     all_extension_numbers_of_type: 'google.protobuf.MethodOptions',
   });
   expect(numbers['all_extension_numbers_response']).toMatchObject({
     extension_number: [50433, 72295728],
   });
   const extension = { containing_type: 'google.protobuf.FieldOptions', extension_number: 50433 };
-  expect(filesOf(await ask('v1', { file_containing_extension: extension })).length).toBeGreaterThan(
-    0,
-  );
+  expect(
+    filesOf(await reflect('v1', { file_containing_extension: extension })).length,
+  ).toBeGreaterThan(0);
 });
 
-test('what is not there is NOT_FOUND', async () => {
+test('reflection: unknown names are NOT_FOUND', async () => {
   for (const request of [
     { file_containing_symbol: 'millrace.db.v1.Nothing' },
     { file_containing_symbol: 'millrace.db.v1.Record.nothing' },
@@ -94,13 +96,13 @@ test('what is not there is NOT_FOUND', async () => {
     { all_extension_numbers_of_type: 'nothing.Nothing' },
     { file_containing_extension: { containing_type: 'a.B', extension_number: 1 } },
   ]) {
-    expect((await ask('v1', request))['error_response']).toMatchObject({
+    expect((await reflect('v1', request))['error_response']).toMatchObject({
       error_code: status.NOT_FOUND,
     });
   }
 });
 
-test('health is served by name and as a list', async () => {
+test('health: Check and List by service name', async () => {
   const { grpc } = both;
   expect(await grpc.health('millrace.db.v1.Database')).toEqual({ status: 'SERVING' });
   await expect(grpc.health('nothing')).rejects.toMatchObject({ code: status.NOT_FOUND });

@@ -12,7 +12,7 @@ interface Case {
   reason: DbReason;
   grpc?: [method: string, request: Message];
   rest?: [method: string, path: string, body?: unknown];
-  /** Keys of the metadata beyond those that the contract names. */
+  /** Metadata keys in addition to those of the contract. */
   says?: RegExp;
 }
 
@@ -233,12 +233,12 @@ const cases: Case[] = [
   { reason: 'NO_SUCH_METHOD', rest: ['POST', '/healthz'] },
 ];
 
-const named = (face: 'grpc' | 'rest') =>
+const named = (api: 'grpc' | 'rest') =>
   cases
-    .filter((each) => each[face])
+    .filter((each) => each[api])
     .map(
       (each) =>
-        [each.reason, each[face]![0], JSON.stringify(each[face]![1]).slice(0, 70), each] as const,
+        [each.reason, each[api]![0], JSON.stringify(each[api]![1]).slice(0, 70), each] as const,
     );
 
 test.each(named('grpc'))('gRPC refuses %s: %s %s', async (reason, _method, _request, each) => {
@@ -269,7 +269,7 @@ test.each(named('rest'))('REST refuses %s: %s %s', async (reason, _method, _path
   if (each.says) expect(failure.message).toMatch(each.says);
 });
 
-test('a key that is taken and a unique value that is taken are ALREADY_EXISTS', async () => {
+test('refusals: duplicate keys and unique values are ALREADY_EXISTS', async () => {
   const { rest, grpc } = both;
   const collection = freshName();
   await rest.ok('POST', `/v1/${collection}/keys`, { key: 'k', data: {} });
@@ -299,7 +299,7 @@ test('a key that is taken and a unique value that is taken are ALREADY_EXISTS', 
   });
 });
 
-test('a refused field is named in a BadRequest detail, in both faces', async () => {
+test('refusals: a BadRequest detail names the field, on gRPC and REST', async () => {
   const rest = await both.rest.refusal('POST', '/v1/c/records:find', { limit: 'many' });
   expect(rest.details[1]).toEqual({
     '@type': 'type.googleapis.com/google.rpc.BadRequest',
@@ -314,12 +314,12 @@ test('a refused field is named in a BadRequest detail, in both faces', async () 
   });
 });
 
-test('an unknown field is named, with the one that was probably meant', async () => {
+test('refusals: an unknown field is named with a suggestion', async () => {
   const { rest } = both;
   const refused = await rest.refusal('POST', '/v1/c/records:find', { fliter: {} });
   expect(refused.message).toBe('fliter is not known here; did you mean "filter"?');
   const grpcOnly = await rest.refusal('POST', '/v1/c/records', { data_json: 'e30=' });
-  expect(grpcOnly.message).toContain('data_json travels on gRPC alone');
+  expect(grpcOnly.message).toContain('data_json is supported on gRPC only');
   const query = await rest.refusal('GET', '/v1/c/keys/k?feilds=a');
   expect(query.message).toContain('feilds');
   const inQuery = await rest.refusal('POST', '/v1/c/records:find?limit=5', {});
@@ -328,17 +328,17 @@ test('an unknown field is named, with the one that was probably meant', async ()
   expect(twice.message).toContain('twice');
 });
 
-test('a path that takes other methods says which', async () => {
+test('refusals: 405 lists the allowed methods', async () => {
   const { rest } = both;
   const refused = await rest.refusal('DELETE', '/v1/people/records');
   expect(refused.status).toBe(405);
   expect(refused.headers.get('allow')).toBe('POST');
-  expect(refused.message).toContain('it takes POST');
+  expect(refused.message).toContain('Use POST');
   const ofKey = await rest.refusal('POST', '/v1/people/keys/k', {});
-  expect(ofKey.headers.get('allow')).toBe('GET, PUT, PATCH, DELETE, HEAD');
+  expect(ofKey.headers.get('allow')).toBe('DELETE, GET, HEAD, PATCH, PUT');
 });
 
-test('HEAD is answered as GET is, without the body, but for streams', async () => {
+test('HEAD: like GET without the body, except for streams', async () => {
   const { rest } = both;
   const collection = freshName();
   await rest.ok('POST', `/v1/${collection}/keys`, { key: 'k', data: {} });
@@ -350,10 +350,10 @@ test('HEAD is answered as GET is, without the body, but for streams', async () =
   }
   expect((await rest.send('HEAD', `${path}2`)).status).toBe(404);
   const watch = await rest.send('HEAD', `/v1/${collection}/records:watch`);
-  expect([watch.status, watch.headers.get('allow')]).toEqual([405, 'POST, GET']);
+  expect([watch.status, watch.headers.get('allow')]).toEqual([405, 'GET, POST']);
 });
 
-test('a GET or DELETE with a body is told to use the query', async () => {
+test('refusals: a GET or DELETE with a body is refused', async () => {
   const { rest } = both;
   const collection = freshName();
   await rest.ok('POST', `/v1/${collection}/keys`, { key: 'k', data: {} });
@@ -362,7 +362,7 @@ test('a GET or DELETE with a body is told to use the query', async () => {
   expect(recordOf(await rest.ok('DELETE', `${path}?returnRecord=1`, {}))['key']).toBe('k');
 });
 
-test('a method that is not there is UNIMPLEMENTED', async () => {
+test('refusals: an unknown method is UNIMPLEMENTED', async () => {
   const { Client, credentials } = await import('@grpc/grpc-js');
   const client = new Client(both.server.grpc, credentials.createInsecure());
   const code = await new Promise((resolve) => {

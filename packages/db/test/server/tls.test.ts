@@ -37,7 +37,7 @@ function get(url: string, options: object): Promise<number> {
   });
 }
 
-test('both ports speak TLS with the one pair', async () => {
+test('tls: both ports use the certificate', async () => {
   expect(plain.listeners.map(({ url }) => url.split(':')[0])).toEqual(['grpcs', 'https', 'unix']);
   const client = new GrpcClient(byName(plain), credentials.createSsl(read('ca.pem')));
   expect(await client.call('BeginTx')).toHaveProperty('tx_id');
@@ -47,13 +47,13 @@ test('both ports speak TLS with the one pair', async () => {
   await expect(get(`${plain.http}/healthz`, { ca: [] })).rejects.toThrow();
 });
 
-test('the Unix socket needs no certificate', async () => {
+test('tls: the Unix socket needs no certificate', async () => {
   const client = new GrpcClient(mutual.socket);
   expect(await client.health()).toEqual({ status: 'SERVING' });
   client.close();
 });
 
-test('with a client CA only callers with its certificate get in', async () => {
+test('tls: client_ca requires a client certificate', async () => {
   const own = { key: read('caller.key'), cert: read('caller.pem') };
   expect(await get(`${mutual.http}/healthz`, own)).toBe(200);
   await expect(get(`${mutual.http}/healthz`, {})).rejects.toThrow();
@@ -68,14 +68,17 @@ test('with a client CA only callers with its certificate get in', async () => {
   stranger.close();
 });
 
-test('files that are missing or do not fit are told by the setting', async () => {
+test('tls: missing or mismatched files name the setting', async () => {
   const cert = file('server.pem');
   const refusals: [flags: Record<string, string>, text: RegExp][] = [
-    [{ 'tls-cert': cert }, /tls_cert needs tls_key/],
-    [{ 'tls-key': file('server.key') }, /tls_key needs tls_cert/],
-    [{ 'client-ca': file('ca.pem') }, /client_ca needs tls_cert/],
+    [{ 'tls-cert': cert }, /tls_cert requires tls_key/],
+    [{ 'tls-key': file('server.key') }, /tls_key requires tls_cert/],
+    [{ 'client-ca': file('ca.pem') }, /client_ca requires tls_cert/],
     [{ 'tls-cert': file('none.pem'), 'tls-key': file('server.key') }, /tls_cert: ENOENT/],
-    [{ 'tls-cert': cert, 'tls-key': file('caller.key') }, /cannot be used: .*key values mismatch/],
+    [
+      { 'tls-cert': cert, 'tls-key': file('caller.key') },
+      /cannot use tls_cert .*key values mismatch/,
+    ],
   ];
   for (const [flags, text] of refusals) {
     const started = startServer(flags);

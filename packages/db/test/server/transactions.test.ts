@@ -6,7 +6,7 @@ const both = useServer();
 const begin = (body?: object) => both.rest.ok('POST', '/v1/tx:begin', body);
 const commit = (txId: unknown) => both.rest.ok('POST', `/v1/tx/${String(txId)}:commit`);
 
-test('a transaction spans both faces and is seen by others when it commits', async () => {
+test('transaction: spans gRPC and REST and is visible after the commit', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   const { tx_id: txId, read_seq: readSeq, expires_at: expiresAt } = await begin();
@@ -27,7 +27,7 @@ test('a transaction spans both faces and is seen by others when it commits', asy
   expect(recordOf(await rest.ok('GET', path))).toMatchObject({ seq: done['seq'], rev: 1 });
 });
 
-test('a commit may be repeated and answers the same', async () => {
+test('transaction: a repeated commit returns the same result', async () => {
   const collection = freshName();
   const { grpc } = both;
   const { tx_id: txId } = await grpc.call('BeginTx');
@@ -44,7 +44,7 @@ test('a commit may be repeated and answers the same', async () => {
   expect(closed).toMatchObject({ code: 'FAILED_PRECONDITION', reason: 'TX_CLOSED' });
 });
 
-test('what was read must be unchanged at the commit', async () => {
+test('transaction: a changed read is a conflict', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   const path = `/v1/${collection}/keys/a`;
@@ -59,7 +59,7 @@ test('what was read must be unchanged at the commit', async () => {
   expect((await rest.refusal('GET', `/v1/${collection}/keys/b`)).reason).toBe('KEY_NOT_FOUND');
 });
 
-test('a condition that was read by must still find the same', async () => {
+test('transaction: a changed query result is a conflict', async () => {
   const collection = freshName();
   const { rest } = both;
   const filter = { field: 'age', op: 'gt', value: 18 };
@@ -71,7 +71,7 @@ test('a condition that was read by must still find the same', async () => {
   expect((await rest.refusal('POST', `/v1/tx/${String(txId)}:commit`)).reason).toBe('TX_CONFLICT');
 });
 
-test('a failed operation leaves its transaction usable, and a rollback leaves nothing', async () => {
+test('transaction: survives a failed operation; rollback discards all writes', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   const { tx_id: txId } = await grpc.call('BeginTx');
@@ -86,7 +86,7 @@ test('a failed operation leaves its transaction usable, and a rollback leaves no
   expect((await grpc.refusal('CommitTx', { tx_id: txId })).reason).toBe('TX_CLOSED');
 });
 
-test('a read-only transaction reads one snapshot and refuses writes', async () => {
+test('transaction: read-only reads one snapshot and refuses writes', async () => {
   const collection = freshName();
   const { rest } = both;
   await rest.ok('POST', `/v1/${collection}/keys`, { key: 'a', data: { n: 1 } });
@@ -102,7 +102,7 @@ test('a read-only transaction reads one snapshot and refuses writes', async () =
   expect(await commit(txId)).toMatchObject({ operations: 0 });
 });
 
-test('a transaction that lived too long is ABORTED', async () => {
+test('transaction: an expired transaction is ABORTED', async () => {
   const { rest, grpc } = both;
   const { tx_id: txId } = await begin({ timeout: '0.050s' });
   await new Promise((resolve) => setTimeout(resolve, 150));
@@ -114,7 +114,7 @@ test('a transaction that lived too long is ABORTED', async () => {
   expect(late).toMatchObject({ code: 'ABORTED', reason: 'TX_EXPIRED' });
 });
 
-test('BeginTx with a request_id begins once', async () => {
+test('transaction: BeginTx with a request_id begins once', async () => {
   const body = { request_id: freshName(), read_only: true };
   const first = await begin(body);
   expect(await begin(body)).toEqual(first);
@@ -124,7 +124,7 @@ test('BeginTx with a request_id begins once', async () => {
   expect(long.reason).toBe('BAD_REQUEST');
 });
 
-test('a transaction of a thousand operations is full', async () => {
+test('transaction: at most a thousand operations', async () => {
   const collection = freshName();
   const { database } = both.server;
   const { tx_id: txId } = await begin();
@@ -138,7 +138,7 @@ test('a transaction of a thousand operations is full', async () => {
   expect(await commit(txId)).toMatchObject({ operations: 1_000 });
 });
 
-test('there is an end to the number of open transactions', async () => {
+test('transaction: limits the number of open transactions', async () => {
   const { rest, server } = both;
   const { transactions } = server.database;
   const begun = [];
@@ -148,7 +148,7 @@ test('there is an end to the number of open transactions', async () => {
   expect(await begin()).toHaveProperty('tx_id');
 });
 
-test('min_seq beyond the snapshot of a transaction is refused at once', async () => {
+test('transaction: min_seq beyond its snapshot is refused', async () => {
   const collection = freshName();
   const { rest } = both;
   const made = recordOf(await rest.ok('POST', `/v1/${collection}/keys`, { key: 'a', data: {} }));
@@ -161,7 +161,7 @@ test('min_seq beyond the snapshot of a transaction is refused at once', async ()
   );
 });
 
-test('a read in a transaction shows others with their seq and its own with none', async () => {
+test('transaction: its own writes have no seq', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   const made = recordOf(await rest.ok('POST', `/v1/${collection}/keys`, { key: 'a', data: {} }));

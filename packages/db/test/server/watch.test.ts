@@ -6,7 +6,7 @@ import { WatchReader } from './support/watching.js';
 
 const both = useServer();
 
-test('a watch of gRPC tells inserts, updates and deletes as they are committed', async () => {
+test('watch: gRPC delivers inserts, updates and deletes', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   const watch = new WatchReader(grpc.stream('Watch', { collection }));
@@ -31,7 +31,7 @@ test('a watch of gRPC tells inserts, updates and deletes as they are committed',
   watch.close();
 });
 
-test('a watch continues after its resume token, without gap or duplicate', async () => {
+test('watch: resumes after its token without gap or duplicate', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   const insert = (n: number) => rest.ok('POST', `/v1/${collection}/records`, { data: { n } });
@@ -47,7 +47,7 @@ test('a watch continues after its resume token, without gap or duplicate', async
   second.close();
 });
 
-test('include_initial tells what is there, then what comes', async () => {
+test('watch: include_initial delivers existing records, then changes', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   for (const n of [1, 2, 3]) await rest.ok('POST', `/v1/${collection}/records`, { data: { n } });
@@ -65,7 +65,7 @@ test('include_initial tells what is there, then what comes', async () => {
   watch.close();
 });
 
-test('a filter tells what enters and what leaves, with the record before', async () => {
+test('watch: a filter reports entered and left, with the previous record', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   const filter = toFilter({ field: 'on', op: 'eq', value: true });
@@ -92,7 +92,7 @@ test('a filter tells what enters and what leaves, with the record before', async
   watch.close();
 });
 
-test('a quiet watch gets bookmarks as often as it asks', async () => {
+test('watch: an idle watch gets bookmarks at its heartbeat interval', async () => {
   const watch = new WatchReader(
     both.grpc.stream('Watch', { collection: freshName(), heartbeat: { seconds: 0, nanos: 5e7 } }),
   );
@@ -102,7 +102,7 @@ test('a quiet watch gets bookmarks as often as it asks', async () => {
   watch.close();
 });
 
-test('one commit is one message, also over several collections', async () => {
+test('watch: one commit is one message, also over several collections', async () => {
   const [one, two] = [freshName(), freshName()];
   const { rest, grpc } = both;
   const watch = new WatchReader(grpc.stream('Watch', {}));
@@ -117,7 +117,7 @@ test('one commit is one message, also over several collections', async () => {
   watch.close();
 });
 
-test('start_seq begins at that commit, and a trimmed one is OUT_OF_RANGE', async () => {
+test('watch: start_seq starts at that commit, a trimmed one is OUT_OF_RANGE', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
   const made = recordOf(await rest.ok('POST', `/v1/${collection}/records`, { data: { n: 1 } }));
@@ -132,7 +132,7 @@ test('start_seq begins at that commit, and a trimmed one is OUT_OF_RANGE', async
   expect(overRest).toMatchObject({ status: 400, reason: 'WATCH_COMPACTED' });
 });
 
-test('REST tells a watch line by line', async () => {
+test('watch: REST delivers NDJSON lines', async () => {
   const collection = freshName();
   const { rest } = both;
   await rest.ok('POST', `/v1/${collection}/keys`, { key: 'a', data: { n: 1 } });
@@ -159,7 +159,7 @@ test('REST tells a watch line by line', async () => {
   watch.close();
 });
 
-test('a GET watch takes its filter as JSON in the query', async () => {
+test('watch: GET accepts its filter as JSON in the query', async () => {
   const collection = freshName();
   const { rest } = both;
   const query = new URLSearchParams({
@@ -173,7 +173,7 @@ test('a GET watch takes its filter as JSON in the query', async () => {
   watch.close();
 });
 
-test('the whole database is watched over REST at a path of its own', async () => {
+test('watch: REST has a path for the whole database', async () => {
   const collection = freshName();
   const { rest } = both;
   const watch = await rest.open('POST', '/v1/records:watch', {});
@@ -182,7 +182,7 @@ test('the whole database is watched over REST at a path of its own', async () =>
   watch.close();
 });
 
-test('an EventSource gets events and resumes where it was', async () => {
+test('watch: an EventSource receives events and resumes', async () => {
   const collection = freshName();
   const { rest, server } = both;
   const url = `${server.http}/v1/${collection}/records:watch?include_initial=true`;
@@ -214,7 +214,7 @@ test('an EventSource gets events and resumes where it was', async () => {
   again.close();
 });
 
-test('JSON bytes are told when the watch asks for them', async () => {
+test('watch: encoding JSON delivers JSON bytes', async () => {
   const collection = freshName();
   const watch = new WatchReader(both.grpc.stream('Watch', { collection, encoding: 2 }));
   await watch.isOpen;
@@ -224,7 +224,7 @@ test('JSON bytes are told when the watch asks for them', async () => {
   watch.close();
 });
 
-test('a commit of many megabytes is one message', async () => {
+test('watch: a commit of many megabytes is one message', async () => {
   const collection = freshName();
   const { grpc, rest } = both;
   const watch = new WatchReader(grpc.stream('Watch', { collection, encoding: 2 }));

@@ -15,7 +15,7 @@ async function fill(collection: string, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await writes.insert(collection, { n, text });
 }
 
-test('a slow watcher of gRPC holds up nobody and misses nothing', async () => {
+test('watch: a slow gRPC reader delays nobody and misses nothing', async () => {
   const collection = freshName();
   const { grpc, server } = both;
   const own = new GrpcClient(server.grpc, undefined, { 'grpc.use_local_subchannel_pool': 1 });
@@ -26,7 +26,7 @@ test('a slow watcher of gRPC holds up nobody and misses nothing', async () => {
   await quick.isOpen;
   const seen: number[] = [];
   slow.on('data', (message: Message) => {
-    // It takes one message, and then no more for long.
+    // It reads one message and then pauses.
     if (seen.length === 0) slow.pause();
     seen.push(numberOf(message));
   });
@@ -54,7 +54,7 @@ function numberOf(message: Message): number {
   return Number((JSON.parse(json.toString()) as Message)['n']);
 }
 
-test('a slow watcher of REST holds up nobody and misses nothing', async () => {
+test('watch: a slow REST reader delays nobody and misses nothing', async () => {
   const collection = freshName();
   const { rest, server } = both;
   const slow = await rest.open('POST', `/v1/${collection}/records:watch`, {});
@@ -69,7 +69,7 @@ test('a slow watcher of REST holds up nobody and misses nothing', async () => {
   slow.close();
 });
 
-test('a watcher that is cut off leaves nothing behind', async () => {
+test('watch: a broken connection releases the watch', async () => {
   const collection = freshName();
   const { server, grpc } = both;
   await expect.poll(() => server.database.watches.size).toBe(0);
@@ -89,7 +89,7 @@ test('a watcher that is cut off leaves nothing behind', async () => {
   expect(await grpc.health()).toEqual({ status: 'SERVING' });
 });
 
-/** A watch on a connection that can be cut, which the library's client never does. */
+/** A watch on a raw connection that the test can destroy. */
 function rawWatch(collection: string): ClientHttp2Session {
   const session = connectHttp2(`http://${both.server.grpc}`);
   session.on('error', () => undefined);
@@ -105,7 +105,7 @@ function rawWatch(collection: string): ClientHttp2Session {
   return session;
 }
 
-test('500 watchers all hear every commit', async () => {
+test('watch: 500 watches receive every commit', async () => {
   const collection = freshName();
   const { server, rest } = both;
   const own = new GrpcClient(server.grpc);
@@ -115,20 +115,20 @@ test('500 watchers all hear every commit', async () => {
   );
   await Promise.all(watchers.map((watcher) => watcher.isOpen));
   for (let n = 0; n < 10; n++) await rest.ok('POST', `/v1/${collection}/records`, { data: { n } });
-  const heard = await Promise.all(
+  const received = await Promise.all(
     watchers.map(async (watcher) => {
       const numbers: number[] = [];
       for (let n = 0; n < 10; n++) numbers.push(await watcher.number());
       return numbers.join();
     }),
   );
-  expect(new Set(heard)).toEqual(new Set(['0,1,2,3,4,5,6,7,8,9']));
+  expect(new Set(received)).toEqual(new Set(['0,1,2,3,4,5,6,7,8,9']));
   for (const watcher of watchers) watcher.close();
   own.close();
   await expect.poll(() => server.database.watches.size).toBe(0);
 });
 
-test('commits that come together reach the watchers of both faces, each once and in order', async () => {
+test('watch: concurrent commits reach gRPC and REST watches once and in order', async () => {
   const collection = freshName();
   const { server, grpc, rest } = both;
   const readers = [0, 1].map(
@@ -147,18 +147,18 @@ test('commits that come together reach the watchers of both faces, each once and
   }
   const all = Array.from({ length: 500 }, (_, n) => n);
   for (const reader of readers) {
-    const heard: number[] = [];
-    while (heard.length < 500) heard.push(await reader.number());
-    expect(heard).toEqual(all);
+    const received: number[] = [];
+    while (received.length < 500) received.push(await reader.number());
+    expect(received).toEqual(all);
     reader.close();
   }
   for (const reader of lines) {
-    const heard: number[] = [];
-    while (heard.length < 500) {
+    const received: number[] = [];
+    while (received.length < 500) {
       const [change] = (await reader.line())['changes'] as { record: { data: { n: number } } }[];
-      heard.push(change!.record.data.n);
+      received.push(change!.record.data.n);
     }
-    expect(heard).toEqual(all);
+    expect(received).toEqual(all);
     reader.close();
   }
   await expect.poll(() => server.database.watches.size).toBe(0);

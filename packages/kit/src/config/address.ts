@@ -11,7 +11,7 @@ export interface Address {
 
 export const addressExample = 'an address such as 127.0.0.1:8080';
 
-/** Reads `host:port`; IPv6 addresses stand in brackets: `[::1]:8080`. */
+/** Parses `host:port`; IPv6 addresses are in brackets: `[::1]:8080`. */
 export function addressOf(text: string): Address {
   const refuse = (hint: string) =>
     new UsageError(`must be ${addressExample}, not ${JSON.stringify(text)}: ${hint}`);

@@ -11,14 +11,14 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
-test('a new directory is made, with its parents, for us alone', () => {
+test('a new directory is created with its parents and mode 700', () => {
   const path = join(root, 'a/b');
   expect(dataDirectory(`${root}/a/./b/`)).toBe(path);
   expect(statSync(path).mode & 0o777).toBe(0o700);
   expect(readdirSync(path)).toEqual([]);
 });
 
-test('a directory that is there is left as it is', () => {
+test('an existing directory is not changed', () => {
   const path = mkdtempSync(join(root, 'there-'));
   chmodSync(path, 0o755);
   writeFileSync(join(path, 'kept'), '');
@@ -27,19 +27,19 @@ test('a directory that is there is left as it is', () => {
   expect(readdirSync(path)).toEqual(['kept']);
 });
 
-test('a file in its place, or above it, is told', () => {
+test('a file at the path or above it is reported', () => {
   const file = join(root, 'file');
   writeFileSync(file, '');
   expect(() => dataDirectory(file)).toThrow(
     new UsageError(`data directory ${file} is a file; name a directory`),
   );
   expect(() => dataDirectory(join(file, 'x/y'))).toThrow(
-    new UsageError(`data directory ${file}/x/y cannot be made: ${file} is a file`),
+    new UsageError(`data directory ${file}/x/y cannot be created: ${file} is a file`),
   );
 });
 
 // Everything is writable for root, so root becomes somebody else for a moment.
-test.skipIf(!process.seteuid)('one that we may not write to, or make, is told with our uid', () => {
+test.skipIf(!process.seteuid)('a directory without permission is reported with the uid', () => {
   const path = mkdtempSync(join(root, 'locked-'));
   chmodSync(root, 0o755);
   chmodSync(path, 0o555);
@@ -51,7 +51,7 @@ test.skipIf(!process.seteuid)('one that we may not write to, or make, is told wi
       new UsageError(`data directory ${path} is not writable by uid ${uid}: permission denied`),
     );
     expect(() => dataDirectory(join(path, 'x'))).toThrow(
-      new UsageError(`data directory ${path}/x cannot be made by uid ${uid}: permission denied`),
+      new UsageError(`data directory ${path}/x cannot be created by uid ${uid}: permission denied`),
     );
   } finally {
     if (isRoot) process.seteuid!(0);

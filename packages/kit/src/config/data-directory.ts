@@ -5,8 +5,8 @@ import { messageOf, systemCode, UsageError } from '../errors.js';
 import { systemRandom } from '../random.js';
 
 /**
- * Makes sure that `path` is a directory we can write to, for us alone when it is new, and
- * answers its absolute path.
+ * Ensures that `path` is a writable directory, created with mode 700 when it is new. Returns its
+ * absolute path.
  */
 export function dataDirectory(path: string): string {
   const directory = resolve(path);
@@ -33,9 +33,9 @@ function creationProblem(directory: string, error: unknown): string {
     const file = nearestExisting(directory);
     return file === directory
       ? `data directory ${directory} is a file; name a directory`
-      : `data directory ${directory} cannot be made: ${file} is a file`;
+      : `data directory ${directory} cannot be created: ${file} is a file`;
   }
-  return `data directory ${directory} cannot be made by uid ${uid()}: ${reason(error)}`;
+  return `data directory ${directory} cannot be created by uid ${uid()}: ${reason(error)}`;
 }
 
 function nearestExisting(path: string): string {

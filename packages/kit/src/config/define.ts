@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { coreOf, defaultOf, defOf, settingsOf, type Setting } from './schema.js';
 import type { UnknownKeys } from './yaml-file.js';
 
-/** The settings of one server, from which file, flags and variables are all read. */
+/** The settings of one server; file keys, flags and variables are derived from them. */
 export interface ConfigDefinition<S extends z.ZodObject = z.ZodObject> {
   /** `queue`, `db` or `daemon`. */
   component: string;
@@ -18,7 +18,7 @@ export interface NamedSetting extends Setting {
   variable: string;
 }
 
-/** The daemon is what most people mean by Millrace: its variables carry no component. */
+/** The variables of the daemon have no component in their prefix. */
 export function variablePrefix(component: string): string {
   return component === 'daemon' ? 'MILLRACE_' : `MILLRACE_${component.toUpperCase()}_`;
 }
@@ -63,7 +63,7 @@ export interface FlagDescription {
   variable?: string;
 }
 
-/** Every flag of a server, `--config` first, so that a command line needs no list of its own. */
+/** Every flag of a server, `--config` first. */
 export function flagsOf(definition: ConfigDefinition): FlagDescription[] {
   const config: FlagDescription = {
     name: 'config',
@@ -98,7 +98,7 @@ function placeholderOf(type: string): string {
   return type === 'array' || type === 'object' || type === 'record' ? 'yaml' : 'text';
 }
 
-/** A value as a person would write it in a file or a flag. */
+/** A value as written in a file or a flag. */
 export function writtenForm(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }

@@ -4,7 +4,7 @@ import { isSecret } from './problems.js';
 import { defaultOf, schemaAt, type Schema } from './schema.js';
 import { sourceText, type Given } from './source.js';
 
-/** One line of `ctl config`. Holds nothing that may not be shown. */
+/** One line of `ctl config`, with secrets redacted. */
 export interface ConfigEntry {
   key: string;
   /** As written, paths made absolute; `null` when it is not set. */

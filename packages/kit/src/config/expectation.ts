@@ -1,6 +1,6 @@
 import { coreOf, defOf, notesOf, type Schema } from './schema.js';
 
-/** What a schema wants, to follow "must be": "a whole number of at least 1". */
+/** The expected value, to follow "must be": "a whole number of at least 1". */
 export function expectation(schema: Schema): string {
   const { expected } = notesOf(schema);
   if (expected !== undefined) return expected;
@@ -36,7 +36,7 @@ interface CheckDef {
   prefix?: string;
 }
 
-// A format such as z.int() or z.url() is a check that sits in the schema itself.
+// A format such as z.int() or z.url() is a check in the schema itself.
 function checksOf(schema: Schema): CheckDef[] {
   const def = defOf(schema);
   const own = 'check' in def ? [def as unknown as CheckDef] : [];

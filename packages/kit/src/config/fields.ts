@@ -15,8 +15,8 @@ import {
 import { addressExample, addressOf } from './address.js';
 
 /*
- * Kinds of settings that YAML has no words for. Where the written form differs from the value,
- * give the default as it would be written, by `prefault`: `duration().prefault('15m')`.
+ * Types of settings beyond those of YAML. Where the written form differs from the value, give the
+ * default in written form with `prefault`: `duration().prefault('15m')`.
  */
 
 /** A file or directory; see `SettingNotes.path`. */
@@ -81,7 +81,7 @@ function measure<S extends z.ZodType<string | number>>(
     .meta({ expected, placeholder });
 }
 
-// Only what these readers throw on purpose is the writer's mistake.
+// Only UnitError and UsageError are mistakes of the user.
 function reading<From, To>(read: (written: From) => To) {
   return (written: From, context: z.RefinementCtx): To => {
     try {

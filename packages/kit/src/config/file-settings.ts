@@ -15,8 +15,8 @@ export interface FoundSetting {
 }
 
 /**
- * Finds the settings of a file. `tokens.warn: 300k` and `tokens: {warn: 300k}` say the same; a
- * setting that is given in both spellings is a mistake.
+ * Finds the settings of a file. `tokens.warn: 300k` and `tokens: {warn: 300k}` are the same; setting
+ * both is a mistake.
  */
 export function findSettings(file: string, root: YamlMap, definition: ConfigDefinition) {
   const search = new Search(file, definition);
@@ -82,7 +82,7 @@ class Search {
     const key = path.join('.');
     const keys = this.definition.settings.map((setting) => setting.key);
     const groups = keys.flatMap((known) => prefixes(known));
-    // Somebody who knows the name but not the group it belongs to.
+    // The name is right but the group is missing.
     const elsewhere = keys.find((known) => known.endsWith(`.${path.at(-1)}`));
     const hint =
       suggestion(key, [...keys, ...groups]) || (elsewhere ? `; did you mean "${elsewhere}"?` : '');

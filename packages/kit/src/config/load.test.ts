@@ -169,6 +169,18 @@ describe('values', () => {
     expect(values.collections).toEqual({ people: { ttl_ms: 3 } });
   });
 
+  test('a list or a map: a text without brackets is a list', () => {
+    const names = z.array(z.string().regex(/^[A-Z_]+$/));
+    const env = z.union([names, z.record(z.string(), z.string())]).default([]);
+    const either = defineConfig({ component: 'x', schema: z.object({ env }), unknownKeys: 'warn' });
+    const read = (text: string) =>
+      loadConfig(either, { environment: {}, flags: { env: text } }).values.env;
+    expect(read('HOME')).toEqual(['HOME']);
+    expect(read('HOME, TERM')).toEqual(['HOME', 'TERM']);
+    expect(read('[HOME]')).toEqual(['HOME']);
+    expect(read('{HOME: /x}')).toEqual({ HOME: '/x' });
+  });
+
   test('the daemon has no component in its variables', () => {
     const environment = { MILLRACE_TOKENS_WARN: '1M', MILLRACE_QUEUE_TOKENS_WARN: '2M' };
     expect(load('', { environment }, daemon).values.tokens.warn).toBe(1_000_000);
@@ -216,7 +228,7 @@ describe('entries', () => {
     expect(config.mistake('data', 'is full').message).toBe('data is full');
   });
 
-  test('a deprecated key still works and is told about', () => {
+  test('a deprecated key works and causes a warning', () => {
     const config = load('old: yes\n');
     expect(config.values.old).toBe('yes');
     expect(config.warnings).toEqual(['queue.yaml:1: old is deprecated: use listen']);
@@ -326,7 +338,7 @@ describe('mistakes in a file', () => {
     expect(mistakeIn(yaml)).toBe(expected);
   });
 
-  test('a check across settings, or of a whole group, is told in its own words', () => {
+  test('a check across settings reports its own message', () => {
     const pair = defineConfig({
       component: 'db',
       unknownKeys: 'refuse',
@@ -348,7 +360,7 @@ describe('mistakes in a file', () => {
     );
   });
 
-  test('all of them are told at once, one line each', () => {
+  test('all of them are reported at once, one line each', () => {
     const yaml = 'storage: 5\nsavings: 3\nzebra: 1\n';
     expect(mistakeIn(yaml, { flags: { listen: 'x' } }).split('\n')).toEqual([
       'queue.yaml:3: unknown key "zebra"',
@@ -411,7 +423,7 @@ describe('mistakes elsewhere', () => {
     ]);
   });
 
-  test('a file that was asked for must exist, a default one need not', () => {
+  test('a file named with --config must exist, the default one may not', () => {
     const inputs = { environment: {}, cwd: directory };
     expect(() => loadConfig(queue, { ...inputs, flags: { config: 'no.yaml' } })).toThrow(
       new UsageError('--config no.yaml: no such file'),

@@ -23,9 +23,9 @@ export interface ConfigInputs {
    */
   flags?: Readonly<Record<string, FlagValue>>;
   environment: Readonly<Record<string, string | undefined>>;
-  /** Read when there is no `--config`; it need not exist. */
+  /** Read when there is no `--config`; it may not exist. */
   defaultFile?: string;
-  /** Where relative paths in flags and variables start. */
+  /** Base of relative paths in flags and variables. */
   cwd?: string;
 }
 
@@ -43,7 +43,7 @@ export interface LoadedConfig<T> {
 
 /**
  * Reads a server's settings once. A flag beats a variable, a variable beats the file, the file
- * beats the default. All mistakes are told at once, in one UsageError with a line for each.
+ * beats the default. All mistakes are reported at once, in one UsageError with a line for each.
  */
 export function loadConfig<S extends z.ZodObject>(
   definition: ConfigDefinition<S>,
@@ -128,13 +128,13 @@ class Loader {
   #readEnvironment(): void {
     const { environment } = this.inputs;
     for (const { key, variable, schema } of this.definition.settings) {
-      // Compose files and units pass on what is not set as an empty variable.
+      // Compose files and systemd units pass unset variables as empty ones.
       const text = environment[variable];
       if (!text) continue;
       const source: Source = { kind: 'environment', variable };
       this.#given.set(key, { value: valueOfText(schema, text), source });
     }
-    this.#warnings.push(...strayVariables(this.definition, environment));
+    this.#warnings.push(...misspelledVariables(this.definition, environment));
   }
 
   #readFlags(flags: ReadonlyMap<string, FlagValue>): void {
@@ -146,11 +146,11 @@ class Loader {
     }
   }
 
-  // What every value goes through, wherever it came from.
+  // Applied to every value, from any source.
   #finish({ key, schema, notes }: NamedSetting): void {
     const given = this.#given.get(key);
     if (!given) {
-      // A relative default is relative to where we are, and is then as absolute as the rest.
+      // A relative default is relative to the working directory.
       const standard = notes.path ? defaultOf(schema) : undefined;
       if (typeof standard !== 'string') return;
       const value = absolutePaths(schema, standard, this.#cwd, this.#home);
@@ -210,7 +210,7 @@ class Loader {
 
 function fileValue(schema: Schema, node: YamlNode): unknown {
   const value = valueOf(node);
-  // YAML 1.1 had more words for true and false, and people still write them.
+  // YAML 1.1 booleans (yes, no, on, off) are still common.
   const isWord = node.kind === 'scalar' && node.bare && typeof value === 'string';
   if (isWord && defOf(coreOf(schema)).type === 'boolean') return switchOf(value) ?? value;
   return value;
@@ -223,8 +223,8 @@ function flagValue(schema: Schema, given: Exclude<FlagValue, undefined>): unknow
 
 const otherComponents = ['queue', 'db'];
 
-// Variables of other programs may share our prefix, so only a near miss is worth a word.
-function strayVariables(
+// Variables of other programs may share our prefix, so only near misses are reported.
+function misspelledVariables(
   { component, settings }: ConfigDefinition,
   environment: Readonly<Record<string, string | undefined>>,
 ): string[] {

@@ -1,7 +1,7 @@
-/** The candidate that `word` was probably meant to be, or `undefined` when none is close. */
+/** The candidate closest to `word`, or `undefined` when none is close. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
-  // One slip in a short word, two or three in a long one.
+  // One edit in a short word, two or three in a long one.
   let bestDistance = Math.min(3, Math.floor(word.length / 3)) + 1;
   for (const candidate of candidates) {
     const distance = editDistance(plain(word), plain(candidate));
@@ -10,18 +10,18 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** The end of a message about a word nobody knows: `; did you mean "x"?`, or nothing. */
+/** The end of a message about an unknown word: `; did you mean "x"?`, or nothing. */
 export function suggestion(word: string, candidates: Iterable<string>): string {
   const meant = nearest(word, candidates);
   return meant === undefined ? '' : `; did you mean "${meant}"?`;
 }
 
-// `tokensFile` and `tokens-file` are the same slip as `tokens_file`.
+// `tokensFile` and `tokens-file` count as `tokens_file`.
 function plain(word: string): string {
   return word.replaceAll(/[-_.]/g, '').toLowerCase();
 }
 
-/** How many letters to add, drop, change or swap with a neighbour to get from one to the other. */
+/** Damerau-Levenshtein distance. */
 export function editDistance(from: string, to: string): number {
   let twoBack: number[] = [];
   let previous = Array.from({ length: to.length + 1 }, (_, i) => i);

@@ -24,7 +24,7 @@ function absolutePath(path: string, base: string, home: string): string {
   return path.startsWith('~/') ? join(home, path.slice(2)) : resolve(base, path);
 }
 
-/** The directory that `~/` stands for. */
+/** The home directory, for `~/`. */
 export function homeOf(environment: Readonly<Record<string, string | undefined>>): string {
   return environment['HOME'] || homedir();
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { hasUserinfo, looksSecret } from '../secrecy.js';
+import { hasUserinfo, isSecretName } from '../secrecy.js';
 import { expectation } from './expectation.js';
 import { suggestion } from './nearest.js';
 import {
@@ -13,10 +13,10 @@ import {
   type Schema,
 } from './schema.js';
 
-/** One thing that is wrong with what somebody wrote. */
+/** One mistake in a config. */
 export interface Problem {
   path: readonly PropertyKey[];
-  /** The sentence about what stands at `path`, which is called by whatever name it was set. */
+  /** The message, with the name by which the value was set. */
   say(name: string): string;
   /** The value is absent, so there is no line to point to. */
   missing?: true;
@@ -32,7 +32,7 @@ export interface Checked {
   secret?: boolean;
 }
 
-/** Says in our words what zod found. */
+/** Converts zod issues to messages. */
 export function problemsOf(issues: readonly Issue[], checked: Checked): Problem[] {
   return issues.flatMap((issue) => problemOf(issue, checked, issue.path));
 }
@@ -72,7 +72,7 @@ function expectedBy(
 ): string {
   if (wanted) return expectation(wanted);
   if (issue.code === 'invalid_value') return issue.values.map(String).join(' or ');
-  // The member that tells the kinds of a union apart: its schema depends on its own value.
+  // The discriminator of a union: its schema depends on its own value.
   const parent = schemaAt(schema, path.slice(0, -1));
   const def = parent && defOf(coreOf(parent));
   if (def?.type === 'union') {
@@ -83,7 +83,7 @@ function expectedBy(
   return issue.message.replace(/^Invalid input: expected /, '').toLowerCase();
 }
 
-// Of the alternatives, the one whose outer form fits and that has the least wrong with it.
+// The alternative of the right type with the fewest issues.
 function closestOption(issue: z.core.$ZodIssueInvalidUnion): readonly Issue[] | undefined {
   return issue.errors
     .filter((issues) => issues.every((inner) => inner.path.length > 0))
@@ -102,7 +102,7 @@ export function unknownKey(
   };
 }
 
-/** Keys that the schema has no place for, at any depth. Zod drops them without a word. */
+/** Keys that are not in the schema, at any depth. Zod drops them silently. */
 export function unknownKeys(
   schema: Schema,
   value: unknown,
@@ -140,17 +140,17 @@ function sentence(name: string, message: string): string {
     : `${name}: ${message}`;
 }
 
-const longestShown = 60;
+const maxShownChars = 60;
 
 function show(value: unknown, secret: boolean): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a map';
-  const isShy = secret || (typeof value === 'string' && hasUserinfo(value));
-  if (isShy) return `this ${typeof value === 'string' ? 'text' : typeof value}`;
-  // Infinity and NaN are numbers that JSON has no words for.
+  const isHidden = secret || (typeof value === 'string' && hasUserinfo(value));
+  if (isHidden) return `this ${typeof value === 'string' ? 'text' : typeof value}`;
+  // JSON cannot represent Infinity and NaN.
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
-  return text.length > longestShown ? `${text.slice(0, longestShown)}..."` : text;
+  return text.length > maxShownChars ? `${text.slice(0, maxShownChars)}..."` : text;
 }
 
 /** True when the value at `path` must not be shown. */
@@ -158,6 +158,6 @@ export function isSecret(path: readonly PropertyKey[], schema: Schema): boolean 
   return path.some((step, index) => {
     const here = schemaAt(schema, path.slice(0, index + 1));
     const declared = here && notesOf(here).secret;
-    return declared ?? (typeof step === 'string' && looksSecret(step));
+    return declared ?? (typeof step === 'string' && isSecretName(step));
   });
 }

@@ -4,8 +4,8 @@ import { z } from 'zod';
 export type Schema = z.core.$ZodType;
 
 /**
- * What a setting says about itself beyond its type, given by `.meta({...})`:
- * `path().default('./data').meta({ description: 'Where the tasks live' })`.
+ * Metadata of a setting, given by `.meta({...})`:
+ * `path().default('./data').meta({ description: 'Directory of the tasks' })`.
  */
 export interface SettingNotes {
   description?: string;
@@ -13,7 +13,7 @@ export interface SettingNotes {
   example?: string;
   /** Never shown, neither by `ctl config` nor in a message. */
   secret?: boolean;
-  /** A file or directory: relative to the file it stands in, `~/` is the home directory. */
+  /** A file or directory, relative to the config file; `~/` is the home directory. */
   path?: boolean;
   /** Further names of the flag, without dashes. */
   aliases?: readonly string[];
@@ -61,7 +61,7 @@ export function notesOf(schema: Schema): SettingNotes {
   return notes;
 }
 
-/** What holds when nobody sets it, in the form a person would write; `undefined` for nothing. */
+/** The default in written form; `undefined` when there is none. */
 export function defaultOf(schema: Schema): unknown {
   for (const layer of layers(schema)) {
     const def = defOf(layer);
@@ -76,7 +76,7 @@ export function isOptional(schema: Schema): boolean {
   );
 }
 
-/** The known members of a map, or `undefined` when its keys are the writer's own. */
+/** The known members of a map, or `undefined` when it allows any key. */
 export function shapeOf(schema: Schema): Readonly<Record<string, Schema>> | undefined {
   const def = defOf(coreOf(schema));
   if (def.type !== 'object') return undefined;

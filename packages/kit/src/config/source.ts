@@ -15,15 +15,15 @@ export function sourceText(source: Source): string {
   return source.kind === 'file' ? `${source.file}:${source.line}` : 'default';
 }
 
-/** A value that somebody set, before it is checked. */
+/** A value that was set, before validation. */
 export interface Given {
   value: unknown;
   source: Source;
-  /** The setting's piece of the file, to find the line of what is inside it. */
+  /** The YAML node of the setting, to find the lines of its members. */
   node?: YamlNode;
 }
 
-/** Begins a message about `inner` of a setting: what it is called where it was set, and where. */
+/** The place and name of `inner` of a setting, to start a message. */
 export function about(
   key: string,
   given: Given | undefined,

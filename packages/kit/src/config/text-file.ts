@@ -1,14 +1,14 @@
 import { readFileSync, statSync } from 'node:fs';
 import { messageOf, systemCode, UsageError } from '../errors.js';
 
-const largestFileBytes = 4 * 2 ** 20;
+const maxFileBytes = 4 * 2 ** 20;
 
-/** The text of a file, or `undefined` when there is none. Other trouble is a UsageError. */
+/** The text of a file, or `undefined` when it does not exist. Other errors are UsageErrors. */
 export function readTextFile(file: string): string | undefined {
   let bytes: Buffer;
   try {
     const { size } = statSync(file);
-    if (size > largestFileBytes) throw new UsageError(`${file}: is larger than 4 MiB`);
+    if (size > maxFileBytes) throw new UsageError(`${file}: is larger than 4 MiB`);
     bytes = readFileSync(file);
   } catch (error) {
     if (error instanceof UsageError) throw error;

@@ -18,8 +18,8 @@ export function switchOf(text: string): boolean | undefined {
 }
 
 /**
- * What a flag or a variable means for a setting. A text that does not fit stays as it is: the
- * schema then says what it should have been.
+ * Converts the text of a flag or a variable to the type of a setting. Text that does not match is
+ * returned unchanged, and the schema rejects it.
  */
 export function valueOfText(schema: Schema, text: string): unknown {
   const def = defOf(coreOf(schema));
@@ -45,12 +45,14 @@ function valueOfUnion(options: readonly Schema[], text: string): unknown {
   const types = new Set(options.map((option) => defOf(coreOf(option)).type));
   const flow = types.has('object') || types.has('array') || types.has('record');
   if (flow && /^[[{]/.test(text)) return flowValue(text);
+  const list = options.find((option) => defOf(coreOf(option)).type === 'array');
+  if (list && !types.has('string')) return valueOfText(list, text);
   if (types.has('number')) return numberOf(text) ?? text;
   if (types.has('boolean') && /^(true|false)$/.test(text)) return text === 'true';
   return text;
 }
 
-// `a, b` is two items where items are plain; an item that is a map keeps its commas.
+// `a, b` is two items when items are scalars; an item that is a map contains commas.
 function splitList(element: Schema, text: string): unknown[] {
   if (text.startsWith('{')) return [flowValue(text)];
   if (text === '') return [];

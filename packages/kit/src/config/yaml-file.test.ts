@@ -83,7 +83,7 @@ describe('a file on disk', () => {
   });
 });
 
-describe('what a schema does not allow is told with its line', () => {
+describe('schema errors name the line', () => {
   test.each([
     [
       'tokens:\n  - id: a\n    principal: 5\n    grants: []\n',
@@ -117,7 +117,7 @@ describe('what a schema does not allow is told with its line', () => {
     expect(mistakeIn(text)).toBe(expected);
   });
 
-  test('a strict zod schema does not tell the same twice', () => {
+  test('a strict zod schema does not report a key twice', () => {
     const strict = z.strictObject({ name: z.string() });
     expect(mistakeIn('name: x\nnaem: y', strict)).toBe(
       'tokens.yaml:2: unknown key "naem"; did you mean "name"?',
@@ -179,7 +179,7 @@ describe('what a schema does not allow is told with its line', () => {
   });
 });
 
-describe('what is not YAML is told with line, column and an excerpt', () => {
+describe('syntax errors name line and column and show an excerpt', () => {
   test.each([
     [
       'a: 1\nlimits: max: 3\n',
@@ -244,7 +244,7 @@ describe('what is not YAML is told with line, column and an excerpt', () => {
       const below = index === 0 ? '"lol"' : `*${levels[index - 1]}`;
       return `${name}: &${name} [${Array.from({ length: 9 }, () => below).join(',')}]`;
     });
-    expect(mistakeIn(bomb.join('\n'), anything)).toContain('aliases stand for more than 10000');
+    expect(mistakeIn(bomb.join('\n'), anything)).toContain('aliases expand to more than 10000');
   });
 
   test('nesting has an end', () => {

@@ -9,20 +9,20 @@ export type UnknownKeys = 'refuse' | 'warn';
 export interface YamlOptions {
   /** Whether a key that the schema does not know is a mistake. Without it: yes. */
   unknownKeys?: UnknownKeys;
-  /** Keeps every value of the file out of messages, also those whose name says nothing. */
+  /** Redacts every value of the file in messages. */
   secret?: boolean;
 }
 
 export interface YamlFile<T> {
   value: T;
   warnings: readonly string[];
-  /** `tokens.yaml:12`, for a check that a schema cannot make: where `path` stands. */
+  /** `tokens.yaml:12`: the line of `path`, for checks outside the schema. */
   at(...path: PropertyKey[]): string;
 }
 
 /**
- * The value of a YAML file, checked by a zod schema. What is wrong is told in a UsageError, one
- * line per mistake: `tokens.yaml:12: tokens[0].principal must be text, not 5`.
+ * The value of a YAML file, checked by a zod schema. Mistakes are reported in a UsageError, one
+ * line each: `tokens.yaml:12: tokens[0].principal must be text, not 5`.
  */
 export function parseYamlFile<S extends z.ZodType>(
   file: string,
@@ -52,7 +52,7 @@ export function parseYamlText<S extends z.ZodType>(
 ): YamlFile<z.output<S>> {
   const secret = options.secret ?? false;
   const tree = readYamlTree({ name, text, secret });
-  // An empty file is a map without entries: what it lacks is then named, key by key.
+  // An empty file is an empty map, so that missing keys are reported.
   const value = tree ? valueOf(tree) : {};
   const line = (problem: Problem) =>
     `${placeOf(name, tree, problem.path)}: ${problem.say(pathText(problem.path))}`;
@@ -62,8 +62,8 @@ export function parseYamlText<S extends z.ZodType>(
   const problems = checked.success
     ? []
     : problemsOf(checked.error.issues, { schema, value, secret });
-  const strangers = problems.filter((problem) => !isAmong(problem, unknown));
-  const refused = options.unknownKeys === 'warn' ? strangers : [...unknown, ...strangers];
+  const remaining = problems.filter((problem) => !isAmong(problem, unknown));
+  const refused = options.unknownKeys === 'warn' ? remaining : [...unknown, ...remaining];
   if (refused.length > 0 || !checked.success) throw mistakes(refused.map(line));
   return {
     value: checked.data,
@@ -72,7 +72,7 @@ export function parseYamlText<S extends z.ZodType>(
   };
 }
 
-// A strict zod object reports the same key once more.
+// A strict zod object reports the same key again.
 function isAmong(problem: Problem, others: readonly Problem[]): boolean {
   return others.some(({ path }) => pathText(path) === pathText(problem.path));
 }
@@ -85,11 +85,11 @@ function placeOf(name: string, tree: YamlNode | undefined, path: readonly Proper
   return isRoot ? name : `${name}:${at.line}`;
 }
 
-const mostMistakes = 20;
+const maxMistakes = 20;
 
-/** One error for all mistakes of a file, each on a line of its own. */
+/** One error for all mistakes of a file, one per line. */
 export function mistakes(lines: readonly string[]): UsageError {
-  const shown = lines.slice(0, mostMistakes);
-  if (lines.length > mostMistakes) shown.push(`and ${lines.length - mostMistakes} more mistakes`);
+  const shown = lines.slice(0, maxMistakes);
+  if (lines.length > maxMistakes) shown.push(`and ${lines.length - maxMistakes} more mistakes`);
   return new UsageError(shown.join('\n'));
 }

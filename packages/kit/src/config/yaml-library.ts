@@ -3,7 +3,7 @@ import type * as Yaml from 'yaml';
 
 const require = createRequire(import.meta.url);
 
-/** Loaded with the first text that is YAML: most commands read none, and it is large. */
+/** Loaded on first use, because it is large and most commands do not need it. */
 export function yaml(): typeof Yaml {
   return require('yaml') as typeof Yaml;
 }

@@ -1,15 +1,15 @@
 import type { Document, LineCounter, ParsedNode, YAMLError, YAMLMap } from 'yaml';
 import { UsageError } from '../errors.js';
-import { hasUserinfo, looksSecret } from '../secrecy.js';
+import { hasUserinfo, isSecretName } from '../secrecy.js';
 import { yaml } from './yaml-library.js';
 
-/** Where something stands in a file; both count from 1. */
+/** A position in a file; both count from 1. */
 export interface Position {
   line: number;
   column: number;
 }
 
-/** A YAML file as it was written: plain values, each with its place. */
+/** A parsed YAML file: plain values with their positions. */
 export type YamlNode = YamlScalar | YamlList | YamlMap;
 
 export interface YamlScalar {
@@ -42,13 +42,13 @@ export interface YamlText {
   /** The file's name as messages show it. */
   name: string;
   text: string;
-  /** Keeps excerpts of the file out of messages. */
+  /** Omits excerpts of the file from messages. */
   secret?: boolean;
 }
 
-// A few small anchors can stand for billions of values.
-const mostAliasedNodes = 10_000;
-const deepestNode = 100;
+// A few nested aliases can expand to billions of values.
+const maxAliasedNodes = 10_000;
+const maxDepth = 100;
 
 /** Reads one YAML document. `undefined` for an empty one; a UsageError names line and column. */
 export function readYamlTree(source: YamlText): YamlNode | undefined {
@@ -59,12 +59,12 @@ export function readYamlTree(source: YamlText): YamlNode | undefined {
   try {
     document = yaml().parseDocument(text, { lineCounter: lines, prettyErrors: false });
   } catch (error) {
-    // The parser calls itself for every level and has no limit of its own.
+    // The parser is recursive and has no depth limit.
     if (!(error instanceof RangeError)) throw error;
     throw new UsageError(`${source.name}: not valid YAML: it is nested too deep`);
   }
   const mistake = document.errors[0] ?? document.warnings[0];
-  if (mistake) throw complaint(clean, lines, mistake);
+  if (mistake) throw yamlError(clean, lines, mistake);
   if (!document.contents) return undefined;
   const tree = new TreeReader(clean, lines).read(document.contents, 0);
   return tree.kind === 'scalar' && tree.value === null ? undefined : tree;
@@ -82,9 +82,9 @@ class TreeReader {
 
   read(node: ParsedNode, depth: number): YamlNode {
     const at = this.#position(node.range[0]);
-    if (depth > deepestNode) throw problemAt(this.source, at, 'it is nested too deep');
-    if (this.#aliasDepth > 0 && ++this.#aliasedNodes > mostAliasedNodes) {
-      throw problemAt(this.source, at, `aliases stand for more than ${mostAliasedNodes} values`);
+    if (depth > maxDepth) throw problemAt(this.source, at, 'it is nested too deep');
+    if (this.#aliasDepth > 0 && ++this.#aliasedNodes > maxAliasedNodes) {
+      throw problemAt(this.source, at, `aliases expand to more than ${maxAliasedNodes} values`);
     }
     if (yaml().isAlias(node)) return this.#readAlias(node.source, at, depth);
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
@@ -140,7 +140,7 @@ class TreeReader {
   }
 }
 
-function complaint(source: YamlText, lines: LineCounter, error: YAMLError): UsageError {
+function yamlError(source: YamlText, lines: LineCounter, error: YAMLError): UsageError {
   const { line, col } = lines.linePos(error.pos[0]);
   return problemAt(source, { line, column: col }, explain(error));
 }
@@ -165,7 +165,7 @@ const widestExcerpt = 100;
 function excerpt(source: YamlText, at: Position): string {
   const line = source.text.split(/\r?\n/)[at.line - 1] ?? '';
   const name = /^[\s-]*["']?([\w.-]+)["']?\s*:/.exec(line)?.[1] ?? '';
-  if (source.secret || looksSecret(name) || hasUserinfo(line)) return '';
+  if (source.secret || isSecretName(name) || hasUserinfo(line)) return '';
   if (line.length > widestExcerpt) return '';
   const margin = ' '.repeat(String(at.line).length);
   // A tab is as wide as the terminal likes; one space keeps the caret below its place.

@@ -1,9 +1,10 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inject } from '../../test/http/inject.js';
 import { sampleApp, startSample, token } from '../../test/http/sample-server.js';
 import { Refusal } from '../errors.js';
 import { createMetrics } from '../metrics.js';
-import { serveMetrics, serveYaml } from './documents.js';
+import { serveMetrics } from './metrics-page.js';
 import { listen } from './listen.js';
 
 const metrics = createMetrics('sample');
@@ -38,7 +39,7 @@ function problemOf(answer: string) {
   return JSON.parse(body) as Record<string, unknown>;
 }
 
-describe('bytes that are no proper request', () => {
+describe('invalid requests', () => {
   test('garbage is 400', async () => {
     const answer = await converse('what is this\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
@@ -97,7 +98,7 @@ describe('bytes that are no proper request', () => {
 });
 
 describe('request ids', () => {
-  test('a sane one is kept, another is replaced', async () => {
+  test('a valid one is used, another is replaced', async () => {
     const idOf = async (given?: string) => {
       const headers = given === undefined ? {} : { 'x-request-id': given };
       return (await fetch(`${server.url}/healthz`, { headers })).headers.get('x-request-id');
@@ -142,13 +143,13 @@ describe('the access log', () => {
     await lineOf('lost').toMatchObject({ fields: { status: 404, operation: 'none', route: '' } });
   });
 
-  test('can leave reads that went well to those who debug', async () => {
+  test('can log successful reads at debug level', async () => {
     const quiet = await startSample({ quietReads: true });
-    const ask = (id: string, path: string, init: RequestInit = {}) =>
+    const sendRequest = (id: string, path: string, init: RequestInit = {}) =>
       fetch(`${quiet.url}${path}`, { ...init, headers: { ...token, 'x-request-id': id } });
-    await ask('read', '/v1/admin/queues/mail');
-    await ask('refused', '/v1/admin/queues/mail?x=1');
-    await ask('write', '/v1/admin/queues/mail:pause', { method: 'POST' });
+    await sendRequest('read', '/v1/admin/queues/mail');
+    await sendRequest('refused', '/v1/admin/queues/mail?x=1');
+    await sendRequest('write', '/v1/admin/queues/mail:pause', { method: 'POST' });
     const levels = () =>
       quiet.app.lines.map(({ level, fields }) => `${String(fields['request_id'])} ${level}`);
     await expect.poll(() => levels().sort()).toEqual(['read debug', 'refused info', 'write info']);
@@ -204,7 +205,7 @@ test('a refusal brings its members, headers and field errors', async () => {
       });
     },
   });
-  const answer = await app.fastify.inject({ url: '/v1/x' });
+  const answer = await inject(app, { url: '/v1/x' });
   expect(answer.headers).toMatchObject({ ratelimit: 'r=0', 'retry-after': '1' });
   expect(answer.json()).toMatchObject({
     errors: [{ pointer: '/a', message: 'is wrong' }],
@@ -214,12 +215,14 @@ test('a refusal brings its members, headers and field errors', async () => {
 
 test('documents and metrics can be served beside the operations', async () => {
   const app = sampleApp({ metrics: createMetrics('other') });
-  serveYaml(app, '/openapi.yaml', 'openapi: 3.1.0\n');
+  app.addPage('/openapi.yaml', (exchange) =>
+    exchange.send(200, ['content-type', 'application/yaml'], 'openapi: 3.1.0\n'),
+  );
   serveMetrics(app, metrics);
-  const yaml = await app.fastify.inject({ url: '/openapi.yaml' });
+  const yaml = await inject(app, { url: '/openapi.yaml' });
   expect(yaml.headers['content-type']).toBe('application/yaml');
   expect(yaml.body).toBe('openapi: 3.1.0\n');
-  const text = await app.fastify.inject({ url: '/metrics' });
+  const text = await inject(app, { url: '/metrics' });
   expect(text.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
   expect(text.body).toContain('millrace_sample_process_resident_memory_bytes');
 });

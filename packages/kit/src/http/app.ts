@@ -1,244 +1,261 @@
-import fastify from 'fastify';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { METHODS } from 'node:http';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { Refusal } from '../errors.js';
 import type { CodeTable } from '../errors.js';
 import type { Metrics } from '../metrics.js';
 import type { World } from '../world.js';
-import { discardRest, hasBody } from './body.js';
-import { answerClientError } from './client-error.js';
-import { Ledger } from './exchange.js';
-import { bareProblem, defaultGlueCodes, problemFrom } from './problem.js';
-import type { GlueCodes, Problem, ProblemOptions } from './problem.js';
+import { Dispatcher, type Endpoint, type Steps } from './dispatch.js';
+import {
+  headerList,
+  MalformedRequest,
+  PeerMemoryExceeded,
+  peerMemoryRetryMs,
+  type Exchange,
+} from './exchange.js';
+import { HttpServer, type HttpServerLimits } from './http-server.js';
+import { bareProblem, defaultHttpErrorCodes, problemFrom } from './problem.js';
+import type { HttpErrorCodes, Problem, ProblemResponse } from './problem.js';
+import { RequestLog } from './request-log.js';
 
-export interface AppOptions {
+export interface AppOptions extends HttpServerLimits {
   world: World;
-  /** What each code of the server means over HTTP. */
+  /** Status and title of each error code. */
   codes: CodeTable;
   metrics?: Metrics;
-  /** The codes of refusals that this layer makes, where they differ from the usual names. */
-  glueCodes?: Partial<GlueCodes>;
-  /** What an error of the layers below means to a caller; undefined: what it says itself. */
+  /** Codes of the errors raised by this layer, where they differ from the defaults. */
+  httpErrorCodes?: Partial<HttpErrorCodes>;
+  /** Runs on every request before authentication, for checks of Host and Origin. */
+  admit?: (caller: { readonly headers: IncomingHttpHeaders; readonly ip: string }) => void;
+  /** Maps errors of lower layers to refusals; undefined leaves the error as it is. */
   translateError?: (error: unknown) => unknown;
-  /** Last word on the shape of a problem document. */
+  /** Changes the problem document before it is sent. */
   shapeProblem?: (problem: Problem) => object;
+  /** Headers of every response that does not set them itself. Lower case. */
+  defaultHeaders?: Readonly<Record<string, string>>;
   /** Operations whose requests are counted but not logged: health checks. */
   quietOperations?: readonly string[];
-  /** Logs reads that went well at the level debug: for a server that pages ask all the time. */
+  /** Logs successful reads at debug level, for servers that are polled by a dashboard. */
   quietReads?: boolean;
-  /** The time a client has to send its whole request. */
-  requestTimeoutMs?: number;
-  keepAliveTimeoutMs?: number;
 }
 
-/** A Fastify server with Millrace's error answers, request ids, access log and metrics. */
+/** An HTTP server with Millrace's error responses, request ids, access log and metrics. */
 export interface HttpApp {
-  readonly fastify: FastifyInstance;
+  readonly server: HttpServer;
   /** Aborted when the server starts to drain. */
   readonly ending: AbortSignal;
-  /** Every route that was added, as Fastify spells it. */
-  readonly routes: readonly { method: string; url: string }[];
-  /** From now on every answer closes its connection, and open-ended streams are told to end. */
+  /** Paths of the pages added with `addPage`. */
+  readonly pages: readonly string[];
+  /** Serves a public page with GET. */
+  addPage(path: string, page: Page): void;
+  /** From now on every response closes its connection, and event streams end. */
   beginDrain(): void;
+  /** Stops accepting connections. Resolves when the last one is closed. */
+  close(): Promise<void>;
 }
 
-type Take = (request: FastifyRequest, reply: FastifyReply) => void;
+/** Responds with `exchange.send`. */
+export type Page = (exchange: Exchange) => void | Promise<void>;
 
-export interface SentProblem {
-  body: object;
-  code: string | undefined;
+/** Serves one method of one path of an app. */
+export interface AppEndpoint extends Endpoint {
+  serve(exchange: Exchange, body: Buffer | 'too large' | undefined): unknown;
 }
 
-interface ShapedProblem extends SentProblem {
-  status: number;
-  headers: Readonly<Record<string, string>>;
+/** Connects the operations of a document to an app. */
+export interface Binding {
+  readonly protectedPrefixes: readonly string[];
+  identify(exchange: Exchange, endpoint: AppEndpoint | undefined, isNeeded: boolean): unknown;
+  authorize(exchange: Exchange, endpoint: AppEndpoint): void | Promise<void>;
+  /** Called after every problem response. */
+  problemSent(exchange: Exchange, problem: object, code: string | undefined): void;
 }
 
 export const problemMediaType = 'application/problem+json';
+const sane = /^[A-Za-z0-9._~:-]{1,128}$/;
 
-/** What the operations are bound to: an app, and the ways to answer on it. */
-export class AppCore implements HttpApp {
-  readonly fastify: FastifyInstance;
+export class AppCore implements HttpApp, Steps<AppEndpoint> {
+  readonly server: HttpServer;
   readonly world: World;
-  readonly glueCodes: GlueCodes;
-  readonly routes: { method: string; url: string }[] = [];
-  /** Takes requests that no route of Fastify matches. */
-  routeMissing: Take = (request, reply) => this.#refuseUnknown(request, reply);
-  /** Takes requests whose path cannot be decoded; they reach no route and no hook. */
-  pathUnreadable: Take = (request, reply) => this.#refuseUnknown(request, reply);
-  readonly ledger: Ledger;
+  readonly httpErrorCodes: HttpErrorCodes;
+  readonly pages: string[] = [];
+  readonly dispatcher = new Dispatcher<AppEndpoint>(this);
+  binding: Binding | undefined;
+  readonly #log: RequestLog;
   readonly #options: AppOptions;
   readonly #ending = new AbortController();
+  readonly #defaults: readonly [string, string][];
 
   constructor(options: AppOptions) {
     const { world, metrics, quietOperations, quietReads = false } = options;
     this.#options = options;
     this.world = world;
-    this.glueCodes = { ...defaultGlueCodes, ...options.glueCodes };
-    checkGlueCodes(this.glueCodes, options.codes);
-    this.ledger = new Ledger({
+    this.httpErrorCodes = { ...defaultHttpErrorCodes, ...options.httpErrorCodes };
+    checkGlueCodes(this.httpErrorCodes, options.codes);
+    this.#defaults = Object.entries(options.defaultHeaders ?? {});
+    this.#log = new RequestLog({
       clock: world.clock,
       log: world.log,
       metrics,
       quietOperations: new Set(quietOperations),
       quietReads,
     });
-    const requestId = (headers: IncomingHttpHeaders) => this.requestId(headers);
-    this.fastify = newFastify(options, requestId, (request, reply) => {
-      this.ledger.open(request, reply);
-      this.pathUnreadable(request, reply);
+    this.server = new HttpServer({
+      ...options,
+      clock: world.clock,
+      handle: (exchange) => this.#handle(exchange),
+      malformed: (status, detail) => this.#malformed(status, detail),
+      onMalformed: (status, reason) => world.log.info({ status, reason }, 'bad request'),
     });
-    this.fastify.decorateRequest('exchange');
-    this.fastify.addHook('onRoute', ({ method, url }) => {
-      for (const one of [method].flat()) this.routes.push({ method: one, url });
-    });
-    this.fastify.addHook('onRequest', (request, reply, done) => {
-      this.ledger.open(request, reply);
-      done();
-    });
-    this.fastify.setErrorHandler((error, request, reply) => {
-      this.fail(error, request, reply);
-    });
-    this.fastify.setNotFoundHandler((request, reply) => this.routeMissing(request, reply));
   }
 
   get ending(): AbortSignal {
     return this.#ending.signal;
   }
 
+  get protectedPrefixes(): readonly string[] {
+    return this.binding?.protectedPrefixes ?? [];
+  }
+
   beginDrain(): void {
+    this.server.isDraining = true;
     this.#ending.abort(new Error('The server is shutting down'));
   }
 
-  /** To be called on every reply before it is sent. */
-  prepare(reply: FastifyReply): void {
-    const { raw } = reply.request;
-    if (!raw.complete && hasBody(raw)) discardRest(raw, reply.raw, leftoverLimitBytes);
-    else if (this.#ending.signal.aborted) reply.header('connection', 'close');
+  close(): Promise<void> {
+    return this.server.close();
   }
 
-  /** Sends a text as it is: Fastify would add a charset to JSON types, which have none. */
-  send(reply: FastifyReply, status: number, contentType: string, text: string): void {
-    this.prepare(reply);
-    reply.code(status).header('content-type', contentType).serializer(asIs).send(text);
+  addPage(path: string, page: Page): void {
+    this.pages.push(path);
+    const serve: AppEndpoint['serve'] = (exchange) => page(exchange);
+    this.dispatcher.add('GET', path, { isPublic: true, bodyLimitBytes: undefined, serve });
   }
 
-  /** Answers with the problem that the error stands for, and returns what it said. */
-  fail(error: unknown, request: FastifyRequest, reply: FastifyReply): SentProblem | undefined {
+  #handle(exchange: Exchange): void {
+    exchange.id = this.#requestId(exchange.headers);
+    exchange.setHead(['x-request-id', exchange.id]);
+    this.#log.open(exchange);
+    exchange.onClose = (isComplete) => this.#log.close(exchange, isComplete);
+    this.dispatcher.handle(exchange);
+  }
+
+  admit(exchange: Exchange): void {
+    this.#options.admit?.(exchange);
+  }
+
+  identify(exchange: Exchange, endpoint: AppEndpoint | undefined, isNeeded: boolean) {
+    return this.binding?.identify(exchange, endpoint, isNeeded) as void | Promise<void>;
+  }
+
+  authorize(exchange: Exchange, endpoint: AppEndpoint): void | Promise<void> {
+    return this.binding?.authorize(exchange, endpoint);
+  }
+
+  serve(exchange: Exchange, endpoint: AppEndpoint, body: Buffer | 'too large' | undefined) {
+    return endpoint.serve(exchange, body);
+  }
+
+  notFound({ path }: Exchange): Error {
+    const bare = path.slice(0, -1);
+    const isMeant = path.endsWith('/') && this.dispatcher.router.find(bare) !== undefined;
+    const hint = isMeant ? ` Remove the trailing slash: ${bare}.` : '';
+    return new Refusal(this.httpErrorCodes.notFound, `There is no route ${path}.${hint}`);
+  }
+
+  methodNotAllowed({ path, method }: Exchange, allow: string): Error {
+    const detail = `${path} takes ${allow}, not ${method}.`;
+    return new Refusal(this.httpErrorCodes.methodNotAllowed, detail, { headers: { allow } });
+  }
+
+  /** Sends a response of an operation or a page, with the default headers of the app. */
+  send(exchange: Exchange, status: number, headers: string[], body?: string | Buffer): void {
+    this.addDefaults(headers);
+    exchange.send(status, headers, body);
+  }
+
+  addDefaults(headers: string[]): void {
+    for (const [name, value] of this.#defaults) {
+      if (!headers.includes(name)) headers.push(name, value);
+    }
+  }
+
+  /** Sends the problem response of an error. */
+  fail(exchange: Exchange, error: unknown): void {
     const { log } = this.world;
-    if (reply.sent) {
-      log.error(
-        { err: error, request_id: request.id },
-        'a request failed after its answer had begun',
-      );
-      if (!reply.raw.writableEnded) reply.raw.destroy();
-      return undefined;
+    if (exchange.response.headersSent || exchange.isClosed) {
+      if (exchange.isClosed || error instanceof PeerMemoryExceeded) {
+        log.debug({ err: error, request_id: exchange.id }, 'response not completed');
+      } else {
+        log.error(
+          { err: error, request_id: exchange.id },
+          'request failed after its response began',
+        );
+      }
+      if (!exchange.response.writableEnded) exchange.response.destroy();
+      return;
     }
     try {
-      const { status, headers, body, code } = this.problemOf(error, request.id);
-      reply.headers(headers);
-      this.send(reply, status, problemMediaType, JSON.stringify(body));
-      return { body, code };
+      const { problem, headers } = this.#problemFor(error, exchange.id);
+      const body = this.#options.shapeProblem?.(problem) ?? problem;
+      const list = ['content-type', problemMediaType, ...headerList(headers)];
+      this.send(exchange, problem.status, list, JSON.stringify(body));
+      this.binding?.problemSent(exchange, body, problem.code);
     } catch (bug) {
-      log.error({ err: bug, request_id: request.id }, 'a problem could not be sent');
-      reply.raw.destroy();
-      return undefined;
+      log.error({ err: bug, request_id: exchange.id }, 'failed to send problem response');
+      exchange.response.destroy();
     }
   }
 
-  /** What the caller is told of an error; the log is told what is ours. */
-  problemOf(error: unknown, requestId: string): ShapedProblem {
+  /** Maps an error to a problem document, and logs server errors. */
+  #problemFor(error: unknown, requestId: string): Pick<ProblemResponse, 'problem' | 'headers'> {
+    if (error instanceof MalformedRequest) {
+      return { problem: bareProblem(error.status, error.message, requestId), headers: {} };
+    }
     const { log } = this.world;
-    const { codes, shapeProblem, translateError } = this.#options;
-    const meant = translateError?.(error) ?? error;
+    const { codes, translateError } = this.#options;
+    const meant = this.#overload(error) ?? translateError?.(error) ?? error;
+    if (meant instanceof PeerMemoryExceeded) {
+      const headers = { 'retry-after': String(peerMemoryRetryMs / 1000) };
+      return { problem: bareProblem(503, meant.message, requestId), headers };
+    }
     const notes = { err: meant, request_id: requestId };
-    const options = { codes, glueCodes: this.glueCodes };
-    const { problem, headers, isBug } = problemFor(meant, requestId, options);
-    if (isBug) log.error(notes, 'a request met a bug');
-    else if (problem.status >= 500) log.warn(notes, 'a request could not be served');
-    const body = shapeProblem?.(problem) ?? problem;
-    return { status: problem.status, headers, body, code: problem.code };
+    const { httpErrorCodes } = this;
+    const { problem, headers, isBug } = problemFrom(meant, requestId, { codes, httpErrorCodes });
+    if (isBug) log.error(notes, 'internal error');
+    else if (problem.status >= 500) log.warn(notes, 'request failed');
+    return { problem, headers };
   }
 
-  /** The id that the client gave its request, or a new one. */
-  requestId({ 'x-request-id': given }: IncomingHttpHeaders): string {
+  #overload(error: unknown): Refusal | undefined {
+    const { overloaded } = this.httpErrorCodes;
+    if (!(error instanceof PeerMemoryExceeded) || overloaded === undefined) return undefined;
+    return new Refusal(overloaded, error.message, { retryAfterMs: peerMemoryRetryMs });
+  }
+
+  #malformed(status: number, detail: string) {
+    const id = this.#requestId({});
+    const problem = bareProblem(status, detail, id);
+    const body = JSON.stringify(this.#options.shapeProblem?.(problem) ?? problem);
+    return { contentType: problemMediaType, body, headers: { 'X-Request-Id': id } };
+  }
+
+  /** The X-Request-Id of the client, or a new id. */
+  #requestId({ 'x-request-id': given }: IncomingHttpHeaders): string {
     const { clock, random } = this.world;
     return typeof given === 'string' && sane.test(given) ? given : random.ulid(clock.now());
   }
-
-  #refuseUnknown(request: FastifyRequest, reply: FastifyReply): void {
-    const refusal = new Refusal(this.glueCodes.notFound, 'There is nothing at this path.');
-    this.fail(refusal, request, reply);
-  }
 }
 
-/** An app without a document, for a listener of its own such as the one of the metrics. */
+/** An app without an OpenAPI document, for example for a metrics listener. */
 export function createApp(options: AppOptions): HttpApp {
   return new AppCore(options);
 }
 
-// What a client that was answered early may still send before its connection is cut.
-const leftoverLimitBytes = 67_108_864;
-
-export const usualKeepAliveMs = 72_000;
-
-const sane = /^[A-Za-z0-9._~:-]{1,128}$/;
-
-function newFastify(
-  options: AppOptions,
-  requestId: (headers: IncomingHttpHeaders) => string,
-  onUnreadablePath: (request: FastifyRequest, reply: FastifyReply) => void,
-): FastifyInstance {
-  const { log } = options.world;
-  const shapeProblem = options.shapeProblem ?? ((problem: Problem) => problem);
-  const instance = fastify({
-    logger: false,
-    // The contract's schemas are checked by the glue; Fastify would load two compilers for none.
-    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
-    genReqId: (raw: IncomingMessage) => requestId(raw.headers),
-    requestTimeout: options.requestTimeoutMs ?? 120_000,
-    keepAliveTimeout: options.keepAliveTimeoutMs ?? usualKeepAliveMs,
-    return503OnClosing: false,
-    frameworkErrors: (_error, request, reply) => onUnreadablePath(request, reply),
-    clientErrorHandler: (error, socket) => {
-      const id = requestId({});
-      const status = answerClientError(error, socket, id, shapeProblem);
-      if (status) log.info({ request_id: id, status, reason: error.code }, 'bad request');
-    },
-  });
-  // Bodies are read by the operation itself: Fastify would answer 415 before 413, and cut the
-  // connection of a client that is still sending.
-  for (const method of instance.supportedMethods) {
-    if (!METHODS.includes(method)) continue;
-    instance.addHttpMethod(method, { hasBody: false, overrideExisting: true });
-  }
-  return instance;
-}
-
-/** Fastify's own errors carry a status; whatever is not the caller's fault is a bug. */
-function problemFor(error: unknown, requestId: string, options: ProblemOptions) {
-  const status = (error as { statusCode?: unknown } | null)?.statusCode;
-  if (error instanceof Error && !(error instanceof Refusal) && isClientStatus(status)) {
-    return { problem: bareProblem(status, error.message, requestId), headers: {}, isBug: false };
-  }
-  return problemFrom(error, requestId, options);
-}
-
-function isClientStatus(status: unknown): status is number {
-  return typeof status === 'number' && status >= 400 && status < 500;
-}
-
-function checkGlueCodes(glueCodes: GlueCodes, codes: CodeTable): void {
-  for (const code of Object.values(glueCodes)) {
-    if (!Object.hasOwn(codes, code)) {
-      throw new Error(`The table of codes lacks ${code}; add it or name another by glueCodes`);
+function checkGlueCodes(httpErrorCodes: HttpErrorCodes, codes: CodeTable): void {
+  for (const code of Object.values(httpErrorCodes) as (string | undefined)[]) {
+    if (code !== undefined && !Object.hasOwn(codes, code)) {
+      throw new Error(
+        `The table of codes lacks ${code}; add it or set another one in httpErrorCodes`,
+      );
     }
   }
 }
-
-function unused(): never {
-  throw new Error('No route has a schema of its own');
-}
-
-const asIs = (payload: unknown) => payload as string;

@@ -1,16 +1,17 @@
 import type { CodeTable } from '../errors.js';
 import type { IncomingHttpHeaders } from 'node:http';
-import { AppCore, usualKeepAliveMs } from './app.js';
-import type { HttpApp } from './app.js';
-import { Dispatcher } from './dispatch.js';
+import { ResponseCheck } from './response-check.js';
+import { AppCore, type AppEndpoint, type Binding, type HttpApp } from './app.js';
+import { boundOperation } from './bound.js';
 import { operationsOf } from './document.js';
 import type { OpenApiDocument, OperationDescription } from './document.js';
+import type { Exchange } from './exchange.js';
+import { parseJson } from './json.js';
+import { OperationEndpoint } from './operation-endpoint.js';
 import type { BindOptions, RequestLoad, UntypedOptions } from './options.js';
-import { openPlainDoor } from './plain/door.js';
-import { PlainOperations } from './plain/service.js';
 import { DocumentSchemas } from './schemas.js';
 
-/** An app that serves a document. */
+/** An app that serves an OpenAPI document. */
 export interface BoundApp extends HttpApp {
   readonly document: OpenApiDocument;
   readonly operations: readonly OperationDescription[];
@@ -18,9 +19,8 @@ export interface BoundApp extends HttpApp {
 }
 
 /**
- * Binds each operation of the document to the handler of its name. Throws at once where the two
- * do not fit: an operation without handler, a handler without operation, a code that the table
- * does not know.
+ * Binds each operation of the document to the handler of the same name. Throws when they do not
+ * match: an operation without a handler, a handler without an operation, or an unknown code.
  */
 export function bindOperations<Operations extends object, Principal>(
   options: BindOptions<Operations, Principal>,
@@ -31,41 +31,82 @@ export function bindOperations<Operations extends object, Principal>(
   const app = new AppCore(options);
   const schemas = options.schemas ?? new DocumentSchemas(options.document);
   const untyped = options as unknown as UntypedOptions;
-  const dispatcher = new Dispatcher(app, operations, schemas, untyped);
-  app.routeMissing = (request, reply) => dispatcher.dispatch(request, reply);
-  app.pathUnreadable = (request, reply) => dispatcher.refuseUnreadable(request, reply);
-  app.fastify.addHook('onRequest', (request, reply, done) => {
-    dispatcher.identify(request, reply, done);
-  });
-  if (options.load) tellLoad(app, options.load);
-  if (options.plainOperations) servePlainly(app, dispatcher, untyped);
+  const { onUndocumentedResponse: report } = options;
+  const answers = report ? new ResponseCheck(schemas, report) : undefined;
+  app.binding = new OperationBinding(untyped, answers);
+  const parsers = { 'application/json': parseJson, ...options.bodyParsers };
+  const parts = { schemas, httpErrorCodes: app.httpErrorCodes, parsers, options: untyped };
+  for (const operation of operations) {
+    const endpoint = new OperationEndpoint(app, boundOperation(operation, parts), answers);
+    const rest = operation.parameters.find(({ takesRest }) => takesRest);
+    app.dispatcher.add(operation.method, operation.path, endpoint, rest?.name);
+  }
   return Object.assign(app, { document: options.document, operations, codes: options.codes });
 }
 
-/** A body of unknown length counts as this much. */
-const largestBodyBytes = 16 * 2 ** 20;
+/** Authentication and authorization of the operations. */
+class OperationBinding implements Binding {
+  readonly protectedPrefixes: readonly string[];
 
-function tellLoad({ fastify }: AppCore, load: RequestLoad): void {
-  fastify.addHook('onRequest', ({ headers }, reply, done) => {
-    const bytes = announcedBytes(headers);
-    load.enter(bytes);
-    reply.raw.on('close', () => load.leave(bytes));
-    done();
-  });
+  constructor(
+    private readonly options: UntypedOptions,
+    private readonly answers: ResponseCheck | undefined,
+  ) {
+    this.protectedPrefixes = options.protectedPrefixes;
+  }
+
+  identify(exchange: Exchange, endpoint: AppEndpoint | undefined, isNeeded: boolean) {
+    if (endpoint instanceof OperationEndpoint) exchange.operation = endpoint.operation;
+    if (!isNeeded) {
+      exchange.principal = this.options.anonymous;
+      return this.#enter(exchange);
+    }
+    const principal = this.options.authenticate(exchange);
+    if (principal instanceof Promise) {
+      return principal.then((known: unknown) => this.#accept(exchange, known));
+    }
+    return this.#accept(exchange, principal);
+  }
+
+  #accept(exchange: Exchange, principal: unknown): void {
+    exchange.principal = principal;
+    exchange.principalName = this.options.principalName?.(principal);
+    this.#enter(exchange);
+  }
+
+  #enter(exchange: Exchange): void {
+    const { load } = this.options;
+    if (load && !exchange.isClosed) trackLoad(exchange, load);
+  }
+
+  authorize(exchange: Exchange, endpoint: AppEndpoint): void | Promise<void> {
+    if (endpoint.isPublic || !(endpoint instanceof OperationEndpoint)) return undefined;
+    const { principal, params } = exchange;
+    return this.options.authorize?.(principal, endpoint.operation, params);
+  }
+
+  problemSent({ operation }: Exchange, problem: object, code: string | undefined): void {
+    if (operation) this.answers?.checkProblem(operation, problem, code);
+  }
+}
+
+/** Size that counts for a body of unknown length. */
+const maxCountedBodyBytes = 16 * 2 ** 20;
+
+function trackLoad(exchange: Exchange, load: RequestLoad): void {
+  const bytes = announcedBytes(exchange.headers);
+  const { onClose } = exchange;
+  load.enter(bytes);
+  exchange.onClose = (isComplete) => {
+    load.leave(bytes);
+    onClose?.(isComplete);
+  };
 }
 
 function announcedBytes(headers: IncomingHttpHeaders): number {
   const length = headers['content-length'];
-  if (length !== undefined) return Math.min(Number(length), largestBodyBytes);
-  return headers['transfer-encoding'] === undefined ? 0 : largestBodyBytes;
-}
-
-function servePlainly(app: AppCore, dispatcher: Dispatcher, options: UntypedOptions): void {
-  if (options.admit) throw new Error('admit looks at requests of Fastify, so none can be plain');
-  const { router, answers } = dispatcher;
-  const { keepAliveTimeoutMs = usualKeepAliveMs } = options;
-  const service = new PlainOperations({ app, router, answers, options, keepAliveTimeoutMs });
-  openPlainDoor(app.fastify.server, service, keepAliveTimeoutMs);
+  if (length !== undefined) return Math.min(Number(length), maxCountedBodyBytes);
+  return headers['transfer-encoding'] === undefined ? 0 : maxCountedBodyBytes;
 }
 
 function checkHandlers(operations: readonly OperationDescription[], handlers: object): void {

@@ -1,14 +1,14 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { Refusal } from '../errors.js';
-import { hasBody, invalidBody, malformedBody, mediaTypeOf, readBody } from './body.js';
+import { invalidBody, malformedBody, mediaTypeOf } from './body.js';
 import type { BodyParser } from './body.js';
 import type { OperationDescription } from './document.js';
-import type { GlueCodes } from './problem.js';
+import type { HttpErrorCodes } from './problem.js';
 import type { Check, DocumentSchemas } from './schemas.js';
 
 export interface BodyReaderOptions {
   schemas: DocumentSchemas;
-  glueCodes: GlueCodes;
+  httpErrorCodes: HttpErrorCodes;
   limitBytes: number;
   fillDefaults: boolean;
   parsers: Readonly<Record<string, BodyParser>>;
@@ -16,7 +16,7 @@ export interface BodyReaderOptions {
 
 export interface ReadBody {
   value: unknown;
-  /** Holds the value against its schema; undefined when the content has none. */
+  /** The schema check; undefined when the content has no schema. */
   check: Check | undefined;
 }
 
@@ -25,11 +25,11 @@ interface Form {
   check: Check | undefined;
 }
 
-/** Reads the body of one operation: its size, its type, its syntax, its schema, in that order. */
+/** Checks the body of one operation: size, media type, syntax and schema, in that order. */
 export class BodyReader {
   readonly #operation: OperationDescription;
-  readonly #glueCodes: GlueCodes;
-  readonly limitBytes: number;
+  readonly #httpErrorCodes: HttpErrorCodes;
+  readonly #limitBytes: number;
   readonly #invalidCode: string;
   readonly #required: boolean;
   readonly #forms = new Map<string, Form>();
@@ -42,8 +42,8 @@ export class BodyReader {
       throw new Error(`${operation.id} takes a body and needs an x-invalid-code for a bad one`);
     }
     this.#operation = operation;
-    this.#glueCodes = options.glueCodes;
-    this.limitBytes = options.limitBytes;
+    this.#httpErrorCodes = options.httpErrorCodes;
+    this.#limitBytes = options.limitBytes;
     this.#invalidCode = invalidCode;
     this.#required = body.required;
     const { fillDefaults, schemas, parsers } = options;
@@ -56,17 +56,11 @@ export class BodyReader {
     }
   }
 
-  /** Calls back with the bytes, or with undefined when they are too many. */
-  receive(raw: IncomingMessage, done: (bytes: Buffer | undefined) => void): void {
-    if (hasBody(raw)) readBody(raw, this.limitBytes, done);
-    else done(noBytes);
-  }
-
-  parse(bytes: Buffer | undefined, headers: IncomingHttpHeaders): ReadBody {
-    if (bytes === undefined) throw this.#tooLarge();
+  parse(bytes: Buffer | 'too large', headers: IncomingHttpHeaders): ReadBody {
+    if (bytes === 'too large') throw this.#tooLarge();
     if (bytes.length === 0) {
       if (!this.#required) return { value: undefined, check: undefined };
-      throw new Refusal(this.#invalidCode, `A body is needed: send ${this.#mediaTypes()}.`);
+      throw new Refusal(this.#invalidCode, `A body is required: send ${this.#mediaTypes()}.`);
     }
     if (this.#anyForm) return { value: bytes, check: undefined };
     const mediaType = mediaTypeOf(headers['content-type']);
@@ -75,8 +69,8 @@ export class BodyReader {
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       throw new Refusal(
-        this.#glueCodes.unsupportedMediaType,
-        `Content-Encoding ${encoding} is not accepted here: send the body as it is.`,
+        this.#httpErrorCodes.unsupportedMediaType,
+        `Content-Encoding ${encoding} is not supported: send the body without encoding.`,
         { headers: { 'accept-encoding': 'identity' } },
       );
     }
@@ -87,7 +81,7 @@ export class BodyReader {
     }
   }
 
-  /** Refuses a value that does not fit. */
+  /** Throws a refusal when the value does not match its schema. */
   verify({ value, check }: ReadBody): void {
     if (check && !check.accepts(value)) throw invalidBody(this.#invalidCode, check.faults(value));
   }
@@ -98,18 +92,16 @@ export class BodyReader {
 
   #tooLarge(): Refusal {
     return new Refusal(
-      this.#glueCodes.payloadTooLarge,
-      `The body is larger than the ${this.limitBytes} bytes that ${this.#operation.id} takes.`,
+      this.#httpErrorCodes.payloadTooLarge,
+      `The body is larger than the limit of ${this.#limitBytes} bytes of ${this.#operation.id}.`,
     );
   }
 
   #unsupported(given: string | undefined): Refusal {
     const found = given === undefined ? 'no Content-Type' : `Content-Type ${given}`;
     return new Refusal(
-      this.#glueCodes.unsupportedMediaType,
+      this.#httpErrorCodes.unsupportedMediaType,
       `The request has ${found}: send ${this.#mediaTypes()}.`,
     );
   }
 }
-
-const noBytes = Buffer.alloc(0);

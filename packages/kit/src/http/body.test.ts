@@ -96,7 +96,7 @@ describe('size', () => {
     expect(first).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  test('the connection serves on after an early answer', async () => {
+  test('the connection is reused after an early response', async () => {
     const big = 'x'.repeat(5000);
     const head = 'Host: x\r\nAuthorization: Bearer good\r\n';
     const answers = await converse(
@@ -106,7 +106,7 @@ describe('size', () => {
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
   });
 
-  test('a client that leaves in mid-body leaves no trace but its log line', async () => {
+  test('a client that disconnects during its body leaves only a log line', async () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname, () => {
       socket.write(
@@ -137,7 +137,7 @@ describe('type', () => {
     );
   });
 
-  test('a body without a type is not guessed at', async () => {
+  test('a body without a media type is rejected', async () => {
     const bytes = new TextEncoder().encode('{"handler_ref":"x"}');
     expect(await post(bytes, token)).toMatchObject({
       status: 415,
@@ -146,7 +146,7 @@ describe('type', () => {
     });
   });
 
-  test('a compressed body is refused and told so', async () => {
+  test('a compressed body is rejected with the reason', async () => {
     const headers = { ...asJson, 'content-encoding': 'gzip' };
     expect(await post('{"handler_ref":"x"}', headers)).toMatchObject({ status: 415 });
   });
@@ -155,7 +155,7 @@ describe('type', () => {
     expect(await post('', token)).toMatchObject({
       status: 422,
       code: 'INVALID_TASK',
-      detail: 'A body is needed: send application/json.',
+      detail: 'A body is required: send application/json.',
     });
   });
 });
@@ -166,7 +166,7 @@ describe('syntax', () => {
     ['{"a":1,}', 'Expected double-quoted property name'],
     ['nonsense', "Unexpected token 'o'"],
     ['{"handler_ref":"x"} x', 'Unexpected non-whitespace character'],
-  ])('%s is told what is wrong', async (body, reason) => {
+  ])('%s is rejected with the reason', async (body, reason) => {
     const answer = await post(body);
     expect(answer).toMatchObject({ status: 422, code: 'INVALID_TASK' });
     expect(answer.detail).toMatch(/^The body is not valid JSON: .*\.$/);
@@ -193,7 +193,7 @@ describe('syntax', () => {
       `{"handler_ref":"x","headers":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
     expect((await post(nested(126))).detail).toBe('/headers/a must be a string, not a list.');
     expect((await post(nested(127))).detail).toBe(
-      'The body is not valid JSON: it is nested more than 128 deep.',
+      'The body is not valid JSON: it is nested more than 128 levels deep.',
     );
   });
 
@@ -204,7 +204,7 @@ describe('syntax', () => {
     }
   });
 
-  test('a bad body does not colour the next one', async () => {
+  test('an invalid body does not affect the next one', async () => {
     expect((await post('{')).status).toBe(422);
     expect((await post('{"handler_ref":"x"}')).status).toBe(202);
   });

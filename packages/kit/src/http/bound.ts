@@ -1,16 +1,17 @@
 import { BodyReader } from './body-reader.js';
 import type { BodyParser } from './body.js';
+import type { Endpoint } from './dispatch.js';
 import type { OperationDescription } from './document.js';
 import { untypedHandler } from './handlers.js';
 import type { UntypedHandler } from './handlers.js';
 import type { UntypedOptions } from './options.js';
 import { parameterReader } from './parameters.js';
 import type { ParameterReader } from './parameters.js';
-import type { GlueCodes } from './problem.js';
+import type { HttpErrorCodes } from './problem.js';
 import type { DocumentSchemas } from './schemas.js';
 
-/** An operation with everything that was made ready for it at start-up. */
-export interface BoundOperation {
+/** An operation with its handler and readers, created at startup. */
+export interface BoundOperation extends Endpoint {
   operation: OperationDescription;
   handler: UntypedHandler;
   path: ParameterReader | undefined;
@@ -19,18 +20,9 @@ export interface BoundOperation {
   body: BodyReader | undefined;
 }
 
-/** All operations of one path. */
-export interface PathEntry {
-  methods: Map<string, BoundOperation>;
-  /** The value of `Allow`. */
-  allow: string;
-  /** True when none of them needs a token. */
-  isPublic: boolean;
-}
-
 export interface BindingParts {
   schemas: DocumentSchemas;
-  glueCodes: GlueCodes;
+  httpErrorCodes: HttpErrorCodes;
   parsers: Readonly<Record<string, BodyParser>>;
   options: UntypedOptions;
 }
@@ -39,7 +31,7 @@ const defaultBodyLimitBytes = 1_048_576;
 
 export function boundOperation(
   operation: OperationDescription,
-  { schemas, glueCodes, parsers, options }: BindingParts,
+  { schemas, httpErrorCodes, parsers, options }: BindingParts,
 ): BoundOperation {
   const handler = untypedHandler(options.handlers[operation.id]);
   const fillDefaults = handler.fillDefaults ?? options.fillDefaults ?? false;
@@ -54,34 +46,21 @@ export function boundOperation(
     reader('query', invalidQueryCode),
     reader('header', invalidHeaderCode),
   ];
-  if (options.readyOperations?.includes(operation.id)) {
+  if (options.precompiledOperations?.includes(operation.id)) {
     for (const each of [path, query, headers]) each?.prepare();
   }
+  const limitBytes = operation.bodyLimitBytes ?? options.bodyLimitBytes ?? defaultBodyLimitBytes;
+  const body = operation.body
+    ? new BodyReader(operation, { schemas, httpErrorCodes, fillDefaults, parsers, limitBytes })
+    : undefined;
   return {
     operation,
+    isPublic: operation.isPublic,
+    bodyLimitBytes: body && limitBytes,
     handler,
     path,
     query,
     headers,
-    body: operation.body
-      ? new BodyReader(operation, {
-          schemas,
-          glueCodes,
-          fillDefaults,
-          parsers,
-          limitBytes: operation.bodyLimitBytes ?? options.bodyLimitBytes ?? defaultBodyLimitBytes,
-        })
-      : undefined,
+    body,
   };
-}
-
-/** The operation that a method asks for on this path; HEAD is answered as GET without its body. */
-export function operationFor(entry: PathEntry, method: string): BoundOperation | undefined {
-  return entry.methods.get(method) ?? (method === 'HEAD' ? entry.methods.get('GET') : undefined);
-}
-
-export function allowOf(entry: PathEntry): string {
-  const methods = new Set(entry.methods.keys());
-  if (methods.has('GET')) methods.add('HEAD');
-  return [...methods].sort().join(', ');
 }

@@ -2,23 +2,24 @@ import type { CodeTable } from '../errors.js';
 import type { BoundApp } from './bind.js';
 import { follow, operationsOf, valueAt } from './document.js';
 import type { OpenApiDocument, OperationDescription } from './document.js';
+import { onLoopback, type LoopbackSend } from './loopback.js';
 
 export interface ContractCheckOptions {
   /** Headers that authenticate a caller, for the paths that need one. */
   headers: Readonly<Record<string, string>>;
-  /** The roles the server knows; each protected operation must ask for one of them. */
+  /** The roles of the server; each protected operation must require one of them. */
   roles?: readonly string[];
-  /** The server's own table of roles by operation, where it keeps one. */
+  /** The server's role table by operation, if it has one. */
   roleOf?: (operationId: string) => string | undefined;
-  /** Routes that the document leaves out on purpose. */
+  /** Routes that are not documented on purpose. */
   undocumentedRoutes?: readonly string[];
-  /** True for a server that also lets callers without a token in. */
-  admitsAnyone?: boolean;
+  /** True for a server that accepts requests without a token. */
+  allowsAnonymous?: boolean;
 }
 
 /**
- * Every difference between a document and the server that should be its image, both ways. The
- * server is asked over HTTP which methods each path takes; no handler runs.
+ * Lists the differences between a document and its server, in both directions. The methods of each
+ * path are read over HTTP; no handler runs.
  */
 export async function contractDifferences(
   document: OpenApiDocument,
@@ -33,7 +34,7 @@ export async function contractDifferences(
     ...operations.flatMap((operation) => roleDifferences(operation, options)),
     ...schemaDifferences(document),
     ...routeDifferences(operations, app, options),
-    ...(await pathDifferences(operations, app, options)),
+    ...(await onLoopback(app, (send) => pathDifferences(operations, send, options))),
   ];
 }
 
@@ -102,13 +103,17 @@ function outcomeDifferences(operation: OperationDescription, codes: CodeTable): 
   for (const code of operation.codes) {
     const meaning = Object.hasOwn(codes, code) ? codes[code] : undefined;
     if (!meaning) {
-      differences.push(`${operation.id} may answer ${code}, which is not a code of the server`);
+      differences.push(
+        `${operation.id} may respond with ${code}, which is not a code of the server`,
+      );
       continue;
     }
     statuses.add(meaning.status);
     const response = operation.responses.find(({ status }) => status === meaning.status);
     if (!response) {
-      differences.push(`${operation.id} may answer ${code}, but documents no ${meaning.status}`);
+      differences.push(
+        `${operation.id} may respond with ${code}, but does not document ${meaning.status}`,
+      );
     } else if (!response.contents.some((c) => c.mediaType === 'application/problem+json')) {
       differences.push(`${operation.id}: its ${meaning.status} is not application/problem+json`);
     }
@@ -120,7 +125,7 @@ function outcomeDifferences(operation: OperationDescription, codes: CodeTable): 
   }
   const { invalidCode } = operation;
   if (invalidCode !== undefined && !operation.codes.includes(invalidCode)) {
-    differences.push(`${operation.id}: its x-codes leave out its x-invalid-code ${invalidCode}`);
+    differences.push(`${operation.id}: its x-codes do not list its x-invalid-code ${invalidCode}`);
   }
   return differences;
 }
@@ -130,22 +135,22 @@ function roleDifferences(
   { roles, roleOf }: ContractCheckOptions,
 ): string[] {
   const differences: string[] = [];
-  if (isPublic && minRole !== undefined) differences.push(`${id} is public and asks for a role`);
+  if (isPublic && minRole !== undefined) differences.push(`${id} is public and requires a role`);
   if (roles && !isPublic && (minRole === undefined || !roles.includes(minRole))) {
     differences.push(
-      `${id} asks for the role ${minRole ?? '(none)'}, not one of ${roles.join(', ')}`,
+      `${id} requires the role ${minRole ?? '(none)'}, not one of ${roles.join(', ')}`,
     );
   }
   if (roleOf && roleOf(id) !== minRole) {
     differences.push(
-      `${id} asks for ${minRole ?? 'no role'} in the document and ` +
+      `${id} requires ${minRole ?? 'no role'} in the document and ` +
         `${roleOf(id) ?? 'no role'} in the server`,
     );
   }
   return differences;
 }
 
-/** Schemas that nothing refers to describe nothing that the server does. */
+/** Finds schemas that no operation uses. */
 function schemaDifferences(document: OpenApiDocument): string[] {
   const reached = new Set<string>();
   const visit = (value: unknown): void => {
@@ -170,20 +175,16 @@ function routeDifferences(
   { undocumentedRoutes = [] }: ContractCheckOptions,
 ): string[] {
   const paths = new Set(operations.map((operation) => operation.path));
-  return [...new Set(app.routes.map((route) => route.url))]
-    .filter((url) => !undocumentedRoutes.includes(url))
-    .map((url) =>
-      paths.has(url)
-        ? `The route ${url} stands before the operation of that path`
-        : `The document lacks the route ${url}`,
-    );
+  return app.pages
+    .filter((path) => !undocumentedRoutes.includes(path) && !paths.has(path))
+    .map((path) => `The document lacks the route ${path}`);
 }
 
-/** TRACE is in no document of ours, so the server has to say what it would take instead. */
+/** TRACE is never documented, so the server responds with 405 and its allowed methods. */
 async function pathDifferences(
   operations: readonly OperationDescription[],
-  app: BoundApp,
-  { headers, admitsAnyone = false }: ContractCheckOptions,
+  send: LoopbackSend,
+  { headers, allowsAnonymous = false }: ContractCheckOptions,
 ): Promise<string[]> {
   const differences: string[] = [];
   for (const path of new Set(operations.map((operation) => operation.path))) {
@@ -192,18 +193,18 @@ async function pathDifferences(
     if (methods.has('GET')) methods.add('HEAD');
     const expected = [...methods].sort().join(', ');
     const url = path.replaceAll(/\{[^{}]+\}/g, 'probe');
-    const answer = await app.fastify.inject({ method: 'TRACE', url, headers });
+    const answer = await send({ method: 'TRACE', path: url, headers });
     const allow = answer.headers.allow ?? '';
-    if (answer.statusCode !== 405) {
-      differences.push(`TRACE ${url} answers ${answer.statusCode}, not 405`);
+    if (answer.status !== 405) {
+      differences.push(`TRACE ${url} responds with ${answer.status}, not 405`);
     } else if (allow.split(', ').sort().join(', ') !== expected) {
       differences.push(`${path} takes ${allow} in the server and ${expected} in the document`);
     }
     const isProtected = here.some((operation) => !operation.isPublic);
-    if (admitsAnyone || !isProtected) continue;
-    const stranger = await app.fastify.inject({ method: 'TRACE', url });
-    if (stranger.statusCode !== 401) {
-      differences.push(`${path} answers ${stranger.statusCode} without a token, not 401`);
+    if (allowsAnonymous || !isProtected) continue;
+    const stranger = await send({ method: 'TRACE', path: url });
+    if (stranger.status !== 401) {
+      differences.push(`${path} responds with ${stranger.status} without a token, not 401`);
     }
   }
   return differences;

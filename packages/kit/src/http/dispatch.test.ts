@@ -4,7 +4,7 @@ import { Refusal } from '../errors.js';
 
 let server: Awaited<ReturnType<typeof startSample>>;
 beforeAll(async () => {
-  server = await startSample({ onUndocumentedAnswer: (text) => differences.push(text) });
+  server = await startSample({ onUndocumentedResponse: (text) => differences.push(text) });
 });
 afterAll(() => server.close());
 const differences: string[] = [];
@@ -15,7 +15,7 @@ interface Sent {
   body?: string;
 }
 
-async function ask(path: string, { method = 'GET', headers = token, body }: Sent = {}) {
+async function sendRequest(path: string, { method = 'GET', headers = token, body }: Sent = {}) {
   const init = { method, headers, ...(body !== undefined && { body }) };
   const response = await fetch(server.url + path, init);
   const text = await response.text();
@@ -25,7 +25,7 @@ async function ask(path: string, { method = 'GET', headers = token, body }: Sent
 
 const asJson = { ...token, 'content-type': 'application/json' };
 const submit = (body: unknown, queue = 'mail') =>
-  ask(`/v1/queues/${queue}/tasks`, {
+  sendRequest(`/v1/queues/${queue}/tasks`, {
     method: 'POST',
     headers: asJson,
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -33,41 +33,43 @@ const submit = (body: unknown, queue = 'mail') =>
 
 describe('routes', () => {
   test('verbs never mix up with one another or with the plain path', async () => {
-    const pause = await ask('/v1/admin/queues/mail:pause', { method: 'POST' });
-    const resume = await ask('/v1/admin/queues/mail:resume', { method: 'POST' });
+    const pause = await sendRequest('/v1/admin/queues/mail:pause', { method: 'POST' });
+    const resume = await sendRequest('/v1/admin/queues/mail:resume', { method: 'POST' });
     expect(pause.headers.get('x-op')).toBe('pause mail');
     expect(resume.headers.get('x-op')).toBe('resume mail');
-    expect((await ask('/v1/admin/queues/mail')).json).toMatchObject({ op: 'getQueue' });
-    expect((await ask('/v1/admin/queues/mail:pause')).status).toBe(405);
-    expect((await ask('/v1/admin/queues/mail', { method: 'POST' })).status).toBe(405);
-    expect((await ask('/v1/admin/queues/mail:destroy', { method: 'POST' })).status).toBe(404);
+    expect((await sendRequest('/v1/admin/queues/mail')).json).toMatchObject({ op: 'getQueue' });
+    expect((await sendRequest('/v1/admin/queues/mail:pause')).status).toBe(405);
+    expect((await sendRequest('/v1/admin/queues/mail', { method: 'POST' })).status).toBe(405);
+    expect((await sendRequest('/v1/admin/queues/mail:destroy', { method: 'POST' })).status).toBe(
+      404,
+    );
   });
 
   test('an encoded colon belongs to the name, which then is no queue', async () => {
-    const encoded = await ask('/v1/admin/queues/mail%3Apause', { method: 'DELETE' });
+    const encoded = await sendRequest('/v1/admin/queues/mail%3Apause', { method: 'DELETE' });
     expect(encoded.json).toMatchObject({ status: 404, code: 'QUEUE_NOT_FOUND' });
-    const posted = await ask('/v1/admin/queues/mail%3Apause', { method: 'POST' });
+    const posted = await sendRequest('/v1/admin/queues/mail%3Apause', { method: 'POST' });
     expect(posted.json).toMatchObject({ status: 405, code: 'METHOD_NOT_ALLOWED' });
   });
 
-  test('a wrong method is told which ones there are', async () => {
-    const wrong = await ask('/v1/admin/queues/mail', { method: 'PATCH' });
+  test('405 lists the allowed methods', async () => {
+    const wrong = await sendRequest('/v1/admin/queues/mail', { method: 'PATCH' });
     expect(wrong.status).toBe(405);
     expect(wrong.headers.get('allow')).toBe('DELETE, GET, HEAD');
     expect(wrong.json!['detail']).toBe('/v1/admin/queues/mail takes DELETE, GET, HEAD, not PATCH.');
-    const options = await ask('/v1/admin/queues/mail', { method: 'OPTIONS' });
+    const options = await sendRequest('/v1/admin/queues/mail', { method: 'OPTIONS' });
     expect([options.status, options.headers.get('allow')]).toEqual([405, 'DELETE, GET, HEAD']);
-    expect((await ask('/healthz', { method: 'PROPFIND' })).status).toBe(405);
+    expect((await sendRequest('/healthz', { method: 'PROPFIND' })).status).toBe(405);
   });
 
-  test('a slash too many is told apart from a path that is not there', async () => {
-    const slash = await ask('/v1/admin/queues/mail/');
+  test('404 points out a trailing slash', async () => {
+    const slash = await sendRequest('/v1/admin/queues/mail/');
     expect([slash.status, slash.json!['detail']]).toEqual([
       404,
       'There is no route /v1/admin/queues/mail/. ' +
-        'Without the slash at the end there is: /v1/admin/queues/mail.',
+        'Remove the trailing slash: /v1/admin/queues/mail.',
     ]);
-    const nothing = await ask('/v1/nothing/');
+    const nothing = await sendRequest('/v1/nothing/');
     expect(nothing.json!['detail']).toBe('There is no route /v1/nothing/.');
   });
 
@@ -91,30 +93,34 @@ describe('the order of checks', () => {
 
   test('401 comes before 404 and 405, and only below the protected prefix', async () => {
     for (const path of ['/v1', '/v1/nothing', '/v1/admin/queues/mail:nothing']) {
-      const refused = await ask(path, { headers: stranger });
+      const refused = await sendRequest(path, { headers: stranger });
       expect(refused.json).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' });
       expect(refused.headers.get('www-authenticate')).toMatch(/^Bearer/);
     }
-    expect((await ask('/v1/tasks/1', { method: 'PUT', headers: stranger })).status).toBe(401);
-    expect((await ask('/nothing', { headers: {} })).json).toMatchObject({ code: 'NOT_FOUND' });
-    expect((await ask('/v1x', { headers: {} })).status).toBe(404);
+    expect((await sendRequest('/v1/tasks/1', { method: 'PUT', headers: stranger })).status).toBe(
+      401,
+    );
+    expect((await sendRequest('/nothing', { headers: {} })).json).toMatchObject({
+      code: 'NOT_FOUND',
+    });
+    expect((await sendRequest('/v1x', { headers: {} })).status).toBe(404);
   });
 
-  test('public operations ask for no token, also on 405', async () => {
-    expect((await ask('/healthz', { headers: {} })).json).toEqual({ who: 'anonymous' });
-    expect((await ask('/healthz', { headers: stranger })).status).toBe(200);
-    expect((await ask('/healthz', { method: 'POST', headers: {} })).status).toBe(405);
+  test('public operations need no token, also on 405', async () => {
+    expect((await sendRequest('/healthz', { headers: {} })).json).toEqual({ who: 'anonymous' });
+    expect((await sendRequest('/healthz', { headers: stranger })).status).toBe(200);
+    expect((await sendRequest('/healthz', { method: 'POST', headers: {} })).status).toBe(405);
   });
 
   test('404 and 405 come before 403', async () => {
-    expect((await ask('/v1/nothing', { headers: poor })).status).toBe(404);
-    expect((await ask('/v1/tasks/1', { method: 'PUT', headers: poor })).status).toBe(405);
-    expect((await ask('/v1/tasks/1', { headers: poor })).status).toBe(403);
+    expect((await sendRequest('/v1/nothing', { headers: poor })).status).toBe(404);
+    expect((await sendRequest('/v1/tasks/1', { method: 'PUT', headers: poor })).status).toBe(405);
+    expect((await sendRequest('/v1/tasks/1', { headers: poor })).status).toBe(403);
   });
 
   test('403 comes before 413, 413 before 415, 415 before bad JSON', async () => {
     const post = (headers: Record<string, string>, body: string) =>
-      ask('/v1/queues/mail/tasks', { method: 'POST', headers, body });
+      sendRequest('/v1/queues/mail/tasks', { method: 'POST', headers, body });
     expect((await post(poor, big)).status).toBe(403);
     expect((await post({ ...token, 'content-type': 'text/plain' }, big)).status).toBe(413);
     expect((await post({ ...token, 'content-type': 'text/plain' }, '{')).status).toBe(415);
@@ -128,8 +134,8 @@ describe('the order of checks', () => {
     expect((await submit({}, 'mail')).json).toMatchObject({ code: 'INVALID_TASK' });
   });
 
-  test('the query is judged before the path parameter', async () => {
-    const both = await ask('/v1/queues/NOT%20A%20NAME/dlq?limit=x');
+  test('the query is checked before the path parameter', async () => {
+    const both = await sendRequest('/v1/queues/NOT%20A%20NAME/dlq?limit=x');
     expect(both.json).toMatchObject({ code: 'INVALID_QUERY' });
   });
 });
@@ -138,7 +144,7 @@ describe('the call', () => {
   test('carries parameters, headers and body by their documented names', async () => {
     const headers = { ...asJson, 'x-lease-token': 'l1' };
     const body = '{"note":"done"}';
-    const done = await ask('/v1/tasks/7:complete', { method: 'POST', headers, body });
+    const done = await sendRequest('/v1/tasks/7:complete', { method: 'POST', headers, body });
     expect(done.json).toEqual({
       op: 'completeTask',
       params: { id: '7' },
@@ -149,9 +155,9 @@ describe('the call', () => {
 
   test('leaves out an optional body', async () => {
     const headers = { ...token, 'x-lease-token': 'l1' };
-    const done = await ask('/v1/tasks/7:complete', { method: 'POST', headers });
+    const done = await sendRequest('/v1/tasks/7:complete', { method: 'POST', headers });
     expect(done.json).not.toHaveProperty('body');
-    const missing = await ask('/v1/tasks/7:complete', { method: 'POST' });
+    const missing = await sendRequest('/v1/tasks/7:complete', { method: 'POST' });
     expect(missing.json).toMatchObject({
       code: 'INVALID_TASK',
       detail: 'The header "X-Lease-Token" is required.',
@@ -160,7 +166,7 @@ describe('the call', () => {
 
   test('hands a raw body over as bytes, whatever its type', async () => {
     const post = (headers: Record<string, string>, body: string) =>
-      ask('/v1/callback', { method: 'POST', headers, body });
+      sendRequest('/v1/callback', { method: 'POST', headers, body });
     expect((await post({ ...token, 'content-type': 'what/ever' }, '{')).json).toEqual({
       bytes: '7b',
     });
@@ -169,7 +175,7 @@ describe('the call', () => {
   });
 
   test('leaves an unchecked body to the handler', async () => {
-    const batch = await ask('/v1/queues/mail/tasks:batch', {
+    const batch = await sendRequest('/v1/queues/mail/tasks:batch', {
       method: 'POST',
       headers: asJson,
       body: '[{"handler_ref":5},{"unknown":1}]',
@@ -178,7 +184,7 @@ describe('the call', () => {
   });
 
   test('ignores the body of an operation that takes none', async () => {
-    const paused = await ask('/v1/admin/queues/mail:pause', {
+    const paused = await sendRequest('/v1/admin/queues/mail:pause', {
       method: 'POST',
       headers: { ...token, 'content-type': 'text/plain' },
       body: 'x'.repeat(10_000),
@@ -188,7 +194,7 @@ describe('the call', () => {
 });
 
 describe('what a handler throws', () => {
-  test('as a refusal is told with its code and Retry-After', async () => {
+  test('a refusal is sent with its code and Retry-After', async () => {
     const busy = await submit({ handler_ref: 'busy' });
     expect(busy.headers.get('content-type')).toBe('application/problem+json');
     expect(busy.headers.get('retry-after')).toBe('2');
@@ -202,7 +208,7 @@ describe('what a handler throws', () => {
     });
   });
 
-  test('as a bug is logged whole and told without its internals', async () => {
+  test('a bug is logged with its stack and sent without details', async () => {
     const bug = await submit({ handler_ref: 'bug' });
     expect(bug.json).toMatchObject({ status: 500, code: 'INTERNAL', detail: 'Internal error' });
     expect(JSON.stringify(bug.json)).not.toContain('secret');
@@ -211,7 +217,7 @@ describe('what a handler throws', () => {
     expect(String((line.fields['err'] as Error).stack)).toContain('secret internals');
   });
 
-  test('with a code outside the table counts as a bug', async () => {
+  test('a refusal with an unknown code counts as a bug', async () => {
     const other = await startSample({
       authenticate: () => {
         throw new Refusal('NO_SUCH_CODE', 'oops');
@@ -243,7 +249,7 @@ test('callers may be looked up asynchronously', async () => {
   await other.close();
 });
 
-test('admission is asked before anything else, on public paths too', async () => {
+test('admit runs before anything else, on public paths too', async () => {
   const other = await startSample({
     admit: ({ headers }) => {
       if (headers.origin !== undefined) throw new Refusal('FORBIDDEN', 'Foreign origin.');
@@ -256,7 +262,7 @@ test('admission is asked before anything else, on public paths too', async () =>
   await other.close();
 });
 
-test('every answer above is described by the document', () => {
+test('every response above is documented', () => {
   // Batches are not checked on purpose, and 404 for a bad name is documented.
   expect(differences).toEqual([]);
 });

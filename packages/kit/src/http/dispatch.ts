@@ -1,218 +1,145 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Refusal } from '../errors.js';
-import { AnswerCheck } from './answer-check.js';
-import { sendAnswer } from './answer.js';
-import type { AppCore } from './app.js';
-import { hasBody, jsonParser, mediaTypeOf } from './body.js';
-import type { SecureParse } from './body.js';
-import { allowOf, boundOperation, operationFor } from './bound.js';
-import type { PathEntry } from './bound.js';
-import { LiveCall } from './call.js';
-import { perform } from './perform.js';
-import type { OperationDescription } from './document.js';
-import type { UntypedOptions } from './options.js';
+import type { IncomingMessage } from 'node:http';
+import type { BodyOutcome } from './body.js';
+import { MalformedRequest, PeerMemoryExceeded } from './exchange.js';
+import type { Exchange } from './exchange.js';
 import { PathRouter } from './router.js';
-import type { DocumentSchemas } from './schemas.js';
 
-type Params = Readonly<Record<string, string>>;
+/** Serves one method of one path. */
+export interface Endpoint {
+  /** True when no authentication is needed. */
+  readonly isPublic: boolean;
+  /** False where HEAD is not supported. */
+  readonly takesHead?: boolean;
+  /** Undefined: the body is not read. */
+  readonly bodyLimitBytes: number | undefined;
+}
+
+/** All endpoints of one path. */
+export interface PathEntry<One extends Endpoint> {
+  readonly methods: Map<string, One>;
+  /** The value of `Allow`. */
+  allow: string;
+  /** True when 405 is sent without authentication. */
+  isPublic: boolean;
+}
+
+/** The checks of a server. A step rejects a request by throwing. */
+export interface Steps<One extends Endpoint> {
+  /** Paths at and below these need authentication even when no route matches. */
+  readonly protectedPrefixes: readonly string[];
+  /** Checks Host and Origin. */
+  admit?(exchange: Exchange, endpoint: One | undefined): void;
+  /** Authenticates the client from the headers. */
+  identify(exchange: Exchange, endpoint: One | undefined, isNeeded: boolean): void | Promise<void>;
+  authorize?(exchange: Exchange, endpoint: One): void | Promise<void>;
+  /** Media type, syntax, parameters and schema, then the operation itself. */
+  serve(exchange: Exchange, endpoint: One, body: Buffer | 'too large' | undefined): unknown;
+  notFound(exchange: Exchange): Error;
+  methodNotAllowed(exchange: Exchange, allow: string): Error;
+  /** Sends an error response. Must not throw. */
+  fail(exchange: Exchange, error: unknown, endpoint: One | undefined): void;
+}
 
 /**
- * Walks a request through the checks in the order that the contract promises: 401, then 404 or
- * 405, then 403, 413, 415, a malformed body, bad query, headers and path, and last what the
- * handler decides.
+ * Runs the checks of every request in one order: Host, route, authentication, 404 and 405,
+ * authorization, memory, size; then `serve` checks media type, body, parameters and schema. A body
+ * is buffered only after authentication.
  */
-export class Dispatcher {
-  readonly #app: AppCore;
-  readonly #options: UntypedOptions;
-  readonly router = new PathRouter<PathEntry>();
-  readonly answers: AnswerCheck | undefined;
+export class Dispatcher<One extends Endpoint> {
+  readonly #entries = new Map<string, PathEntry<One>>();
 
   constructor(
-    app: AppCore,
-    operations: readonly OperationDescription[],
-    schemas: DocumentSchemas,
-    options: UntypedOptions,
-  ) {
-    this.#app = app;
-    this.#options = options;
-    const { onUndocumentedAnswer: report } = options;
-    this.answers = report ? new AnswerCheck(schemas, report) : undefined;
-    this.#bindAll(operations, schemas);
+    private readonly steps: Steps<One>,
+    readonly router = new PathRouter<PathEntry<One>>(),
+  ) {}
+
+  /** `rest` names the parameter that matches the rest of the path. */
+  add(method: string, path: string, endpoint: One, rest?: string): PathEntry<One> {
+    let entry = this.#entries.get(path);
+    if (!entry) {
+      entry = { methods: new Map(), allow: '', isPublic: true };
+      this.#entries.set(path, entry);
+      this.router.add(path, entry, rest);
+    }
+    const { methods } = entry;
+    if (methods.has(method)) throw new Error(`${method} ${path} is already registered`);
+    methods.set(method, endpoint);
+    if (method === 'GET' && endpoint.takesHead !== false) methods.set('HEAD', endpoint);
+    entry.allow = [...methods.keys()].sort().join(', ');
+    entry.isPublic &&= endpoint.isPublic;
+    return entry;
   }
 
-  #bindAll(operations: readonly OperationDescription[], schemas: DocumentSchemas): void {
-    const app = this.#app;
-    const json = jsonParser(app.fastify.getDefaultJsonParser('error', 'error') as SecureParse);
-    const parsers = { 'application/json': json, ...this.#options.bodyParsers };
-    const parts = { schemas, glueCodes: app.glueCodes, parsers, options: this.#options };
-    const entries = new Map<string, PathEntry>();
-    for (const operation of operations) {
-      let entry = entries.get(operation.path);
-      if (!entry) {
-        entry = { methods: new Map(), allow: '', isPublic: true };
-        entries.set(operation.path, entry);
-        const rest = operation.parameters.find(({ takesRest }) => takesRest);
-        this.router.add(operation.path, entry, rest?.name);
-      }
-      entry.methods.set(operation.method, boundOperation(operation, parts));
-      entry.isPublic &&= operation.isPublic;
-    }
-    for (const entry of entries.values()) entry.allow = allowOf(entry);
-  }
-
-  /** Finds the operation and the caller, before anything tells whether the path exists. */
-  identify(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    const { exchange } = request;
-    if (!this.#isAdmitted(request, reply)) return;
-    const path = pathOf(request.raw.url!);
-    const match = this.router.find(path);
-    let needsToken: boolean;
-    if (match) {
-      const bound = operationFor(match.leaf, request.method);
-      exchange.match = match;
-      exchange.operation = bound?.operation;
-      needsToken = !(bound ? bound.operation.isPublic : match.leaf.isPublic);
-    } else {
-      needsToken = this.#isProtected(path);
-    }
-    if (needsToken) {
-      this.#authenticate(request, reply, done);
-    } else {
-      exchange.principal = this.#options.anonymous;
-      done();
-    }
-  }
-
-  #isAdmitted(request: FastifyRequest, reply: FastifyReply): boolean {
+  /** Never throws. */
+  handle(exchange: Exchange): void {
+    let endpoint: One | undefined;
     try {
-      this.#options.admit?.(request);
-      return true;
+      if (hasTwoHosts(exchange.request)) {
+        throw new MalformedRequest('The request has more than one Host header.');
+      }
+      const match = this.router.find(exchange.path);
+      const entry = match?.leaf;
+      endpoint = entry?.methods.get(exchange.method);
+      if (match) exchange.params = match.params;
+      this.steps.admit?.(exchange, endpoint);
+      const isPublic = (endpoint ?? entry)?.isPublic ?? !this.#isProtected(exchange.path);
+      const identified = this.steps.identify(exchange, endpoint, !isPublic);
+      if (identified instanceof Promise) {
+        identified
+          .then(() => this.#route(exchange, entry, endpoint))
+          .catch((error: unknown) => this.steps.fail(exchange, error, endpoint));
+      } else {
+        this.#route(exchange, entry, endpoint);
+      }
     } catch (error) {
-      this.#app.fail(error, request, reply);
-      return false;
+      this.steps.fail(exchange, error, endpoint);
     }
   }
 
   #isProtected(path: string): boolean {
-    return this.#options.protectedPrefixes.some(
+    return this.steps.protectedPrefixes.some(
       (prefix) => path === prefix || path.startsWith(`${prefix}/`),
     );
   }
 
-  #authenticate(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    const accept = (principal: unknown) => {
-      request.exchange.principal = principal;
-      request.exchange.principalName = this.#options.principalName?.(principal);
-      done();
-    };
-    const refuse = (error: unknown) => this.#app.fail(error, request, reply);
-    try {
-      const principal = this.#options.authenticate(request);
-      if (principal instanceof Promise) principal.then(accept).catch(refuse);
-      else accept(principal);
-    } catch (error) {
-      refuse(error);
-    }
-  }
-
-  dispatch(request: FastifyRequest, reply: FastifyReply): void {
-    const { match } = request.exchange;
-    const bound = match && operationFor(match.leaf, request.method);
-    if (match && bound) {
-      this.#admit(new LiveCall(this.#app, bound, request, reply), match.params);
-    } else if (match) {
-      const path = pathOf(request.raw.url!);
-      const detail = `${path} takes ${match.leaf.allow}, not ${request.method}.`;
-      const headers = { allow: match.leaf.allow };
-      const refusal = new Refusal(this.#app.glueCodes.methodNotAllowed, detail, { headers });
-      this.#app.fail(refusal, request, reply);
+  #route(exchange: Exchange, entry: PathEntry<One> | undefined, endpoint: One | undefined): void {
+    if (!entry) throw this.steps.notFound(exchange);
+    if (!endpoint) throw this.steps.methodNotAllowed(exchange, entry.allow);
+    const allowed = this.steps.authorize?.(exchange, endpoint);
+    if (allowed instanceof Promise) {
+      allowed
+        .then(() => this.#receive(exchange, endpoint))
+        .catch((error: unknown) => this.steps.fail(exchange, error, endpoint));
     } else {
-      this.#refuseUnknown(request, reply);
+      this.#receive(exchange, endpoint);
     }
   }
 
-  /** A path that cannot be decoded names nothing, but who asks is found out first as ever. */
-  refuseUnreadable(request: FastifyRequest, reply: FastifyReply): void {
-    this.identify(request, reply, () => this.#refuseUnknown(request, reply));
+  #receive(exchange: Exchange, endpoint: One): void {
+    if (!endpoint.isPublic && exchange.peer.account.isNearlyFull) throw new PeerMemoryExceeded();
+    if (endpoint.bodyLimitBytes === undefined) return this.#serve(exchange, endpoint, undefined);
+    exchange.readBody(endpoint.bodyLimitBytes, (body) => this.#serve(exchange, endpoint, body));
   }
 
-  #refuseUnknown(request: FastifyRequest, reply: FastifyReply): void {
-    const path = pathOf(request.raw.url!);
-    const bare = path.slice(0, -1);
-    const isMeant = path.endsWith('/') && this.router.find(bare) !== undefined;
-    const hint = isMeant ? ` Without the slash at the end there is: ${bare}.` : '';
-    const detail = `There is no route ${path}.${hint}`;
-    this.#app.fail(new Refusal(this.#app.glueCodes.notFound, detail), request, reply);
-  }
-
-  #admit(call: LiveCall, params: Params): void {
-    const { operation, principal } = call;
+  #serve(exchange: Exchange, endpoint: One, body: BodyOutcome | undefined): void {
     try {
-      const allowed = operation.isPublic
-        ? undefined
-        : this.#options.authorize?.(principal, operation, params);
-      if (allowed instanceof Promise) {
-        allowed
-          .then(() => this.#receive(call, params))
-          .catch((error: unknown) => this.#fail(call, error));
-      } else {
-        this.#receive(call, params);
+      if (body === 'no memory') throw new PeerMemoryExceeded();
+      const served = this.steps.serve(exchange, endpoint, body);
+      if (served instanceof Promise) {
+        served.catch((error: unknown) => this.steps.fail(exchange, error, endpoint));
       }
     } catch (error) {
-      this.#fail(call, error);
+      this.steps.fail(exchange, error, endpoint);
     }
-  }
-
-  #receive(call: LiveCall, params: Params): void {
-    const { body } = call.bound;
-    if (body)
-      return body.receive(call.request.raw, (bytes) => void this.#serve(call, params, bytes));
-    this.#refuseForeignBody(call);
-    void this.#serve(call, params, undefined);
-  }
-
-  /**
-   * A page of another site can send a form or plain text without being asked whether it may. So
-   * where the contract has a code for it, such a body is refused, although nobody would read it.
-   */
-  #refuseForeignBody({ operation, request: { raw } }: LiveCall): void {
-    const { unsupportedMediaType: code } = this.#app.glueCodes;
-    if (!hasBody(raw) || !operation.codes.includes(code)) return;
-    const given = raw.headers['content-type'];
-    if (mediaTypeOf(given) === 'application/json') return;
-    const found = given === undefined ? 'no Content-Type' : `Content-Type ${given}`;
-    throw new Refusal(code, `The request has a body and ${found}: send application/json, or none.`);
-  }
-
-  async #serve(call: LiveCall, params: Params, bytes: Buffer | undefined): Promise<void> {
-    const { bound, request } = call;
-    try {
-      const { headers } = request.raw;
-      const given = { params, query: request.query as Params, headers, bytes };
-      // Waiting costs a turn of the microtask queue, which a handler that is not async can spare.
-      const outcome = perform(bound, call, given);
-      const answer = outcome instanceof Promise ? await outcome : outcome;
-      if ('takenOver' in answer) return;
-      this.answers?.seeAnswer(bound.operation, answer);
-      sendAnswer(this.#app, request, call.reply, answer);
-    } catch (error) {
-      this.#fail(call, error);
-    }
-  }
-
-  #fail(call: LiveCall, error: unknown): void {
-    const problem = this.#app.fail(error, call.request, call.reply);
-    if (problem) this.answers?.seeProblem(call.operation, problem.body, problem.code);
   }
 }
 
-/** The path as it was sent; a request may carry it as a whole URL (RFC 9112, 3.2.2). */
-export function pathOf(target: string): string {
-  let end = target.length;
-  for (const mark of ['?', '#']) {
-    const at = target.indexOf(mark);
-    if (at !== -1 && at < end) end = at;
+/** Servers disagree about which of several Host headers counts (RFC 9112, 3.2). */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && (name === 'Host' || name.toLowerCase() === 'host')) hosts++;
   }
-  const path = target.slice(0, end);
-  return path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '') || '/';
+  return hosts > 1;
 }

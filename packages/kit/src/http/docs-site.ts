@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/** A file as it is sent. */
+/** A static file. */
 export interface Asset {
   readonly contentType: string;
   readonly bytes: Buffer;
@@ -12,18 +12,18 @@ export interface DocsSiteOptions {
   title: string;
   /** The path of the OpenAPI document. */
   document: string;
-  /** The path below which the page's files are served, without a slash at its end. */
+  /** The path prefix of the page's files, without a trailing slash. */
   assets: string;
   /** `import.meta.url` of the package that depends on `swagger-ui-dist`. */
   resolveFrom: string;
 }
 
-/** The interactive documentation of a server, with everything it needs on board. */
+/** The interactive documentation of a server, self-contained. */
 export interface DocsSite {
   readonly page: Asset;
-  /** A file of the page by its name, read once; undefined when it has none of that name. */
+  /** A file of the page by name, read once; undefined when it does not exist. */
   asset(name: string): Asset | undefined;
-  /** Headers to send with all of it. */
+  /** Headers for the page and its files. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -33,7 +33,7 @@ const bundled: Readonly<Record<string, string>> = {
   'favicon-32x32.png': 'image/png',
 };
 
-/** Nothing from elsewhere: the page works without a network, and nothing can be put into it. */
+/** Only own resources: the page works offline, and nothing can be injected. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -47,21 +47,21 @@ const policy = [
 ].join('; ');
 
 export function docsSite(options: DocsSiteOptions): DocsSite {
-  const kept = new Map<string, Asset>([
+  const cached = new Map<string, Asset>([
     ['start.js', text('text/javascript; charset=utf-8', startScript(options))],
   ]);
   return {
     page: text('text/html; charset=utf-8', pageOf(options)),
     headers: { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' },
     asset(name) {
-      const known = kept.get(name);
+      const known = cached.get(name);
       if (known) return known;
       const contentType = Object.hasOwn(bundled, name) ? bundled[name] : undefined;
       if (contentType === undefined) return undefined;
       const { resolve } = createRequire(options.resolveFrom);
       const home = dirname(resolve('swagger-ui-dist/package.json'));
       const asset = { contentType, bytes: readFileSync(join(home, name)) };
-      kept.set(name, asset);
+      cached.set(name, asset);
       return asset;
     },
   };
@@ -82,7 +82,7 @@ const pageOf = ({ title, document, assets }: DocsSiteOptions) => `<!doctype html
   </head>
   <body>
     <div id="docs"></div>
-    <noscript>This page needs JavaScript; <a href="${document}">the description itself</a> does not.</noscript>
+    <noscript>This page needs JavaScript. You can read the <a href="${document}">OpenAPI document</a> without it.</noscript>
     <script src="${assets}/swagger-ui-bundle.js"></script>
     <script src="${assets}/start.js"></script>
   </body>
@@ -94,7 +94,7 @@ const startScript = ({ document }: DocsSiteOptions) => `SwaggerUIBundle({
   dom_id: '#docs',
   deepLinking: true,
   validatorUrl: null,
-  // The description names the usual address; what is tried out here is tried on this server.
+  // The document has a default server URL; requests from this page go to this server.
   requestInterceptor: (request) => {
     const { pathname, search } = new URL(request.url, location.href);
     request.url = location.origin + pathname + search;

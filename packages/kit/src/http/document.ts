@@ -1,12 +1,11 @@
 /**
- * Reads the parts of an OpenAPI 3.1 document that a server is built from. Nothing here knows a
- * web framework: the result is plain data, with a JSON pointer to every schema so that the
- * validator can find it in the document.
+ * Reads the parts of an OpenAPI 3.1 document that a server needs. The result is plain data, with a
+ * JSON pointer to every schema for the validator.
  */
 export interface OpenApiDocument {
   openapi: string;
   paths: Readonly<Record<string, PathItem>>;
-  /** What the server sends elsewhere: described, not served. */
+  /** Requests that the server sends; not served. */
   webhooks?: Readonly<Record<string, PathItem>>;
   components?: { schemas?: Readonly<Record<string, unknown>> };
   security?: readonly SecurityRequirement[];
@@ -23,21 +22,21 @@ export interface ParameterDescription {
   name: string;
   place: ParameterPlace;
   required: boolean;
-  /** The schema with `$ref`s at its top followed. */
+  /** The schema, with a top-level `$ref` resolved. */
   schema: JsonObject;
-  /** Where the schema stands in the document. */
+  /** JSON pointer to the schema. */
   pointer: string;
-  /** True when a list is written `a,b` and not by repeating the name. */
+  /** True when a list is written `a,b` instead of repeating the name. */
   commaSeparated: boolean;
-  /** A code of its own for a bad value, from `x-invalid-code` on the parameter. */
+  /** The code for an invalid value, from `x-invalid-code` of the parameter. */
   invalidCode: string | undefined;
-  /** True when it takes all that is left of the path, as it was sent: `x-rest-of-path`. */
+  /** True when it matches the rest of the path, not decoded: `x-rest-of-path`. */
   takesRest: boolean;
 }
 
 export interface ContentDescription {
   mediaType: string;
-  /** Where the schema stands in the document; undefined when the content has none. */
+  /** JSON pointer to the schema; undefined when the content has none. */
   pointer: string | undefined;
 }
 
@@ -46,7 +45,7 @@ export interface ResponseDescription {
   contents: readonly ContentDescription[];
 }
 
-/** One operation of the document, as far as a server needs to know it. */
+/** One operation of the document. */
 export interface OperationDescription {
   id: string;
   /** Upper case. */
@@ -57,14 +56,14 @@ export interface OperationDescription {
   /** True when no token is needed. */
   isPublic: boolean;
   minRole: string | undefined;
-  /** The codes it may answer with. */
+  /** The error codes it may respond with. */
   codes: readonly string[];
   invalidCode: string | undefined;
   bodyLimitBytes: number | undefined;
   allowsUnknownQuery: boolean;
-  /** True when the handler takes the body as bytes, whatever its type. */
+  /** True when the handler takes the raw body of any media type. */
   takesRawBody: boolean;
-  /** Every `x-` member of the operation, for what a server reads beyond the above. */
+  /** Every `x-` member of the operation. */
   extensions: Readonly<Record<string, unknown>>;
   parameters: readonly ParameterDescription[];
   body: { required: boolean; contents: readonly ContentDescription[] } | undefined;
@@ -73,10 +72,10 @@ export interface OperationDescription {
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
-// OpenAPI says that a parameter by one of these names is to be ignored.
+// OpenAPI requires that header parameters with these names are ignored.
 const headersNotParameters = new Set(['accept', 'content-type', 'authorization']);
 
-/** Every operation of the document, in its order. Throws where the document cannot be served. */
+/** Every operation of the document, in order. Throws when the document cannot be served. */
 export function operationsOf(document: OpenApiDocument): OperationDescription[] {
   const operations: OperationDescription[] = [];
   const seen = new Map<string, string>();
@@ -87,7 +86,7 @@ export function operationsOf(document: OpenApiDocument): OperationDescription[] 
       const place = `${operation.method} ${path}`;
       const other = seen.get(operation.id);
       if (other !== undefined) {
-        throw new Error(`operationId ${operation.id} stands at ${other} and at ${place}`);
+        throw new Error(`operationId ${operation.id} is used by ${other} and by ${place}`);
       }
       seen.set(operation.id, place);
       operations.push(operation);
@@ -133,7 +132,7 @@ function describeParameters(
   path: string,
   operationPointer: string,
 ): ParameterDescription[] {
-  // An operation's parameter replaces the path's one of the same name and place.
+  // A parameter of the operation overrides one of the path with the same name and place.
   const found = new Map<string, ParameterDescription>();
   for (const pointer of [`/paths/${escapePointer(path)}`, operationPointer]) {
     const list = objectAt(document, pointer)['parameters'];
@@ -202,7 +201,7 @@ function describeContents(content: unknown, pointer: string): ContentDescription
   }));
 }
 
-/** What stands at the pointer, `$ref`s followed, and where that really is. */
+/** Resolves `$ref`s at the pointer; returns the value and its own pointer. */
 export function follow(
   document: OpenApiDocument,
   pointer: string,
@@ -211,10 +210,10 @@ export function follow(
     const value = objectAt(document, pointer);
     const ref = value['$ref'];
     if (typeof ref !== 'string') return { value, pointer };
-    if (!ref.startsWith('#/')) throw new Error(`$ref ${ref} leaves the document`);
+    if (!ref.startsWith('#/')) throw new Error(`$ref ${ref} points outside the document`);
     pointer = decodeURIComponent(ref.slice(1));
   }
-  throw new Error(`$ref at ${pointer} goes in a circle`);
+  throw new Error(`$ref at ${pointer} is circular`);
 }
 
 export function valueAt(document: OpenApiDocument, pointer: string): unknown {
@@ -234,7 +233,7 @@ function objectAt(document: OpenApiDocument, pointer: string): JsonObject {
   return value as JsonObject;
 }
 
-/** One step of a JSON pointer. */
+/** Escapes one part of a JSON pointer. */
 export function escapePointer(part: string): string {
   return part.replaceAll('~', '~0').replaceAll('/', '~1');
 }

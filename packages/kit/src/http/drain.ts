@@ -1,66 +1,84 @@
 import type { Server } from 'node:http';
 import type { Clock } from '../clock.js';
-import { messageOf } from '../errors.js';
 import type { Log } from '../log.js';
 import type { HttpApp } from './app.js';
+import type { HttpServer } from './http-server.js';
 
 export interface DrainOptions {
   clock: Clock;
-  /** What is still open after this long is cut. */
+  /** Connections still open after this time are destroyed. */
   deadlineMs: number;
-  /** Cuts it sooner. */
+  /** Destroys them earlier. */
   signal?: AbortSignal;
 }
 
-const idleCheckMs = 50;
-const partingStepMs = 10;
-const partingSteps = 20;
+const idleCheckMs = 20;
+const lastRequestsStepMs = 10;
+const lastRequestsSteps = 20;
 
 /**
- * Stops a server gently: requests under way are finished, those that are on their way are answered
- * with the end of their connection, open-ended streams are told to end, then no new connections,
- * and idle ones closed. Returns false when something had to be cut at the deadline.
+ * Graceful shutdown: requests in flight finish, every response closes its connection, event streams
+ * end; then the server stops accepting and closes idle connections. Returns false when connections
+ * had to be destroyed at the deadline.
  */
 export async function drainHttp(app: HttpApp, options: DrainOptions): Promise<boolean> {
   const { clock, deadlineMs, signal } = options;
-  const { fastify } = app;
-  let isGentle = true;
-  const cut = () => {
-    isGentle = false;
-    fastify.server.closeAllConnections();
-  };
+  const { server } = app;
   app.beginDrain();
   const endsAt = clock.monotonic() + deadlineMs;
-  await part(fastify.server, options);
-  const closed = fastify.close();
-  // A connection that was busy when the server closed turns idle later.
+  await awaitLastRequests(server.node, options);
+  const timeUp = new AbortController();
+  const deadline = clock.after(Math.max(0, endsAt - clock.monotonic()), () => timeUp.abort());
+  const cut = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
+  const isGraceful = await closeGracefully(server, clock, cut);
+  deadline.cancel();
+  return isGraceful;
+}
+
+/**
+ * Stops accepting, closes connections as they become idle, and destroys the others when `cut` is
+ * aborted. Returns false when some had to be destroyed.
+ */
+export async function closeGracefully(
+  server: HttpServer,
+  clock: Clock,
+  cut: AbortSignal,
+): Promise<boolean> {
+  server.isDraining = true;
+  let isGraceful = true;
+  const destroyAll = () => {
+    isGraceful = false;
+    server.closeAll();
+  };
+  const closed = server.close();
+  // A connection that was busy when the server closed becomes idle later.
   let check = clock.after(0, function closeIdle() {
-    fastify.server.closeIdleConnections();
+    server.closeIdle();
     check = clock.after(idleCheckMs, closeIdle);
   });
-  const deadline = clock.after(Math.max(0, endsAt - clock.monotonic()), cut);
-  if (signal?.aborted) cut();
-  signal?.addEventListener('abort', cut, { once: true });
+  if (cut.aborted) destroyAll();
+  cut.addEventListener('abort', destroyAll, { once: true });
   try {
     await closed;
   } finally {
     check.cancel();
-    deadline.cancel();
-    signal?.removeEventListener('abort', cut);
+    cut.removeEventListener('abort', destroyAll);
   }
-  return isGentle;
+  return isGraceful;
 }
 
 /**
- * Waits a moment before idle connections are closed: a client that asks again and again has sent
- * its next request before it can know, and would see it go unanswered. By steps, so that what has
- * arrived is read even where the process was held up.
+ * Waits briefly before idle connections are closed: a client may have sent its next request already
+ * and would see the connection close. In steps, so that the event loop reads what has arrived.
  */
-async function part(server: Server, { clock, deadlineMs, signal }: DrainOptions): Promise<void> {
-  const most = Math.min(partingSteps, Math.floor(deadlineMs / partingStepMs / 2));
-  for (let step = 0; step < most && !signal?.aborted; step++) {
+async function awaitLastRequests(
+  server: Server,
+  { clock, deadlineMs, signal }: DrainOptions,
+): Promise<void> {
+  const maxSteps = Math.min(lastRequestsSteps, Math.floor(deadlineMs / lastRequestsStepMs / 2));
+  for (let step = 0; step < maxSteps && !signal?.aborted; step++) {
     if ((await connectionsOf(server)) === 0) return;
-    await clock.sleep(partingStepMs);
+    await clock.sleep(lastRequestsStepMs);
   }
 }
 
@@ -70,10 +88,10 @@ function connectionsOf(server: Server): Promise<number> {
   });
 }
 
-/** One thing to do before the process ends. Steps run in order. */
+/** One step of the shutdown. Steps run in order. */
 export interface DrainStep {
   name: string;
-  /** `signal` is aborted when the time for all steps is over. */
+  /** `signal` is aborted at the deadline. */
   run: (signal: AbortSignal) => unknown;
 }
 
@@ -86,18 +104,18 @@ export interface SignalSource {
 export interface ServeOptions {
   clock: Clock;
   log: Log;
-  /** The time that all steps have together. */
+  /** Deadline for all steps together. */
   deadlineMs: number;
   steps: readonly DrainStep[];
-  /** The process; another one in tests. */
+  /** Default: the process. */
   signals?: SignalSource;
 }
 
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /**
- * Waits for SIGTERM or SIGINT, then runs the steps. Resolves with the exit code: 0 when all went
- * well, 1 when a step failed or the time ran out. A second signal ends the process at once.
+ * Waits for SIGTERM or SIGINT, then runs the steps. Resolves with the exit code: 0 on success, 1
+ * when a step failed or timed out. A second signal ends the process immediately.
  */
 export async function serveUntilSignal(options: ServeOptions): Promise<number> {
   const { log, signals = process } = options;
@@ -105,7 +123,7 @@ export async function serveUntilSignal(options: ServeOptions): Promise<number> {
   const waiting = new Promise<string>((resolve) => (firstSignal = resolve));
   const receive = (name: keyof typeof exitCodes) => () => {
     if (firstSignal === undefined) {
-      log.warn({ signal: name }, 'second signal, stopping at once');
+      log.warn({ signal: name }, 'second signal, exiting immediately');
       signals.exit(exitCodes[name]);
       return;
     }
@@ -116,7 +134,7 @@ export async function serveUntilSignal(options: ServeOptions): Promise<number> {
   const onInt = receive('SIGINT');
   signals.on('SIGTERM', onTerm);
   signals.on('SIGINT', onInt);
-  // A process that only waits for a signal has nothing else to keep it alive.
+  // Keeps the process alive while it only waits for a signal.
   const alive = setInterval(() => undefined, 2 ** 30);
   try {
     const name = await waiting;
@@ -141,9 +159,9 @@ async function runSteps({ clock, log, deadlineMs, steps }: ServeOptions): Promis
     try {
       const outcome = await Promise.race([Promise.resolve(step.run(signal)), timeUp]);
       if (outcome !== 'time is up') continue;
-      log.warn({ step: step.name, deadline_ms: deadlineMs }, 'a drain step did not end in time');
+      log.warn({ step: step.name, deadline_ms: deadlineMs }, 'drain step timed out');
     } catch (error) {
-      log.error({ step: step.name, err: error }, `a drain step failed: ${messageOf(error)}`);
+      log.error({ step: step.name, err: error }, 'drain step failed');
     }
     exitCode = 1;
   }

@@ -1,138 +1,268 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ServerResponse } from 'node:http';
-import type { Clock } from '../clock.js';
-import type { Log } from '../log.js';
-import type { HistogramSeries, Metrics } from '../metrics.js';
-import type { PathEntry } from './bound.js';
+import { validateHeaderValue } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { parse as parseQuery } from 'node:querystring';
+import { discardRest, hasBody, readBody } from './body.js';
+import type { BodyOutcome } from './body.js';
 import type { OperationDescription } from './document.js';
-import type { RouteMatch } from './router.js';
+import type { Peer } from './peer.js';
 
-/** What is known about one request from its first byte to the end of its answer. */
-export class Exchange {
-  operation: OperationDescription | undefined;
-  match: RouteMatch<PathEntry> | undefined;
-  principal: unknown;
-  principalName: string | undefined;
-  /** The length of its body, if the server's load was told of it. */
-  enteredBytes: number | undefined;
-  /** Aborted when the client leaves; made when somebody asks for it. */
-  leaving: AbortController | undefined;
-  /** Fastify's own route, for what no operation serves. */
-  route: string | undefined;
-
-  constructor(
-    readonly id: string,
-    readonly method: string,
-    readonly startedAt: number,
-    readonly ledger: Ledger,
-  ) {}
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Millrace's own notes on the request. */
-    exchange: Exchange;
+/** The memory limit for peers is reached. */
+export class PeerMemoryExceeded extends Error {
+  constructor() {
+    super('The server holds too much data for its clients. Retry later.');
   }
 }
 
-export interface LedgerOptions {
-  clock: Clock;
-  log: Log;
-  metrics?: Metrics | undefined;
-  /** Operations whose requests are counted but not logged. */
-  quietOperations: ReadonlySet<string>;
-  /** Reads that went well are logged at the level debug. */
-  quietReads: boolean;
+/** An invalid request that Node's parser accepts. */
+export class MalformedRequest extends Error {
+  readonly status = 400;
 }
 
-/** What proxies write when the client did not wait for the answer. */
-export const goneStatus = 499;
+/** Retry-After of requests rejected by the memory limit. */
+export const peerMemoryRetryMs = 1_000;
 
 const exchangeOf = Symbol('exchange');
 type TrackedResponse = ServerResponse & { [exchangeOf]?: Exchange };
+const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 
-/** Counts, times and logs every request, also those that end before they are answered. */
-export class Ledger {
-  readonly #options: LedgerOptions;
-  readonly #observe: (operation: string, status: number, seconds: number) => void;
-  #inFlight = 0;
+/** Adds the allocator overhead, as measured under load. */
+const withOverhead = (bytes: number) => bytes + (bytes >> 3);
 
-  constructor(options: LedgerOptions) {
-    this.#options = options;
-    this.#observe = observer(options.metrics, () => this.#inFlight);
+/** Smaller responses are not counted: there are few per connection, and they are short-lived. */
+const countedBytes = 16_384;
+/** Larger responses are written in pieces, so that the read rate of the client can be measured. */
+const pieceBytes = 32_768;
+
+/** One request and its response. */
+export class Exchange {
+  readonly method: string;
+  /** The path as it was sent, without the query. */
+  readonly path: string;
+  /** The query as it was sent, without the question mark. */
+  readonly queryText: string;
+  /** Identifies the request in logs and responses. */
+  id = '';
+  /** Path parameters, decoded. */
+  params: Readonly<Record<string, string>> = noQuery;
+  principal: unknown;
+  /** State of the server for this request. */
+  context: unknown;
+  /** Name of the principal in the request log. */
+  principalName: string | undefined;
+  /** The operation, for the request log and the metrics. */
+  operation: OperationDescription | undefined;
+  /** On the monotonic clock. */
+  startedAt = 0;
+  /** Called once when the response is complete or the client has disconnected. */
+  onClose: ((isComplete: boolean) => void) | undefined;
+  #heldBytes = 0;
+  #disconnect: AbortController | undefined;
+  #isClosed = false;
+  #head: readonly string[] = [];
+
+  constructor(
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    readonly peer: Peer,
+    private readonly server: { readonly isDraining: boolean },
+  ) {
+    this.method = request.method!;
+    const target = originForm(request.url!);
+    const end = endOfPath(target);
+    this.path = end === -1 ? target : target.slice(0, end);
+    this.queryText = end === -1 || target[end] === '#' ? '' : withoutFragment(target, end + 1);
+    peer.openExchanges++;
+    peer.latest = this;
+    const tracked: TrackedResponse = response;
+    tracked[exchangeOf] = this;
+    response.on('close', onResponseClose);
   }
 
-  open(request: FastifyRequest, reply: FastifyReply): void {
-    const exchange = this.begin(request.id, request.method);
-    exchange.route = request.routeOptions.url;
-    request.exchange = exchange;
-    reply.header('x-request-id', request.id);
-    const raw: TrackedResponse = reply.raw;
-    raw[exchangeOf] = exchange;
-    raw.on('close', onClose);
+  get headers(): IncomingHttpHeaders {
+    return this.request.headers;
   }
 
-  /** Every exchange that is begun must be closed. */
-  begin(id: string, method: string): Exchange {
-    this.#inFlight++;
-    return new Exchange(id, method, this.#options.clock.monotonic(), this);
+  get ip(): string {
+    return this.peer.socket.remoteAddress ?? '';
   }
 
-  close(exchange: Exchange, status: number): void {
-    this.#inFlight--;
-    const { clock, log, quietOperations, quietReads } = this.#options;
-    const durationMs = clock.monotonic() - exchange.startedAt;
-    const operation = exchange.operation?.id ?? 'none';
-    this.#observe(operation, status, durationMs / 1000);
-    if (quietOperations.has(operation)) return;
-    const { method } = exchange;
-    const isQuiet = quietReads && status < 400 && (method === 'GET' || method === 'HEAD');
-    log[isQuiet ? 'debug' : 'info'](
-      {
-        request_id: exchange.id,
-        method,
-        route: exchange.operation?.path ?? exchange.route ?? '',
-        operation,
-        status,
-        duration_ms: Math.round(durationMs * 100) / 100,
-        principal: exchange.principalName,
-      },
-      'request',
-    );
+  /** Text by name, or a list of texts where a name is repeated. */
+  get query(): Readonly<Record<string, unknown>> {
+    return this.queryText === '' ? noQuery : parseQuery(this.queryText);
   }
-}
 
-// Shared by all responses: one function each, not one per request.
-function onClose(this: TrackedResponse): void {
-  const exchange = this[exchangeOf];
-  if (!exchange) return;
-  exchange.ledger.close(exchange, this.writableFinished ? this.statusCode : goneStatus);
-}
+  /** True when no response can be sent any more. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
 
-const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30];
-
-function observer(metrics: Metrics | undefined, inFlight: () => number) {
-  if (!metrics) return () => undefined;
-  const histogram = metrics.histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Time from the first byte of a request to the end of its answer.',
-    labelNames: ['operation', 'status'],
-    buckets: durationBuckets,
-  });
-  metrics.gauge({
-    name: 'http_requests_in_flight',
-    help: 'Requests that have not been answered yet.',
-    read: inFlight,
-  });
-  const known = new Map<string, Map<number, HistogramSeries>>();
-  return (operation: string, status: number, seconds: number) => {
-    let byStatus = known.get(operation);
-    if (!byStatus) known.set(operation, (byStatus = new Map()));
-    let series = byStatus.get(status);
-    if (!series) {
-      series = histogram.of({ operation, status: String(status) });
-      byStatus.set(status, series);
+  /** Aborted when the client disconnects before the response is complete. */
+  get signal(): AbortSignal {
+    if (!this.#disconnect) {
+      this.#disconnect = new AbortController();
+      if (this.#isClosed) this.#disconnect.abort(clientDisconnected());
     }
-    series.observe(seconds);
-  };
+    return this.#disconnect.signal;
+  }
+
+  /** Headers of every response of this exchange, as a flat list of names and values. */
+  setHead(head: readonly string[]): void {
+    this.#head = head;
+  }
+
+  /** Calls `done` when the body is complete or rejected; never when the client disconnects. */
+  readBody(limitBytes: number, done: (body: BodyOutcome) => void): void {
+    const { request } = this;
+    if (!hasBody(request)) return done(noBytes);
+    readBody(request, limitBytes, { hold: (bytes) => this.tryHold(bytes) }, done);
+  }
+
+  /** Counts memory against the connection until the exchange ends; false at the limit. */
+  tryHold(bytes: number): boolean {
+    const counted = withOverhead(bytes);
+    if (!this.peer.account.tryReserve(counted)) return false;
+    this.#heldBytes += counted;
+    return true;
+  }
+
+  /** Releases the memory of one `tryHold`. */
+  release(bytes: number): void {
+    this.#release(withOverhead(bytes));
+  }
+
+  #release(counted: number): void {
+    this.#heldBytes -= counted;
+    this.peer.account.release(counted);
+  }
+
+  /**
+   * Sends a complete response. `headers` is a flat list of names and values. Throws
+   * PeerMemoryExceeded before anything is sent.
+   */
+  send(status: number, headers: readonly string[], body?: string | Buffer): void {
+    if (this.#isClosed) return;
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0);
+    const isSent = this.method !== 'HEAD';
+    if (isSent && length > countedBytes && !this.tryHold(length)) throw new PeerMemoryExceeded();
+    const head = this.beginHead(headers);
+    if (body !== undefined || status !== 204) head.push('content-length', String(length));
+    this.response.writeHead(status, head);
+    if (!isSent || length <= 2 * pieceBytes) this.response.end(body);
+    else this.#sendPieces(typeof body === 'string' ? Buffer.from(body) : body!);
+  }
+
+  /** Begins a response of unknown length; `write` and `end` follow. */
+  begin(status: number, headers: readonly string[]): void {
+    if (this.#isClosed) return;
+    this.response.writeHead(status, this.beginHead(headers));
+    this.response.flushHeaders();
+  }
+
+  /** Returns the headers of a response that starts now. */
+  beginHead(headers: readonly string[]): string[] {
+    const head = [...this.#head, ...headers];
+    const { request, response } = this;
+    if (!request.complete && hasBody(request)) discardRest(request, response);
+    else if (this.server.isDraining) head.push('connection', 'close');
+    return head;
+  }
+
+  /** Writes a part of the response. Resolves when more can be written. */
+  write(part: string | Uint8Array): Promise<void> | undefined {
+    const length = typeof part === 'string' ? Buffer.byteLength(part) : part.byteLength;
+    if (length <= pieceBytes) return this.response.write(part) ? undefined : this.#drained();
+    return this.#writePieces(typeof part === 'string' ? Buffer.from(part) : part, length);
+  }
+
+  async #writePieces(bytes: Uint8Array, length: number): Promise<void> {
+    if (!this.tryHold(length)) throw new PeerMemoryExceeded();
+    for (let at = 0; at < length; at += pieceBytes) {
+      if (!this.response.write(bytes.subarray(at, at + pieceBytes))) await this.#drained();
+    }
+    this.release(length);
+  }
+
+  #drained(): Promise<void> {
+    const { response } = this;
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(clientDisconnected());
+      const settle = () => {
+        response.removeListener('drain', settle);
+        response.removeListener('close', settle);
+        if (this.#isClosed) reject(clientDisconnected());
+        else resolve();
+      };
+      response.on('drain', settle);
+      response.on('close', settle);
+    });
+  }
+
+  #sendPieces(bytes: Buffer): void {
+    const { response } = this;
+    let at = 0;
+    const writeOn = () => {
+      while (at + pieceBytes < bytes.length) {
+        const piece = bytes.subarray(at, (at += pieceBytes));
+        if (!response.write(piece)) return void response.once('drain', writeOn);
+      }
+      response.end(bytes.subarray(at));
+    };
+    writeOn();
+  }
+
+  /** Call once, when the response is closed. */
+  close(): void {
+    const { writableFinished } = this.response;
+    this.#isClosed = true;
+    this.peer.openExchanges--;
+    if (this.peer.latest === this) this.peer.latest = undefined;
+    if (this.#heldBytes > 0) this.#release(this.#heldBytes);
+    if (!writableFinished) this.#disconnect?.abort(clientDisconnected());
+    this.onClose?.(writableFinished);
+  }
 }
+
+/** Header fields as the flat list of `Exchange.send`; throws on invalid values. */
+export function headerList(
+  headers: Readonly<Record<string, string | number | boolean | undefined>>,
+): string[] {
+  const list: string[] = [];
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined) continue;
+    const text = String(value);
+    validateHeaderValue(name, text);
+    list.push(name.toLowerCase(), text);
+  }
+  return list;
+}
+
+// One function for all responses, not one per request.
+function onResponseClose(this: TrackedResponse): void {
+  this[exchangeOf]?.close();
+}
+
+function clientDisconnected(): Error {
+  return new Error('The client disconnected');
+}
+
+/** Converts a request target in absolute form to origin form (RFC 9112, 3.2.2). */
+function originForm(target: string): string {
+  if (target.startsWith('/')) return target;
+  const rest = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+  return rest === '' || rest.startsWith('?') || rest.startsWith('#') ? `/${rest}` : rest;
+}
+
+function endOfPath(target: string): number {
+  const mark = target.indexOf('?');
+  const fragment = target.indexOf('#');
+  if (mark === -1 || fragment === -1) return Math.max(mark, fragment);
+  return Math.min(mark, fragment);
+}
+
+function withoutFragment(target: string, start: number): string {
+  const fragment = target.indexOf('#', start);
+  return fragment === -1 ? target.slice(start) : target.slice(start, fragment);
+}
+
+const noBytes = Buffer.alloc(0);

@@ -15,7 +15,7 @@ const task = (fields: object) => faults('TaskRequest', { handler_ref: 'x', ...fi
 const config = (fields: object) => faults('QueueConfig', { callback, ...fields });
 
 describe('names', () => {
-  test('a typo is told the name that was meant', () => {
+  test('a misspelled name gets a suggestion', () => {
     expect(faults('TaskRequest', { handlr_ref: 'x' })).toEqual([
       '/handler_ref is required',
       '/handlr_ref is not a known field; did you mean "handler_ref"?',
@@ -23,13 +23,13 @@ describe('names', () => {
     expect(task({ runAt: null })).toEqual(['/runAt is not a known field; did you mean "run_at"?']);
   });
 
-  test('a strange name is told the known ones', () => {
+  test('an unknown name gets the list of known ones', () => {
     expect(faults('Completion', { colour: 'red' })).toEqual([
       '/colour is not a known field; known are note',
     ]);
   });
 
-  test('a name of megabytes costs no search', () => {
+  test('a very long name is not searched for', () => {
     const [fault] = task({ ['x'.repeat(3_000_000)]: 1 });
     expect(fault).toContain('is not a known field; known are');
   });
@@ -76,12 +76,12 @@ describe('values', () => {
     [{ callback: { url: 'no url' } }, '/callback/url must be an absolute URL such as'],
     [{ retry: true }, '/retry must be an object, not true'],
   ])('%o', (fields, message) => {
-    const told = config(fields);
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain(message);
+    const faultsOf = config(fields);
+    expect(faultsOf).toHaveLength(1);
+    expect(faultsOf[0]).toContain(message);
   });
 
-  test('a body of the wrong kind is told once', () => {
+  test('a body of the wrong type is one error', () => {
     expect(faults('TaskRequest', [])).toEqual([' must be an object, not a list']);
     expect(faults('TaskRequest', null)).toEqual([' must be an object, not null']);
   });
@@ -90,14 +90,14 @@ describe('values', () => {
 describe('choices', () => {
   const auth = (value: unknown) => config({ callback: { ...callback, auth: value } });
 
-  test('the branch that the tag names is the one explained', () => {
+  test('the branch of the discriminator is explained', () => {
     expect(auth({ type: 'bearer' })).toEqual(['/callback/auth/secret_ref is required']);
     expect(auth({ type: 'bearer', secret_ref: 'a', name: 'b' })).toEqual([
       '/callback/auth/name is not a known field; known are type, secret_ref',
     ]);
   });
 
-  test('an unknown tag is told all of them', () => {
+  test('an unknown discriminator gets the list of all', () => {
     expect(auth({ type: 'baerer', secret_ref: 'a' })).toEqual([
       '/callback/auth/type must be one of none, bearer, header; did you mean "bearer"?',
     ]);
@@ -114,7 +114,7 @@ describe('choices', () => {
     ]);
   });
 
-  test('a text that can be written in two ways is told both', () => {
+  test('a string with two allowed formats names both', () => {
     expect(config({ since: 'soon' })).toEqual([
       '/since must match ^[1-9][hd]$ such as 1h, 7d, ' +
         'or be an RFC 3339 timestamp such as 2030-01-31T09:30:00Z',
@@ -128,12 +128,12 @@ describe('choices', () => {
 });
 
 describe('bounds', () => {
-  test('at most 20 faults are told', () => {
+  test('at most 20 errors are reported', () => {
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`unknown${i}`, 1]));
     expect(faults('Completion', many)).toHaveLength(20);
   });
 
-  test('of a large or deep body only the first fault is told', () => {
+  test('for a large or deep body only the first error is reported', () => {
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`unknown${i}`, 1]));
     expect(faults('Completion', { note: 'x'.repeat(70_000), ...many })).toHaveLength(1);
     let deep: unknown = 1;

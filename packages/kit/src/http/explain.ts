@@ -4,29 +4,29 @@ import type { FieldError } from '../errors.js';
 import { escapePointer } from './document.js';
 import { formatHints } from './formats.js';
 
-/** What the members of the checked value are called. */
+/** How the members of the checked value are called in messages. */
 export type Thing = 'field' | 'query parameter' | 'path parameter' | 'header';
 
 /** Finds the validators of the branches of a `oneOf` or `anyOf`. */
 export type BranchFinder = (branches: readonly object[]) => ValidateFunction[] | undefined;
 
-/** Turns the validator's errors into sentences for the person who made the call. */
+/** Converts validator errors to messages for the client. */
 export function explain(
   errors: readonly ErrorObject[],
   thing: Thing,
   findBranches: BranchFinder,
 ): FieldError[] {
-  const told = new Map<string, FieldError>();
+  const faults = new Map<string, FieldError>();
   for (const error of settleChoices(errors, findBranches)) {
     const fault = explainOne(error, thing);
-    if (fault) told.set(`${fault.pointer} ${fault.message}`, fault);
+    if (fault) faults.set(`${fault.pointer} ${fault.message}`, fault);
   }
-  return [...told.values()];
+  return [...faults.values()];
 }
 
 /**
- * A failed `oneOf` or `anyOf` reports the faults of every branch at once. This keeps those of the
- * branch that the caller most likely meant.
+ * A failed `oneOf` or `anyOf` reports the errors of every branch. This selects those of the branch
+ * that the client most likely meant.
  */
 function settleChoices(errors: readonly ErrorObject[], findBranches: BranchFinder): ErrorObject[] {
   let left = [...errors];
@@ -43,7 +43,7 @@ function settleChoices(errors: readonly ErrorObject[], findBranches: BranchFinde
     const better = preferredOutcome(choice, outcomes);
     if (better) left.splice(left.indexOf(choice), 1, ...settleChoices(better, findBranches));
   }
-  // Where the type is wrong, nothing else about the value matters.
+  // With a wrong type, other errors of the value are noise.
   const wrongTypes = new Set(
     left.filter((error) => error.keyword === 'type').map((error) => error.instancePath),
   );
@@ -63,7 +63,7 @@ function sameError(a: ErrorObject, b: ErrorObject): boolean {
   );
 }
 
-/** The errors to show instead of the choice itself; undefined to speak of the choice. */
+/** The errors to show instead of the choice; undefined to show the choice itself. */
 function preferredOutcome(
   choice: ErrorObject,
   outcomes: ErrorObject[][],
@@ -100,13 +100,13 @@ function isWrongType(error: ErrorObject, root: string): boolean {
   return error.keyword === 'type' && error.instancePath === root;
 }
 
-/** Nothing is wrong but how a text is written: no branch is nearer than another. */
+/** True when only the format of a string is wrong: no branch is a better match. */
 function isWrongText([fault, ...more]: readonly ErrorObject[], root: string): boolean {
   if (!fault || more.length > 0 || fault.instancePath !== root) return false;
   return fault.keyword === 'pattern' || fault.keyword === 'format';
 }
 
-/** A constant that does not match, at the top of a branch or one step below: `type: bearer`. */
+/** A discriminator that does not match, at the top of a branch or one level below: `type: bearer`. */
 function isWrongTag(error: ErrorObject, root: string): boolean {
   if (error.keyword !== 'const' && error.keyword !== 'enum') return false;
   return error.instancePath.slice(root.length).split('/').length <= 2;
@@ -119,7 +119,7 @@ function allowedValues(error: ErrorObject): unknown[] {
 
 function explainOne(error: ErrorObject, thing: Thing): FieldError | undefined {
   const { keyword, params, instancePath } = error;
-  // Its cause is reported beside it.
+  // The cause is a separate error.
   if (keyword === 'if' || keyword === 'propertyNames') return undefined;
   if (error.propertyName !== undefined) {
     const pointer = `${instancePath}/${escapePointer(error.propertyName)}`;
@@ -139,7 +139,7 @@ function explainOne(error: ErrorObject, thing: Thing): FieldError | undefined {
   return { pointer: instancePath, message: phrase(error) };
 }
 
-/** A name out of a body can be of any length, and the search is slow for long ones. */
+/** The search is slow for long names, and a body may contain any. */
 function nearestName(typed: string, known: readonly string[]): string | undefined {
   return typed.length > 64 ? undefined : nearest(typed, known);
 }
@@ -182,7 +182,7 @@ function phrase(error: ErrorObject): string {
     case 'maxLength':
       return `must have at most ${count(limit, 'character')}`;
     case 'pattern':
-      return `must match ${params['pattern'] as string}${examplesOf(error)}`;
+      return patternPhrase(error);
     case 'format':
       return formatHints[params['format'] as string] ?? `must be a ${params['format'] as string}`;
     case 'minItems':
@@ -204,6 +204,13 @@ function phrase(error: ErrorObject): string {
     default:
       return error.message ?? `fails "${keyword}"`;
   }
+}
+
+/** A schema can describe its pattern: `x-pattern-message: must be a ULID`. */
+function patternPhrase(error: ErrorObject): string {
+  const message = error.parentSchema?.['x-pattern-message'] as unknown;
+  if (typeof message === 'string') return message;
+  return `must match ${error.params['pattern'] as string}${examplesOf(error)}`;
 }
 
 function examplesOf({ parentSchema }: ErrorObject): string {

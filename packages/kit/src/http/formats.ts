@@ -1,11 +1,11 @@
 /**
- * Formats where the usual definitions accept more than the contract says: a timestamp with a
- * space or a leap second (no `Date` can hold one), base64 whose last bits or line breaks are off.
+ * Formats stricter than those of ajv-formats: no timestamps with a space or a leap second (which
+ * `Date` cannot represent), no base64 with line breaks or nonzero unused bits.
  */
 const timestamp =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:[Zz]|[+-](\d\d):(\d\d))$/;
 
-/** RFC 3339, and a moment that exists. */
+/** A valid RFC 3339 timestamp. */
 export function isTimestamp(text: string): boolean {
   if (text.length > 40) return false;
   const match = timestamp.exec(text);
@@ -45,7 +45,7 @@ export function isBase64(text: string): boolean {
   return last !== undefined && (padding === 2 ? 'AQgw' : 'AEIMQUYcgkosw048').includes(last);
 }
 
-/** What a person is told about a value that misses its format. */
+/** Messages for values that do not match a format. */
 export const formatHints: Readonly<Record<string, string>> = {
   'date-time': 'must be an RFC 3339 timestamp such as 2030-01-31T09:30:00Z',
   date: 'must be a date such as 2030-01-31',

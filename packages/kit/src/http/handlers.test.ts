@@ -1,10 +1,11 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { sampleDocument } from '../../test/http/sample-document.js';
 import type { operations } from '../../test/http/sample-operations.js';
+import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, startSample, token } from '../../test/http/sample-server.js';
 import type { SamplePrincipal } from '../../test/http/sample-server.js';
 import { takenOver } from './handlers.js';
-import type { Answer, Call, Handlers } from './handlers.js';
+import type { HandlerResponse, Call, Handlers } from './handlers.js';
 
 type CallOf<Id extends keyof operations> = Call<operations[Id], SamplePrincipal>;
 type Loose = Record<string, unknown>;
@@ -26,21 +27,23 @@ describe('the types', () => {
     expectTypeOf<CallOf<'submitTask'>['query']['limit']>();
   });
 
-  test('hold each answer against the documented ones', () => {
-    expectTypeOf({ status: 204 as const }).toExtend<Answer<operations['deleteQueue']>>();
+  test('check each response against the documented ones', () => {
+    expectTypeOf({ status: 204 as const }).toExtend<HandlerResponse<operations['deleteQueue']>>();
     expectTypeOf({ status: 202 as const, body: { id: 'a', queue: 'b' } }).toExtend<
-      Answer<operations['submitTask']>
+      HandlerResponse<operations['submitTask']>
     >();
     // A status that is not documented, a body that does not fit, an error as an answer.
-    expectTypeOf({ status: 200 as const }).not.toExtend<Answer<operations['deleteQueue']>>();
+    expectTypeOf({ status: 200 as const }).not.toExtend<
+      HandlerResponse<operations['deleteQueue']>
+    >();
     expectTypeOf({ status: 202 as const, body: { id: 1 } }).not.toExtend<
-      Answer<operations['submitTask']>
+      HandlerResponse<operations['submitTask']>
     >();
     expectTypeOf({ status: 503 as const, body: { code: 'BUSY' } }).not.toExtend<
-      Answer<operations['submitTask']>
+      HandlerResponse<operations['submitTask']>
     >();
     expectTypeOf<
-      Answer<operations['watchEvents']>['contentType']
+      HandlerResponse<operations['watchEvents']>['contentType']
     >().toEqualTypeOf<'text/event-stream'>();
   });
 
@@ -91,18 +94,18 @@ describe('at start-up', () => {
     );
     expect(served((_path, post) => delete post['operationId'])).toThrow('has no operationId');
     expect(served((path, _post, paths) => (paths['/v1/queues/{other}/tasks'] = path))).toThrow(
-      'operationId submitTask stands at POST',
+      'operationId submitTask is used by POST',
     );
     expect(
       served((_path, post) => (post['requestBody'] = { content: { 'text/csv': {} } })),
     ).toThrow('submitTask takes text/csv, which has no body parser');
     expect(served((path) => (path['parameters'] = [{ $ref: 'other.yaml#/x' }]))).toThrow(
-      'leaves the document',
+      'points outside the document',
     );
   });
 });
 
-describe('answers', () => {
+describe('responses', () => {
   const appWith = (handlers: Partial<AllHandlers>) =>
     sampleApp({ handlers: { ...sampleHandlers(), ...handlers } });
 
@@ -120,7 +123,7 @@ describe('answers', () => {
       const app = appWith({
         watchEvents: () => ({ status: 200, contentType: 'text/event-stream', content }),
       });
-      const answer = await app.fastify.inject({ url: '/v1/events', headers: token });
+      const answer = await inject(app, { url: '/v1/events', headers: token });
       expect(answer.headers['content-type']).toBe('text/event-stream');
       expect(answer.body).toBe('data: 1\n\ndata: 2\n\n');
     }
@@ -135,31 +138,31 @@ describe('answers', () => {
     const app = appWith({
       watchEvents: () => ({ status: 200, contentType: 'text/event-stream', content: parts() }),
     });
-    const answer = await app.fastify.inject({ method: 'HEAD', url: '/v1/events', headers: token });
+    const answer = await inject(app, { method: 'HEAD', url: '/v1/events', headers: token });
     expect([answer.statusCode, answer.body, started]).toEqual([200, '', false]);
   });
 
-  test('that cannot be sent are bugs, and their headers stay behind', async () => {
+  test('that cannot be serialized are bugs, and their headers are not sent', async () => {
     const circular: Record<string, unknown> = {};
     circular['self'] = circular;
     for (const answer of [
       { status: 200 as const, body: circular, headers: { etag: '"1"' } },
       { status: 200 as const, body: {}, headers: { etag: '"1"', 'x-bad': 'a\r\nb: c' } },
     ]) {
-      const sent = await appWith({ getHealth: () => answer }).fastify.inject({ url: '/healthz' });
+      const sent = await inject(appWith({ getHealth: () => answer }), { url: '/healthz' });
       expect(sent.json()).toMatchObject({ status: 500, code: 'INTERNAL' });
       expect(sent.headers).not.toHaveProperty('etag');
     }
   });
 
-  test('may be written by other code altogether', async () => {
+  test('may be written by other code', async () => {
     const app = appWith({
       getHealth: (call) => {
         call.takeOver().writeHead(200, { 'x-own': 'yes' }).end('own');
         return takenOver;
       },
     });
-    const answer = await app.fastify.inject({ url: '/healthz' });
+    const answer = await inject(app, { url: '/healthz' });
     expect(answer.body).toBe('own');
     expect(answer.headers).toMatchObject({
       'x-own': 'yes',
@@ -169,7 +172,7 @@ describe('answers', () => {
 });
 
 describe('the signal of a call', () => {
-  test('is aborted when the client goes away, and only then', async () => {
+  test('is aborted when the client disconnects, and only then', async () => {
     const signals: AbortSignal[] = [];
     const server = await startSample({
       handlers: {
@@ -195,7 +198,7 @@ describe('the signal of a call', () => {
     await server.close();
   });
 
-  test('a stream that breaks off is logged and its connection cut', async () => {
+  test('a failed stream is logged and its connection closed', async () => {
     async function* parts() {
       yield 'data: 1\n\n';
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -209,9 +212,7 @@ describe('the signal of a call', () => {
     });
     const response = await fetch(`${server.url}/v1/events`, { headers: token });
     await expect(response.text()).rejects.toThrow();
-    expect(server.app.lines.map(({ message }) => message)).toContain(
-      'a stream broke off: source dried up',
-    );
+    expect(server.app.lines.map(({ message }) => message)).toContain('response stream failed');
     await server.close();
   });
 });

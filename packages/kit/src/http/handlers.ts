@@ -1,9 +1,9 @@
-import type { FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Log } from '../log.js';
 import type { OperationDescription } from './document.js';
-import type { KeptJson } from './kept-json.js';
+import type { Exchange } from './exchange.js';
+import type { CachedJson } from './cached-json.js';
 
 /**
  * The handlers of a server, one per operation. `Operations` is the interface of that name that
@@ -20,85 +20,85 @@ export type Handler<Operation, Principal> = (
   call: Call<Operation, Principal>,
 ) => Outcome<Operation> | Promise<Outcome<Operation>>;
 
-type Outcome<Operation> = Answer<Operation> | typeof takenOver;
+type Outcome<Operation> = HandlerResponse<Operation> | typeof takenOver;
 
-/** A handler that takes a hand in the order of checks. */
+/** A handler with additional checks. */
 export interface StagedHandler<Operation, Principal> {
   /**
-   * Runs when the body is known to be JSON and the parameters are good, before the body is held
-   * against its schema: the place for "there is no such queue".
+   * Runs after the syntax of the body and the parameters are checked, before the schema of the
+   * body, for example to check that the queue exists.
    */
   before?: (call: Call<Operation, Principal>) => void | Promise<void>;
-  /** False hands the body over as it came, for a handler that judges its parts one by one. */
+  /** False skips the schema check, for a handler that checks the items of a body itself. */
   checkBody?: boolean;
   /** Overrides the server's `fillDefaults` for this operation. */
   fillDefaults?: boolean;
   handle: Handler<Operation, Principal>;
 }
 
-/** One request, checked and typed. */
+/** One validated request. */
 export interface Call<Operation, Principal> {
   readonly operation: OperationDescription;
   readonly params: ParametersOf<Operation, 'path'>;
   readonly query: ParametersOf<Operation, 'query'>;
-  /** The header parameters of the document, by the names they have there. */
+  /** The header parameters, by their documented names. */
   readonly headers: ParametersOf<Operation, 'header'>;
   readonly body: BodyOf<Operation>;
-  /** The caller; on a public operation the server's `anonymous`. */
+  /** The authenticated principal; `anonymous` on a public operation. */
   readonly principal: Principal;
-  readonly request: FastifyRequest;
-  /** Carries the request's id. */
+  readonly exchange: Exchange;
+  /** Logs with the request id. */
   readonly log: Log;
-  /** Aborted when the client goes away before it has its answer. */
+  /** Aborted when the client disconnects before the response is complete. */
   readonly signal: AbortSignal;
-  /** Aborted when the server starts to drain: an open-ended stream ends itself then. */
+  /** Aborted when the server starts to drain; event streams must end then. */
   readonly ending: AbortSignal;
-  /** Hands the response over to code that writes it itself. Return `takenOver` then. */
+  /** Returns the raw response for code that writes it itself. Return `takenOver` then. */
   takeOver(): ServerResponse;
 }
 
-/** What a handler returns after `call.takeOver()`. */
+/** The return value of a handler after `call.takeOver()`. */
 export const takenOver = Object.freeze({ takenOver: true });
 
-/** What a handler may answer with: any documented outcome that is not an error. */
-export type Answer<Operation> = Operation extends { responses: infer Responses }
-  ? { [Status in keyof Responses]: AnswerFor<Status, Responses[Status]> }[keyof Responses]
+/** Any documented response of an operation that is not an error. */
+export type HandlerResponse<Operation> = Operation extends { responses: infer Responses }
+  ? { [Status in keyof Responses]: ResponseFor<Status, Responses[Status]> }[keyof Responses]
   : never;
 
-export type AnswerHeaders = Readonly<Record<string, string | number | boolean | undefined>>;
+export type ResponseHeaders = Readonly<Record<string, string | number | boolean | undefined>>;
 
-export interface JsonAnswer<Status, Body> {
+export interface JsonResponse<Status, Body> {
   status: Status;
-  body: Body | KeptJson<Body>;
-  headers?: AnswerHeaders;
+  body: Body | CachedJson<Body>;
+  headers?: ResponseHeaders;
 }
 
-export interface EmptyAnswer<Status> {
+export interface EmptyResponse<Status> {
   status: Status;
   body?: undefined;
-  headers?: AnswerHeaders;
+  headers?: ResponseHeaders;
 }
 
 /** Bytes, text or a stream of a documented media type. */
-export interface ContentAnswer<Status, MediaType> {
+export interface ContentResponse<Status, MediaType> {
   status: Status;
   contentType: MediaType;
   content: string | Uint8Array | Readable | AsyncIterable<string | Uint8Array>;
-  headers?: AnswerHeaders;
+  headers?: ResponseHeaders;
 }
 
-type AnswerFor<Status, Response> = Status extends number
+type ResponseFor<Status, Response> = Status extends number
   ? Response extends { content: infer Contents }
-    ? ContentsAnswer<Status, Contents>
-    : EmptyAnswer<Status>
+    ? ResponseOfContents<Status, Contents>
+    : EmptyResponse<Status>
   : never;
 
-type ContentsAnswer<Status, Contents> = {
+type ResponseOfContents<Status, Contents> = {
   [MediaType in keyof Contents]: MediaType extends 'application/json'
-    ? JsonAnswer<Status, Contents[MediaType]>
+    ? JsonResponse<Status, Contents[MediaType]>
     : MediaType extends 'application/problem+json'
       ? never
-      : ContentAnswer<Status, MediaType>;
+      : ContentResponse<Status, MediaType>;
 }[keyof Contents];
 
 type ParametersOf<Operation, Place extends 'path' | 'query' | 'header'> = Operation extends {
@@ -111,7 +111,7 @@ type ParametersOf<Operation, Place extends 'path' | 'query' | 'header'> = Operat
     : NoParameters
   : NoParameters;
 
-/** An object without members that can be named. */
+/** An object without known members. */
 type NoParameters = object;
 
 type BodyOf<Operation> = Operation extends { requestBody?: infer Body }
@@ -123,7 +123,7 @@ type BodyOf<Operation> = Operation extends { requestBody?: infer Body }
 
 type ContentOf<Body> = Body extends { content: infer Contents } ? Contents[keyof Contents] : never;
 
-/** A handler as the glue sees it, without the types of its operation. */
+/** A handler without the types of its operation. */
 export interface UntypedHandler {
   before: ((call: never) => void | Promise<void>) | undefined;
   checkBody: boolean;
@@ -131,14 +131,14 @@ export interface UntypedHandler {
   handle: (call: never) => UntypedOutcome | Promise<UntypedOutcome>;
 }
 
-export type UntypedOutcome = UntypedAnswer | typeof takenOver;
+export type UntypedOutcome = UntypedResponse | typeof takenOver;
 
-export interface UntypedAnswer {
+export interface UntypedResponse {
   status: number;
   body?: unknown;
-  headers?: AnswerHeaders;
+  headers?: ResponseHeaders;
   contentType?: string;
-  content?: ContentAnswer<number, string>['content'];
+  content?: ContentResponse<number, string>['content'];
 }
 
 export function untypedHandler(entry: unknown): UntypedHandler {

@@ -31,7 +31,7 @@ test.skipIf(!hasIpv6)('IPv6 stands in brackets', async () => {
   await listener.close();
 });
 
-test('a taken port is told in one line, with what to do', async () => {
+test('a port in use is reported in one line with a hint', async () => {
   const first = await startSample();
   const address = first.url.slice('http://'.length);
   const second = listen(sampleApp(), address, { flag: '--metrics-listen' });
@@ -55,13 +55,13 @@ test.each([
   await expect(listen(sampleApp(), address)).rejects.toThrow(hint);
 });
 
-test('an address of another machine is told as such', async () => {
+test('an address of another machine is reported', async () => {
   await expect(listen(sampleApp(), '192.0.2.1:0')).rejects.toThrow(
     '192.0.2.1:0 is not an address of this machine: pass --listen with one that is',
   );
 });
 
-test('a host that no one knows is told as such', async () => {
+test('an unknown host is reported', async () => {
   await expect(listen(sampleApp(), 'no-such-host.invalid:0')).rejects.toThrow(UsageError);
 });
 

@@ -1,13 +1,14 @@
 import { lookup } from 'node:dns/promises';
+import type { Server } from 'node:net';
 import { addressOf, addressText } from '../config/address.js';
 import type { Address } from '../config/address.js';
 import { UsageError, messageOf, systemCode } from '../errors.js';
 import type { HttpApp } from './app.js';
 
 export interface Listener {
-  /** With the real port, also when port 0 was asked for. */
+  /** With the bound port, also for port 0. */
   url: string;
-  /** Stops at once, cutting what is still open. To stop gently, drain the app. */
+  /** Destroys open connections. For a graceful shutdown, drain the app. */
   close(): Promise<void>;
 }
 
@@ -16,31 +17,44 @@ export interface ListenOptions {
   flag?: string;
 }
 
-/** Starts to listen at `host:port`; port 0 means any free one. */
+/** Listens on `host:port`; port 0 means any free port. */
 export async function listen(
-  app: Pick<HttpApp, 'fastify'>,
+  app: Pick<HttpApp, 'server'>,
   address: string,
   { flag = '--listen' }: ListenOptions = {},
 ): Promise<Listener> {
   const { host, port } = parse(address, flag);
-  const { fastify } = app;
-  try {
-    // Fastify binds twice for "localhost"; one address is enough and easier to close.
-    const resolved = (await lookup(host)).address;
-    await fastify.listen({ host: resolved, port });
-  } catch (error) {
-    throw listenError(error, address, flag);
-  }
-  const bound = fastify.server.address();
-  if (bound === null || typeof bound === 'string') throw new Error('The server has no port');
+  const { server } = app;
+  const bound = await listenAt(server.node, { host, port }, flag);
   return {
-    url: urlOf({ host, port: bound.port }),
+    url: urlOf(bound),
     close: async () => {
-      const closed = fastify.close();
-      fastify.server.closeAllConnections();
+      const closed = server.close();
+      server.closeAll();
       await closed;
     },
   };
+}
+
+/** Makes a server listen; resolves with the bound port. */
+export async function listenAt(server: Server, address: Address, flag: string): Promise<Address> {
+  const { host, port } = address;
+  try {
+    // Listens on one address, also when "localhost" has two.
+    const resolved = (await lookup(host)).address;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host: resolved, port }, () => {
+        server.removeListener('error', reject);
+        resolve();
+      });
+    });
+  } catch (error) {
+    throw listenError(error, addressText(address), flag);
+  }
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('The server has no port');
+  return { host, port: bound.port };
 }
 
 function parse(text: string, flag: string): Address {
@@ -57,8 +71,8 @@ export function urlOf(address: Address, scheme = 'http'): string {
   return `${scheme}://${addressText(address)}`;
 }
 
-/** One line for the person who started the server, where it is theirs to fix. */
-export function listenError(error: unknown, address: string, flag = '--listen'): unknown {
+/** A usage error where the user can fix the cause. */
+function listenError(error: unknown, address: string, flag = '--listen'): unknown {
   switch (systemCode(error)) {
     case 'EADDRINUSE':
       return new UsageError(
@@ -66,7 +80,7 @@ export function listenError(error: unknown, address: string, flag = '--listen'):
       );
     case 'EACCES':
       return new UsageError(
-        `${address} may not be listened at by this user: ` +
+        `this user may not listen on ${address}: ` +
           `pass ${flag} host:port with a port above 1023`,
       );
     case 'EADDRNOTAVAIL':
@@ -79,7 +93,7 @@ export function listenError(error: unknown, address: string, flag = '--listen'):
     default:
       return error instanceof Error
         ? error
-        : new Error(`Could not listen at ${address}: ${messageOf(error)}`);
+        : new Error(`Could not listen on ${address}: ${messageOf(error)}`);
   }
 }
 
@@ -89,7 +103,7 @@ export interface Announcement {
   url: string;
 }
 
-/** Tells whoever started the process where it listens: one line of JSON on stdout. */
+/** Prints the address of a listener as one line of JSON on stdout. */
 export function announce(
   { component, listener, url }: Announcement,
   write: (line: string) => void = (line) => process.stdout.write(line),

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppOptions } from './app.js';
 import type { BodyParser } from './body.js';
@@ -10,21 +9,21 @@ export interface BindOptions<Operations extends object, Principal> extends AppOp
   /** The parsed OpenAPI document that the server serves. */
   document: OpenApiDocument;
   handlers: Handlers<Operations, Principal>;
-  /** Runs first of all, on every request: the place for a check of Host and Origin. */
-  admit?: (request: FastifyRequest) => void;
-  /** Who is calling? Refuses with the server's code for 401. */
+  /** Runs first on every request, for checks of Host and Origin. */
+  admit?: (caller: Caller) => void;
+  /** Authenticates the request; throws the server's refusal for 401. */
   authenticate: (caller: Caller) => Principal | Promise<Principal>;
-  /** May this caller do that? Refuses with the server's code for 403. */
+  /** Authorizes the request; throws the server's refusal for 403. */
   authorize?: (
     principal: Principal,
     operation: OperationDescription,
     params: Readonly<Record<string, string>>,
   ) => void | Promise<void>;
-  /** Who the caller of a public operation is. */
+  /** The principal of public operations. */
   anonymous: Principal;
-  /** The caller's name in the access log. */
+  /** Name of the principal in the access log. */
   principalName?: (principal: Principal) => string;
-  /** Paths at and below these need a token even when nothing is there: `/v1`. */
+  /** Paths at and below these need a token even when no route matches: `/v1`. */
   protectedPrefixes: readonly string[];
   /** The code of a bad query; without it the operation's `x-invalid-code`. */
   invalidQueryCode?: string;
@@ -32,39 +31,34 @@ export interface BindOptions<Operations extends object, Principal> extends AppOp
   invalidPathCode?: string;
   /** Body limit of operations without `x-body-limit-bytes`. */
   bodyLimitBytes?: number;
-  /** Fills the defaults of the schemas into query and body. */
+  /** Fills schema defaults into query and body. */
   fillDefaults?: boolean;
   /** Parsers of request bodies other than JSON, by media type. */
   bodyParsers?: Readonly<Record<string, BodyParser>>;
-  /** Told of every request that has a caller, from its first byte to the last of its answer. */
+  /** Tracks requests in flight after authentication. */
   load?: RequestLoad;
-  /**
-   * Operations whose requests are read without Node's HTTP where they are plain. Their handlers
-   * answer with a body or none, and ask for neither `request` nor `takeOver`.
-   */
-  plainOperations?: readonly string[];
-  /** Operations whose first call must be as quick as the others: their checks are made at once. */
-  readyOperations?: readonly string[];
-  /** The schemas of `document`, where the server has made them already. */
+  /** Operations whose schemas are compiled at startup, so that the first call is fast. */
+  precompiledOperations?: readonly string[];
+  /** The schemas of `document`, if the server has created them already. */
   schemas?: DocumentSchemas;
-  /** Hears of every answer that the document does not describe. For tests. */
-  onUndocumentedAnswer?: (difference: string) => void;
+  /** Called for every response that the document does not describe. For tests. */
+  onUndocumentedResponse?: (difference: string) => void;
 }
 
-/** Who asks, as far as HTTP tells. */
+/** The client of a request. */
 export interface Caller {
   readonly headers: IncomingHttpHeaders;
   readonly ip: string;
 }
 
 export interface RequestLoad {
-  /** A request has come, with a body of so many bytes as far as it says. */
+  /** A request has started; `bodyBytes` by its Content-Length. */
   enter(bodyBytes: number): void;
-  /** It is answered, or its caller has left. */
+  /** The request has ended. */
   leave(bodyBytes: number): void;
 }
 
-/** The options without the types of the operations, for the glue itself. */
+/** The options without the types of the operations. */
 export type UntypedOptions = Omit<BindOptions<object, unknown>, 'handlers'> & {
   handlers: Readonly<Record<string, unknown>>;
 };

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { inject } from '../../test/http/inject.js';
 import { sampleApp, token } from '../../test/http/sample-server.js';
 
 const app = sampleApp();
 const filling = sampleApp({ fillDefaults: true });
 
 async function list(query: string, on = app) {
-  const answer = await on.fastify.inject({ url: `/v1/queues/mail/dlq?${query}`, headers: token });
-  return answer.json<Record<string, unknown>>();
+  const answer = await inject(on, { url: `/v1/queues/mail/dlq?${query}`, headers: token });
+  return answer.json();
 }
 
 const read = async (query: string, on = app) => (await list(query, on))['query'];
@@ -66,8 +67,7 @@ describe('query values', () => {
 });
 
 test('an operation says whether it minds an unknown query parameter', async () => {
-  const get = (url: string, method: 'GET' | 'POST') =>
-    app.fastify.inject({ method, url, headers: token });
+  const get = (url: string, method: 'GET' | 'POST') => inject(app, { method, url, headers: token });
   expect((await get('/v1/tasks/1?x=1', 'GET')).json()).toMatchObject({
     code: 'INVALID_QUERY',
     errors: [{ pointer: '/x', message: 'is not a known query parameter; none is expected here' }],
@@ -76,13 +76,13 @@ test('an operation says whether it minds an unknown query parameter', async () =
 });
 
 test('a path parameter that can name nothing has its own code', async () => {
-  const task = await app.fastify.inject({ url: '/v1/tasks/not-an-id', headers: token });
+  const task = await inject(app, { url: '/v1/tasks/not-an-id', headers: token });
   expect(task.json()).toMatchObject({ status: 404, code: 'TASK_NOT_FOUND' });
 });
 
 test('a header parameter is checked under its documented name', async () => {
   const complete = (value: string) =>
-    app.fastify.inject({
+    inject(app, {
       method: 'POST',
       url: '/v1/tasks/1:complete',
       headers: { ...token, 'x-lease-token': value },

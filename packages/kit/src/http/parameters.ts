@@ -6,9 +6,9 @@ import type { Thing } from './explain.js';
 import { schemaRef } from './schemas.js';
 import type { Check, DocumentSchemas } from './schemas.js';
 
-/** Reads the parameters of one place from their text, or refuses. */
+/** Parses the parameters of one place, or throws a refusal. */
 export interface ParameterReader {
-  /** `given` holds text by name, or a list of texts where a name was repeated. */
+  /** `given` maps names to texts, or to lists of texts for repeated names. */
   read(given: Readonly<Record<string, unknown>>): Record<string, unknown>;
   /** See `Check.prepare`. */
   prepare(): void;
@@ -17,7 +17,7 @@ export interface ParameterReader {
 export interface ParameterOptions {
   place: ParameterPlace;
   fillDefaults: boolean;
-  /** The code of a refusal, for parameters that do not name their own. */
+  /** The error code for parameters without their own. */
   invalidCode: string | undefined;
 }
 
@@ -27,7 +27,7 @@ const things: Record<ParameterPlace, Thing> = {
   header: 'header',
 };
 
-/** Undefined when there is nothing to read and nothing to refuse. */
+/** Undefined when there are no parameters and unknown ones are allowed. */
 export function parameterReader(
   operation: OperationDescription,
   schemas: DocumentSchemas,
@@ -65,7 +65,7 @@ export function parameterReader(
 
 interface Field {
   name: string;
-  /** The name it is looked up by: a header arrives in lower case. */
+  /** The name in the request; headers are lowercase. */
   key: string;
   schema: object;
   parse: (given: unknown) => unknown;
@@ -93,9 +93,9 @@ function readNamed(given: Readonly<Record<string, unknown>>, fields: readonly Fi
   return values;
 }
 
-/** Names that no field has come along as they are, for the schema to refuse. */
+/** Unknown names are included, so that the schema rejects them. */
 function readAll(given: Readonly<Record<string, unknown>>, fields: readonly Field[]) {
-  // Without a prototype, "__proto__" is a name like any other.
+  // Without a prototype, "__proto__" is an ordinary name.
   const values = Object.create(null) as Record<string, unknown>;
   for (const key in given) {
     const field = fields.find((known) => known.key === key);
@@ -105,8 +105,8 @@ function readAll(given: Readonly<Record<string, unknown>>, fields: readonly Fiel
 }
 
 /**
- * Text that is no number or truth value stays text, so that the schema refuses it by its type
- * and the caller is told what was expected.
+ * Text that is not a number or boolean stays text, so that the schema error names the expected
+ * type.
  */
 function parserFor(parameter: ParameterDescription): Field['parse'] {
   const types = [parameter.schema['type'] ?? 'string'].flat() as string[];

@@ -9,39 +9,42 @@ export interface Problem {
   status: number;
   detail: string;
   instance: string;
-  /** Absent only where the fault lies below the API: bytes that are no HTTP request. */
+  /** Absent only for errors below the API: bytes that are not an HTTP request. */
   code?: string;
   errors?: readonly FieldError[];
   [member: string]: unknown;
 }
 
-export interface ProblemAnswer {
+export interface ProblemResponse {
   problem: Problem;
   headers: Readonly<Record<string, string>>;
-  /** True when the caller did nothing wrong: the error behind it belongs in the log. */
+  /** True for a bug of the server, which must be logged. */
   isBug: boolean;
 }
 
-/** Names the code of every refusal that the HTTP glue makes by itself. */
-export interface GlueCodes {
+/** The error codes of the HTTP layer itself. */
+export interface HttpErrorCodes {
   notFound: string;
   methodNotAllowed: string;
   payloadTooLarge: string;
   unsupportedMediaType: string;
   internal: string;
+  /** The server holds too much memory for its peers. Undefined: a 503 without a code. */
+  overloaded: string | undefined;
 }
 
-export const defaultGlueCodes: GlueCodes = {
+export const defaultHttpErrorCodes: HttpErrorCodes = {
   notFound: 'NOT_FOUND',
   methodNotAllowed: 'METHOD_NOT_ALLOWED',
   payloadTooLarge: 'PAYLOAD_TOO_LARGE',
   unsupportedMediaType: 'UNSUPPORTED_MEDIA_TYPE',
   internal: 'INTERNAL',
+  overloaded: undefined,
 };
 
 export interface ProblemOptions {
   codes: CodeTable;
-  glueCodes: GlueCodes;
+  httpErrorCodes: HttpErrorCodes;
 }
 
 /** `QUEUE_NOT_FOUND` is `urn:millrace:problem:queue-not-found`. */
@@ -50,19 +53,19 @@ export function problemType(code: string): string {
 }
 
 /**
- * The one way from an error to what the caller sees. Whatever is not a refusal with a code of the
- * table is a bug, and shows nothing of itself.
+ * Maps an error to a problem document. An error that is not a refusal with a known code is a bug,
+ * and its details are not shown.
  */
 export function problemFrom(
   error: unknown,
   requestId: string,
   options: ProblemOptions,
-): ProblemAnswer {
-  const { codes, glueCodes } = options;
+): ProblemResponse {
+  const { codes, httpErrorCodes } = options;
   const instance = requestInstance(requestId);
   const meaning = error instanceof Refusal ? meaningOf(codes, error.code) : undefined;
   if (!(error instanceof Refusal) || meaning === undefined) {
-    const code = glueCodes.internal;
+    const code = httpErrorCodes.internal;
     const title = meaningOf(codes, code)?.title ?? 'Internal error';
     const detail = 'Internal error';
     const problem = { type: problemType(code), title, status: 500, detail, instance, code };
@@ -82,7 +85,7 @@ export function problemFrom(
   return { problem, headers: refusalHeaders(error, meaning.status), isBug: false };
 }
 
-/** For a fault below the API, which has no code: RFC 9457 calls its type `about:blank`. */
+/** For an error below the API, which has no code: its type is `about:blank` (RFC 9457). */
 export function bareProblem(status: number, detail: string, requestId: string): Problem {
   const title = STATUS_CODES[status] ?? 'Error';
   return { type: 'about:blank', title, status, detail, instance: requestInstance(requestId) };
@@ -98,7 +101,7 @@ function meaningOf(codes: CodeTable, code: string) {
 
 function refusalHeaders(refusal: Refusal, status: number): Record<string, string> {
   const headers: Record<string, string> = {};
-  // RFC 9110 asks for it on every 401.
+  // RFC 9110 requires it on every 401.
   if (status === 401) headers['www-authenticate'] = 'Bearer realm="millrace"';
   const { retryAfterMs } = refusal.extra;
   if (retryAfterMs !== undefined) {

@@ -135,6 +135,6 @@ describe('a parameter that takes the rest of the path', () => {
 });
 
 test('two templates for the same paths are refused', () => {
-  expect(() => routerOf('/a/{x}', '/a/{y}')).toThrow('/a/{y} stands for the same requests');
-  expect(() => routerOf('/a/{x}{y}')).toThrow('must hold one {parameter}');
+  expect(() => routerOf('/a/{x}', '/a/{y}')).toThrow('/a/{y} matches the same requests');
+  expect(() => routerOf('/a/{x}{y}')).toThrow('must contain one {parameter}');
 });

@@ -1,22 +1,26 @@
 /**
- * Finds the path template that a request's path belongs to.
+ * Finds the path template of a request path.
  *
- * Templates of ours may end in a verb, as `/v1/admin/queues/{queue}:pause` does. The path is
- * therefore matched as it was sent, before percent-decoding: a `:` that stands for itself in the
- * last segment always starts a verb and a name that holds one is written `%3A`, so `a%3Apause` is
- * a name and can never be taken for the verb. In front of a `/` there are no verbs, and a name
- * with a `:` reaches whoever can say what is wrong with it.
+ * Templates may end in a verb, such as `/v1/admin/queues/{queue}:pause`. The path is therefore
+ * matched before percent-decoding: a literal `:` in the last segment always starts a verb, and a
+ * name that contains one is written with `%3A`, so `a%3Apause` is a name. There are no verbs before
+ * a `/`: a name with `:` there reaches the handler, which rejects it.
  *
- * The last parameter of a template may take all that is left of the path, slashes and verbs
- * included. It is handed over as it was sent, for only its reader knows how to take it apart.
+ * The last parameter of a template may match the rest of the path, including slashes and verbs. It
+ * is not decoded.
  */
 export class PathRouter<Leaf> {
   readonly #fixed = new Map<string, Leaf>();
   readonly #root: Branch<Leaf> = newBranch();
+  readonly #options: RouterOptions;
+
+  constructor(options: RouterOptions = {}) {
+    this.#options = options;
+  }
 
   /**
-   * `rest` names the parameter that takes all that is left of the path. Throws when another
-   * template already stands for the same paths.
+   * `rest` names the parameter that matches the rest of the path. Throws when another template
+   * matches the same paths.
    */
   add(template: string, leaf: Leaf, rest?: string): void {
     if (!template.startsWith('/')) throw new Error(`Path ${template} must start with "/"`);
@@ -25,7 +29,7 @@ export class PathRouter<Leaf> {
     let branch = this.#root;
     for (const segment of segments) branch = childFor(branch, segment, rest);
     if (branch.leaf !== undefined) {
-      throw new Error(`Path ${template} stands for the same requests as ${branch.template}`);
+      throw new Error(`Path ${template} matches the same requests as ${branch.template}`);
     }
     branch.leaf = leaf;
     branch.template = template;
@@ -38,17 +42,28 @@ export class PathRouter<Leaf> {
     const fixed = this.#fixed.get(path);
     if (fixed !== undefined) return { leaf: fixed, params: noParams };
     const values: string[] = [];
-    const branch = descend(this.#root, path, 1, values);
+    const branch = descend(this.#root, path, 1, values, this.#options.isLiteral ?? false);
     if (!branch) return undefined;
     const params: Record<string, string> = {};
     for (let i = 0; i < values.length; i++) {
       const name = branch.names[i]!;
       const value = branch.isRest && i === values.length - 1 ? values[i] : decodeValue(values[i]!);
-      if (value === undefined) return undefined;
+      if (value === undefined) {
+        const refusal = this.#options.undecodable?.(name);
+        if (refusal) throw refusal;
+        return undefined;
+      }
       params[name] = value;
     }
     return { leaf: branch.leaf!, params };
   }
+}
+
+export interface RouterOptions {
+  /** Fixed segments match literally only, and a `:` starts a verb in every segment. */
+  isLiteral?: boolean;
+  /** The error for a parameter that is not UTF-8; without it such a path does not match. */
+  undecodable?: (name: string) => Error;
 }
 
 export interface RouteMatch<Leaf> {
@@ -62,9 +77,9 @@ interface Branch<Leaf> {
   names: readonly string[];
   fixed: Map<string, Branch<Leaf>>;
   named: { prefix: string; suffix: string; branch: Branch<Leaf> }[];
-  /** Where everything below this place goes that nothing else takes. */
+  /** Matches everything below that no other branch matches. */
   rest: Branch<Leaf> | undefined;
-  /** True when the last of `names` takes all that is left of a path. */
+  /** True when the last of `names` matches the rest of the path. */
   isRest: boolean;
 }
 
@@ -95,7 +110,7 @@ function newBranch<Leaf>(): Branch<Leaf> {
 function checkRest(template: string, segments: readonly Segment[], rest: string): void {
   const last = segments.at(-1)!;
   if (last.name === rest && last.prefix === '' && last.suffix === '') return;
-  throw new Error(`Path ${template} must end in /{${rest}}, which takes the rest of a path`);
+  throw new Error(`Path ${template} must end in /{${rest}}, which matches the rest of the path`);
 }
 
 function parseSegment(text: string): Segment {
@@ -103,7 +118,7 @@ function parseSegment(text: string): Segment {
     return { fixed: text, name: undefined, prefix: '', suffix: '' };
   }
   const match = parameter.exec(text);
-  if (!match) throw new Error(`Path segment ${text} must hold one {parameter}`);
+  if (!match) throw new Error(`Path segment ${text} must contain one {parameter}`);
   return { fixed: '', name: match[2]!, prefix: match[1]!, suffix: match[3]! };
 }
 
@@ -126,7 +141,7 @@ function childFor<Leaf>(
   if (known) return known.branch;
   const child = newBranch<Leaf>();
   branch.named.push({ prefix, suffix, branch: child });
-  // The more of a segment is literal, the earlier it is tried.
+  // Segments with longer literal parts are tried first.
   branch.named.sort(
     (a, b) => b.prefix.length + b.suffix.length - a.prefix.length - a.suffix.length,
   );
@@ -138,22 +153,24 @@ function descend<Leaf>(
   path: string,
   start: number,
   values: string[],
+  isLiteral: boolean,
 ): Branch<Leaf> | undefined {
   if (start > path.length) return branch.leaf === undefined ? undefined : branch;
   const slash = path.indexOf('/', start);
   const end = slash === -1 ? path.length : slash;
   const segment = path.slice(start, end);
 
-  const fixed = branch.fixed.get(plainSpelling(segment));
+  const fixed = branch.fixed.get(isLiteral ? segment : plainSpelling(segment));
   if (fixed) {
-    const found = descend(fixed, path, end + 1, values);
+    const found = descend(fixed, path, end + 1, values, isLiteral);
     if (found) return found;
   }
   for (const { prefix, suffix, branch: child } of branch.named) {
     const value = valueBetween(segment, prefix, suffix);
-    if (value === '' || (slash === -1 && value.includes(':'))) continue;
+    const hasVerb = (isLiteral || slash === -1) && value.includes(':');
+    if (value === '' || hasVerb) continue;
     values.push(value);
-    const found = descend(child, path, end + 1, values);
+    const found = descend(child, path, end + 1, values, isLiteral);
     if (found) return found;
     values.pop();
   }
@@ -168,7 +185,7 @@ function valueBetween(segment: string, prefix: string, suffix: string): string {
   return segment.slice(prefix.length, segment.length - suffix.length);
 }
 
-/** `%71ueues` is `queues` (RFC 3986, 6.2.2.2), while `%3A` and `%2F` stay what they are. */
+/** `%71ueues` is `queues` (RFC 3986, 6.2.2.2); `%3A` and `%2F` are not decoded. */
 function plainSpelling(segment: string): string {
   if (!segment.includes('%')) return segment;
   return segment.replace(encodedPlainCharacter, (code) => decodeURIComponent(code));
@@ -179,7 +196,7 @@ function decodeValue(value: string): string | undefined {
   try {
     return decodeURIComponent(value);
   } catch {
-    // No UTF-8 behind the percent signs: such a path names nothing.
+    // Not UTF-8: such a path matches nothing.
     return undefined;
   }
 }

@@ -4,18 +4,18 @@ import { createLog, logLevelFrom, type LogLevel, type RootLog } from '../log.js'
 import { serveUntilSignal, type SignalSource } from './drain.js';
 import { announce } from './listen.js';
 
-/** What a person gives to run a server as a process of its own. */
+/** Options of a server process. */
 export interface RunOptions extends ConfigInputs {
-  /** The process; another one in tests. */
+  /** Default: the process. */
   signals?: SignalSource;
-  /** Where the listening lines go; stdout unless told. */
+  /** Destination of the listening lines. Default: stdout. */
   write?: (line: string) => void;
   log?: RootLog;
 }
 
 export interface RunningServer {
   readonly listeners: readonly { readonly listener: string; readonly url: string }[];
-  /** Settles when the server ends without having been asked to; rejects with the reason. */
+  /** Settles when the server stops unexpectedly; rejects with the reason. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
 }
@@ -27,44 +27,44 @@ export interface ServerRun extends Pick<RunOptions, 'signals' | 'write'> {
   drainTimeoutMs: number;
 }
 
-// The drain has a limit of its own; this is for what comes after it.
+// Time for the shutdown after the drain, which has its own limit.
 const afterDrainMs = 10_000;
 
 /**
- * Keeps the process up while a server starts: what it waits for there may be a timer alone. Told to
- * stop meanwhile, it aborts `stopping`, and resolves with nothing.
+ * Keeps the process alive while a server starts. A signal during the start aborts `stopping`, and
+ * the result is undefined.
  */
 export async function whileStarting<Server extends Pick<RunningServer, 'stop'>>(
   start: (stopping: AbortSignal) => Promise<Server>,
   signals: SignalSource = process,
 ): Promise<Server | undefined> {
-  const held = setInterval(() => undefined, 2 ** 30);
-  const told = new AbortController();
-  const stop = () => told.abort();
+  const keepAlive = setInterval(() => undefined, 2 ** 30);
+  const controller = new AbortController();
+  const stop = () => controller.abort();
   signals.on('SIGTERM', stop);
   signals.on('SIGINT', stop);
   try {
-    const server = await start(told.signal);
-    if (!told.signal.aborted) return server;
+    const server = await start(controller.signal);
+    if (!controller.signal.aborted) return server;
     await server.stop();
   } catch (error) {
-    if (error !== told.signal.reason) throw error;
+    if (error !== controller.signal.reason) throw error;
   } finally {
-    clearInterval(held);
+    clearInterval(keepAlive);
     signals.removeListener('SIGTERM', stop);
     signals.removeListener('SIGINT', stop);
   }
   return undefined;
 }
 
-/** Says where the server listens and serves until a signal. Resolves with the exit code. */
+/** Prints the listeners and serves until a signal. Resolves with the exit code. */
 export function runServer(server: RunningServer, run: ServerRun): Promise<number> {
   const { component, log, drainTimeoutMs, signals, write } = run;
   for (const { listener, url } of server.listeners) announce({ component, listener, url }, write);
   const failed = server.ended.then(
     () => 1,
     (error: unknown) => {
-      log.error({ err: error }, 'the server ended by itself');
+      log.error({ err: error }, 'server stopped unexpectedly');
       return 1;
     },
   );
@@ -78,7 +78,7 @@ export function runServer(server: RunningServer, run: ServerRun): Promise<number
   return Promise.race([stopped, failed]);
 }
 
-/** The log of a server: at the level of its settings, else of its environment. */
+/** Creates the log of a server, with the level of its settings or its environment. */
 export function serverLog(
   component: string,
   level: LogLevel | undefined,

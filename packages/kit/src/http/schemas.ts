@@ -9,31 +9,31 @@ import { explain } from './explain.js';
 import type { Thing } from './explain.js';
 import { isBase64, isTimestamp } from './formats.js';
 
-/** Says whether a value fits, and if not, where and why. */
+/** Validates values against a schema. */
 export interface Check {
-  /** Fast, and stops at the first fault. With `fillDefaults` it writes defaults into the value. */
+  /** Fast: stops at the first error. With `fillDefaults` it writes defaults into the value. */
   accepts(value: unknown): boolean;
-  /** Why a value was not accepted, in words for the caller. */
+  /** The errors of a value that was not accepted. */
   faults(value: unknown): FieldError[];
-  /** Does now what the first `accepts` would do, which takes as long as many thousand others. */
+  /** Compiles the schema now instead of on the first `accepts`. */
   prepare(): void;
 }
 
 export interface CheckOptions {
-  /** What the members of the value are called in messages. */
+  /** How the members of the value are called in messages. */
   thing?: Thing;
   fillDefaults?: boolean;
 }
 
-// Collecting every fault of a hostile body would cost more than the body itself: beyond this
-// many characters of JSON only the first one is told.
-const fullReportLimit = 65_536;
-// "More than 500 is taken as 500": the one keyword of ours that changes a value.
+// Collecting all errors of a hostile body is expensive: for larger JSON only the first error is
+// reported.
+const maxFullReportChars = 65_536;
+// Clamps a number to a maximum; the only custom keyword that changes a value.
 const clampKeyword = 'x-clamp-max';
-const deepestFullReport = 64;
-const mostFaults = 20;
+const maxFullReportDepth = 64;
+const maxFaults = 20;
 
-/** The schemas of one OpenAPI document, ready to hold values against. */
+/** Validators for the schemas of one OpenAPI document. */
 export class DocumentSchemas {
   readonly #document: OpenApiDocument;
   #fast: Ajv2020 | undefined;
@@ -46,7 +46,7 @@ export class DocumentSchemas {
     this.#document = document;
   }
 
-  /** A check by the schema under this name in `components/schemas`. */
+  /** A check by a schema of `components/schemas`. */
   named(name: string, options: CheckOptions = {}): Check {
     const pointer = `/components/schemas/${escapePointer(name)}`;
     if (valueAt(this.#document, pointer) === undefined) {
@@ -55,14 +55,14 @@ export class DocumentSchemas {
     return this.at(pointer, options);
   }
 
-  /** A check by the schema at this place of the document. */
+  /** A check by the schema at a JSON pointer. */
   at(pointer: string, options: CheckOptions = {}): Check {
     return this.of({ $ref: schemaRef(pointer) }, options);
   }
 
-  /** A check by a schema of its own, which refers to the document by `schemaRef`. */
+  /** A check by another schema, which may refer to the document with `schemaRef`. */
   of(schema: SchemaObject, { thing = 'field', fillDefaults = false }: CheckOptions = {}): Check {
-    // Compiled when it is first needed: a server has hundreds of these, and starts for a few.
+    // Compiled on first use: a server has hundreds of schemas and uses few of them at startup.
     let fast: ValidateFunction | undefined;
     let full: ValidateFunction | undefined;
     const compiled = () =>
@@ -90,7 +90,7 @@ export class DocumentSchemas {
 
   #explained(validate: ValidateFunction, thing: Thing): FieldError[] {
     const errors = validate.errors ?? [];
-    return explain(errors, thing, (branches) => this.#branchChecks(branches)).slice(0, mostFaults);
+    return explain(errors, thing, (branches) => this.#branchChecks(branches)).slice(0, maxFaults);
   }
 
   #fillingValidator(): Ajv2020 {
@@ -109,7 +109,7 @@ export class DocumentSchemas {
     return this.#full;
   }
 
-  /** The branches of a `oneOf` or `anyOf` of the document, each as a validator of its own. */
+  /** Separate validators for the branches of a `oneOf` or `anyOf`. */
   #branchChecks(branches: readonly object[]): ValidateFunction[] | undefined {
     this.#pointers ??= pointersOf(this.#document);
     const pointer = this.#pointers.get(branches);
@@ -125,7 +125,7 @@ export class DocumentSchemas {
   }
 }
 
-/** A reference to a place in the document, as `$ref` spells it. */
+/** A `$ref` to a JSON pointer of the document. */
 export function schemaRef(pointer: string): string {
   return `contract#${pointer.split('/').map(encodeURIComponent).join('/')}`;
 }
@@ -133,7 +133,7 @@ export function schemaRef(pointer: string): string {
 const require = createRequire(import.meta.url);
 
 function newValidator(document: OpenApiDocument, options: Options): Ajv2020 {
-  // Loaded with the first check, so that a server answers for its health before that.
+  // Loaded on first use, so that health checks work earlier after a start.
   const library = require('ajv/dist/2020.js') as typeof AjvLibrary;
   const formats = require('ajv-formats') as typeof addFormats;
   const ajv = new library.Ajv2020({
@@ -165,7 +165,7 @@ function newValidator(document: OpenApiDocument, options: Options): Ajv2020 {
   return ajv;
 }
 
-/** Keywords that say nothing to a validator, which strict mode would take for typing mistakes. */
+/** Annotation keywords, which strict mode would reject as unknown. */
 function annotationsIn(document: OpenApiDocument): Set<string> {
   const names = new Set(Object.keys(document));
   for (const name of ['example', 'xml', 'externalDocs', 'discriminator']) names.add(name);
@@ -195,8 +195,8 @@ function eachObject(
 }
 
 /**
- * The validator fills in a default only where it stands beside the property, not where the
- * property refers to it. The copy has each one in both places.
+ * The validator fills in defaults of the property schema itself, not of a `$ref` target. The copy
+ * has each default in both places.
  */
 function withDefaultsBesideRefs(document: OpenApiDocument): OpenApiDocument {
   const copy = structuredClone(document);
@@ -213,11 +213,11 @@ function withDefaultsBesideRefs(document: OpenApiDocument): OpenApiDocument {
 }
 
 function isSmall(value: unknown): boolean {
-  let left = fullReportLimit;
+  let left = maxFullReportChars;
   const weigh = (part: unknown, depth: number): void => {
     left -= typeof part === 'string' ? part.length + 2 : 8;
     if (typeof part !== 'object' || part === null) return;
-    if (depth === deepestFullReport) left = 0;
+    if (depth === maxFullReportDepth) left = 0;
     for (const key in part) {
       if (left <= 0) return;
       left -= key.length;

@@ -10,13 +10,13 @@ export interface ServerEvent {
 
 export interface EventStreamOptions {
   clock: Clock;
-  /** Ends the stream: the client went away, the server is draining. */
+  /** Any of these ends the stream: client disconnected, server draining. */
   signals: readonly AbortSignal[];
-  /** A comment is sent when nothing else was for this long, so that proxies keep the line open. */
+  /** Interval of heartbeat comments, which keep the connection open through proxies. */
   heartbeatMs?: number;
 }
 
-/** The text of a `text/event-stream` answer. */
+/** The text of a `text/event-stream` response. */
 export async function* eventStream(
   events: AsyncIterable<ServerEvent>,
   { clock, signals, heartbeatMs = 15_000 }: EventStreamOptions,
@@ -27,7 +27,7 @@ export async function* eventStream(
     if (over.aborted) resolve('ended');
     over.addEventListener('abort', () => resolve('ended'), { once: true });
   });
-  // Something must be sent for the client to see that the stream is open.
+  // Sent so that the client sees that the stream is open.
   yield ': open\n\n';
   let next = source.next();
   try {
@@ -45,8 +45,7 @@ export async function* eventStream(
       next = source.next();
     }
   } finally {
-    // The source may be waiting for its next event, and a generator that waits cannot return:
-    // it is told, not waited for.
+    // Not awaited: a generator that waits for its next event cannot return immediately.
     next.catch(() => undefined);
     source.return?.()?.catch(() => undefined);
   }

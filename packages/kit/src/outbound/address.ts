@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * What an IP address is for. `public` is the only class that lies on the open internet; an
- * address that cannot be read is `invalid`, so that whoever asks fails closed.
+ * The class of an IP address. Only `public` is on the public internet; an address that cannot be
+ * parsed is `invalid`, so that checks fail closed.
  */
 export type AddressClass =
   | 'public'
@@ -33,7 +33,7 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 type Range = readonly [AddressClass, Address, number];
 
-// The first range that holds an address names it, so narrow ones stand before wide ones.
+// The first matching range wins, so narrow ranges come before wide ones.
 const ipv4Ranges = ranges([
   ['unspecified', '0.0.0.0/32'],
   ['this-network', '0.0.0.0/8'],
@@ -72,11 +72,11 @@ const ipv6Ranges = ranges([
   ['benchmarking', '2001:2::/48'],
   ['reserved', '2001::/23', '2620:4f:8000::/48'],
   ['public', '2000::/3'],
-  // Only 2000::/3 has been handed out. Whatever comes next has to be added here by hand.
+  // Only 2000::/3 is allocated. Later allocations must be added here.
   ['reserved', '::/0'],
 ]);
 
-/** Reads an address as the system would print it; undefined for any other spelling. */
+/** Parses an address in standard notation; undefined for any other notation. */
 export function readAddress(text: string): Address | undefined {
   // ipaddr.js also reads octal, hex and short forms that a socket would take for a host name.
   if (isIP(text) === 0) return undefined;
@@ -103,7 +103,7 @@ export function classOf(address: Address): AddressClass {
   return 'invalid';
 }
 
-// Where each transition form keeps its IPv4 address, by byte. A Teredo address names its server.
+// Byte offsets of the IPv4 address in each transition format. Teredo has its server there.
 const ipv4Places: Partial<Record<AddressClass, readonly number[]>> = {
   'ipv4-mapped': [12, 13, 14, 15],
   'ipv4-translated': [12, 13, 14, 15],
@@ -113,7 +113,7 @@ const ipv4Places: Partial<Record<AddressClass, readonly number[]>> = {
   teredo: [4, 5, 6, 7],
 };
 
-// A network's own NAT64 prefix may be shorter, and RFC 6052 has a place for each length.
+// A local NAT64 prefix may be shorter; RFC 6052 defines the offsets for each length.
 const localNat64Places = [
   [6, 7, 9, 10],
   [7, 9, 10, 11],
@@ -130,7 +130,7 @@ export function embeddedIpv4(text: string): string[] {
   const bytes = address.toByteArray();
   const at = (positions: readonly number[]) => positions.map((i) => bytes[i]).join('.');
   const found = [at(places)];
-  // A Teredo client stands at the end with every bit turned over.
+  // The Teredo client address is at the end, inverted.
   if (name === 'teredo')
     found.push(
       bytes
@@ -139,7 +139,7 @@ export function embeddedIpv4(text: string): string[] {
         .join('.'),
     );
   if (name !== 'nat64' || bytes[5] !== 1) return found;
-  // Zeros mean that this length is not the one in use.
+  // Zeros mean that another prefix length is in use.
   return [...found, ...localNat64Places.map(at)].filter((each) => !each.startsWith('0.'));
 }
 

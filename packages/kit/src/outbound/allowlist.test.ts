@@ -118,16 +118,16 @@ describe('path prefixes', () => {
 });
 
 describe('openings', () => {
-  const objection = (entries: object[], url: string, address: string) => {
+  const denyReason = (entries: object[], url: string, address: string) => {
     const match = parseAllowlist(entries).match(url);
     if (!match.allowed) throw new Error(match.reason);
-    return match.policy.objection(address);
+    return match.policy.denyReason(address);
   };
 
   test('an entry opens its networks and no others', () => {
     const entry = { scheme: 'http', host: 'h.test', networks: ['10.0.0.0/8'] };
-    expect(objection([entry], 'http://h.test/', '10.1.1.1')).toBeUndefined();
-    expect(objection([entry], 'http://h.test/', '127.0.0.1')).toContain('loopback');
+    expect(denyReason([entry], 'http://h.test/', '10.1.1.1')).toBeUndefined();
+    expect(denyReason([entry], 'http://h.test/', '127.0.0.1')).toContain('loopback');
   });
 
   test.each([
@@ -150,9 +150,9 @@ describe('openings', () => {
       { scheme: 'http', host: 'h.test', networks: ['10.0.0.0/8'] },
     ];
     for (const list of [entries, entries.toReversed()]) {
-      expect(objection(list, 'http://h.test/', '10.1.1.1')).toBeUndefined();
-      expect(objection(list, 'http://h.test/', '127.0.0.1')).toBeUndefined();
-      expect(objection(list, 'http://other.test/', '10.1.1.1')).toContain('private');
+      expect(denyReason(list, 'http://h.test/', '10.1.1.1')).toBeUndefined();
+      expect(denyReason(list, 'http://h.test/', '127.0.0.1')).toBeUndefined();
+      expect(denyReason(list, 'http://other.test/', '10.1.1.1')).toContain('private');
     }
   });
 });
@@ -191,7 +191,7 @@ describe('mistakes in the config file', () => {
     expect(errors).toContainEqual({ pointer, message: expect.stringContaining(message) as string });
   });
 
-  test('every mistake is told at once', () => {
+  test('all mistakes are reported at once', () => {
     const input = [
       { scheme: 'http', host: 'ok.test' },
       { scheme: 'x', host: '', port: -1 },

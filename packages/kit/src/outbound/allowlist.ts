@@ -4,7 +4,7 @@ import { parseNetwork, type Network } from './network.js';
 import { callbackPolicy, type AddressPolicy } from './policy.js';
 import { defaultPorts, parseTarget, plainHost, type Target } from './target.js';
 
-/** One line of the allowlist as it stands in the config file. */
+/** One entry of the allowlist in the config file. */
 export interface AllowlistEntry {
   scheme: 'http' | 'https';
   /** Exact, or `*.example.com`: every name below example.com at any depth, not itself. */
@@ -21,11 +21,11 @@ export type Match = { allowed: true; policy: AddressPolicy } | { allowed: false;
 
 export interface Allowlist {
   /**
-   * For a URL that is to be stored: whether it may be called. One whose host is an address that
-   * no entry opens is denied here already; a name is only known when it is resolved.
+   * Checks a URL before it is stored. An IP address that no entry allows is denied here; names are
+   * checked after DNS resolution.
    */
   match(url: string): Match;
-  /** For a URL that is about to be called: the addresses that the entries naming it open. */
+  /** Checks a target before it is called; the policy has the networks of matching entries. */
   matchTarget(target: Target): Match;
 }
 
@@ -69,7 +69,7 @@ function allowlistOf(rules: readonly Rule[]): Allowlist {
     if (hits.length > 0) return { allowed: true, policy: policyFor(hits) };
     return { allowed: false, reason: denial(rules, target) };
   };
-  // Neither the rules nor a target ever change, and the same few are called over and over.
+  // Cached, because rules and targets are immutable and the same few targets repeat.
   const matches = new WeakMap<Target, Match>();
   const matchTarget = (target: Target): Match => {
     let match = matches.get(target);
@@ -87,7 +87,7 @@ function allowlistOf(rules: readonly Rule[]): Allowlist {
       const { target } = parsed;
       const match = matchTarget(target);
       if (!match.allowed || !target.isAddress) return match;
-      const reason = match.policy.objection(target.host);
+      const reason = match.policy.denyReason(target.host);
       return reason === undefined ? match : { allowed: false, reason };
     },
   };
@@ -151,7 +151,7 @@ function readHost(value: unknown, wrong: Wrong): ((target: Target) => boolean) |
   return wild ? (target) => target.host.endsWith(suffix) : (target) => target.host === host;
 }
 
-/** Spells a host the way the parser of URLs does, so that both sides of a match agree. */
+/** Normalizes a host like the URL parser, so that both sides of a match agree. */
 function normalHost(text: string): string | undefined {
   const bare = isIP(text) === 6 && !text.includes('%') ? `[${text}]` : text;
   if (/[/\\?#@*\s]/.test(bare) || (bare.includes(':') && !/^\[[^\]]*\]$/.test(bare))) {

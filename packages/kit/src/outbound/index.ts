@@ -6,18 +6,17 @@ export {
   type AllowlistEntry,
   type Match,
 } from './allowlist.js';
-export type { Connect } from './dial.js';
-export type { LaneLimits } from './lanes.js';
-export {
-  callbackGuard,
-  createOutbound,
-  webhookGuard,
-  type Guard,
-  type Outbound,
-  type OutboundOptions,
-  type OutboundRequest,
-} from './outbound.js';
-export type { FailureType, OutboundFailure, OutboundOutcome, OutboundResponse } from './outcome.js';
+export { callbackGuard, webhookGuard, type Guard } from './guard.js';
+export { RequestAbort } from './port.js';
+export type {
+  FailureType,
+  Outbound,
+  OutboundFailure,
+  OutboundOutcome,
+  OutboundRequest,
+  OutboundResponse,
+  RequestSignal,
+} from './port.js';
 export { callbackPolicy, webhookPolicy, type AddressPolicy } from './policy.js';
-export { systemResolver, type Resolver } from './resolve.js';
+export { sharedLookups, systemResolver, type Resolver } from './resolve.js';
 export { parseTarget, type Target, type TargetResult } from './target.js';

@@ -19,23 +19,23 @@ export function parseNetwork(text: string): NetworkResult {
   if (base === undefined || rest.length > 0) {
     return refuse(`"${text}" is not a network; write it as 10.0.0.0/8 or fd00::/8`);
   }
-  const widest = base.kind() === 'ipv4' ? 32 : 128;
-  const prefix = prefixText === undefined ? widest : readPrefix(prefixText);
-  if (prefix === undefined || prefix > widest) {
-    return refuse(`"${text}" needs a prefix length from 0 to ${widest} after the slash`);
+  const maxPrefix = base.kind() === 'ipv4' ? 32 : 128;
+  const prefix = prefixText === undefined ? maxPrefix : readPrefix(prefixText);
+  if (prefix === undefined || prefix > maxPrefix) {
+    return refuse(`"${text}" needs a prefix length from 0 to ${maxPrefix} after the slash`);
   }
   const first = networkStart(base, prefix);
   const canonical = `${first.toString()}/${prefix}`;
   if (first.toString() !== base.toString()) {
     return refuse(
       `"${text}" has bits set beyond its prefix; write ${canonical} for the network ` +
-        `or ${base.toString()}/${widest} for the one address`,
+        `or ${base.toString()}/${maxPrefix} for the one address`,
     );
   }
   const network: Network = {
     text: canonical,
     startsIn: classOf(first),
-    // A mapped or translated form of an open IPv4 address is not open: families never mix.
+    // IPv4-mapped and translated forms do not match: families never mix.
     contains: (address) => address.kind() === first.kind() && address.match(first, prefix),
   };
   return { ok: true, network };
@@ -47,8 +47,8 @@ function readPrefix(text: string): number | undefined {
 
 function networkStart(base: Address, prefix: number): Address {
   const bytes = base.toByteArray().map((byte, i) => {
-    const kept = Math.min(8, Math.max(0, prefix - 8 * i));
-    return byte & (0xff << (8 - kept)) & 0xff;
+    const prefixBits = Math.min(8, Math.max(0, prefix - 8 * i));
+    return byte & (0xff << (8 - prefixBits)) & 0xff;
   });
   return ipaddr.fromByteArray(bytes);
 }

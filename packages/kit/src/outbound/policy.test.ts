@@ -44,11 +44,11 @@ const notPublic = [
 
 describe('callbacks', () => {
   test.each(notPublic)('%s is blocked without an opening', (address) => {
-    expect(callbackPolicy().objection(address)).toContain(address);
+    expect(callbackPolicy().denyReason(address)).toContain(address);
   });
 
   test.each(['8.8.8.8', '2606:4700:4700::1111'])('%s is public and free', (address) => {
-    expect(callbackPolicy().objection(address)).toBeUndefined();
+    expect(callbackPolicy().denyReason(address)).toBeUndefined();
   });
 
   test.each([
@@ -63,7 +63,7 @@ describe('callbacks', () => {
     ['fd00:ec2::254/128', 'fd00:ec2::254'],
     ['0.0.0.0/0', '192.168.0.1'],
   ])('%s opens %s', (network, address) => {
-    expect(opening(network).objection(address)).toBeUndefined();
+    expect(opening(network).denyReason(address)).toBeUndefined();
   });
 
   test.each([
@@ -78,7 +78,7 @@ describe('callbacks', () => {
     ['::/0', '::'],
     ['::/0', 'ff02::1'],
   ])('%s does not open %s', (network, address) => {
-    expect(opening(network).objection(address)).toBeDefined();
+    expect(opening(network).denyReason(address)).toBeDefined();
   });
 
   test.each([
@@ -87,7 +87,7 @@ describe('callbacks', () => {
     ['fc00::/7', 'fd00:ec2::254'],
     ['::/0', 'fe80::1'],
   ])('%s is too wide to open %s, where credentials are handed out', (network, address) => {
-    expect(opening(network).objection(address)).toContain('no matching allowlist entry opens');
+    expect(opening(network).denyReason(address)).toContain('no matching allowlist entry opens');
   });
 
   test('policies that open the same have one key, others do not share it', () => {
@@ -113,7 +113,7 @@ describe('webhooks', () => {
     '64:ff9b:1::8.8.8.8',
     '2606:4700::1',
   ])('%s may be called', (address) => {
-    expect(webhookPolicy.objection(address)).toBeUndefined();
+    expect(webhookPolicy.denyReason(address)).toBeUndefined();
   });
 
   test.each([
@@ -140,6 +140,6 @@ describe('webhooks', () => {
     '255.255.255.255',
     'not an address',
   ])('%s is refused', (address) => {
-    expect(webhookPolicy.objection(address)).toContain(address);
+    expect(webhookPolicy.denyReason(address)).toContain(address);
   });
 });

@@ -7,17 +7,17 @@ import {
 } from './address.js';
 import type { Network } from './network.js';
 
-/** Which addresses may be dialled, whatever name led to them. */
+/** Decides which addresses may be connected to. */
 export interface AddressPolicy {
-  /** Equal for two policies only if they permit the same addresses; connections are kept by it. */
+  /** Equal only for policies that allow the same addresses; part of the connection pool key. */
   readonly key: string;
   /** Why the address must not be dialled, or undefined when it may. */
-  objection(address: string): string | undefined;
+  denyReason(address: string): string | undefined;
 }
 
 const article = (name: AddressClass) => `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name} address`;
 
-// Nothing answers HTTP there, and Linux takes 0.0.0.0 for loopback.
+// No HTTP servers are there, and Linux treats 0.0.0.0 as loopback.
 const neverOpen: ReadonlySet<AddressClass> = new Set<AddressClass>([
   'invalid',
   'unspecified',
@@ -26,7 +26,7 @@ const neverOpen: ReadonlySet<AddressClass> = new Set<AddressClass>([
   'broadcast',
 ]);
 
-// Credentials are handed out there, so a wide opening such as 0.0.0.0/0 must not reach them.
+// Metadata services hand out credentials, so a wide network such as 0.0.0.0/0 does not include them.
 const openedByNameOnly: ReadonlySet<AddressClass> = new Set<AddressClass>([
   'link-local',
   'metadata',
@@ -37,7 +37,7 @@ export function callbackPolicy(networks: readonly Network[] = []): AddressPolicy
   const key = [...new Set(networks.map((network) => network.text))].toSorted().join(' ');
   return {
     key: `callback ${key}`,
-    objection(text) {
+    denyReason(text) {
       const address = readAddress(text);
       const name = classifyAddress(text);
       if (address === undefined || neverOpen.has(name)) return `${text} is ${article(name)}`;
@@ -62,7 +62,7 @@ const refusedForWebhooks: ReadonlySet<AddressClass> = new Set<AddressClass>([
 /** For the daemon's webhooks: loopback and LAN are fine, link-local and metadata are not. */
 export const webhookPolicy: AddressPolicy = {
   key: 'webhook',
-  objection(text) {
+  denyReason(text) {
     for (const address of [text, ...embeddedIpv4(text)]) {
       const name = classifyAddress(address);
       if (!refusedForWebhooks.has(name)) continue;

@@ -3,63 +3,63 @@ import { systemClock } from '../clock.js';
 import { sharedLookups, systemResolver, type Resolver } from './resolve.js';
 
 function heldResolver() {
-  const asked: { host: string; answer: (addresses: string[]) => void; fail: () => void }[] = [];
+  const lookups: { host: string; answer: (addresses: string[]) => void; fail: () => void }[] = [];
   const resolver: Resolver = (host) =>
     new Promise((resolve, reject) => {
-      asked.push({ host, answer: resolve, fail: () => reject(new Error('SERVFAIL')) });
+      lookups.push({ host, answer: resolve, fail: () => reject(new Error('SERVFAIL')) });
     });
-  return { asked, resolver };
+  return { lookups, resolver };
 }
 
 test('lookups of one name at the same time share one answer', async () => {
-  const { asked, resolver } = heldResolver();
+  const { lookups, resolver } = heldResolver();
   const lookup = sharedLookups(resolver, systemClock);
   const both = Promise.all([lookup('a.test'), lookup('a.test')]);
   const other = lookup('b.test');
-  expect(asked.map(({ host }) => host)).toEqual(['a.test', 'b.test']);
-  asked[0]?.answer(['192.0.2.1']);
-  asked[1]?.answer(['192.0.2.2']);
+  expect(lookups.map(({ host }) => host)).toEqual(['a.test', 'b.test']);
+  lookups[0]?.answer(['192.0.2.1']);
+  lookups[1]?.answer(['192.0.2.2']);
   expect(await both).toEqual([['192.0.2.1'], ['192.0.2.1']]);
   expect(await other).toEqual(['192.0.2.2']);
 });
 
-test('an answer is never kept for later', async () => {
-  const { asked, resolver } = heldResolver();
+test('a result is never cached', async () => {
+  const { lookups, resolver } = heldResolver();
   const lookup = sharedLookups(resolver, systemClock);
   const first = lookup('a.test');
-  asked[0]?.answer(['192.0.2.1']);
+  lookups[0]?.answer(['192.0.2.1']);
   await first;
   const second = lookup('a.test');
-  asked[1]?.answer(['192.0.2.2']);
+  lookups[1]?.answer(['192.0.2.2']);
   expect(await second).toEqual(['192.0.2.2']);
 });
 
 test('a failure is shared and then forgotten', async () => {
-  const { asked, resolver } = heldResolver();
+  const { lookups, resolver } = heldResolver();
   const lookup = sharedLookups(resolver, systemClock);
   const both = Promise.allSettled([lookup('a.test'), lookup('a.test')]);
-  asked[0]?.fail();
+  lookups[0]?.fail();
   expect((await both).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   void lookup('a.test');
-  expect(asked).toHaveLength(2);
+  expect(lookups).toHaveLength(2);
 });
 
 test('a lookup that is stuck does not hold later ones for good', async () => {
   let now = 0;
-  const { asked, resolver } = heldResolver();
+  const { lookups, resolver } = heldResolver();
   const lookup = sharedLookups(resolver, { ...systemClock, monotonic: () => now });
   const stuck = lookup('a.test');
   now = 4_999;
   void lookup('a.test');
-  expect(asked).toHaveLength(1);
+  expect(lookups).toHaveLength(1);
   now = 5_000;
   const fresh = lookup('a.test');
-  expect(asked).toHaveLength(2);
-  asked[0]?.answer(['192.0.2.1']);
+  expect(lookups).toHaveLength(2);
+  lookups[0]?.answer(['192.0.2.1']);
   await stuck;
   void lookup('a.test');
-  expect(asked).toHaveLength(2);
-  asked[1]?.answer(['192.0.2.2']);
+  expect(lookups).toHaveLength(2);
+  lookups[1]?.answer(['192.0.2.2']);
   expect(await fresh).toEqual(['192.0.2.2']);
 });
 

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.js';
 /** The addresses of a host name in the order in which to try them; rejects when there are none. */
 export type Resolver = (host: string) => Promise<readonly string[]>;
 
-/** What every other program on the machine sees: hosts file, search domains, DNS. */
+/** The system resolver: hosts file, search domains, DNS. */
 export const systemResolver: Resolver = async (host) => {
   const answers = await lookup(host, { all: true, verbatim: true });
   return answers.map((answer) => answer.address);
@@ -14,9 +14,8 @@ export const systemResolver: Resolver = async (host) => {
 const sharedForMs = 5_000;
 
 /**
- * Lets lookups of one name that run at the same time share one answer. The system resolver has
- * four threads, which a burst of new connections would otherwise fill. Answers are not kept: each
- * connection that opens later asks again.
+ * Shares one lookup between concurrent requests for a name. The system resolver has four threads,
+ * which a burst of new connections would block. Results are not cached.
  */
 export function sharedLookups(resolver: Resolver, clock: Clock): Resolver {
   const running = new Map<string, { startedAt: number; answer: Promise<readonly string[]> }>();

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 
 /**
- * A URL after its one and only parse. The check and the dial both read these fields, so there is
- * no second reading of the text that could disagree with the first.
+ * A parsed URL. The check and the connection both use these fields, so that two parsers cannot
+ * disagree about the text.
  */
 export interface Target {
   readonly scheme: 'http' | 'https';
@@ -24,12 +24,13 @@ export type TargetResult = { ok: true; target: Target } | { ok: false; reason: s
 
 export const defaultPorts = { http: 80, https: 443 } as const;
 
-const longestUrl = 8192;
+const maxUrlLength = 8192;
 const hostName = /^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/;
 
-/** Reads a URL that is going to be called. */
+/** Parses a URL that will be called. */
 export function parseTarget(text: string): TargetResult {
-  if (text.length > longestUrl) return refuse(`The URL is longer than ${longestUrl} characters`);
+  if (text.length > maxUrlLength)
+    return refuse(`The URL is longer than ${maxUrlLength} characters`);
   let url: URL;
   try {
     url = new URL(text);

@@ -3,7 +3,7 @@ import { formatDuration } from '../units.js';
 
 const shownEvents = 25;
 
-/** A run that went wrong: names the seed that repeats it and shows what led there. */
+/** A failed run, with the seed that reproduces it and the last events. */
 export class SimulationFailure extends Error {
   override readonly name = 'SimulationFailure';
 

@@ -1,4 +1,5 @@
-import type { Scope } from './scope.js';
+import type { Clock } from '../clock.js';
+import type { Activity } from './rest.js';
 
 export interface GuardOptions {
   /**
@@ -10,25 +11,40 @@ export interface GuardOptions {
   name?: string;
   /** The error of a call that was made to fail. */
   error?: (method: string) => Error;
-  /** Every answer takes a virtual time between these. */
+  /** Range of the virtual latency of results. */
   latencyMs?: readonly [low: number, high: number];
-  /** The port does real work: virtual time waits for its answers. */
+  /** The port does real work: virtual time waits for its results. */
   io?: boolean;
 }
 
+/** The node whose calls are guarded. */
+export interface GuardedNode {
+  readonly name: string;
+  readonly alive: boolean;
+  readonly clock: Clock;
+  readonly world: {
+    readonly activity: Activity;
+    between(range: readonly [low: number, high: number]): number;
+    fault(name: string, scope: string): boolean;
+  };
+  crash(): void;
+  deliver<T>(promise: Promise<T>): Promise<T>;
+  pending<T>(promise: Promise<T>, label: string): Promise<T>;
+}
+
 /**
- * Wraps a port, such as a store or the network, for one node. Once the node has crashed, its calls
- * no longer reach the port and no answer reaches the node. Answers that are streams are wrapped
- * as well, but never count as real work: a change feed may wait for virtual time.
+ * Wraps a port, such as a store or the network, for one node. After a crash of the node, its calls
+ * no longer reach the port and no result reaches the node. Results that are streams are wrapped
+ * too, but never count as real work: a change feed may wait for virtual time.
  */
-export function guard<T extends object>(scope: Scope, port: T, options: GuardOptions): T {
+export function guard<T extends object>(node: GuardedNode, port: T, options: GuardOptions): T {
   return new Proxy(port, {
     get(target, property) {
       const member: unknown = Reflect.get(target, property, target);
       if (typeof member !== 'function') return member;
       return (...args: unknown[]): unknown => {
         const call = () => Reflect.apply(member, target, args) as unknown;
-        return new GuardedCall(scope, String(property), options).run(call);
+        return new GuardedCall(node, String(property), options).run(call);
       };
     },
   });
@@ -36,42 +52,42 @@ export function guard<T extends object>(scope: Scope, port: T, options: GuardOpt
 
 class GuardedCall {
   constructor(
-    private readonly scope: Scope,
+    private readonly node: GuardedNode,
     private readonly method: string,
     private readonly options: GuardOptions,
   ) {}
 
   run(call: () => unknown): unknown {
-    const { scope } = this;
-    scope.world.activity.count++;
-    if (!scope.alive) return never();
+    const { node } = this;
+    node.world.activity.count++;
+    if (!node.alive) return never();
     if (this.#fault('crash_before')) return this.#crash();
     if (this.#fault('fail_before')) return Promise.reject(this.#failure());
     const answer = call();
     if (isThenable(answer)) return this.#answer(Promise.resolve(answer));
-    if (isStream(answer)) return guard(scope, answer, {});
+    if (isStream(answer)) return guard(node, answer, {});
     return answer;
   }
 
   async #answer(answer: Promise<unknown>): Promise<unknown> {
-    const { scope, options } = this;
+    const { node, options } = this;
     let value = await (options.io
-      ? scope.pending(answer, `${options.name ?? 'port'}.${this.method}`)
-      : scope.deliver(answer));
+      ? node.pending(answer, `${options.name ?? 'port'}.${this.method}`)
+      : node.deliver(answer));
     if (this.#fault('crash_after')) return this.#crash();
-    if (options.latencyMs) await scope.clock.sleep(scope.world.between(options.latencyMs));
+    if (options.latencyMs) await node.clock.sleep(node.world.between(options.latencyMs));
     if (this.#fault('fail_after')) throw this.#failure();
-    if (isStream(value)) value = guard(scope, value, {});
+    if (isStream(value)) value = guard(node, value, {});
     return value;
   }
 
   #fault(kind: string): boolean {
     const { name } = this.options;
-    return name !== undefined && this.scope.world.fault(`${name}.${kind}`, this.scope.name);
+    return name !== undefined && this.node.world.fault(`${name}.${kind}`, this.node.name);
   }
 
   #crash(): Promise<never> {
-    this.scope.crash();
+    this.node.crash();
     return never();
   }
 

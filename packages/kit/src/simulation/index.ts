@@ -1,10 +1,10 @@
 /**
- * Days of a server's life in seconds, repeatable from one number.
+ * Deterministic simulation: days of server time in seconds, reproducible from a seed.
  *
- * A `Simulation` is a `World` whose time is virtual. Code that takes its time, its chance and its
- * log from there runs as it is; time leaps from timer to timer, and between two timers every
- * promise chain runs dry. A scenario builds servers on nodes, lets faults strike, and at the end
- * checks what must hold in spite of all. This is how the queue uses it:
+ * A `Simulation` is a `World` with virtual time. Code that takes clock, randomness and log from it
+ * runs unchanged; time jumps from timer to timer, and all pending promises run in between. A
+ * scenario runs servers on nodes, injects faults, and checks invariants at the end. The queue uses
+ * it like this:
  *
  *     await seeds(200, async (world) => {
  *       const disk = new MemoryStore();               // outlives every crash
@@ -52,10 +52,10 @@ export type { GuardOptions } from './guard.js';
 export type { Journal, SimulationEvent } from './journal.js';
 export type { Scope as SimulatedNode } from './scope.js';
 export { runSeed, seeds, type Scenario, type SeedsOptions, type SeedsReport } from './seeds.js';
-export { unreliable, type Temper } from './unreliable.js';
+export { unreliable, type UnreliableOptions } from './unreliable.js';
 export { Simulation, type SimulationOptions };
 
-/** A world made from a seed. Its `runFor` and `runUntil` let time pass. */
+/** A simulation from a seed. `runFor` and `runUntil` advance its time. */
 export function simulate(seed: number, options: SimulationOptions = {}): Simulation {
   return new Simulation(seed, options);
 }

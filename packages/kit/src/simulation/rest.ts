@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Counts what code under test does to the world; as long as it grows, the code is not at rest. */
+/** Counts the activity of code under test; while it grows, the code is not idle. */
 export interface Activity {
   count: number;
 }
@@ -13,15 +13,15 @@ interface Work {
 }
 
 export interface RestLimits {
-  /** Turns of the event loop without any activity that count as rest. */
+  /** Turns of the event loop without activity that count as idle. */
   quietTurns: number;
-  mostTurns: number;
+  maxTurns: number;
   /** Real time that registered work may take. */
   workLimitMs: number;
 }
 
 /**
- * Knows when code under test has nothing left to do but wait for virtual time.
+ * Detects when code under test only waits for virtual time.
  *
  * A turn of the event loop starts only after every promise chain has run dry, so code that waits
  * for nothing but virtual timers is at rest after one turn; code that takes turns of its own
@@ -63,8 +63,8 @@ export class Rest {
   async #quiet(): Promise<void> {
     let quiet = 0;
     for (let turns = 0; quiet < this.limits.quietTurns; turns++) {
-      if (turns > this.limits.mostTurns) {
-        throw new Error(`the code is not at rest after ${this.limits.mostTurns} turns`);
+      if (turns > this.limits.maxTurns) {
+        throw new Error(`the code is still active after ${this.limits.maxTurns} turns`);
       }
       const before = this.activity.count;
       await nextTurn();

@@ -3,7 +3,21 @@ import type { MemoryLog } from '../log.js';
 import type { Random } from '../random.js';
 import type { World } from '../world.js';
 import { guard, type GuardOptions } from './guard.js';
-import type { Simulation } from './simulation.js';
+import type { Activity, Rest } from './rest.js';
+import type { Timeline } from './timeline.js';
+
+/** The simulation as one of its machines sees it. */
+export interface SimulatedWorld {
+  readonly activity: Activity;
+  readonly rest: Rest;
+  readonly timeline: Timeline;
+  between(range: readonly [low: number, high: number]): number;
+  fail(error: unknown): void;
+  fault(name: string, scope: string): boolean;
+  note(kind: string, fields: object, scope: string): void;
+  rankOf(scope: string, at: number): number;
+  wallTime(): number;
+}
 
 /**
  * One machine of the simulated world, or the world itself: a clock, chance and a log of its own.
@@ -21,7 +35,7 @@ export class Scope implements World {
     readonly life: number,
     readonly random: Random,
     readonly log: MemoryLog,
-    readonly world: Simulation,
+    readonly world: SimulatedWorld,
   ) {
     this.clock = {
       now: () => Math.floor(world.wallTime() + this.#skewMs),
@@ -35,7 +49,7 @@ export class Scope implements World {
     return this.#alive;
   }
 
-  /** Sets the wall clock forward or back. Timers, which do not look at it, are not moved. */
+  /** Sets the wall clock forward or back. Timers use the monotonic clock and do not change. */
   jumpClock(byMs: number): void {
     this.#skewMs += byMs;
     this.world.note('clock jump', { by_ms: byMs }, this.name);

@@ -71,7 +71,7 @@ describe('the first seed that fails', () => {
   });
 });
 
-test('a scenario that does not depend on its seed alone is found out', async () => {
+test('a nondeterministic scenario is detected', async () => {
   let outside = 0;
   const leaky = async (world: Simulation) => {
     await world.runFor(10);
@@ -95,7 +95,7 @@ test('the journal keeps the newest events and a hash over all', () => {
   expect(world.journal.hash()).not.toBe(hash);
 });
 
-async function ask(temper: Parameters<typeof unreliable>[1], times = 1000) {
+async function sendRequest(temper: Parameters<typeof unreliable>[1], times = 1000) {
   const world = simulate(11);
   const call = unreliable(world, temper);
   const answers = { ok: 0, failed: 0, none: times };
@@ -113,22 +113,22 @@ async function ask(temper: Parameters<typeof unreliable>[1], times = 1000) {
   return { ...answers, latestMs };
 }
 
-describe('somebody unreliable', () => {
+describe('an unreliable handler', () => {
   test('is slow', async () => {
-    const { ok, latestMs } = await ask({ latencyMs: [5000, 40_000] }, 10);
+    const { ok, latestMs } = await sendRequest({ latencyMs: [5000, 40_000] }, 10);
     expect(ok).toBe(10);
     expect(latestMs).toBeGreaterThanOrEqual(5000);
   });
 
   test('fails', async () => {
-    const { ok, failed, none } = await ask({ failChance: 0.3 });
+    const { ok, failed, none } = await sendRequest({ failChance: 0.3 });
     expect([none, ok + failed]).toEqual([0, 1000]);
     expect(failed).toBeGreaterThan(200);
     expect(failed).toBeLessThan(400);
   });
 
   test('hangs, until the caller gives up', async () => {
-    const { none } = await ask({ hangChance: 0.1 });
+    const { none } = await sendRequest({ hangChance: 0.1 });
     expect(none).toBeGreaterThan(50);
     expect(none).toBeLessThan(200);
     const world = simulate(1);
@@ -139,7 +139,7 @@ describe('somebody unreliable', () => {
   });
 
   test('flaps', async () => {
-    const { ok, failed } = await ask({
+    const { ok, failed } = await sendRequest({
       flapping: { upMs: [30_000, 30_000], downMs: [10_000, 10_000] },
     });
     expect(ok + failed).toBe(1000);

@@ -9,7 +9,7 @@ export interface SeedsOptions extends SimulationOptions {
   first?: number;
   /** Runs this seed alone. Without it: what `MILLRACE_SEED` says. */
   only?: number;
-  /** Every so many seeds are run twice, to prove that nothing but the seed decides. 0: none. */
+  /** Every n-th seed is run twice, to prove that the run is deterministic. 0: none. */
   repeatEvery?: number;
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { simulate, SimulationFailure } from './index.js';
 
 describe('virtual time', () => {
-  test('stands still while code runs and leaps from timer to timer', async () => {
+  test('does not advance while code runs and jumps from timer to timer', async () => {
     const world = simulate(1, { startAt: 1_000_000 });
     const seen: number[] = [];
     world.clock.after(5000, () => seen.push(world.clock.monotonic()));
@@ -98,14 +98,14 @@ describe('running until something holds', () => {
     expect(world.clock.monotonic()).toBe(70);
   });
 
-  test('fails when nothing is left to happen, and when it takes too long', async () => {
+  test('fails when no timer is left, and when it takes too long', async () => {
     await expect(simulate(7).runUntil(() => false)).rejects.toThrow(
-      /^seed 7 failed after 0s .*nothing is left that could happen/,
+      /^seed 7 failed after 0s .*no timer is left to run/,
     );
     const world = simulate(8);
     world.disturb([1000, 1000], () => {});
     await expect(world.runUntil(() => false, 5500)).rejects.toThrow(
-      /^seed 8 failed after 5s500ms .*did not happen within 5500 ms/,
+      /^seed 8 failed after 5s500ms .*did not hold within 5500 ms/,
     );
   });
 
@@ -118,7 +118,7 @@ describe('running until something holds', () => {
     };
     expect(await world.complete(later(5))).toBe(5);
     await expect(world.complete(later(-5))).rejects.toThrow('negative');
-    await expect(world.complete(new Promise(() => {}))).rejects.toThrow('nothing is left');
+    await expect(world.complete(new Promise(() => {}))).rejects.toThrow('no timer is left');
   });
 });
 
@@ -160,7 +160,7 @@ describe('what goes wrong fails the run', () => {
     await expect(world.runFor(1)).rejects.toThrow('more than 100000 timers ran at one instant');
   });
 
-  test('code that never comes to rest', async () => {
+  test('code that never becomes idle', async () => {
     const world = simulate(1);
     const controller = new AbortController();
     world.node('a').start(async () => {
@@ -169,7 +169,7 @@ describe('what goes wrong fails the run', () => {
         await nextTurn();
       }
     });
-    await expect(world.runFor(1)).rejects.toThrow('the code is not at rest after 100000 turns');
+    await expect(world.runFor(1)).rejects.toThrow('the code is still active after 100000 turns');
     controller.abort();
   });
 });
@@ -190,7 +190,7 @@ describe('real work', () => {
     expect(seen).toEqual(['written at 0', 'timer', 'again at 5']);
   });
 
-  test('is answered in the order it was asked for, however long each takes', async () => {
+  test('returns results in call order, however long each takes', async () => {
     const world = simulate(1);
     const seen: number[] = [];
     const delays = [30, 1, 15, 5];

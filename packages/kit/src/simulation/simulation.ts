@@ -21,7 +21,7 @@ export interface SimulationOptions {
   workLimitMs?: number;
 }
 
-const mostTimersPerInstant = 100_000;
+const maxTimersPerInstant = 100_000;
 const aDayMs = 86_400_000;
 
 /** A world with virtual time, made from a seed. See `index.ts` for how to use it. */
@@ -52,7 +52,7 @@ export class Simulation implements World {
     this.journal = new Journal(options.keepEvents ?? 1000);
     this.rest = new Rest(this.activity, {
       quietTurns: options.quietTurns ?? 2,
-      mostTurns: 100_000,
+      maxTurns: 100_000,
       workLimitMs: options.workLimitMs ?? 10_000,
     });
     this.#root = this.#scope('', 1);
@@ -80,22 +80,22 @@ export class Simulation implements World {
     this.timeline.moveTo(end);
   }
 
-  /** Runs until `condition` holds, asked whenever all is quiet; fails the run when it never does. */
+  /** Runs until `condition` holds, checked when the code is idle; fails when it never does. */
   async runUntil(condition: () => boolean, limitMs = aDayMs): Promise<void> {
     const end = this.timeline.elapsedMs + limitMs;
     await this.settle();
     while (!condition()) {
       const next = this.timeline.nextAt();
-      if (next === undefined) throw this.#report(new Error('nothing is left that could happen'));
+      if (next === undefined) throw this.#report(new Error('no timer is left to run'));
       if (next > end) {
         this.timeline.moveTo(end);
-        throw this.#report(new Error(`what was waited for did not happen within ${limitMs} ms`));
+        throw this.#report(new Error(`the condition did not hold within ${limitMs} ms`));
       }
       await this.#step();
     }
   }
 
-  /** Runs until `promise` settles, and answers with its value or throws its error. */
+  /** Runs until `promise` settles; returns its value or throws its error. */
   async complete<T>(promise: Promise<T>, limitMs = aDayMs): Promise<T> {
     let done = false;
     const finish = () => void (done = true);
@@ -206,8 +206,8 @@ export class Simulation implements World {
   // A timer that sets itself again without delay would keep time from passing.
   #countInstant(at: number): void {
     if (this.#instant.at !== at) this.#instant = { at, timers: 0 };
-    if (++this.#instant.timers > mostTimersPerInstant) {
-      throw this.#report(new Error(`more than ${mostTimersPerInstant} timers ran at one instant`));
+    if (++this.#instant.timers > maxTimersPerInstant) {
+      throw this.#report(new Error(`more than ${maxTimersPerInstant} timers ran at one instant`));
     }
   }
 

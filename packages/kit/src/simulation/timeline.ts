@@ -1,7 +1,7 @@
 import type { Timer } from '../clock.js';
 
 /** A timer in virtual time. */
-export interface Appointment {
+export interface VirtualTimer {
   readonly at: number;
   /** Decides between the timers of different nodes that are due at the same instant. */
   readonly rank: number;
@@ -20,7 +20,7 @@ export class Timeline {
   #elapsedMs = 0;
   #sequence = 0;
   // A binary heap, soonest first. A cancelled timer stays until it comes to the top.
-  readonly #heap: Appointment[] = [];
+  readonly #heap: VirtualTimer[] = [];
 
   get elapsedMs(): number {
     return this.#elapsedMs;
@@ -30,9 +30,9 @@ export class Timeline {
     if (Number.isNaN(delayMs)) throw new RangeError('A timer needs a delay, not NaN');
     const at = this.#elapsedMs + Math.max(0, delayMs);
     const sequence = this.#sequence++;
-    const appointment: Appointment = { at, rank: rankOf(at), sequence, scope, run };
-    this.#push(appointment);
-    return { cancel: () => (appointment.run = undefined) };
+    const timer: VirtualTimer = { at, rank: rankOf(at), sequence, scope, run };
+    this.#push(timer);
+    return { cancel: () => (timer.run = undefined) };
   }
 
   /** When the next timer is due. */
@@ -43,7 +43,7 @@ export class Timeline {
   }
 
   /** Moves to the next timer and takes it off the list. */
-  takeNext(): Appointment | undefined {
+  takeNext(): VirtualTimer | undefined {
     if (this.nextAt() === undefined) return undefined;
     const next = this.#pop();
     this.#elapsedMs = next.at;
@@ -54,20 +54,20 @@ export class Timeline {
     this.#elapsedMs = Math.max(this.#elapsedMs, elapsedMs);
   }
 
-  #push(appointment: Appointment): void {
+  #push(timer: VirtualTimer): void {
     const heap = this.#heap;
     let at = heap.length;
-    heap.push(appointment);
+    heap.push(timer);
     while (at > 0) {
       const parent = (at - 1) >> 1;
-      if (!isSooner(appointment, heap[parent]!)) break;
+      if (!isSooner(timer, heap[parent]!)) break;
       heap[at] = heap[parent]!;
       at = parent;
     }
-    heap[at] = appointment;
+    heap[at] = timer;
   }
 
-  #pop(): Appointment {
+  #pop(): VirtualTimer {
     const heap = this.#heap;
     const top = heap[0]!;
     const last = heap.pop()!;
@@ -86,7 +86,7 @@ export class Timeline {
   }
 }
 
-function isSooner(a: Appointment, b: Appointment): boolean {
+function isSooner(a: VirtualTimer, b: VirtualTimer): boolean {
   if (a.at !== b.at) return a.at < b.at;
   if (a.rank !== b.rank) return a.rank < b.rank;
   return a.sequence < b.sequence;

@@ -1,10 +1,10 @@
 import { sleepOn } from '../clock.js';
 import type { Simulation } from './simulation.js';
 
-export interface Temper {
-  /** How long an answer takes. */
+export interface UnreliableOptions {
+  /** Latency of a response. */
   latencyMs?: readonly [low: number, high: number];
-  /** How likely an answer is a failure. */
+  /** Probability of a failure. */
   failChance?: number;
   /** How likely there is never an answer. */
   hangChance?: number;
@@ -19,7 +19,7 @@ export interface Temper {
  * Somebody out there whom the code under test calls: a callback handler, a provider. Each call
  * answers `ok` or `failed`, or never; a signal ends the wait with its reason.
  */
-export function unreliable(world: Simulation, temper: Temper) {
+export function unreliable(world: Simulation, temper: UnreliableOptions) {
   const isUp = temper.flapping ? flapping(world, temper.flapping) : () => true;
   return async (signal?: AbortSignal): Promise<'ok' | 'failed'> => {
     const hangs = world.chance(temper.hangChance ?? 0);
@@ -31,7 +31,7 @@ export function unreliable(world: Simulation, temper: Temper) {
 }
 
 // Worked out when somebody asks, so that it leaves no timer behind that would never end.
-function flapping(world: Simulation, { upMs, downMs }: NonNullable<Temper['flapping']>) {
+function flapping(world: Simulation, { upMs, downMs }: NonNullable<UnreliableOptions['flapping']>) {
   let up = true;
   let until = world.between(upMs);
   return () => {

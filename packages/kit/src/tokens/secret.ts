@@ -12,7 +12,7 @@ export interface NewToken {
 
 // Lower case without i, l, o and u: nothing to misread, and a double click selects it whole.
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
-const longestToken = 512;
+const maxTokenLength = 512;
 
 /** A new token: `mr_`, an id, and 256 bits of chance. */
 export function newToken(random: Random): NewToken {
@@ -36,7 +36,7 @@ const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 /** The token of an `Authorization: Bearer` header, or undefined when there is none. */
 export function bearerToken(header: string | undefined): string | undefined {
-  if (header === undefined || header.length > longestToken + 16) return undefined;
+  if (header === undefined || header.length > maxTokenLength + 16) return undefined;
   return bearer.exec(header)?.[1];
 }
 

@@ -46,7 +46,7 @@ test('a token in clear works and is warned about without being shown', () => {
   const tokens = read(entry('token: opensesame, grants: []'));
   expect(tokens.find('opensesame', 0).outcome).toBe('known');
   expect(tokens.warnings).toEqual([
-    'tokens.yaml:2: token ci stands in clear; put its SHA-256 as token_sha256 in its place',
+    'tokens.yaml:2: token ci is stored in clear text; replace it with its SHA-256 as token_sha256',
   ]);
 });
 

@@ -34,11 +34,11 @@ interface Known<Role extends string> {
 export class TokenSet<Role extends string> {
   readonly #byHash: ReadonlyMap<string, Known<Role>>;
   /**
-   * Tokens that were sent and are known, so no more than there are. A token that is not known has
-   * another hash value, seeded anew in each process, and is not compared with these.
+   * Valid tokens that were used, so at most as many as there are. An unknown token does not match:
+   * string hashing is seeded per process, so lookups do not leak timing.
    */
   readonly #sent = new Map<string, Known<Role>>();
-  /** What the person who runs the server should know about the file. */
+  /** Warnings for the operator. */
   readonly warnings: readonly string[];
 
   constructor(known: readonly Known<Role>[], warnings: readonly string[] = []) {
@@ -50,7 +50,7 @@ export class TokenSet<Role extends string> {
     return this.#byHash.size;
   }
 
-  /** Looks a token up by its hash, so that the time it takes tells nothing about the others. */
+  /** Looks up a token by its hash, so that timing reveals nothing about other tokens. */
   find(token: string, now: number): TokenLookup<Role> {
     const entry = this.#sent.get(token) ?? this.#findByHash(token);
     if (!entry) return unknown;
@@ -111,14 +111,14 @@ function schemaOf(roles: readonly string[]) {
 
 /**
  * Reads `tokens: [{id, principal, token_sha256, grants: [{queue, role}], expires_at?}]`. `roles`
- * are in rising order. What is wrong is told with file and line.
+ * are in ascending order. Errors name file and line.
  */
 export function parseTokens<Role extends string>(
   yaml: string,
   file: string,
   roles: readonly Role[],
 ): TokenSet<Role> {
-  // Every value is kept out of messages: a secret in the wrong place is still a secret.
+  // No value appears in messages: a secret in the wrong place is still a secret.
   const parsed = parseYamlText(file, yaml, schemaOf(roles), { secret: true });
   const known: Known<Role>[] = [];
   const ids = new Set<string>();
@@ -135,8 +135,8 @@ export function parseTokens<Role extends string>(
     ids.add(id);
     if (token !== undefined) {
       warnings.push(
-        `${parsed.at('tokens', index, 'token')}: token ${id} stands in clear; ` +
-          'put its SHA-256 as token_sha256 in its place',
+        `${parsed.at('tokens', index, 'token')}: token ${id} is stored in clear text; ` +
+          'replace it with its SHA-256 as token_sha256',
       );
     }
     const hash = given?.toLowerCase() ?? hashSecret(token!);

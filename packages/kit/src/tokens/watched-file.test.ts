@@ -94,7 +94,7 @@ describe('a change on the disk', () => {
   });
 
   test('of other files in the folder is nothing', async () => {
-    writeFileSync(file, '1');
+    writeFileSync(file, '1', { mode: 0o600 });
     const { log } = follow();
     writeFileSync(join(folder, 'other.txt'), 'x');
     await pause(300);
@@ -102,8 +102,16 @@ describe('a change on the disk', () => {
   });
 });
 
+test('a file that other users can read is warned about at start', () => {
+  writeFileSync(file, '1', { mode: 0o644 });
+  const { log } = follow();
+  expect(log.lines).toMatchObject([
+    { level: 'warn', message: expect.stringContaining(`chmod 600 ${file}`) },
+  ]);
+});
+
 describe('a bad version', () => {
-  test('keeps the old contents, is logged, counted and told, until it is good again', async () => {
+  test('keeps the old contents and is logged, counted and reported until it is valid again', async () => {
     writeFileSync(file, '1');
     const { watched, log, metrics } = follow();
     writeFileSync(file, 'one');
@@ -111,7 +119,7 @@ describe('a bad version', () => {
     expect(watched.current).toBe(1);
     const errors = log.lines.filter(({ level }) => level === 'error');
     expect(errors).toHaveLength(1);
-    expect(errors[0]?.message).toContain('numbers not read again, the old ones stay');
+    expect(errors[0]?.message).toContain('failed to reload numbers');
     expect(await metrics.text()).toContain('millrace_test_numbers_file_failures_total 1');
     expect(await metrics.text()).toContain('millrace_test_numbers_file_fresh 0');
     writeFileSync(file, '2');
@@ -146,7 +154,7 @@ test('SIGHUP reads the file again, changed or not known to be', () => {
   expect(log.lines).toContainEqual({
     level: 'info',
     fields: { file, cause: 'SIGHUP' },
-    message: 'numbers read again',
+    message: 'numbers reloaded',
   });
   watched.close();
   expect(signals.listenerCount('SIGHUP')).toBe(0);
@@ -166,7 +174,7 @@ test('a real SIGHUP does not end the process', async () => {
   await expect.poll(() => watched.current.size).toBe(1);
 });
 
-test('a file that nothing tells about is looked at every few seconds', async () => {
+test('a file without change events is polled every few seconds', async () => {
   // The target of the link lies in a folder that is not watched.
   const elsewhere = mkdtempSync(join(tmpdir(), 'elsewhere-'));
   closing.push(() => rmSync(elsewhere, { recursive: true }));
@@ -186,12 +194,18 @@ test('a file that nothing tells about is looked at every few seconds', async () 
 });
 
 test('clear tokens are warned about at each reading', async () => {
-  writeFileSync(file, 'tokens: [{id: a, principal: b, token: opensesame, grants: []}]');
+  writeFileSync(file, 'tokens: [{id: a, principal: b, token: opensesame, grants: []}]', {
+    mode: 0o600,
+  });
   const log = listeningLog();
   const watched = watchTokens({ file, roles: ['reader'], clock: systemClock, log });
   closing.push(() => watched.close());
   expect(log.lines).toEqual([
-    { level: 'warn', fields: { file }, message: expect.stringContaining('stands in clear') },
+    {
+      level: 'warn',
+      fields: { file },
+      message: expect.stringContaining('is stored in clear text'),
+    },
   ]);
   expect(JSON.stringify(log.lines)).not.toContain('opensesame');
 });

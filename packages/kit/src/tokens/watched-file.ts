@@ -6,6 +6,7 @@ import { readTextFile } from '../config/text-file.js';
 import { UsageError, messageOf, systemCode } from '../errors.js';
 import type { Log } from '../log.js';
 import type { Metrics } from '../metrics.js';
+import { readableByOthers } from '../private-files.js';
 
 export interface WatchFileOptions<T> {
   file: string;
@@ -25,10 +26,10 @@ interface SignalSource {
   removeListener(signal: 'SIGHUP', listener: () => void): unknown;
 }
 
-/** A file whose contents follow the disk. A bad version is reported and the last good one kept. */
+/** A file that is reloaded on change. An invalid version is reported; the last valid one stays. */
 export interface WatchedFile<T> {
   readonly current: T;
-  /** Why the newest version of the file is not in use; undefined when it is. */
+  /** Why the newest version of the file is not in use; otherwise undefined. */
   readonly lastError: string | undefined;
   /** Reads the file now. */
   reload(): void;
@@ -49,7 +50,7 @@ class FollowedFile<T> implements WatchedFile<T> {
   readonly #countFailure: () => void;
   #current: T;
   #lastError: string | undefined;
-  /** The text that was looked at last, good or bad. */
+  /** The text that was read last, valid or not. */
   #text: string | undefined;
   #stamp: string;
   #watcher: FSWatcher | undefined;
@@ -62,6 +63,8 @@ class FollowedFile<T> implements WatchedFile<T> {
     this.#stamp = stampOf(options.file);
     this.#text = this.#read();
     this.#current = options.parse(this.#text, options.file);
+    const warning = readableByOthers(options.file);
+    if (warning !== undefined) options.log.warn({ file: options.file }, warning);
     this.#countFailure = failureCounter(options, () => (this.#lastError === undefined ? 1 : 0));
     this.#signals().on('SIGHUP', this.#onHangup);
     this.#watchFolder();
@@ -108,17 +111,14 @@ class FollowedFile<T> implements WatchedFile<T> {
       this.#text = text;
       this.#current = parse(text, file);
       this.#lastError = undefined;
-      log.info({ file, cause }, `${name} read again`);
+      log.info({ file, cause }, `${name} reloaded`);
     } catch (error) {
       const message = messageOf(error);
-      // The poll and the watcher may both find the same bad file: it is told once.
+      // The poll and the watcher may both find the same bad file: it is logged once.
       if (message === this.#lastError && cause === 'change') return;
       this.#lastError = message;
       this.#countFailure();
-      log.error(
-        { file, cause, err: error },
-        `${name} not read again, the old ones stay: ${message}`,
-      );
+      log.error({ file, cause, err: error }, `failed to reload ${name}: ${message}`);
     }
   }
 
@@ -126,7 +126,7 @@ class FollowedFile<T> implements WatchedFile<T> {
   #watchFolder(): void {
     const { file, log } = this.#options;
     const fail = (error: unknown) => {
-      log.warn({ file, err: error }, `cannot watch for changes, looking every ${pollMs} ms`);
+      log.warn({ file, err: error }, 'failed to watch file, polling instead');
       this.#watcher?.close();
     };
     try {
@@ -141,17 +141,17 @@ class FollowedFile<T> implements WatchedFile<T> {
   #settle(): void {
     this.#settling?.cancel();
     if (this.#closed) return;
-    this.#settling = this.#options.clock.after(settleMs, () => this.#look());
+    this.#settling = this.#options.clock.after(settleMs, () => this.#check());
   }
 
-  #look(): void {
+  #check(): void {
     if (stampOf(this.#options.file) !== this.#stamp) this.#reload('change');
   }
 
   /** For file systems that do not tell, and links whose target lies in another folder. */
   #poll(): void {
     this.#polling = this.#options.clock.after(pollMs, () => {
-      this.#look();
+      this.#check();
       if (!this.#closed) this.#poll();
     });
   }

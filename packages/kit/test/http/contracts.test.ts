@@ -9,8 +9,9 @@ import { systemClock } from '../../src/clock.js';
 import { Refusal } from '../../src/errors.js';
 import type { CodeTable } from '../../src/errors.js';
 import { bindOperations, contractDifferences, operationsOf } from '../../src/http/index.js';
-import type { Answer, Call, Handlers, OpenApiDocument } from '../../src/http/index.js';
+import type { HandlerResponse, Call, Handlers, OpenApiDocument } from '../../src/http/index.js';
 import { systemRandom } from '../../src/random.js';
+import { inject } from './inject.js';
 import { listeningLog, token } from './sample-server.js';
 
 /** Serves a whole contract with handlers that answer their own name. */
@@ -45,14 +46,14 @@ function serve(document: OpenApiDocument, codes: CodeTable, prefixes: string[], 
 describe('the queue contract', () => {
   const document = openApiDocument('queue');
   const app = serve(document, queueCodes, ['/v1'], 'INVALID_QUERY');
-  const ask = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: unknown) => {
-    const answer = await app.fastify.inject({
+  const sendRequest = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: unknown) => {
+    const answer = await inject(app, {
       method,
       url,
       headers: { ...token, ...(payload !== undefined && { 'content-type': 'application/json' }) },
       ...(payload !== undefined && { payload: JSON.stringify(payload) }),
     });
-    return answer.json<Record<string, unknown>>();
+    return answer.json();
   };
 
   test('can be served as it stands', async () => {
@@ -61,32 +62,42 @@ describe('the queue contract', () => {
   });
 
   test('tells verbs apart', async () => {
-    expect(await ask('POST', '/v1/admin/queues/mail:pause')).toMatchObject({ id: 'pauseQueue' });
-    expect(await ask('POST', '/v1/admin/queues/mail:resume')).toMatchObject({ id: 'resumeQueue' });
-    expect(await ask('POST', '/v1/queues/mail/tasks:batch', [])).toMatchObject({
+    expect(await sendRequest('POST', '/v1/admin/queues/mail:pause')).toMatchObject({
+      id: 'pauseQueue',
+    });
+    expect(await sendRequest('POST', '/v1/admin/queues/mail:resume')).toMatchObject({
+      id: 'resumeQueue',
+    });
+    expect(await sendRequest('POST', '/v1/queues/mail/tasks:batch', [])).toMatchObject({
       id: 'submitBatch',
     });
-    expect(await ask('GET', '/v1/queues/mail/dlq:groups')).toMatchObject({ id: 'listDlqGroups' });
-    expect(await ask('GET', '/v1/queues/mail/dlq:group')).toMatchObject({ code: 'NOT_FOUND' });
+    expect(await sendRequest('GET', '/v1/queues/mail/dlq:groups')).toMatchObject({
+      id: 'listDlqGroups',
+    });
+    expect(await sendRequest('GET', '/v1/queues/mail/dlq:group')).toMatchObject({
+      code: 'NOT_FOUND',
+    });
   });
 
   test('checks and explains', async () => {
     expect(
-      await ask('POST', '/v1/queues/mail/tasks', { handler_ref: 'a', prioritty: 3 }),
+      await sendRequest('POST', '/v1/queues/mail/tasks', { handler_ref: 'a', prioritty: 3 }),
     ).toMatchObject({
       code: 'INVALID_TASK',
       errors: [
         { pointer: '/prioritty', message: 'is not a known field; did you mean "priority"?' },
       ],
     });
-    expect(await ask('GET', '/v1/queues/mail/dlq?limit=1000')).toMatchObject({
+    expect(await sendRequest('GET', '/v1/queues/mail/dlq?limit=1000')).toMatchObject({
       query: { limit: 500 },
     });
-    expect(await ask('GET', '/v1/tasks/nonsense')).toMatchObject({ code: 'TASK_NOT_FOUND' });
-    expect(await ask('PUT', '/v1/admin/queues/NO/config', {})).toMatchObject({
+    expect(await sendRequest('GET', '/v1/tasks/nonsense')).toMatchObject({
+      code: 'TASK_NOT_FOUND',
+    });
+    expect(await sendRequest('PUT', '/v1/admin/queues/NO/config', {})).toMatchObject({
       code: 'INVALID_CONFIG',
     });
-    expect(await ask('POST', '/v1/queues/mail/dlq:purge', {})).toMatchObject({
+    expect(await sendRequest('POST', '/v1/queues/mail/dlq:purge', {})).toMatchObject({
       code: 'INVALID_SELECTOR',
     });
   });
@@ -95,8 +106,8 @@ describe('the queue contract', () => {
     type Submit = QueueOperations['submitTask'];
     expectTypeOf<Call<Submit, string>['params']>().toExtend<{ queue: string }>();
     expectTypeOf<Call<Submit, string>['body']['handler_ref']>().toEqualTypeOf<string>();
-    expectTypeOf<Answer<Submit>['status']>().toEqualTypeOf<202>();
-    expectTypeOf<Answer<QueueOperations['pauseQueue']>['status']>().toEqualTypeOf<204>();
+    expectTypeOf<HandlerResponse<Submit>['status']>().toEqualTypeOf<202>();
+    expectTypeOf<HandlerResponse<QueueOperations['pauseQueue']>['status']>().toEqualTypeOf<204>();
   });
 });
 

@@ -15,7 +15,7 @@ const body = (name: string, required = true) => ({
   content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } },
 });
 const usual = ['UNAUTHENTICATED', 'FORBIDDEN', 'INTERNAL'];
-const usualResponses = {
+const defaultResponses = {
   401: problem('No token'),
   403: problem('No grant'),
   500: problem('A bug'),
@@ -42,7 +42,7 @@ export const sampleDocument: OpenApiDocument = {
         requestBody: body('TaskRequest'),
         responses: {
           202: json('Task'),
-          ...usualResponses,
+          ...defaultResponses,
           ...notFound,
           ...writingResponses,
           ...invalid,
@@ -60,7 +60,7 @@ export const sampleDocument: OpenApiDocument = {
         requestBody: body('TaskList'),
         responses: {
           207: json('Results'),
-          ...usualResponses,
+          ...defaultResponses,
           ...notFound,
           ...writingResponses,
           ...invalid,
@@ -94,7 +94,7 @@ export const sampleDocument: OpenApiDocument = {
             schema: { type: 'array', items: { type: 'integer' } },
           },
         ],
-        responses: { 200: json('Echo'), ...usualResponses, ...notFound, ...invalid },
+        responses: { 200: json('Echo'), ...defaultResponses, ...notFound, ...invalid },
       },
     },
     '/v1/tasks/{id}': {
@@ -103,7 +103,7 @@ export const sampleDocument: OpenApiDocument = {
         operationId: 'getTask',
         'x-min-role': 'submitter',
         'x-codes': [...usual, 'TASK_NOT_FOUND', 'INVALID_QUERY'],
-        responses: { 200: json('Echo'), ...usualResponses, ...notFound, ...invalid },
+        responses: { 200: json('Echo'), ...defaultResponses, ...notFound, ...invalid },
       },
     },
     '/v1/tasks/{id}:complete': {
@@ -125,7 +125,7 @@ export const sampleDocument: OpenApiDocument = {
         requestBody: body('Completion', false),
         responses: {
           200: json('Echo'),
-          ...usualResponses,
+          ...defaultResponses,
           ...notFound,
           ...writingResponses,
           ...invalid,
@@ -138,13 +138,13 @@ export const sampleDocument: OpenApiDocument = {
         operationId: 'getQueue',
         'x-min-role': 'admin',
         'x-codes': [...usual, 'QUEUE_NOT_FOUND', 'INVALID_QUERY'],
-        responses: { 200: json('Echo'), ...usualResponses, ...notFound, ...invalid },
+        responses: { 200: json('Echo'), ...defaultResponses, ...notFound, ...invalid },
       },
       delete: {
         operationId: 'deleteQueue',
         'x-min-role': 'admin',
         'x-codes': [...usual, 'QUEUE_NOT_FOUND', 'INVALID_QUERY'],
-        responses: { 204: { description: 'Gone' }, ...usualResponses, ...notFound, ...invalid },
+        responses: { 204: { description: 'Gone' }, ...defaultResponses, ...notFound, ...invalid },
       },
     },
     '/v1/admin/queues/{queue}:pause': {
@@ -154,7 +154,7 @@ export const sampleDocument: OpenApiDocument = {
         'x-min-role': 'operator',
         'x-allow-unknown-query': true,
         'x-codes': [...usual, 'QUEUE_NOT_FOUND'],
-        responses: { 204: { description: 'Paused' }, ...usualResponses, ...notFound },
+        responses: { 204: { description: 'Paused' }, ...defaultResponses, ...notFound },
       },
     },
     '/v1/admin/queues/{queue}:resume': {
@@ -164,7 +164,7 @@ export const sampleDocument: OpenApiDocument = {
         'x-min-role': 'operator',
         'x-allow-unknown-query': true,
         'x-codes': [...usual, 'QUEUE_NOT_FOUND'],
-        responses: { 204: { description: 'Resumed' }, ...usualResponses, ...notFound },
+        responses: { 204: { description: 'Resumed' }, ...defaultResponses, ...notFound },
       },
     },
     '/v1/admin/queues/{queue}/config': {
@@ -178,7 +178,7 @@ export const sampleDocument: OpenApiDocument = {
         requestBody: body('QueueConfig'),
         responses: {
           200: json('Echo'),
-          ...usualResponses,
+          ...defaultResponses,
           ...notFound,
           ...writingResponses,
           ...invalid,
@@ -197,7 +197,7 @@ export const sampleDocument: OpenApiDocument = {
         requestBody: { content: { '*/*': { schema: { type: 'string' } } } },
         responses: {
           200: json('Echo'),
-          ...usualResponses,
+          ...defaultResponses,
           413: problem('Too large'),
           ...invalid,
         },
@@ -214,7 +214,7 @@ export const sampleDocument: OpenApiDocument = {
             description: 'Events',
             content: { 'text/event-stream': { schema: { type: 'string' } } },
           },
-          ...usualResponses,
+          ...defaultResponses,
         },
       },
     },

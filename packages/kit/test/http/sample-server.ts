@@ -19,7 +19,7 @@ export interface LogLine {
   message: string;
 }
 
-/** A log that keeps what it was told. */
+/** A log that records its lines. */
 export function listeningLog(lines: LogLine[] = [], base: object = {}): Log & { lines: LogLine[] } {
   const write = (level: string) => (fields: object, message: string) =>
     void lines.push({ level, fields: { ...base, ...fields }, message });
@@ -82,8 +82,6 @@ export function sampleHandlers(): Handlers<operations, SamplePrincipal> {
   };
 }
 
-const samplePlainOperations = ['submitTask', 'submitBatch', 'getTask', 'getQueue', 'getHealth'];
-
 export type SampleOptions = Partial<BindOptions<operations, SamplePrincipal>>;
 
 export function sampleApp(options: SampleOptions = {}): BoundApp & { lines: LogLine[] } {
@@ -106,8 +104,6 @@ export function sampleApp(options: SampleOptions = {}): BoundApp & { lines: LogL
     authorize: (principal) => {
       if (principal.grants.length === 0) throw new Refusal('FORBIDDEN', 'No grant.');
     },
-    // On a socket they go the short way; what is injected goes the long one.
-    ...(!options.admit && { plainOperations: samplePlainOperations }),
     ...options,
   });
   return Object.assign(app, { lines: log.lines });

@@ -26,7 +26,7 @@ test('an attempt lasts from its claim to its end and leaves null what does not a
   });
 });
 
-test('a clock that was set back makes no attempt end before it began', () => {
+test('attempt record: a clock set back does not make an attempt end before it began', () => {
   const record = attemptRecord(task, { outcome: 'FAILED', now: 10, traceId: null });
   expect(record).toMatchObject({ endedAt: 1_000, durationMs: 0, traceId: null });
 });

@@ -18,10 +18,10 @@ export interface AttemptEnd {
   retryAfterMs?: number | null;
   nextAttemptAt?: number | null;
   snippet?: string | null;
-  /** Without its query; null if nothing was sent. */
+  /** URL without its query; null if nothing was sent. */
   url?: string | null;
   remoteIp?: string | null;
-  /** Null: nothing was sent. Left out: what the task and its lease say. */
+  /** Null: nothing was sent. Absent: derived from the task and its lease. */
   traceId?: string | null;
 }
 
@@ -51,7 +51,7 @@ export function attemptRecord(task: ClaimedTask, end: AttemptEnd): Attempt {
   };
 }
 
-/** The failure in short, or undefined when there was none. */
+/** Summary of the failure; undefined if there was none. */
 export function lastErrorOf(
   outcome: Pick<Outcome, 'errorType' | 'message' | 'httpStatus'>,
   now: number,
@@ -61,7 +61,7 @@ export function lastErrorOf(
   return { errorType, message: message ?? '', httpStatus, at: now };
 }
 
-/** Where a callback goes, as history shows it: queries may carry keys. */
+/** The callback URL for the history, without its query, which may carry keys. */
 export function urlWithoutQuery(url: string): string {
   return /^[^?#]*/.exec(url)![0];
 }

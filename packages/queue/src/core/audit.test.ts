@@ -23,7 +23,7 @@ function chain(length: number): WireAuditRecord[] {
 const faults = (records: readonly WireAuditRecord[]) =>
   records.map((record, i) => auditFault(records[i - 1], record));
 
-test('a chain that nobody touched has no fault', () => {
+test('audit chain: an unchanged chain is valid', () => {
   expect(faults(chain(4))).toEqual([undefined, undefined, undefined, undefined]);
 });
 
@@ -40,7 +40,7 @@ test.each([
   expect(faults(records)[1]).toContain('Record 2 was changed');
 });
 
-test('a record left out, put in or turned around is found', () => {
+test('audit chain: a removed, inserted or reordered record is detected', () => {
   const records = chain(4);
   expect(faults(records.toSpliced(1, 1)).some(Boolean)).toBe(true);
   expect(faults(records.toSpliced(1, 0, records[0]!)).some(Boolean)).toBe(true);
@@ -48,7 +48,7 @@ test('a record left out, put in or turned around is found', () => {
   expect(faults(records.slice(1))[0]).toContain('Record 2 stands where 1 should be');
 });
 
-test('a record whose hash was made anew is found by the next one', () => {
+test('audit chain: a record with a recomputed hash is detected by the next record', () => {
   const records = chain(3);
   const forged = chainAct(
     { seq: 1, hash: records[0]!.hash },

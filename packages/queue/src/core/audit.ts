@@ -3,8 +3,8 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { canonicalJson } from './canonical-json.js';
 
 /**
- * The audit log is a chain: each record carries the hash of the one before, so that none can be
- * changed, left out or slipped in without every later hash telling.
+ * The audit log is a hash chain: each record carries the hash of the previous one, so a changed,
+ * removed or inserted record breaks every later hash.
  */
 export interface AuditRecord {
   /** 1, 2, 3 and so on over the whole server, without gaps. */
@@ -23,7 +23,7 @@ export type AuditAction = 'redrive' | 'purge' | 'pause' | 'resume' | 'config_wri
 export type AuditAct = Omit<AuditRecord, 'seq' | 'prevHash' | 'hash'>;
 export type WireAuditRecord = QueueSchema<'AuditRecord'>;
 
-/** What the first record names as the one before it. */
+/** Previous hash of the first record. */
 export const firstPrevHash = '0'.repeat(64);
 
 /** The record that follows `last`. */
@@ -46,7 +46,7 @@ export function chainAct(
   return record;
 }
 
-/** The record as the API shows it, which is also what its hash is taken of. */
+/** The record as the API shows it; the hash covers this form. */
 export function auditToWire(record: AuditRecord): WireAuditRecord {
   return {
     seq: record.seq,
@@ -67,10 +67,7 @@ export function auditHash(record: Omit<WireAuditRecord, 'hash'>): string {
   return createHash('sha256').update(canonicalJson(rest)).digest('hex');
 }
 
-/**
- * What is wrong with `record` as the successor of `last` (undefined: as the very first one), or
- * undefined when it fits.
- */
+/** Why `record` cannot follow `last` (undefined: be the first record); undefined if it can. */
 export function auditFault(
   last: Pick<WireAuditRecord, 'seq' | 'hash'> | undefined,
   record: WireAuditRecord,

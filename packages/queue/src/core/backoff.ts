@@ -2,12 +2,12 @@ import type { QueueConfig } from './queue.js';
 
 export type RetryPolicy = QueueConfig['retry'];
 
-/** A handler may ask for a longer pause, but not for a longer one than this. */
-export const longestRetryAfterMs = 3_600_000;
+/** Upper limit for the delay that a handler requests. */
+export const maxRetryAfterMs = 3_600_000;
 
 /**
- * How long a task waits after its n-th failed attempt: one half is fixed, the other random, so that
- * tasks that failed together do not come back together. `chance` is from 0 up to 1.
+ * Exponential backoff with jitter after the n-th failed attempt: half of the delay is fixed, half
+ * random, so that tasks that failed together are not retried together. `chance` is in [0, 1).
  */
 export function backoffMs(policy: RetryPolicy, attempt: number, chance: number): number {
   const { initial_backoff_ms: initial, multiplier, max_backoff_ms: longest } = policy;
@@ -15,13 +15,13 @@ export function backoffMs(policy: RetryPolicy, attempt: number, chance: number):
   return Math.round(full / 2 + (full / 2) * chance);
 }
 
-/** The same, raised to what the handler asked for. */
+/** The backoff, raised to the delay that the handler requested. */
 export function retryDelayMs(
   policy: RetryPolicy,
   attempt: number,
   chance: number,
   retryAfterMs: number | null,
 ): number {
-  const asked = Math.min(retryAfterMs ?? 0, longestRetryAfterMs);
-  return Math.max(backoffMs(policy, attempt, chance), asked);
+  const requestedMs = Math.min(retryAfterMs ?? 0, maxRetryAfterMs);
+  return Math.max(backoffMs(policy, attempt, chance), requestedMs);
 }

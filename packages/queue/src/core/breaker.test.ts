@@ -33,9 +33,9 @@ test('70 % of ten opens it, less does not', () => {
   expect(breaker.phase).toBe('closed');
   calls(breaker, 0, 'bad');
   expect(breaker.phase).toBe('open');
-  const calmer = new Breaker(settings);
-  calls(calmer, 0, ...times<TargetHealth>(4, 'good'), ...times<TargetHealth>(6, 'bad'));
-  expect(calmer.phase).toBe('closed');
+  const healthier = new Breaker(settings);
+  calls(healthier, 0, ...times<TargetHealth>(4, 'good'), ...times<TargetHealth>(6, 'bad'));
+  expect(healthier.phase).toBe('closed');
 });
 
 test('fewer than min_requests never open it, and the one that makes them enough may be good', () => {
@@ -46,7 +46,7 @@ test('fewer than min_requests never open it, and the one that makes them enough 
   expect(breaker.phase).toBe('open');
 });
 
-test('what happened longer ago than the window does not count', () => {
+test('breaker: calls before the window do not count', () => {
   const breaker = new Breaker(settings);
   calls(breaker, 0, ...times<TargetHealth>(9, 'bad'));
   calls(breaker, 30_000, 'bad');
@@ -57,7 +57,7 @@ test('what happened longer ago than the window does not count', () => {
   expect(within.phase).toBe('open');
 });
 
-test('what we learned nothing from does not count', () => {
+test('breaker: unknown results do not count', () => {
   const breaker = new Breaker(settings);
   calls(breaker, 0, ...times<TargetHealth>(9, 'bad'), ...times<TargetHealth>(50, 'unknown'));
   expect(breaker.phase).toBe('closed');
@@ -97,7 +97,7 @@ test('one bad probe opens it again for the whole time', () => {
   expect(breaker.allowance(60_199)).toBe(0);
 });
 
-test('a probe that was broken off gives its place back', () => {
+test('breaker: an aborted probe frees its slot', () => {
   const breaker = opened();
   breaker.allowance(30_000);
   const marks = [breaker.start(), breaker.start(), breaker.start()];

@@ -14,14 +14,14 @@ interface Slot {
 }
 
 /**
- * Rests a queue whose target keeps failing. Closed: calls go through and are counted over a sliding
- * window. Open: none goes through, for `open_ms`. Half open: three probes go through; when all
- * succeed it closes, when one fails it opens again. Times are those of a clock that never goes back.
+ * Circuit breaker of a callback target. Closed: calls pass and are counted over a sliding window.
+ * Open: no call passes for `open_ms`. Half open: three probes pass; it closes if all succeed and
+ * opens again if one fails. Times are monotonic.
  */
 export class Breaker {
   #phase: BreakerPhase = 'closed';
-  /** Counts changes of phase: a call that began in an earlier one no longer counts. */
-  #era = 0;
+  /** Number of phase changes: results of calls from an earlier phase are ignored. */
+  #phaseCount = 0;
   #slots: Slot[] = [];
   #openUntil = 0;
   #probesUnderway = 0;
@@ -33,12 +33,12 @@ export class Breaker {
     return this.#phase;
   }
 
-  /** When an open one lets probes through; undefined for any other. */
+  /** When an open breaker lets probes through; undefined in other phases. */
   get opensAt(): number | undefined {
     return this.#phase === 'open' ? this.#openUntil : undefined;
   }
 
-  /** How many calls may start now. Turns an open breaker half open when its time has come. */
+  /** How many calls may start now. Turns an open breaker half open after `open_ms`. */
   allowance(now: number): number {
     if (!this.settings.enabled) return Infinity;
     if (this.#phase === 'open' && now >= this.#openUntil) this.#enter('half_open');
@@ -47,15 +47,15 @@ export class Breaker {
     return probes - this.#probesPassed - this.#probesUnderway;
   }
 
-  /** A call starts. What it returns belongs to the call and goes to `end`. */
+  /** Registers the start of a call. Pass the returned mark to `end`. */
   start(): number {
     if (this.#phase === 'half_open') this.#probesUnderway++;
-    return this.#era;
+    return this.#phaseCount;
   }
 
-  /** A call that started with this mark has ended. */
+  /** Registers the end of the call that started with this mark. */
   end(mark: number, health: TargetHealth, now: number): void {
-    if (mark !== this.#era || !this.settings.enabled) return;
+    if (mark !== this.#phaseCount || !this.settings.enabled) return;
     if (this.#phase === 'half_open') this.#endProbe(health, now);
     else if (this.#phase === 'closed' && health !== 'unknown') this.#count(health, now);
   }
@@ -75,8 +75,8 @@ export class Breaker {
       calls += each.calls;
       bad += each.bad;
     }
-    const { min_requests: fewest, failure_ratio: ratio } = this.settings;
-    if (calls >= fewest && bad / calls >= ratio) this.#open(now);
+    const { min_requests: minRequests, failure_ratio: ratio } = this.settings;
+    if (calls >= minRequests && bad / calls >= ratio) this.#open(now);
   }
 
   #slotOf(now: number): Slot {
@@ -96,7 +96,7 @@ export class Breaker {
 
   #enter(phase: BreakerPhase): void {
     this.#phase = phase;
-    this.#era++;
+    this.#phaseCount++;
     this.#slots = [];
     this.#probesUnderway = 0;
     this.#probesPassed = 0;

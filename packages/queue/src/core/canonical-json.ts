@@ -1,6 +1,6 @@
 /**
- * One text for each value, by RFC 8785: no space, the keys of objects by their UTF-16 code units,
- * numbers and strings as JavaScript writes them. Members that are undefined are left out.
+ * Canonical JSON (RFC 8785): no whitespace, object keys sorted by UTF-16 code units, numbers and
+ * strings as JavaScript writes them. Undefined members are omitted.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -16,7 +16,7 @@ export function canonicalJson(value: unknown): string {
 function canonicalObject(value: object): string {
   const members: string[] = [];
   const record = value as Record<string, unknown>;
-  // The default order of strings is the one the RFC asks for.
+  // JavaScript's default string order is the one that the RFC requires.
   for (const key of Object.keys(record).toSorted()) {
     if (record[key] === undefined) continue;
     members.push(`${JSON.stringify(key)}:${canonicalJson(record[key])}`);

@@ -20,7 +20,7 @@ test.each([
   expect(cutText(text, most)).toBe(expected);
 });
 
-test('what no database could keep as text is replaced', () => {
+test('excerpt: characters that databases reject are replaced', () => {
   expect(cutText('a\0b\uD800c', 100)).toBe('a\u{fffd}b\u{fffd}c');
 });
 

@@ -12,7 +12,7 @@ test('headers of the submitter reach the handler as they were written', () => {
   expect(forwarded(headers)).toEqual(headers);
 });
 
-const kept = [
+const reserved = [
   'Connection',
   'Proxy-Connection',
   'Proxy-Authenticate',
@@ -40,7 +40,7 @@ const kept = [
   'traceparent',
 ];
 
-test.each(kept)('%s is the server’s own to say', (name) => {
+test.each(reserved)('%s is reserved for the server', (name) => {
   expect(forwarded({ [name]: 'forged', 'X-Other': 'stays' })).toEqual({ 'X-Other': 'stays' });
 });
 

@@ -1,4 +1,4 @@
-// Those of RFC 9110 section 7.6.1, and what the server says itself.
+// Hop-by-hop headers (RFC 9110, section 7.6.1) and headers that the server sets.
 const ownNames: ReadonlySet<string> = new Set([
   'connection',
   'proxy-connection',
@@ -20,8 +20,8 @@ const ownNames: ReadonlySet<string> = new Set([
 const ownPrefixes = ['content-', 'webhook-', 'x-queue-'] as const;
 
 /**
- * Copies those of a task's headers that reach its handler into `target`. A submitter can neither
- * speak in the server's name nor change where the request goes and how it is read.
+ * Copies the headers of a task that its handler receives into `target`. A submitter cannot set
+ * headers of the server, or headers that change routing or framing.
  */
 export function forwardHeaders(
   headers: Readonly<Record<string, string>>,
@@ -38,7 +38,7 @@ export function forwardHeaders(
   }
 }
 
-/** A Connection header makes every header that it names hop-by-hop too. */
+/** Every header that Connection names is hop-by-hop too. */
 function namedByConnection(headers: Readonly<Record<string, string>>): string[] | undefined {
   const value = headerOf(headers, 'connection');
   return value?.split(',').map((option) => option.trim().toLowerCase());

@@ -81,18 +81,15 @@ test.each(statuses)('%i is %s, retried: %s, target: %s', (status, errorType, may
   expect(outcome.message).toContain(String(status));
 });
 
-test.each([100, 199, 600, 999])(
-  '%i is no HTTP status that could be told, and retried',
-  (status) => {
-    expect(read(answer(status))).toMatchObject({
-      kind: 'failed',
-      httpStatus: null,
-      errorType: 'NETWORK_ERROR',
-      mayRetry: true,
-      health: 'bad',
-    });
-  },
-);
+test.each([100, 199, 600, 999])('%i is not a valid HTTP status, and is retried', (status) => {
+  expect(read(answer(status))).toMatchObject({
+    kind: 'failed',
+    httpStatus: null,
+    errorType: 'NETWORK_ERROR',
+    mayRetry: true,
+    health: 'bad',
+  });
+});
 
 test('the lists of the queue override what a status means, for every failing status', () => {
   for (let status = 300; status < 600; status++) {
@@ -138,7 +135,7 @@ test('the handler names its own error type, if it is one', () => {
   for (const bad of ['', '-a', 'a b', 'ä', 'x'.repeat(129)]) expect(typeOf(bad)).toBe('HTTP_5XX');
 });
 
-test('Retry-After of a failure is told, and one that cannot be read is not', () => {
+test('Retry-After of a failure is returned, an invalid one is ignored', () => {
   expect(read(answer(503, { 'retry-after': '7' })).retryAfterMs).toBe(7_000);
   expect(read(answer(302, { 'retry-after': '7' })).retryAfterMs).toBe(7_000);
   expect(read(answer(503, { 'retry-after': 'later' })).retryAfterMs).toBeNull();
@@ -175,7 +172,7 @@ test.each(failures)('%s is retried and speaks against the target', (errorType) =
   });
 });
 
-test('the address that was dialled is told even when nothing came back', () => {
+test('the dialled address is recorded even without a response', () => {
   const failure = {
     ok: false,
     errorType: 'CONNECTION_REFUSED',
@@ -185,7 +182,7 @@ test('the address that was dialled is told even when nothing came back', () => {
   expect(read({ ...failure, remoteIp: '203.0.113.9' }).remoteIp).toBe('203.0.113.9');
 });
 
-test('what we broke off ourselves says nothing about the target', () => {
+test('an aborted callback says nothing about the target', () => {
   const aborted = { ok: false, errorType: 'ABORTED', message: 'x', durationMs: 1 } as const;
   expect(read(aborted)).toEqual(interrupted());
   expect(interrupted()).toMatchObject({ kind: 'interrupted', errorType: null, health: 'unknown' });

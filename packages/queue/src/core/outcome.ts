@@ -3,29 +3,29 @@ import type { RetryPolicy } from './backoff.js';
 import { cutText, textExcerpt } from './excerpt.js';
 import { retryAfterMs } from './retry-after.js';
 
-/** What a callback came to, before the retry policy has its say. */
+/** The result of a callback, before the retry policy is applied. */
 export interface Outcome {
-  /** `async`: the handler will report by itself. `interrupted`: we broke it off ourselves. */
+  /** `async`: the handler reports later. `interrupted`: this server aborted the callback. */
   kind: 'succeeded' | 'async' | 'failed' | 'interrupted';
   httpStatus: number | null;
   errorType: string | null;
   message: string | null;
   /** False: the answer forbids another attempt. */
   mayRetry: boolean;
-  /** The handler asks for the same attempt later: it counts for nothing. */
+  /** The handler requests the same attempt later: this one does not count. */
   isDeferred: boolean;
   retryAfterMs: number | null;
   snippet: string | null;
   remoteIp: string | null;
-  /** What it says about the target as a whole, for the circuit breaker. */
+  /** Health of the target, for the circuit breaker. */
   health: TargetHealth;
 }
 
-/** `bad`: it is down, overloaded or unreachable. `unknown`: we learned nothing. */
+/** `bad`: down, overloaded or unreachable. `unknown`: the callback says nothing about it. */
 export type TargetHealth = 'good' | 'bad' | 'unknown';
 
-export const longestMessageBytes = 1024;
-export const longestSnippetBytes = 2048;
+export const maxMessageBytes = 1024;
+export const maxSnippetBytes = 2048;
 
 const errorTypePattern = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 
@@ -36,7 +36,7 @@ export function outcomeOf(outcome: OutboundOutcome, policy: RetryPolicy, now: nu
     kind: 'failed',
     httpStatus: null,
     errorType: outcome.errorType,
-    message: cutText(outcome.message, longestMessageBytes),
+    message: cutText(outcome.message, maxMessageBytes),
     mayRetry: true,
     isDeferred: false,
     retryAfterMs: null,
@@ -46,13 +46,13 @@ export function outcomeOf(outcome: OutboundOutcome, policy: RetryPolicy, now: nu
   };
 }
 
-/** The callback could not be made at all. It says nothing about the target. */
+/** The callback could not be sent, which says nothing about the target. */
 export function unsent(message: string): Outcome {
   return {
     kind: 'failed',
     httpStatus: null,
     errorType: 'INTERNAL',
-    message: cutText(message, longestMessageBytes),
+    message: cutText(message, maxMessageBytes),
     mayRetry: true,
     isDeferred: false,
     retryAfterMs: null,
@@ -80,7 +80,7 @@ export function interrupted(): Outcome {
 function outcomeOfAnswer(answer: OutboundResponse, policy: RetryPolicy, now: number): Outcome {
   const { status } = answer;
   const isSuccess = status >= 200 && status < 300;
-  // 1xx never ends an exchange and 600 and more is no HTTP, but a peer can send either.
+  // A peer can send 1xx as a final status, or 600 and above, although HTTP forbids both.
   const isHttp = status >= 200 && status < 600;
   const isAsync = status === 202 && header(answer, 'x-queue-async')?.toLowerCase() === 'true';
   const isRetried = !isSuccess && mayRetry(answer, policy);
@@ -92,10 +92,10 @@ function outcomeOfAnswer(answer: OutboundResponse, policy: RetryPolicy, now: num
     message: isSuccess ? null : messageOf(status, isHttp),
     mayRetry: isSuccess || isRetried,
     isDeferred,
-    retryAfterMs: isSuccess ? null : askedPauseMs(answer, now),
-    snippet: textExcerpt(answer.body, longestSnippetBytes),
+    retryAfterMs: isSuccess ? null : requestedDelayMs(answer, now),
+    snippet: textExcerpt(answer.body, maxSnippetBytes),
     remoteIp: answer.remoteIp === '' ? null : answer.remoteIp,
-    // Whoever says when to come back is at work.
+    // A target that sends Retry-After is working.
     health: isBadForTarget(status) && !isDeferred ? 'bad' : 'good',
   };
 }
@@ -127,12 +127,12 @@ function mayRetry(answer: OutboundResponse, policy: RetryPolicy): boolean {
   return status < 400 || status >= 500;
 }
 
-function askedPauseMs(answer: OutboundResponse, now: number): number | null {
+function requestedDelayMs(answer: OutboundResponse, now: number): number | null {
   const value = header(answer, 'retry-after');
   return value === undefined ? null : (retryAfterMs(value, now) ?? null);
 }
 
-// A redirect or a 4xx is an answer to this one task from a target that works.
+// A redirect or a 4xx concerns this task only: the target works.
 function isBadForTarget(status: number): boolean {
   return status === 408 || status === 429 || status >= 500 || status < 200;
 }

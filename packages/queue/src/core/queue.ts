@@ -1,10 +1,13 @@
 import type { QueueComponents } from '@millrace/contract/queue';
 
-/** A queue's settings with every default filled in, in the words of the contract. */
+/** A queue's config with all defaults filled in, with the field names of the contract. */
 export type QueueConfig = Omit<
   QueueComponents['schemas']['QueueConfig'],
   'name' | 'paused' | 'version' | 'created_at' | 'updated_at'
 >;
+
+/** The current value of a secret, if it exists and the queue may use it. */
+export type SecretLookup = (name: string, queue: string) => string | undefined;
 
 export interface Queue {
   name: string;
@@ -12,7 +15,7 @@ export interface Queue {
   paused: boolean;
   /** 1 for a new queue, one more with each config write. */
   version: number;
-  /** Differs between a queue and one of the same name made after it was deleted. */
+  /** Distinguishes a queue from a later one with the same name. */
   incarnation: string;
   createdAt: number;
   /** When the config was last written. */

@@ -1,4 +1,4 @@
-import { longestRetryAfterMs } from './backoff.js';
+import { maxRetryAfterMs } from './backoff.js';
 
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 const clockTime = '(?<h>\\d{2}):(?<m>\\d{2}):(?<s>\\d{2})';
@@ -12,15 +12,15 @@ const httpDates = [
 ];
 
 /**
- * Reads a `Retry-After` header, seconds or a date, as milliseconds from now, at most an hour.
- * Undefined: it says nothing that can be read.
+ * Parses a `Retry-After` header (seconds or a date) to milliseconds from now, at most an hour.
+ * Undefined: it cannot be parsed.
  */
 export function retryAfterMs(value: string, now: number): number | undefined {
   const text = value.trim();
-  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, longestRetryAfterMs);
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, maxRetryAfterMs);
   const at = httpDateOf(text, now);
   if (at === undefined) return undefined;
-  return Math.min(Math.max(0, at - now), longestRetryAfterMs);
+  return Math.min(Math.max(0, at - now), maxRetryAfterMs);
 }
 
 function httpDateOf(text: string, now: number): number | undefined {
@@ -37,13 +37,13 @@ function timeOf(parts: Record<string, string>, now: number): number | undefined 
   const month = months.indexOf(parts['month']!);
   const year = fullYear(parts['year']!, now);
   if (h > 23 || m > 59 || s > 60) return undefined;
-  // The 31st of February is no date, though JavaScript reads it as one.
+  // JavaScript accepts 31 February, which is not a date.
   const midnight = new Date(Date.UTC(year, month, day));
   if (midnight.getUTCMonth() !== month || midnight.getUTCDate() !== day) return undefined;
   return Date.UTC(year, month, day, h, m, s);
 }
 
-/** A year of two digits that seems to be more than 50 years ahead is a past one. */
+/** A two-digit year that would be more than 50 years ahead is in the past (RFC 9110). */
 function fullYear(text: string, now: number): number {
   if (text.length === 4) return Number(text);
   const thisYear = new Date(now).getUTCFullYear();

@@ -6,10 +6,10 @@ test('without a rate any number may start', () => {
   expect(mayStart([[0, 1e9]], 0, 0)).toBe(Infinity);
 });
 
-test('whatever is asked for when, no second has more starts than may be', () => {
-  const asks = fc.array(fc.tuple(fc.nat(400), fc.nat(9)), { maxLength: 60 });
+test('no second has more starts than the limit, whatever the requests', () => {
+  const requests = fc.array(fc.tuple(fc.nat(400), fc.nat(9)), { maxLength: 60 });
   fc.assert(
-    fc.property(asks, fc.integer({ min: 1, max: 9 }), (list, perSecond) => {
+    fc.property(requests, fc.integer({ min: 1, max: 9 }), (list, perSecond) => {
       let starts: Starts = [];
       let now = 1_000_000;
       const started: number[] = [];
@@ -44,7 +44,7 @@ test('half a task a second is one in two seconds, one and a half are three', () 
   expect(mayStart(two, 11_340, 1.5)).toBe(2);
 });
 
-test('the next start is told to the millisecond', () => {
+test('the next start is exact to the millisecond', () => {
   for (const perSecond of [0.5, 1, 1.5, 3, 3.3]) {
     const starts = withStarts([], 5_007, Math.ceil(perSecond), perSecond);
     const at = nextStartAt(starts, 5_008, perSecond)!;

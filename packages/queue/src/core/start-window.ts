@@ -1,13 +1,13 @@
 /**
- * How many tasks of a queue started when, over the last second or more: pairs of time and count, the
- * oldest first. A plain value, so that it can be kept with the queue's counters.
+ * Recent starts of a queue's tasks, for the rate limit: pairs of time and count, oldest first. A
+ * plain value, so that it can be stored with the queue's counters.
  */
 export type Starts = readonly (readonly [at: number, count: number])[];
 
-/** Moments are told apart to this, and rounded up: never too many start, and the list is short. */
+/** Resolution of the times, rounded up: the limit is never exceeded, and the list is short. */
 const stepMs = 20;
 
-/** How many more may start at `now` if `perSecond` may in any second; 0: any number. */
+/** How many more tasks may start at `now` with a limit of `perSecond` (0: no limit). */
 export function mayStart(starts: Starts, now: number, perSecond: number): number {
   if (perSecond === 0) return Infinity;
   let started = 0;
@@ -15,7 +15,7 @@ export function mayStart(starts: Starts, now: number, perSecond: number): number
   return Math.max(0, Math.ceil(perSecond) - started);
 }
 
-/** When one more may start if none may at `now`; undefined if these starts leave room by then. */
+/** When one more task may start if none may at `now`; undefined if these starts do not block it. */
 export function nextStartAt(starts: Starts, now: number, perSecond: number): number | undefined {
   if (mayStart(starts, now, perSecond) > 0) return undefined;
   const oldest = starts.find(([at]) => isRecent(at, now, perSecond));
@@ -24,26 +24,26 @@ export function nextStartAt(starts: Starts, now: number, perSecond: number): num
 
 export function withStarts(starts: Starts, now: number, count: number, perSecond: number): Starts {
   const moment = Math.ceil(now / stepMs) * stepMs;
-  const kept: [number, number][] = [];
+  const recent: [number, number][] = [];
   const add = (at: number, more: number) => {
-    const last = kept.at(-1);
+    const last = recent.at(-1);
     if (last && last[0] === at) last[1] += more;
-    else kept.push([at, more]);
+    else recent.push([at, more]);
   };
   for (const [at, before] of starts) {
     if (isRecent(at, now, perSecond)) add(Math.min(at, moment), before);
   }
   add(moment, count);
-  return kept;
+  return recent;
 }
 
-/** What started far in the future did so before the clock was set back, and no longer counts. */
+/** Starts far in the future were recorded before the clock was set back, and do not count. */
 function isRecent(at: number, now: number, perSecond: number): boolean {
   const windowMs = windowOf(perSecond);
   return at > now - windowMs && at <= now + windowMs;
 }
 
-/** A rate that is no whole number is a whole number in a longer time: 0.5 a second, 1 in two. */
+/** A fractional rate is a whole number over a longer window: 0.5 per second is 1 in two seconds. */
 function windowOf(perSecond: number): number {
   return (1_000 * Math.ceil(perSecond)) / perSecond;
 }

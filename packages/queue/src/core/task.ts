@@ -1,4 +1,4 @@
-/** One unit of work and what became of it. Times are milliseconds since 1970, null where none. */
+/** One unit of work and its state. Times are Unix milliseconds; null: not set. */
 export interface Task {
   /** A ULID in upper case, unique over all queues. */
   id: string;
@@ -10,7 +10,10 @@ export interface Task {
   /** 0 to 9; higher is claimed first. */
   priority: number;
   groupKey: string | null;
-  /** Claims since the submit or the last redrive, a running one included, handed-back ones not. */
+  /**
+   * Claims since the submit or the last redrive, including a running one, without handed-back
+   * ones.
+   */
   attempt: number;
   /** The same over all redrives. */
   totalAttempts: number;
@@ -37,7 +40,7 @@ export interface WholeTask extends Task {
   attempts: readonly Attempt[];
 }
 
-/** The right to run a task until a moment. Whoever claims it next makes the old token worthless. */
+/** The right to run a task until a time. The next claim invalidates the token. */
 export interface Lease {
   /** Opaque and unguessable; new with every claim. */
   token: string;
@@ -45,7 +48,7 @@ export interface Lease {
   /** Which server claimed it. */
   nodeId: string;
   startedAt: number;
-  /** The handler took the work over and will report by itself. */
+  /** The handler continues asynchronously and reports the result later. */
   isAsync: boolean;
 }
 
@@ -78,17 +81,17 @@ export interface Attempt {
 
 export type AttemptOutcome = 'SUCCEEDED' | 'FAILED' | 'LEASE_EXPIRED' | 'INTERRUPTED' | 'DEFERRED';
 
-/** Attempts that ended so are in the history, and count for nothing else. */
+/** Attempts with this outcome are in the history and do not count otherwise. */
 export function isUncounted(outcome: AttemptOutcome): boolean {
   return outcome === 'INTERRUPTED' || outcome === 'DEFERRED';
 }
 
-/** What is left of a purged or expired task for a day, so that a late resubmit runs nothing. */
+/** What remains of a deleted task for a day, so that a late resubmit with its id runs nothing. */
 export interface Tombstone {
   id: string;
   queue: string;
   handlerRef: string;
-  /** The last one it had. */
+  /** The last status of the task. */
   status: TaskStatus;
   purgedAt: number;
 }

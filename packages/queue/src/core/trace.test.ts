@@ -43,7 +43,7 @@ test.each([
   `00-${trace.toUpperCase()}-${span}-01`,
   `00-${trace.slice(1)}-${span}-01`,
   `0-${trace}-${span}-01`,
-])('"%s" is no trace to go on with', (traceparent) => {
+])('"%s" is not a valid traceparent', (traceparent) => {
   const one = traceOf({ traceparent }, 'token');
   expect(one).toEqual(traceOf({}, 'token'));
 });

@@ -4,7 +4,7 @@ import { headerOf } from './forwarded-headers.js';
 export interface Trace {
   traceId: string;
   traceparent: string;
-  /** True when it goes on with the trace that the submitter gave the task. */
+  /** True if it continues the trace of the submitter. */
   isContinued: boolean;
 }
 
@@ -12,8 +12,8 @@ const traceparentPattern =
   /^(?<version>[0-9a-f]{2})-(?<trace>[0-9a-f]{32})-(?<span>[0-9a-f]{16})-(?<flags>[0-9a-f]{2})(?<rest>-.*)?$/;
 
 /**
- * The W3C trace context of one attempt. It follows from the task and its lease token alone, so that
- * whoever settles the attempt knows its trace id, be it another process after a crash.
+ * The W3C trace context of one attempt. It is derived from the task and its lease token, so that
+ * another process can compute the same trace id after a crash.
  */
 export function traceOf(headers: Readonly<Record<string, string>>, leaseToken: string): Trace {
   const digest = hash('sha256', leaseToken, 'hex');
@@ -31,7 +31,7 @@ function readTraceparent(text: string): { traceId: string; flags: string } | und
   const { version, trace, span, flags, rest } = parts;
   if (version === 'ff' || (version === '00' && rest !== undefined)) return undefined;
   if (/^0+$/.test(trace!) || /^0+$/.test(span!)) return undefined;
-  // Of a later version's flags only "sampled" is known to us.
+  // Of a later version's flags only "sampled" is defined here.
   const known = version === '00' ? flags! : parseInt(flags!, 16) & 1 ? '01' : '00';
   return { traceId: trace!, flags: known };
 }

@@ -17,9 +17,9 @@ test('a failure is retried after the backoff of its attempt', () => {
   expect(verdictOnFailure(failure, about(2))).toEqual({ kind: 'retry', dueAt: 11_000 });
 });
 
-test('what the handler asks for raises the delay', () => {
-  const asked = { ...failure, retryAfterMs: 9_000 };
-  expect(verdictOnFailure(asked, about(1))).toEqual({ kind: 'retry', dueAt: 19_000 });
+test('the delay requested by the handler raises the backoff', () => {
+  const withRetryAfter = { ...failure, retryAfterMs: 9_000 };
+  expect(verdictOnFailure(withRetryAfter, about(1))).toEqual({ kind: 'retry', dueAt: 19_000 });
 });
 
 test('the last attempt that fails ends the task, also when the limit was lowered since', () => {

@@ -1,16 +1,24 @@
-import type { Verdict } from '../storage/task-store.js';
 import { retryDelayMs, type RetryPolicy } from './backoff.js';
+import type { DeadReason } from './task.js';
+
+/** How a claim ends. */
+export type Verdict =
+  | { kind: 'succeeded' }
+  | { kind: 'retry'; dueAt: number }
+  | { kind: 'dead'; reason: DeadReason }
+  /** Returned to the queue: the attempt does not count. */
+  | { kind: 'handed_back'; dueAt: number };
 
 export interface Failure {
-  /** False: whoever did the work forbids another attempt. */
+  /** False: the handler forbids another attempt. */
   mayRetry: boolean;
-  /** True: the work could not be begun yet, so the attempt does not count. */
+  /** True: the handler could not start the work yet, so the attempt does not count. */
   isDeferred: boolean;
-  /** What the handler asked for. */
+  /** Delay requested by the handler. */
   retryAfterMs: number | null;
 }
 
-export interface Circumstances {
+export interface FailureContext {
   /** The number of the attempt that failed. */
   attempt: number;
   policy: RetryPolicy;
@@ -19,8 +27,8 @@ export interface Circumstances {
   chance: number;
 }
 
-/** What becomes of a task whose attempt failed. */
-export function verdictOnFailure(failure: Failure, about: Circumstances): Verdict {
+/** Decides between retry, hand back and dead letter after a failed attempt. */
+export function verdictOnFailure(failure: Failure, about: FailureContext): Verdict {
   const { attempt, policy, now, chance } = about;
   if (!failure.mayRetry) return { kind: 'dead', reason: 'PERMANENT' };
   if (!failure.isDeferred && attempt >= policy.max_attempts) {
@@ -30,7 +38,7 @@ export function verdictOnFailure(failure: Failure, about: Circumstances): Verdic
   return { kind: failure.isDeferred ? 'handed_back' : 'retry', dueAt: now + delayMs };
 }
 
-/** A lease that ran out counts as a failed attempt, so that a poison task ends in the DLQ. */
-export function verdictOnEndedLease(about: Circumstances): Verdict {
+/** An expired lease counts as a failed attempt, so that a poison task ends in the DLQ. */
+export function verdictOnEndedLease(about: FailureContext): Verdict {
   return verdictOnFailure({ mayRetry: true, isDeferred: false, retryAfterMs: null }, about);
 }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 
-/** Rings once, at the earliest of the moments it was asked for. */
+/** Rings once, at the earliest of the requested times. */
 export class Alarm {
   #timer: Timer | undefined;
   #at = Infinity;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { traceOf } from '../core/trace.js';
-import { callbackRequest, type CallbackSubject } from './callback-request.js';
+import { callbackRequest, type CallbackParams, type CallbackTask } from './callback-request.js';
 import { credentialsOf } from './credentials.js';
 import { sampleConfig } from './delivery.test-support.js';
 import type { QueueConfig } from '../core/queue.js';
@@ -16,14 +16,15 @@ const secrets: Record<string, string> = {
 };
 
 function request(
-  subject: Partial<CallbackSubject> = {},
+  over: Partial<CallbackTask & Pick<CallbackParams, 'leaseToken' | 'trace'>> = {},
   callback: Partial<QueueConfig['callback']> = {},
 ) {
   const config = sampleConfig({ callback });
   const found = credentialsOf('mail', config.callback, (name) => secrets[name]);
   if (!found.ok) throw new Error(found.reason);
-  const headers = subject.headers ?? {};
-  const whole: CallbackSubject = {
+  const headers = over.headers ?? {};
+  const { leaseToken = 'l1.token', trace = traceOf(headers, 'l1.token') } = over;
+  const task: CallbackTask = {
     id,
     queue: 'mail',
     handlerRef: 'mail.send',
@@ -32,13 +33,19 @@ function request(
     attempt: 2,
     redriveCount: 1,
     payload: Uint8Array.of(0, 255, 128),
-    leaseToken: 'l1.token',
-    trace: traceOf(headers, 'l1.token'),
-    ...subject,
+    ...over,
   };
   const { credentials } = found;
   const { signal } = new AbortController();
-  return callbackRequest(whole, { config, credentials, now, timeoutMs: 30_000, signal });
+  return callbackRequest(task, {
+    leaseToken,
+    trace,
+    config,
+    credentials,
+    now,
+    timeoutMs: 30_000,
+    signal,
+  });
 }
 
 test('the payload goes out unchanged under the headers that the contract names', () => {
@@ -128,6 +135,6 @@ test('a missing auth secret is named', () => {
   const { callback } = sampleConfig({ callback: { auth: { type: 'basic', secret_ref: 'gone' } } });
   expect(credentialsOf('mail', callback, () => undefined)).toEqual({
     ok: false,
-    reason: 'the secret gone is not there or not open to this queue',
+    reason: 'the secret gone does not exist or is not open to this queue',
   });
 });

@@ -3,7 +3,7 @@ import { answer, newScene } from './delivery.test-support.js';
 
 const quickly = { initial_backoff_ms: 10, max_backoff_ms: 10, max_attempts: 1_000 };
 
-test('a target that keeps failing is left alone, which uses up no attempts', async () => {
+test('circuit breaker: a failing target gets no callbacks, which uses up no attempts', async () => {
   const { world, putQueue, submit, task, outbound, metrics, delivery, store } = await newScene();
   await putQueue({ limits: { max_in_flight: 1 }, retry: quickly });
   outbound.handler = () => answer(503);
@@ -67,11 +67,11 @@ test('failures that are the task’s own fault do not open it', async () => {
   expect(outbound.requests).toHaveLength(30);
 });
 
-test('another callback URL begins with a clean slate, any other change does not', async () => {
+test('circuit breaker: another callback URL resets it, any other change does not', async () => {
   const { world, putQueue, submit, outbound, delivery } = await newScene();
   const parts = { limits: { max_in_flight: 1 }, retry: quickly };
   await putQueue(parts);
-  outbound.handler = ({ url }) => answer(url.endsWith('/mended') ? 200 : 503);
+  outbound.handler = ({ url }) => answer(url.endsWith('/fixed') ? 200 : 503);
   for (let i = 0; i < 20; i++) await submit();
   await world.runFor(5_000);
   expect(outbound.requests).toHaveLength(10);
@@ -79,7 +79,7 @@ test('another callback URL begins with a clean slate, any other change does not'
   delivery.queueChanged('mail');
   await world.runFor(1_000);
   expect(outbound.requests).toHaveLength(10);
-  await putQueue({ ...parts, callback: { url: 'https://handlers.example.org/mended' } });
+  await putQueue({ ...parts, callback: { url: 'https://handlers.example.org/fixed' } });
   delivery.queueChanged('mail');
   await world.runFor(100);
   expect(outbound.requests).toHaveLength(30);

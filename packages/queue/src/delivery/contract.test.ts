@@ -47,7 +47,7 @@ function expectToFit(value: string, { name, schema }: Parameter): void {
 async function sentHeaders(isProbe: boolean): Promise<Readonly<Record<string, string>>> {
   const secret = `whsec_${Buffer.from('signing').toString('base64')}`;
   const { world, putQueue, submit, outbound, delivery } = await newScene({
-    secretsOf: () => secret,
+    findSecret: () => secret,
   });
   const signing = { scheme: 'standard_webhooks' as const, secret_refs: ['key'] };
   const queue = await putQueue({ callback: { signing } });

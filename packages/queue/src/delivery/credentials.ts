@@ -1,10 +1,7 @@
 import { signingKeyOf } from '@millrace/kit/webhooks';
-import type { QueueConfig } from '../core/queue.js';
+import type { Queue, QueueConfig, SecretLookup } from '../core/queue.js';
 
-/** The value of a secret that is open to the queue; undefined when there is none. */
-export type SecretsOf = (name: string, queue: string) => string | undefined;
-
-/** How callbacks of one queue show who sends them. */
+/** How the callbacks of a queue authenticate themselves. */
 export interface Credentials {
   auth: { name: string; lowerName: string; value: string } | undefined;
   signingKeys: readonly Uint8Array[];
@@ -13,15 +10,26 @@ export interface Credentials {
 export type CredentialsResult =
   { ok: true; credentials: Credentials } | { ok: false; reason: string };
 
-/** Looks up the secrets that a queue's callback names. */
+/** The credentials of a queue, or why the queue is held. */
+export function credentialsFor(
+  { name, config }: Queue,
+  checks: { isAllowed: (url: string) => boolean; findSecret: SecretLookup },
+): CredentialsResult {
+  if (!checks.isAllowed(config.callback.url)) {
+    return { ok: false, reason: 'its callback URL is not on the allowlist' };
+  }
+  return credentialsOf(name, config.callback, checks.findSecret);
+}
+
+/** Looks up the secrets that a callback names. */
 export function credentialsOf(
   queue: string,
   callback: QueueConfig['callback'],
-  secretsOf: SecretsOf,
+  findSecret: SecretLookup,
 ): CredentialsResult {
   const signingKeys: Uint8Array[] = [];
   for (const ref of callback.signing?.secret_refs ?? []) {
-    const secret = secretsOf(ref, queue);
+    const secret = findSecret(ref, queue);
     if (secret === undefined) return missing(ref);
     const key = signingKeyOf(secret);
     if (!key) return { ok: false, reason: `the secret ${ref} is not "whsec_" and base64` };
@@ -29,7 +37,7 @@ export function credentialsOf(
   }
   const { auth } = callback;
   if (auth.type === 'none') return { ok: true, credentials: { auth: undefined, signingKeys } };
-  const secret = secretsOf(auth.secret_ref, queue);
+  const secret = findSecret(auth.secret_ref, queue);
   if (secret === undefined) return missing(auth.secret_ref);
   const name = auth.type === 'header' ? auth.name : 'Authorization';
   const header = { name, lowerName: name.toLowerCase(), value: valueOf(auth.type, secret) };
@@ -42,5 +50,5 @@ function valueOf(type: 'bearer' | 'basic' | 'header', secret: string): string {
 }
 
 function missing(ref: string): CredentialsResult {
-  return { ok: false, reason: `the secret ${ref} is not there or not open to this queue` };
+  return { ok: false, reason: `the secret ${ref} does not exist or is not open to this queue` };
 }

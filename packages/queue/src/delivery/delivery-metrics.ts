@@ -32,7 +32,7 @@ export function deliveryMetrics(metrics: Metrics) {
   return {
     deliveries: metrics.counter({
       name: 'deliveries_total',
-      help: 'Callbacks by how they ended: succeeded, async, failed, interrupted.',
+      help: 'Callbacks by outcome: succeeded, async, failed, interrupted.',
       labelNames: ['queue', 'outcome'],
     }),
     durations: metrics.histogram({

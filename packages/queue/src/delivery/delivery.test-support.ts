@@ -10,7 +10,7 @@ import { createDelivery, type Delivery, type DeliveryOptions } from './index.js'
 
 type Parts<T> = { [Key in keyof T]?: T[Key] extends object ? Partial<T[Key]> : T[Key] };
 
-/** A queue's config with the contract's defaults, but for what is given. */
+/** The default config of a queue, with changes; a test compares it with the contract's. */
 export function sampleConfig(parts: Parts<QueueConfig> = {}): QueueConfig {
   const defaults: QueueConfig = {
     description: '',
@@ -94,8 +94,8 @@ export class FakeOutbound implements Outbound {
 
   constructor(private readonly world: Pick<Simulation, 'clock'>) {}
 
-  request(ask: OutboundRequest): Promise<OutboundOutcome> {
-    this.requests.push(ask);
+  request(request: OutboundRequest): Promise<OutboundOutcome> {
+    this.requests.push(request);
     const { clock } = this.world;
     const startedAt = clock.monotonic();
     return new Promise((resolve) => {
@@ -105,10 +105,10 @@ export class FakeOutbound implements Outbound {
       };
       const fail = (errorType: 'TIMEOUT' | 'ABORTED') =>
         end({ ok: false, errorType, message: errorType, durationMs: 0 });
-      const timer = clock.after(ask.timeoutMs ?? 30_000, () => fail('TIMEOUT'));
-      if (ask.signal) setMaxListeners(0, ask.signal);
-      ask.signal?.addEventListener('abort', () => fail('ABORTED'));
-      void Promise.resolve(this.handler(ask)).then(end);
+      const timer = clock.after(request.timeoutMs ?? 30_000, () => fail('TIMEOUT'));
+      if (request.signal) setMaxListeners(0, request.signal);
+      request.signal?.addEventListener('abort', () => fail('ABORTED'));
+      void Promise.resolve(this.handler(request)).then(end);
     });
   }
 
@@ -146,7 +146,7 @@ export async function newScene(
     log,
     outbound,
     metrics,
-    secretsOf: () => undefined,
+    findSecret: () => undefined,
     isAllowed: () => true,
     nodeId: 'node-1',
     ...options,

@@ -105,7 +105,7 @@ test('the policy is that of the moment of the claim: a change applies to tasks t
   expect(outbound.requests.at(-1)?.url).toBe('https://handlers.example.org/new');
 });
 
-test('a request that cannot be written fails the attempt and is told', async () => {
+test('a request that cannot be written fails the attempt with its error', async () => {
   const { world, putQueue, submit, task, outbound } = await newScene();
   await putQueue();
   outbound.handler = () => {
@@ -129,9 +129,9 @@ test('a delayed task starts at its time, without anyone asking in between', asyn
   await putQueue();
   let claims = 0;
   const { claimDue } = store;
-  store.claimDue = (ask) => {
+  store.claimDue = (request) => {
     claims++;
-    return claimDue.call(store, ask);
+    return claimDue.call(store, request);
   };
   await submit({ dueAt: world.clock.now() + 1_500 });
   await world.runFor(1_499);

@@ -5,7 +5,7 @@ import { answer, newScene, type Scene } from './delivery.test-support.js';
 const queueOf = (request: { headers?: Readonly<Record<string, string>> }) =>
   request.headers!['X-Queue-Name']!;
 
-/** Handlers that take so long; tells how many run at the same time. */
+/** Slow handlers; reports how many run at the same time. */
 function slowHandler({ world, outbound }: Scene, durationMs: number) {
   const seen = { running: 0, most: 0 };
   outbound.handler = async () => {
@@ -17,7 +17,7 @@ function slowHandler({ world, outbound }: Scene, durationMs: number) {
   return seen;
 }
 
-test('no more than max_in_flight run at the same time, and a free place is used at once', async () => {
+test('no more than max_in_flight run at the same time, and freed capacity is used at once', async () => {
   const scene = await newScene();
   await scene.putQueue({ limits: { max_in_flight: 3 } });
   const seen = slowHandler(scene, 100);
@@ -29,7 +29,7 @@ test('no more than max_in_flight run at the same time, and a free place is used 
   expect((await scene.store.counts('mail')).pending).toBe(0);
 });
 
-test('a raised max_in_flight is used without waiting for a free place', async () => {
+test('a raised max_in_flight is used at once', async () => {
   const scene = await newScene();
   await scene.putQueue({ limits: { max_in_flight: 1 } });
   const seen = slowHandler(scene, 10_000);
@@ -42,7 +42,7 @@ test('a raised max_in_flight is used without waiting for a free place', async ()
   expect(seen.running).toBe(4);
 });
 
-test('queues take turns when places are few', async () => {
+test('queues take turns when capacity is short', async () => {
   const scene = await newScene({ maxRunning: 1 });
   await scene.putQueue({}, 'a');
   await scene.putQueue({}, 'b');
@@ -55,7 +55,7 @@ test('queues take turns when places are few', async () => {
   for (let i = 0; i < 9; i += 3) expect(order.slice(i, i + 3).toSorted()).toEqual(['a', 'b', 'c']);
 });
 
-test('a place that long work gives back is used by a queue that waits for one', async () => {
+test('capacity freed by asynchronous work is used by a waiting queue', async () => {
   const scene = await newScene({ maxRunning: 1 });
   await scene.putQueue({}, 'a');
   await scene.putQueue({}, 'b');
@@ -91,7 +91,7 @@ test('dispatch_per_second spreads the starts', async () => {
   expect(scene.outbound.requests).toHaveLength(20);
 });
 
-test('a paused queue starts nothing, and goes on when it is resumed', async () => {
+test('a paused queue starts nothing until it is resumed', async () => {
   const { world, store, putQueue, submit, outbound, delivery } = await newScene();
   await putQueue();
   const change = { queue: 'mail', now: world.clock.now(), by: 'test' };
@@ -119,7 +119,7 @@ test('FIFO groups run one task after another, also over a retry', async () => {
   expect(order).toEqual([ids[0], ids[0], ids[1], ids[2]]);
 });
 
-test('a lost hint only costs a moment', async () => {
+test('a lost hint only delays a task', async () => {
   const { world, putQueue, submit, outbound } = await newScene({}, (store) => {
     store.onWork = () => () => {};
     return store;
@@ -162,14 +162,14 @@ test('a retry needs no hint either where nothing is ordered', async () => {
   expect(outbound.requests).toHaveLength(2);
 });
 
-test('a store that fails is asked again, and nothing is lost', async () => {
+test('a failing store is retried, and nothing is lost', async () => {
   const scene = await newScene();
   await scene.putQueue();
   const { store, world } = scene;
   const { claimDue, settle } = store;
   let isDown = true;
-  store.claimDue = (ask) =>
-    isDown ? Promise.reject(new StorageUnavailable('down')) : claimDue.call(store, ask);
+  store.claimDue = (request) =>
+    isDown ? Promise.reject(new StorageUnavailable('down')) : claimDue.call(store, request);
   store.settle = (all) =>
     isDown ? Promise.reject(new StorageUnavailable('down')) : settle.call(store, all);
   const id = await scene.submit();
@@ -179,8 +179,8 @@ test('a store that fails is asked again, and nothing is lost', async () => {
   await world.runFor(2_000);
   expect(await scene.task(id)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
   const lines = world.log.lines.map((line) => line.message);
-  expect(lines.filter((line) => line.startsWith('the store fails'))).toHaveLength(1);
-  expect(lines).toContain('the store answers to claim again');
+  expect(lines.filter((line) => line === 'store call failed, retrying')).toHaveLength(1);
+  expect(lines).toContain('store call succeeded again');
 });
 
 test('a single failure of the store costs a moment', async () => {
@@ -188,8 +188,8 @@ test('a single failure of the store costs a moment', async () => {
   await putQueue();
   const { claimDue } = store;
   let failures = 1;
-  store.claimDue = (ask) =>
-    failures-- > 0 ? Promise.reject(new StorageUnavailable('away')) : claimDue.call(store, ask);
+  store.claimDue = (request) =>
+    failures-- > 0 ? Promise.reject(new StorageUnavailable('away')) : claimDue.call(store, request);
   await world.runFor(500);
   await submit();
   await world.runFor(60);
@@ -267,9 +267,9 @@ test('what ends in one turn of the event loop is settled in one call', async () 
 test.each([
   { what: 'small', bytes: 4_096, second: 500 },
   { what: 'large', bytes: 4_097, second: 200 },
-])('a store that is best asked for many at a time is, when tasks are $what', async (tasks) => {
+])("the store's preferred batch size is used when tasks are $what", async (tasks) => {
   const scene = await newScene();
-  Object.assign(scene.store, { bestSteps: { claim: 500, deletion: 200 } });
+  Object.assign(scene.store, { capabilities: { batchSizes: { claim: 500, deletion: 200 } } });
   await scene.putQueue({ limits: { max_in_flight: 2_000 } });
   slowHandler(scene, 10_000);
   await scene.store.setPaused({
@@ -282,9 +282,9 @@ test.each([
   for (let i = 0; i < 210; i++) await scene.submit({ payload });
   const limits: number[] = [];
   const claimDue = scene.store.claimDue.bind(scene.store);
-  scene.store.claimDue = (ask) => {
-    limits.push(ask.limit);
-    return claimDue(ask);
+  scene.store.claimDue = (request) => {
+    limits.push(request.limit);
+    return claimDue(request);
   };
   await scene.store.setPaused({
     queue: 'mail',

@@ -25,13 +25,14 @@ test('a queue whose URL left the allowlist is held: nothing is sent and no attem
 
 test('a queue whose secret is gone is held until it is there again', async () => {
   const secrets = new Map<string, string>();
-  const scene = await newScene({ secretsOf: (name, queue) => secrets.get(`${queue} ${name}`) });
+  const scene = await newScene({ findSecret: (name, queue) => secrets.get(`${queue} ${name}`) });
   const { world, putQueue, submit, outbound } = scene;
   await putQueue({ callback: { auth: { type: 'bearer', secret_ref: 'token' } } });
   await submit();
   await world.runFor(5_000);
   expect(outbound.requests).toHaveLength(0);
-  expect(world.log.lines.at(-1)?.message).toContain('the secret token is not there');
+  const reason = 'the secret token does not exist or is not open to this queue';
+  expect(world.log.lines.at(-1)).toMatchObject({ message: 'queue held', fields: { reason } });
   secrets.set('mail token', 'abc');
   await world.runFor(2_000);
   expect(outbound.requests[0]?.headers).toMatchObject({ Authorization: 'Bearer abc' });

@@ -25,8 +25,8 @@ async function withDeadServer(leaseMs: number, maxAttempts = 15) {
   await scene.putQueue({ retry: { max_attempts: maxAttempts } });
   await scene.submit();
   const id = await claimByAnother(scene, leaseMs);
-  const heir = await newScene({}, () => scene.store);
-  return { ...heir, store: scene.store, task: scene.task, id };
+  const successor = await newScene({}, () => scene.store);
+  return { ...successor, store: scene.store, task: scene.task, id };
 }
 
 test('the lease of a server that died is waited for, and its task goes on within five seconds', async () => {
@@ -55,9 +55,9 @@ test('a lease that another server took later is found as well', async () => {
   const scene = await newScene();
   await scene.world.complete(scene.delivery.stop({ timeoutMs: 0 }));
   await scene.putQueue();
-  const heir = await newScene({}, () => scene.store);
-  await heir.world.runFor(5_500);
-  const now = heir.world.clock.now();
+  const successor = await newScene({}, () => scene.store);
+  await successor.world.runFor(5_500);
+  const now = successor.world.clock.now();
   const { claimDue } = scene.store;
   scene.store.claimDue = () => Promise.resolve([]);
   const id = await scene.submit({ dueAt: now });
@@ -72,7 +72,7 @@ test('a lease that another server took later is found as well', async () => {
     dispatchPerSecond: 0,
     fifoGroups: false,
   });
-  await heir.world.runFor(1_000 + 5_000);
+  await successor.world.runFor(1_000 + 5_000);
   expect((await scene.task(id)).attempts[0]).toMatchObject({ outcome: 'LEASE_EXPIRED' });
 });
 
@@ -129,14 +129,14 @@ test('an answer that comes after the lease settles nothing', async () => {
   expect(text).toContain('millrace_queue_deliveries_in_flight{queue="mail"} 0');
 });
 
-/** A store that takes so long to tell of a claim. */
+/** A store whose claims take this long to return. */
 async function withSlowClaims(delayMs: number) {
   const scene = await newScene();
   await scene.putQueue({ callback: { timeout_ms: 5_000 }, lease: { grace_ms: 1_000 } });
   const { store, world } = scene;
   const { claimDue } = store;
-  store.claimDue = async (ask) => {
-    const tasks = await claimDue.call(store, ask);
+  store.claimDue = async (request) => {
+    const tasks = await claimDue.call(store, request);
     await world.clock.sleep(delayMs);
     return tasks;
   };

@@ -48,7 +48,7 @@ test('what went wrong is an answer too', async () => {
   });
 });
 
-test('a secret that is not there is told without sending anything', async () => {
+test('a missing secret is reported without sending anything', async () => {
   const { delivery, outbound } = await newScene();
   const queue = sampleQueue({ callback: { auth: { type: 'bearer', secret_ref: 'token' } } });
   expect(await delivery.probe(queue)).toMatchObject({

@@ -4,10 +4,10 @@ import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import type { Random } from '@millrace/kit/random';
 import type { QueueComponents } from '@millrace/contract/queue';
 import { outcomeOf } from '../core/outcome.js';
-import type { Queue } from '../core/queue.js';
+import type { Queue, SecretLookup } from '../core/queue.js';
 import { traceOf } from '../core/trace.js';
 import { callbackRequest } from './callback-request.js';
-import { credentialsOf, type Credentials, type SecretsOf } from './credentials.js';
+import { credentialsOf, type Credentials } from './credentials.js';
 import { newLeaseToken } from './lease-token.js';
 
 export type ProbeResult = QueueComponents['schemas']['CallbackTestResult'];
@@ -16,12 +16,12 @@ export interface ProbeTools {
   clock: Clock;
   random: Random;
   outbound: Outbound;
-  secretsOf: SecretsOf;
+  findSecret: SecretLookup;
 }
 
-/** Sends one request as a task would be sent and says what came back. Nothing is stored. */
+/** Sends a request like that of a task and returns the result. Nothing is stored. */
 export async function probe(queue: Queue, tools: ProbeTools): Promise<ProbeResult> {
-  const found = credentialsOf(queue.name, queue.config.callback, tools.secretsOf);
+  const found = credentialsOf(queue.name, queue.config.callback, tools.findSecret);
   if (!found.ok) return notSent(`Nothing was sent: ${found.reason}`);
   let answer: OutboundOutcome;
   try {
@@ -43,7 +43,7 @@ export async function probe(queue: Queue, tools: ProbeTools): Promise<ProbeResul
 function probeRequest(queue: Queue, credentials: Credentials, { clock, random }: ProbeTools) {
   const now = clock.now();
   const { config } = queue;
-  const subject = {
+  const task = {
     id: random.ulid(now),
     queue: queue.name,
     handlerRef: 'queue.probe',
@@ -52,12 +52,15 @@ function probeRequest(queue: Queue, credentials: Credentials, { clock, random }:
     attempt: 1,
     redriveCount: 0,
     payload: new Uint8Array(0),
+  };
+  return callbackRequest(task, {
     leaseToken: null,
     trace: traceOf({}, newLeaseToken(random)),
-  };
-  const { signal } = new AbortController();
-  const timeoutMs = config.callback.timeout_ms;
-  return callbackRequest(subject, { config, credentials, now, timeoutMs, signal });
+    config,
+    credentials,
+    now,
+    timeoutMs: config.callback.timeout_ms,
+  });
 }
 
 function notSent(message: string): ProbeResult {

@@ -84,9 +84,9 @@ test('where deleting takes long it goes by few at a time, until that would never
   expect(limits.at(-1)).toBe(100);
 });
 
-test('a store that knows how many it deletes best at a time is asked for as many', async () => {
+test("the store's preferred batch size for deletions is used", async () => {
   const { world, putQueue, store } = await newScene();
-  Object.assign(store, { bestSteps: { claim: 500, deletion: 150 } });
+  Object.assign(store, { capabilities: { batchSizes: { claim: 500, deletion: 150 } } });
   await putQueue({ retention: { succeeded_ms: 5_000 } });
   const limits: number[] = [];
   store.deleteFinished = async ({ limit }) => {

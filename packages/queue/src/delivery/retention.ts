@@ -2,84 +2,95 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Queue } from '../core/queue.js';
 import type { TaskStore } from '../storage/task-store.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
-import type { Lane } from './lane.js';
 
-export interface RetentionTools {
+export interface RetentionOptions {
   store: TaskStore;
   clock: Clock;
   metrics: DeliveryMetrics;
-  lanes: () => Iterable<Lane>;
-  lane: (queue: string) => Lane;
+  /** Names of the queues that this server has seen. */
+  knownQueues: () => Iterable<string>;
 }
 
-/**
- * Few, for nothing else is done meanwhile: a task that comes in now must not wait for old ones. A store
- * that is another process says itself how many.
- */
-const mostPerStep = 100;
-const fewestPerStep = 10;
+/** Small, because an in-process store does nothing else during a step. */
+const maxPerStep = 100;
+const minPerStep = 10;
 /** Steps shrink when they take longer than this, and grow when they take less than half of it. */
 const longStepMs = 6;
-/** Who has had no end of deleting for so long deletes as many as may be, or would never catch up. */
+/** After this long a sweep uses the largest step, or it would never catch up. */
 const patienceMs = 60_000;
-const allQueuesEveryMs = 60_000;
-const shortestPauseMs = 1_000;
+const listEveryMs = 60_000;
+const minPauseMs = 1_000;
 
-/** Deletes finished tasks that have been kept long enough, and old tombstones. */
+/** Deletes finished tasks at the end of their retention, and old tombstones. */
 export class Retention {
+  /** By queue, in monotonic time. */
+  readonly #nextSweepAt = new Map<string, number>();
   #isStopping = false;
-  #allQueuesAt = -Infinity;
-  #perStep = fewestPerStep * 2;
+  #listedAt = -Infinity;
+  #perStep = minPerStep * 2;
 
-  constructor(private readonly tools: RetentionTools) {}
+  constructor(private readonly options: RetentionOptions) {}
 
   stop(): void {
     this.#isStopping = true;
   }
 
-  /** Looks through those queues whose time has come. */
+  /** The retention may have changed: the next sweep includes the queue. */
+  queueChanged(queue: string): void {
+    this.#nextSweepAt.set(queue, 0);
+  }
+
+  /** Sweeps the queues whose time has come. */
   async sweep(): Promise<void> {
-    const { store, clock } = this.tools;
-    if (clock.monotonic() - this.#allQueuesAt >= allQueuesEveryMs) {
-      // Another server may have made queues that this one has never heard of.
-      for (const queue of await store.listQueues()) this.tools.lane(queue.name);
+    const { store, clock, knownQueues } = this.options;
+    if (clock.monotonic() - this.#listedAt >= listEveryMs) {
+      // Another server may have created queues.
+      for (const { name } of await store.listQueues()) this.#include(name);
       await this.#inSteps((limit) => store.deleteTombstones({ now: clock.now(), limit }));
-      this.#allQueuesAt = clock.monotonic();
+      this.#listedAt = clock.monotonic();
     }
-    for (const lane of this.tools.lanes()) {
-      if (lane.nextSweepAt > clock.monotonic() || this.#isStopping) continue;
-      const queue = await store.getQueue(lane.name);
-      if (queue) await this.#sweepQueue(queue);
-      lane.nextSweepAt = clock.monotonic() + (queue ? pauseMs(queue) : allQueuesEveryMs);
+    for (const name of knownQueues()) this.#include(name);
+    for (const [name, dueAt] of this.#nextSweepAt) {
+      if (dueAt > clock.monotonic() || this.#isStopping) continue;
+      const queue = await store.getQueue(name);
+      if (queue) {
+        await this.#sweepQueue(queue);
+        this.#nextSweepAt.set(name, clock.monotonic() + pauseMs(queue));
+      } else this.#nextSweepAt.delete(name);
     }
+  }
+
+  #include(queue: string): void {
+    if (!this.#nextSweepAt.has(queue)) this.#nextSweepAt.set(queue, 0);
   }
 
   async #sweepQueue(queue: Queue): Promise<void> {
     const { succeeded_ms: succeededMs, dead_ms: deadMs } = queue.config.retention;
-    // 0 keeps them for good.
+    // 0: no limit.
     if (succeededMs > 0) await this.#delete(queue.name, 'SUCCEEDED', succeededMs);
     if (deadMs > 0) await this.#delete(queue.name, 'DEAD', deadMs);
   }
 
-  async #delete(queue: string, status: 'SUCCEEDED' | 'DEAD', keptMs: number): Promise<void> {
-    const { store, clock, metrics } = this.tools;
+  async #delete(queue: string, status: 'SUCCEEDED' | 'DEAD', retentionMs: number): Promise<void> {
+    const { store, clock, metrics } = this.options;
     await this.#inSteps(async (limit) => {
       const now = clock.now();
-      const ask = { queue, status, endedBefore: now - keptMs, now, limit };
-      const deleted = await store.deleteFinished(ask);
+      const endedBefore = now - retentionMs;
+      const deleted = await store.deleteFinished({ queue, status, endedBefore, now, limit });
       if (deleted > 0) metrics.tasksDeleted.inc({ queue, status }, deleted);
       return deleted;
     });
   }
 
-  /** As long at rest as at work, so that half of the store is left to the tasks that live. */
+  /** Rests as long as it works, so that at least half of the store's time is left for delivery. */
   async #inSteps(step: (limit: number) => Promise<number>): Promise<void> {
-    const { clock, store } = this.tools;
+    const { clock, store } = this.options;
     const beganAt = clock.monotonic();
     while (!this.#isStopping) {
       const startedAt = clock.monotonic();
       const isPatient = startedAt - beganAt < patienceMs;
-      const limit = store.bestSteps?.deletion ?? (isPatient ? this.#perStep : mostPerStep);
+      const limit =
+        store.capabilities.batchSizes?.deletion ?? (isPatient ? this.#perStep : maxPerStep);
       if ((await step(limit)) < limit) return;
       const tookMs = clock.monotonic() - startedAt;
       this.#adapt(tookMs);
@@ -87,16 +98,16 @@ export class Retention {
     }
   }
 
-  /** Old rows lie scattered, and a disk that is slow with them holds up whoever comes meanwhile. */
+  /** Old rows are scattered: on a slow disk a large step would block new tasks. */
   #adapt(tookMs: number): void {
-    if (tookMs > longStepMs) this.#perStep = Math.max(fewestPerStep, this.#perStep >> 1);
-    else if (tookMs < longStepMs / 2) this.#perStep = Math.min(mostPerStep, this.#perStep * 2);
+    if (tookMs > longStepMs) this.#perStep = Math.max(minPerStep, this.#perStep >> 1);
+    else if (tookMs < longStepMs / 2) this.#perStep = Math.min(maxPerStep, this.#perStep * 2);
   }
 }
 
-/** Short retentions are looked after often, long ones once a minute. */
+/** A tenth of the shortest retention, between a second and a minute. */
 function pauseMs(queue: Queue): number {
   const { succeeded_ms: succeededMs, dead_ms: deadMs } = queue.config.retention;
   const shortest = Math.min(succeededMs || Infinity, deadMs || Infinity);
-  return Math.min(Math.max(shortest / 10, shortestPauseMs), allQueuesEveryMs);
+  return Math.min(Math.max(shortest / 10, minPauseMs), listEveryMs);
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { StorageUnavailable } from '../storage/task-store.js';
 import { answer, newScene } from './delivery.test-support.js';
 
-test('a server that stops claims nothing more', async () => {
+test('stop: claims nothing more', async () => {
   const { world, putQueue, submit, outbound, delivery } = await newScene();
   await putQueue();
   await world.complete(delivery.stop({ timeoutMs: 1_000 }));
@@ -13,7 +13,7 @@ test('a server that stops claims nothing more', async () => {
   expect(outbound.requests).toHaveLength(0);
 });
 
-test('callbacks under way may end within the drain time, and count', async () => {
+test('stop: callbacks that end within the drain time count', async () => {
   const { world, putQueue, submit, task, outbound, delivery } = await newScene();
   await putQueue();
   outbound.handler = async () => {
@@ -28,7 +28,7 @@ test('callbacks under way may end within the drain time, and count', async () =>
   expect(await task(id)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
 });
 
-test('what is not done by then is broken off and handed back unharmed', async () => {
+test('stop: running callbacks are aborted after the drain time and handed back', async () => {
   const { world, putQueue, submit, task, outbound, delivery } = await newScene();
   await putQueue();
   outbound.handler = () => new Promise(() => {});
@@ -49,12 +49,12 @@ test('what is not done by then is broken off and handed back unharmed', async ()
   ]);
 });
 
-test('a claim that was under way when the stop began is handed back too', async () => {
+test('stop: a claim in progress is handed back too', async () => {
   const { world, store, putQueue, submit, task, outbound, delivery } = await newScene();
   await putQueue();
   const { claimDue } = store;
-  store.claimDue = async (ask) => {
-    const tasks = await claimDue.call(store, ask);
+  store.claimDue = async (request) => {
+    const tasks = await claimDue.call(store, request);
     await world.clock.sleep(500);
     return tasks;
   };
@@ -68,7 +68,7 @@ test('a claim that was under way when the stop began is handed back too', async 
   ]);
 });
 
-test('long work that its handler goes on with is left alone', async () => {
+test('asynchronous tasks of handlers are left alone', async () => {
   const { world, putQueue, submit, task, outbound, delivery } = await newScene();
   await putQueue();
   outbound.handler = () => answer(202, { 'x-queue-async': 'true' });
@@ -94,13 +94,13 @@ test('a store that is away does not keep a server from stopping', async () => {
   expect(world.timeline.elapsedMs - startedAt).toBe(6_000);
   expect(await task(id)).toMatchObject({ status: 'IN_FLIGHT' });
   expect(world.log.lines.at(-1)).toMatchObject({ level: 'error', fields: { running: 1 } });
-  // The store may be closed now: nobody asks it any more.
+  // The store may be closed now: nothing calls it any more.
   const callsByThen = calls;
   await world.runFor(30_000);
   expect(calls).toBe(callsByThen);
 });
 
-test('stopping twice is stopping once', async () => {
+test('stop: is idempotent', async () => {
   const { world, delivery } = await newScene();
   const first = delivery.stop({ timeoutMs: 1_000 });
   expect(delivery.stop({ timeoutMs: 5 })).toBe(first);

@@ -3,10 +3,10 @@ import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { DeliveryMetrics } from './delivery-metrics.js';
 
-const shortestPauseMs = 50;
-const longestPauseMs = 2_000;
+const minPauseMs = 50;
+const maxPauseMs = 2_000;
 
-/** Which calls of the store fail, told to the log once for each outage, and how long to wait. */
+/** Tracks which store calls fail, logs each outage once, and computes the backoff. */
 export class StoreHealth {
   readonly #failing = new Set<string>();
 
@@ -16,20 +16,19 @@ export class StoreHealth {
     private readonly metrics: DeliveryMetrics,
   ) {}
 
-  /** Returns the pause before the next try, after so many failures in a row. */
+  /** Returns the pause before the next try, after this many failures in a row. */
   failed(call: string, error: unknown, failures: number): number {
     this.metrics.storeFailures.inc({ call });
     if (!this.#failing.has(call)) {
       this.#failing.add(call);
-      const message = `the store fails to ${call}, trying again: ${messageOf(error)}`;
-      this.log.warn({ call, err: error }, message);
+      this.log.warn({ call, err: error, reason: messageOf(error) }, 'store call failed, retrying');
     }
-    const full = Math.min(longestPauseMs, shortestPauseMs * 2 ** Math.min(failures, 20));
+    const full = Math.min(maxPauseMs, minPauseMs * 2 ** Math.min(failures, 20));
     return full / 2 + (full / 2) * this.random.next();
   }
 
-  answered(call: string): void {
+  succeeded(call: string): void {
     if (!this.#failing.delete(call)) return;
-    this.log.info({ call }, `the store answers to ${call} again`);
+    this.log.info({ call }, 'store call succeeded again');
   }
 }

@@ -49,7 +49,7 @@ test('a task behind another of its FIFO group waits for the group', async () => 
   expect(await reason(scene, second)).toBe('group');
 });
 
-test('a task that nothing stands against is next in turn', async () => {
+test('a task that nothing blocks waits for dispatch', async () => {
   const scene = await newScene();
   await scene.world.complete(scene.delivery.stop({ timeoutMs: 0 }));
   await scene.putQueue({ ordering: { mode: 'group' } });

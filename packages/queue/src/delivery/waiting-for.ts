@@ -3,34 +3,33 @@ import type { QueueComponents } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
 import type { Task } from '../core/task.js';
 import type { TaskStore } from '../storage/task-store.js';
-import type { Lane } from './lane.js';
+import type { QueueState } from './queue-state.js';
 
 export type WaitingFor = QueueComponents['schemas']['WaitingFor'];
 
-export interface WaitingTools {
+export interface WaitingForOptions {
   store: TaskStore;
   clock: Clock;
-  lane: (queue: string) => Lane;
-  isHeld: (queue: Queue) => boolean;
+  state: QueueState;
+  isHeld: boolean;
 }
 
-/** Why a PENDING task is not running; of several reasons the first that the contract lists. */
+/** Why a PENDING task is not running; of several reasons the first in the contract's order. */
 export async function waitingFor(
   task: Task,
   queue: Queue,
-  { store, clock, lane: laneOf, isHeld }: WaitingTools,
+  { store, clock, state, isHeld }: WaitingForOptions,
 ): Promise<WaitingFor> {
   if (task.dueAt !== null && task.dueAt > clock.now()) return 'time';
-  if (queue.paused || isHeld(queue)) return 'paused';
+  if (queue.paused || isHeld) return 'paused';
   const { limits, ordering } = queue.config;
   const { inFlight } = await store.counts(queue.name);
   if (inFlight >= limits.max_in_flight) return 'concurrency';
-  const lane = laneOf(queue.name);
-  if (limits.dispatch_per_second > 0 && lane.isRateLimited) return 'rate_limit';
-  if (lane.allowance() <= 0) return 'circuit_open';
+  if (limits.dispatch_per_second > 0 && state.isRateLimited) return 'rate_limit';
+  if (state.allowance() <= 0) return 'circuit_open';
   if (ordering.mode === 'group' && task.groupKey !== null) {
-    const ask = { queue: queue.name, groupKey: task.groupKey, id: task.id };
-    if (await store.groupIsBusy(ask)) return 'group';
+    const query = { queue: queue.name, groupKey: task.groupKey, id: task.id };
+    if (await store.groupIsBusy(query)) return 'group';
   }
   return 'dispatch';
 }

@@ -1,17 +1,16 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { FieldError } from '@millrace/kit/errors';
 import type { Check, DocumentSchemas } from '@millrace/kit/http';
 import { failBody } from './refusal.js';
 
 type InvalidCode = Parameters<typeof failBody>[0];
 
-/** Holds the body of a request against its schema in the contract. */
+/** Validates the body of a request against its schema in the contract. */
 export interface BodyCheck<Body> {
-  /** The body, typed; or the refusal, thrown, with a pointer to each fault. */
+  /** Returns the typed body, or throws a refusal with a pointer to each fault. */
   read(body: unknown): Body;
 }
 
-/** The bodies that operations check themselves, since something else is checked before them. */
+/** Bodies that operations validate themselves, after their own lookups. */
 export interface BodyChecks {
   task: BodyCheck<QueueSchema<'SubmitTaskRequest'>>;
   redrive: BodyCheck<QueueSchema<'RedriveSelector'>>;
@@ -25,7 +24,7 @@ export interface BodyChecks {
 
 export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
   const task = schemas.named('SubmitTaskRequest');
-  // The first task after a start must not wait for this.
+  // Compiled at startup, so that the first submit does not wait for it.
   task.prepare();
   return {
     task: bodyCheck('INVALID_TASK', task),
@@ -42,31 +41,7 @@ function bodyCheck<Body>(code: InvalidCode, check: Check): BodyCheck<Body> {
   return {
     read: (body) => {
       if (check.accepts(body)) return body as Body;
-      throw failBody(code, check.faults(body).map(sayPlainly));
+      throw failBody(code, check.faults(body));
     },
   };
-}
-
-/** Patterns are exact, and hard to read: these say what the common ones mean. */
-const meanings: readonly (readonly [start: string, meaning: string])[] = [
-  ['must match ^[0-7][0-9A-HJKMNP', 'must be a ULID: 26 characters of 0-9 and A-Z but I, L, O, U'],
-  [
-    'must match ^[A-Za-z0-9][A-Za-z0-9._:/@-]*$',
-    'must start with a letter or digit and go on with letters, digits and . _ : / @ -',
-  ],
-  [
-    'must match ^[A-Za-z0-9][A-Za-z0-9._:/-]*$',
-    'must start with a letter or digit and go on with letters, digits and . _ : / -',
-  ],
-  [
-    'must match ^([!-~]([ -~]*[!-~])?)?$',
-    'must be visible ASCII without a space at either end, or empty',
-  ],
-  ['must match ^[^\\u0000-\\u001f\\u007f]+$', 'must not have control characters'],
-  ['must match ^[A-Za-z][A-Za-z0-9+.-]*://', 'must be an absolute URL such as https://host/path'],
-];
-
-function sayPlainly({ pointer, message }: FieldError): FieldError {
-  const meaning = meanings.find(([start]) => message.startsWith(start));
-  return meaning ? { pointer, message: meaning[1] } : { pointer, message };
 }

@@ -1,16 +1,16 @@
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import type { Envelope } from './envelope.js';
 import type { Principal } from './principal.js';
-import { settleTask, type SettleAsk } from './settle-task.js';
+import { settleTask, type SettleRequest } from './settle-task.js';
 
-/** Ends long work as succeeded. */
+/** Completes an asynchronous task. */
 export function completeTask(
   context: QueueContext,
   caller: Principal,
-  ask: SettleAsk,
+  request: SettleRequest,
 ): Promise<Envelope> {
-  return settleTask(context, caller, ask, (id) => {
-    context.checks.complete.read(ask.body ?? {});
-    return context.delivery.complete(id, ask.leaseToken);
+  return settleTask(context, caller, request, (id) => {
+    context.checks.complete.read(request.body ?? {});
+    return context.delivery.complete(id, request.leaseToken);
   });
 }

@@ -1,15 +1,18 @@
 import type { FieldError } from '@millrace/kit/errors';
 import { signingKeyOf } from '@millrace/kit/webhooks';
-import type { QueueConfig } from '../core/queue.js';
-import type { Secrets } from '../server/secrets.js';
+import type { QueueConfig, SecretLookup } from '../core/queue.js';
 
-/** What is wrong with a config beyond what its schema can say. */
-export function configFaults(config: QueueConfig, queue: string, secrets: Secrets): FieldError[] {
+/** Checks the rules of a config that its schema cannot express. */
+export function configFaults(
+  config: QueueConfig,
+  queue: string,
+  findSecret: SecretLookup,
+): FieldError[] {
   return [
     ...descriptionFaults(config),
     ...statusFaults(config),
-    ...authFaults(config, queue, secrets),
-    ...signingFaults(config, queue, secrets),
+    ...authFaults(config, queue, findSecret),
+    ...signingFaults(config, queue, findSecret),
   ];
 }
 
@@ -32,11 +35,15 @@ function statusFaults({ retry }: QueueConfig): FieldError[] {
   );
 }
 
-// What the connection or the server itself sets: a second one would be ignored or contradict it.
+// Headers that the connection or the server sets: a second value would be ignored or conflict.
 const ownHeaders =
   /^(?:connection|proxy-.*|keep-alive|te|trailer|transfer-encoding|upgrade|expect|host|content-.*|webhook-.*|x-queue-.*|traceparent)$/i;
 
-function authFaults({ callback }: QueueConfig, queue: string, secrets: Secrets): FieldError[] {
+function authFaults(
+  { callback }: QueueConfig,
+  queue: string,
+  findSecret: SecretLookup,
+): FieldError[] {
   const { auth } = callback;
   if (auth.type === 'none') return [];
   const faults: FieldError[] = [];
@@ -45,7 +52,7 @@ function authFaults({ callback }: QueueConfig, queue: string, secrets: Secrets):
     faults.push({ pointer: '/callback/auth/name', message });
   }
   const pointer = '/callback/auth/secret_ref';
-  const secret = secrets.find(auth.secret_ref, queue);
+  const secret = findSecret(auth.secret_ref, queue);
   if (secret === undefined) faults.push({ pointer, message: notOpen(queue) });
   else if (auth.type === 'basic' && !secret.includes(':')) {
     faults.push({ pointer, message: 'names a secret that is not of the form user:password' });
@@ -53,18 +60,22 @@ function authFaults({ callback }: QueueConfig, queue: string, secrets: Secrets):
   return faults;
 }
 
-function signingFaults({ callback }: QueueConfig, queue: string, secrets: Secrets): FieldError[] {
+function signingFaults(
+  { callback }: QueueConfig,
+  queue: string,
+  findSecret: SecretLookup,
+): FieldError[] {
   const refs = callback.signing?.secret_refs ?? [];
   return refs.flatMap((ref, index) => {
     const pointer = `/callback/signing/secret_refs/${index}`;
-    const secret = secrets.find(ref, queue);
+    const secret = findSecret(ref, queue);
     if (secret === undefined) return [{ pointer, message: notOpen(queue) }];
     if (signingKeyOf(secret)) return [];
     return [{ pointer, message: 'names a secret that is not "whsec_" followed by base64' }];
   });
 }
 
-/** The same for one that is not there at all: which there are is not told to a queue's admin. */
+/** The same message as for a missing secret: a queue's admin must not learn which secrets exist. */
 function notOpen(queue: string): string {
   return `names no secret of the server's secrets file that is open to ${queue}`;
 }

@@ -3,7 +3,7 @@ import type { FieldError } from '@millrace/kit/errors';
 import type { DeadFilter } from '../storage/task-store.js';
 import { timeIn } from './time-in.js';
 
-/** Which dead tasks are meant. `at` is where the filter stands in the request. */
+/** Reads a filter for dead tasks. `at` is the filter's location in the request. */
 export function deadFilter(
   given: QueueSchema<'SelectorFilter'>,
   at: string,

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../server/context.js';
-import type { DeadFilter, DeadPlace } from '../storage/task-store.js';
+import type { QueueContext } from './context.js';
+import type { DeadFilter, DeadTaskPosition } from '../storage/task-store.js';
 import type { Selector } from './selector.js';
 
 type Result = QueueSchema<'SelectorResult'>;
@@ -9,25 +9,25 @@ type Result = QueueSchema<'SelectorResult'>;
 export interface DeadWalk {
   queue: string;
   selector: Selector;
-  /** When the call came: what dies later is not touched. */
+  /** Start of the call: tasks that die later are not touched. */
   startedAt: number;
   isDryRun: boolean;
-  /** Acts on some of the tasks; `before` were acted on already. Returns how many there were. */
+  /** Processes a chunk of tasks; `before` were processed already. Returns how many it changed. */
   act: (ids: readonly string[], before: number) => Promise<number>;
 }
 
 const chunkSize = 1_000;
-const longestMs = 25_000;
-// Tasks are read whole, with payloads that are not needed here: so much at a time.
+const maxRunMs = 25_000;
+// Pages include payloads, which are not needed here, so their size is limited.
 const pageBytes = 8 * 2 ** 20;
 
 /**
- * Acts on the selected tasks, the oldest death first, by id and in chunks, each of which is one
- * commit. Stops when the time is up, and says then that there are more.
+ * Processes the selected tasks, oldest death first, in chunks of one commit each. Stops at the
+ * time limit and then reports that there are more.
  */
 export async function walkDead(context: QueueContext, walk: DeadWalk): Promise<Result> {
   const { clock, store } = context;
-  const endsAt = clock.monotonic() + longestMs;
+  const endsAt = clock.monotonic() + maxRunMs;
   const isTimeUp = () => clock.monotonic() >= endsAt;
   const { queue, selector, isDryRun } = walk;
   if (isDryRun && 'ids' in selector) return countDead(context, walk, selector.ids, isTimeUp);
@@ -64,7 +64,7 @@ interface Chunk {
   isLast: boolean;
 }
 
-/** At least one chunk, be it empty: a call that finds nothing is an act too, and is recorded. */
+/** At least one chunk, even an empty one: a call that finds nothing is audited too. */
 async function* idChunks(
   { store }: QueueContext,
   { queue, selector, startedAt }: DeadWalk,
@@ -74,8 +74,8 @@ async function* idChunks(
     yield { ids: selector.ids, isLast: true };
     return;
   }
-  const filter = untilNow(selector.filter, startedAt);
-  let after: DeadPlace | undefined;
+  const filter = diedUpTo(selector.filter, startedAt);
+  let after: DeadTaskPosition | undefined;
   let ids: string[] = [];
   do {
     const limit = chunkSize - ids.length;
@@ -89,7 +89,7 @@ async function* idChunks(
   } while (after);
 }
 
-function untilNow(filter: DeadFilter, startedAt: number): DeadFilter {
+function diedUpTo(filter: DeadFilter, startedAt: number): DeadFilter {
   const end = startedAt + 1;
   return { ...filter, diedBefore: Math.min(filter.diedBefore ?? end, end) };
 }

@@ -74,7 +74,7 @@ export function toTombstone(tombstone: Tombstone): QueueSchema<'Tombstone'> {
   return { id, queue, handler_ref: handlerRef, status, purged: true };
 }
 
-// The times of a new task are one, and those of its neighbours often the same.
+// Caches the last text: the times of tasks in one response are often equal.
 let lastTime = 0;
 let lastText = new Date(0).toISOString();
 

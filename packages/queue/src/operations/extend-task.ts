@@ -1,16 +1,16 @@
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import type { Envelope } from './envelope.js';
 import type { Principal } from './principal.js';
-import { settleTask, type SettleAsk } from './settle-task.js';
+import { settleTask, type SettleRequest } from './settle-task.js';
 
-/** Keeps the lease of long work. */
+/** Extends the lease of an asynchronous task. */
 export function extendTask(
   context: QueueContext,
   caller: Principal,
-  ask: SettleAsk,
+  request: SettleRequest,
 ): Promise<Envelope> {
-  return settleTask(context, caller, ask, (id) => {
-    const { extend_ms } = context.checks.extend.read(ask.body);
-    return context.delivery.extend(id, ask.leaseToken, extend_ms);
+  return settleTask(context, caller, request, (id) => {
+    const { extend_ms } = context.checks.extend.read(request.body);
+    return context.delivery.extend(id, request.leaseToken, extend_ms);
   });
 }

@@ -1,16 +1,18 @@
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import type { Envelope } from './envelope.js';
 import type { Principal } from './principal.js';
-import { settleTask, type SettleAsk } from './settle-task.js';
+import { settleTask, type SettleRequest } from './settle-task.js';
 
-/** Ends an attempt of long work as failed: it is retried by the queue's policy, or dead. */
+/**
+ * Fails an attempt of an asynchronous task: it is retried by the queue's policy or dead-lettered.
+ */
 export function failTask(
   context: QueueContext,
   caller: Principal,
-  ask: SettleAsk,
+  request: SettleRequest,
 ): Promise<Envelope> {
-  return settleTask(context, caller, ask, (id) => {
-    const body = context.checks.fail.read(ask.body ?? {});
-    return context.delivery.fail(id, ask.leaseToken, body);
+  return settleTask(context, caller, request, (id) => {
+    const body = context.checks.fail.read(request.body ?? {});
+    return context.delivery.fail(id, request.leaseToken, body);
   });
 }

@@ -1,6 +1,6 @@
 import type { Queue } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { requireGrant, type Principal, type Role } from './principal.js';
 import { fail } from './refusal.js';
 
@@ -13,7 +13,7 @@ export async function requireQueue({ store }: QueueContext, name: string): Promi
 export function queueNotFound(name: string): Error {
   return fail(
     'QUEUE_NOT_FOUND',
-    `There is no queue ${name}; an admin makes it by PUT of a config.`,
+    `There is no queue ${name}; an admin can create it with PUT .../config.`,
   );
 }
 

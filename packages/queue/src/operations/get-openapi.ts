@@ -2,7 +2,7 @@ import { openApiYaml } from '@millrace/contract/documents';
 
 let known: string | undefined;
 
-/** The document that this server is built from, as it was written. */
+/** Returns the OpenAPI document as written. */
 export function getOpenapi(): string {
   return (known ??= openApiYaml('queue'));
 }

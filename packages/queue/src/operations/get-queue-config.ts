@@ -1,4 +1,4 @@
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { requireQueue } from './find.js';
 import { toWireConfig, type WireConfig } from './queue-config.js';
 

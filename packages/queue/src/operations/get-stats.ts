@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { QueueCounts } from '../core/queue.js';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { requireQueue } from './find.js';
 
 /** Counts the tasks of a queue. */

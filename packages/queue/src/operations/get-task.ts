@@ -1,10 +1,10 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { toWholeTask } from './envelope.js';
 import { requireTask } from './find.js';
 import type { Principal } from './principal.js';
 
-/** Looks a task up, and says of one that waits what it waits for. */
+/** Returns a task; for a pending one, also what it waits for. */
 export async function getTask(
   context: QueueContext,
   caller: Principal,

@@ -1,9 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import { auditToWire } from '../core/audit.js';
-import type { QueueContext } from '../server/context.js';
-import type { CursorScope } from '../server/cursors.js';
-import { staleCursor, usualPage } from './list-dlq.js';
+import type { QueueContext } from './context.js';
+import type { CursorScope } from './cursors.js';
+import { staleCursor, defaultPageSize } from './list-dlq.js';
 import { requireGrant, type Principal } from './principal.js';
 import { failQuery } from './refusal.js';
 import { timeIn } from './time-in.js';
@@ -20,7 +20,7 @@ export interface AuditQuery {
 export async function listAudit(
   { store, cursors }: QueueContext,
   caller: Principal,
-  { queue, from, to, limit = usualPage, cursor = '' }: AuditQuery,
+  { queue, from, to, limit = defaultPageSize, cursor = '' }: AuditQuery,
 ): Promise<QueueSchema<'AuditPage'>> {
   if (queue !== undefined) requireGrant(caller, queue, 'admin');
   const faults: FieldError[] = [];
@@ -36,7 +36,7 @@ export async function listAudit(
     queue,
     allowed: (name) => caller.grants.allows(name, 'admin'),
     beforeSeq,
-    // One more than asked for tells whether there is another page.
+    // One extra record shows whether there is another page.
     limit: limit + 1,
   });
   const page = records.slice(0, limit);

@@ -1,17 +1,17 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { timeText } from './envelope.js';
 import { requireQueue } from './find.js';
 
-const mostGroups = 1_000;
+const maxGroups = 1_000;
 
-/** What is in the DLQ, by kind of failure. */
+/** Dead tasks of a queue, grouped by kind of failure. */
 export async function listDlqGroups(
   context: QueueContext,
   { queue }: { queue: string },
 ): Promise<QueueSchema<'DlqGroups'>> {
   await requireQueue(context, queue);
-  const groups = await context.store.deadGroups({ queue, limit: mostGroups });
+  const groups = await context.store.deadGroups({ queue, limit: maxGroups });
   return {
     groups: groups.map((group) => ({
       error_type: group.errorType ?? 'INTERNAL',

@@ -1,14 +1,14 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { QueueContext } from '../server/context.js';
-import type { CursorScope } from '../server/cursors.js';
-import type { DeadPlace } from '../storage/task-store.js';
+import type { QueueContext } from './context.js';
+import type { CursorScope } from './cursors.js';
+import type { DeadTaskPosition } from '../storage/task-store.js';
 import { deadFilter } from './dead-filter.js';
 import { toWholeTask } from './envelope.js';
 import { requireQueue } from './find.js';
 import { fail, failQuery } from './refusal.js';
 
-export interface DlqAsk {
+export interface ListDlqRequest {
   queue: string;
   error_type?: string;
   handler_ref?: string;
@@ -18,13 +18,13 @@ export interface DlqAsk {
   cursor?: string;
 }
 
-export const usualPage = 50;
-const mostBytes = 8 * 2 ** 20;
+export const defaultPageSize = 50;
+const maxPageBytes = 8 * 2 ** 20;
 
 /** One page of dead tasks, the newest death first. */
 export async function listDlq(
   context: QueueContext,
-  { queue: name, limit = usualPage, cursor = '', ...given }: DlqAsk,
+  { queue: name, limit = defaultPageSize, cursor = '', ...given }: ListDlqRequest,
 ): Promise<QueueSchema<'DlqPage'>> {
   const { store, cursors } = context;
   const faults: FieldError[] = [];
@@ -43,7 +43,7 @@ export async function listDlq(
     order: 'newest_first',
     after,
     limit,
-    maxBytes: mostBytes,
+    maxBytes: maxPageBytes,
   });
   return {
     tasks: page.tasks.map((task) => toWholeTask(task, queue)),
@@ -51,7 +51,7 @@ export async function listDlq(
   };
 }
 
-function placeOf(opened: readonly unknown[] | undefined): DeadPlace {
+function placeOf(opened: readonly unknown[] | undefined): DeadTaskPosition {
   if (!opened) throw staleCursor();
   const [deadAt, id] = opened as [number, string];
   return { deadAt, id };

@@ -1,5 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { timeText } from './envelope.js';
 import { toStats } from './get-stats.js';
 import type { Principal } from './principal.js';

@@ -16,12 +16,12 @@ export interface Submission {
   newId: () => string;
 }
 
-const furthestMs = 30 * 86_400_000;
-const mostHeaderBytes = 16_384;
-const usualPriority = 4;
-const usualContentType = 'application/octet-stream';
+const maxDelayMs = 30 * 86_400_000;
+const maxHeaderBytes = 16_384;
+const defaultPriority = 4;
+const defaultContentType = 'application/octet-stream';
 
-/** What a submit asks for, or the refusal, thrown, of a task that breaks a rule. */
+/** Validates a submit request. Throws the refusal if the task breaks a rule. */
 export function newTask(
   check: BodyCheck<Submitted>,
   body: unknown,
@@ -50,9 +50,9 @@ export function newTask(
     queue: queue.name,
     handlerRef: given.handler_ref,
     payload,
-    payloadContentType: given.payload_content_type ?? usualContentType,
+    payloadContentType: given.payload_content_type ?? defaultContentType,
     headers: given.headers ?? {},
-    priority: given.priority ?? usualPriority,
+    priority: given.priority ?? defaultPriority,
     groupKey: given.group_key ?? null,
     dueAt,
     expiresAt,
@@ -65,7 +65,7 @@ const noBytes = new Uint8Array(0);
 
 function readPayload(text: string, faults: FieldError[]): Uint8Array {
   if (text === '') return noBytes;
-  // Node's decoder takes nearly anything, so it must not be the check.
+  // Node's base64 decoder accepts invalid input, so it cannot be the check.
   if (isBase64(text)) return Buffer.from(text, 'base64');
   faults.push({
     pointer: '/payload',
@@ -77,7 +77,7 @@ function readPayload(text: string, faults: FieldError[]): Uint8Array {
 function readDueAt({ run_at, delay_ms }: Submitted, now: number, faults: FieldError[]): number {
   if (run_at === undefined) return now + (delay_ms ?? 0);
   const time = timeIn(run_at, '/run_at', faults);
-  if (time - now > furthestMs) {
+  if (time - now > maxDelayMs) {
     faults.push({ pointer: '/run_at', message: 'must be at most 30 days ahead' });
   }
   return Math.max(time, now);
@@ -98,8 +98,8 @@ function checkHeaders(headers: Submitted['headers'], faults: FieldError[]): void
   if (headers === undefined) return;
   let bytes = 0;
   for (const name in headers) bytes += name.length + headers[name]!.length;
-  if (bytes > mostHeaderBytes) {
-    const message = `must have at most ${mostHeaderBytes} bytes over all names and values`;
+  if (bytes > maxHeaderBytes) {
+    const message = `must have at most ${maxHeaderBytes} bytes over all names and values`;
     faults.push({ pointer: '/headers', message });
   }
 }

@@ -1,6 +1,6 @@
 import { fail } from './refusal.js';
 
-/** What a caller asks of the config that is there before it is replaced. */
+/** A condition on the current config for replacing it. */
 export type Precondition = 'none' | 'exists' | { versions: ReadonlySet<number> };
 
 const listed = /^\s*(?:W\/)?"[\x21\x23-\x7e]*"\s*$/;
@@ -8,8 +8,8 @@ const ours = /^\s*"(0|[1-9][0-9]{0,15})"\s*$/;
 const bareVersion = /^\s*([1-9][0-9]{0,15})\s*$/;
 
 /**
- * Reads `If-Match` by RFC 9110, 13.1.1. A version without quotes is taken for its tag: it can mean
- * nothing else. What is no list of tags matches nothing.
+ * Parses `If-Match` (RFC 9110, section 13.1.1). A version without quotes is accepted as its tag.
+ * An invalid list of tags matches nothing.
  */
 export function readPrecondition(ifMatch: string | undefined): Precondition {
   if (ifMatch === undefined) return 'none';
@@ -28,7 +28,10 @@ export function requirePrecondition(
 ): void {
   if (precondition === 'none') return;
   if (!current) {
-    throw fail('PRECONDITION_FAILED', 'There is no such queue yet; leave out If-Match to make it.');
+    throw fail(
+      'PRECONDITION_FAILED',
+      'The queue does not exist yet; leave out If-Match to create it.',
+    );
   }
   if (precondition === 'exists' || precondition.versions.has(current.version)) return;
   throw fail(

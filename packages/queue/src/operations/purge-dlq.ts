@@ -1,5 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { walkDead } from './dead-walk.js';
 import { requireQueue } from './find.js';
 import type { Principal } from './principal.js';

@@ -1,14 +1,14 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import type { Queue, QueueConfig } from '../core/queue.js';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { configFaults } from './config-rules.js';
 import { readPrecondition, requirePrecondition } from './precondition.js';
 import type { Principal } from './principal.js';
 import { toWireConfig, type WireConfig } from './queue-config.js';
 import { fail, failBody } from './refusal.js';
 
-export interface PutAsk {
+export interface PutQueueConfigRequest {
   queue: string;
   body: unknown;
   ifMatch?: string | undefined;
@@ -18,25 +18,25 @@ export interface PutAsk {
 type Input = QueueSchema<'QueueConfigInput'>;
 type ReadOnly = Pick<Input, 'name' | 'paused' | 'version' | 'created_at' | 'updated_at'>;
 
-const mostTries = 8;
+const maxTries = 8;
 
-/** Makes a queue or replaces its whole config. Policy is read when a task is claimed. */
+/** Creates a queue or replaces its whole config. Policies apply from the next claim on. */
 export async function putQueueConfig(
   context: QueueContext,
   caller: Principal,
-  { queue: name, body, ifMatch, validateOnly = false }: PutAsk,
+  { queue: name, body, ifMatch, validateOnly = false }: PutQueueConfigRequest,
 ): Promise<WireConfig> {
   const { store, clock, delivery } = context;
   const { config, readOnly } = readConfig(context, name, body);
   const precondition = readPrecondition(ifMatch);
-  for (let tries = 0; tries < mostTries; tries++) {
+  for (let tries = 0; tries < maxTries; tries++) {
     const current = await store.getQueue(name);
-    // Before the comparison with the read-only fields: a config that was read, edited and sent
-    // back with its ETag carries the old version too, and is to be told that it came too late.
+    // Before the read-only fields are compared: a config that was read, edited and sent
+    // back with an outdated ETag has the old version too, and must fail as a version conflict.
     requirePrecondition(precondition, current);
     const now = clock.now();
     const dependsOnCurrent = precondition !== 'none' || Object.keys(readOnly).length > 0;
-    checkReadOnly(readOnly, current ?? unborn(name));
+    checkReadOnly(readOnly, current ?? newQueueFields(name));
     if (validateOnly) return toWireConfig(asWritten(name, config, current, now));
     const written = await store.putQueue({
       queue: name,
@@ -54,7 +54,7 @@ export async function putQueueConfig(
 }
 
 function readConfig(
-  { checks, secrets, allowlist }: QueueContext,
+  { checks, findSecret, allowlist }: QueueContext,
   name: string,
   body: unknown,
 ): { config: QueueConfig; readOnly: ReadOnly } {
@@ -67,9 +67,9 @@ function readConfig(
     ...rest
   } = checks.config.read(body);
   const config = rest as QueueConfig;
-  // Defaults inside a choice of forms are left to us.
+  // The schema does not fill in defaults inside `oneOf`.
   if (config.callback.signing) config.callback.signing.scheme ??= 'standard_webhooks';
-  const faults = configFaults(config, name, secrets());
+  const faults = configFaults(config, name, findSecret);
   if (faults.length > 0) throw failBody('INVALID_CONFIG', faults);
   const match = allowlist.match(config.callback.url);
   if (!match.allowed) {
@@ -82,8 +82,8 @@ function readConfig(
   return { config, readOnly: Object.fromEntries(given) };
 }
 
-/** The read-only fields of a queue that is not there yet: it has a name and is not paused. */
-function unborn(name: string): Pick<WireConfig, 'name' | 'paused'> {
+/** The read-only fields of a queue that does not exist yet. */
+function newQueueFields(name: string): Pick<WireConfig, 'name' | 'paused'> {
   return { name, paused: false };
 }
 

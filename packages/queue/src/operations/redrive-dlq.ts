@@ -1,13 +1,13 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { walkDead } from './dead-walk.js';
 import { requireQueue } from './find.js';
 import type { Principal } from './principal.js';
 import { readSelector } from './selector.js';
 
-const usualRate = 500;
+const defaultRate = 500;
 
-/** Gives dead tasks another run, their starts spread over time. */
+/** Requeues dead tasks, with their starts spread over time. */
 export async function redriveDlq(
   context: QueueContext,
   caller: Principal,
@@ -17,7 +17,7 @@ export async function redriveDlq(
   await requireQueue(context, queue);
   const body = checks.redrive.read(given);
   const startedAt = clock.now();
-  const perSecond = body.rate_per_second ?? usualRate;
+  const perSecond = body.rate_per_second ?? defaultRate;
   const gapMs = perSecond === 0 ? 0 : 1000 / perSecond;
   return walkDead(context, {
     queue,

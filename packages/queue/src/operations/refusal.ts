@@ -1,10 +1,10 @@
 import { queueCodes } from '@millrace/contract/queue';
 import { failWith, type FieldError, type Refusal } from '@millrace/kit/errors';
 
-/** A refusal with a code of the queue's own list. */
+/** A refusal with one of the queue's error codes. */
 export const fail = failWith(queueCodes);
 
-/** Refuses a body for what is in it: the first fault in words, all of them as pointers. */
+/** Refuses an invalid body: the first fault in the detail, all faults as pointers. */
 export function failBody(
   code: 'INVALID_TASK' | 'INVALID_SELECTOR' | 'INVALID_CONFIG',
   errors: readonly FieldError[],
@@ -18,16 +18,16 @@ export function failBody(
 }
 
 export interface HitLimit {
-  /** As the RateLimit header names it. */
+  /** Name of the limit in the RateLimit header. */
   name: 'queue' | 'principal' | 'pending' | 'load';
   detail: string;
   retryAfterMs: number;
-  /** What is allowed, and in how many seconds; load has no quota, a stock no window. */
+  /** Quota and window in seconds; load has no quota, `max_pending` no window. */
   quota?: number;
   windowSeconds?: number;
 }
 
-/** 429 with what the caller needs to come back at the right time. */
+/** 429 with the headers that say when to retry. */
 export function rateLimited(limit: HitLimit): Refusal {
   const seconds = Math.max(1, Math.ceil(limit.retryAfterMs / 1000));
   const window = limit.windowSeconds === undefined ? '' : `;w=${limit.windowSeconds}`;
@@ -42,7 +42,7 @@ export function rateLimited(limit: HitLimit): Refusal {
   });
 }
 
-/** The same for a limit of so many a second. */
+/** The same for a limit per second. */
 export function rateExceeded(
   name: 'queue' | 'principal',
   detail: string,
@@ -58,7 +58,7 @@ export function rateExceeded(
   });
 }
 
-/** Refuses a query for a value that fits its schema and cannot be used all the same. */
+/** Refuses a query parameter that matches its schema but is not usable. */
 export function failQuery(errors: readonly FieldError[]): Refusal {
   const [first] = errors;
   const detail = `The query parameter "${first!.pointer.slice(1)}" ${first!.message}.`;

@@ -1,4 +1,4 @@
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import type { Principal } from './principal.js';
 import { setPaused } from './set-paused.js';
 

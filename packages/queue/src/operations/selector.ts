@@ -4,7 +4,7 @@ import type { DeadFilter } from '../storage/task-store.js';
 import { deadFilter } from './dead-filter.js';
 import { failBody } from './refusal.js';
 
-/** Which dead tasks a redrive or purge is for. */
+/** The selection of dead tasks for a redrive or purge. */
 export type Selector = { ids: readonly string[] } | { filter: DeadFilter; isWhole: boolean };
 
 export function readSelector(

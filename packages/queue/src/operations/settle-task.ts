@@ -1,22 +1,22 @@
-import type { AsyncResult } from '../delivery/index.js';
-import type { QueueContext } from '../server/context.js';
+import type { ReportResult } from '../delivery/index.js';
+import type { QueueContext } from './context.js';
 import { toEnvelope, type Envelope } from './envelope.js';
 import { requireTask, taskNotFound } from './find.js';
 import type { Principal } from './principal.js';
 import { fail } from './refusal.js';
 
-export interface SettleAsk {
+export interface SettleRequest {
   id: string;
   leaseToken: string;
   body: unknown;
 }
 
-/** Finds the task that a handler reports on, lets `settle` do it, and shows the outcome. */
+/** Finds the task of a handler's report, settles it, and returns it. */
 export async function settleTask(
   context: QueueContext,
   caller: Principal,
-  { id }: SettleAsk,
-  settle: (id: string) => Promise<AsyncResult>,
+  { id }: SettleRequest,
+  settle: (id: string) => Promise<ReportResult>,
 ): Promise<Envelope> {
   const { task, queue } = await requireTask(context, caller, id, 'submitter');
   const settled = await settle(task.id);

@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { queueCodes, type QueueCode } from '@millrace/contract/queue';
 import { Refusal } from '@millrace/kit/errors';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import type { NewTask } from '../storage/task-store.js';
 import { queueNotFound, requireQueue } from './find.js';
 import { newTask } from './new-task.js';
@@ -11,11 +11,11 @@ import { knownTask, submitOutcome } from './submit-task.js';
 
 type ItemResult = QueueSchema<'BatchItemResult'>;
 
-export const mostItems = 1_000;
+export const maxItems = 1_000;
 
 /**
- * Accepts many tasks in one commit. Each item is judged alone, as a single submit would judge it,
- * so that a bad one never blocks the others.
+ * Accepts many tasks in one commit. Each item is validated like a single submit, so that an
+ * invalid one does not block the others.
  */
 export async function submitBatch(
   context: QueueContext,
@@ -74,16 +74,16 @@ function readItems(body: unknown): unknown[] {
   if (!Array.isArray(body)) {
     throw failBody('INVALID_TASK', [{ pointer: '', message: 'must be a list of tasks' }]);
   }
-  if (body.length > mostItems) {
+  if (body.length > maxItems) {
     throw fail(
       'BATCH_TOO_LARGE',
-      `The batch has ${body.length} tasks; send at most ${mostItems} at once.`,
+      `The batch has ${body.length} tasks; send at most ${maxItems} at once.`,
     );
   }
   return body;
 }
 
-/** The refusal of a single submit, as one entry of the answer. */
+/** The refusal of one item, as its entry in the response. */
 function rejected(index: number, error: unknown): ItemResult {
   if (!(error instanceof Refusal)) throw error;
   const code = error.code as QueueCode;

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import type { InsertResult, NewTask } from '../storage/task-store.js';
 import { toEnvelope, toTombstone } from './envelope.js';
 import { queueNotFound, requireQueue } from './find.js';
@@ -10,15 +10,13 @@ import { fail, rateLimited } from './refusal.js';
 
 export interface SubmitOutcome {
   result: QueueSchema<'SubmitResult'>;
-  /** The id was used before, and nothing new was stored. */
+  /** The id was used before; nothing was stored. */
   isReplay: boolean;
 }
 
 /**
- * Accepts one task for a configured queue.
- *
- * Idempotent on the client's id: a client whose request timed out sends the same id again and is
- * handed the task it already has, never a second one.
+ * Accepts one task for a configured queue. The client's id is an idempotency key: a repeated
+ * submit returns the existing task.
  */
 export async function submitTask(
   context: QueueContext,
@@ -38,7 +36,7 @@ export async function submitTask(
     wanted: 1,
   });
   if (allowance.refusal) {
-    // A task that is there already is handed out although nothing new may come in.
+    // An existing task is returned even if the limit allows no new one.
     const known = await knownTask(context, task, body);
     if (!known) throw allowance.refusal;
     return submitOutcome(queue, task, known);
@@ -47,7 +45,7 @@ export async function submitTask(
   return submitOutcome(queue, task, result!);
 }
 
-/** What the store has under the id of a new task, if its submitter chose the id. */
+/** The stored task with this id, if the submitter chose the id. */
 export async function knownTask(
   { store }: QueueContext,
   { id }: NewTask,
@@ -61,13 +59,13 @@ export async function knownTask(
     : { kind: 'existing', task: found };
 }
 
-/** What became of a submitted task, as its submitter is told; or the refusal, thrown. */
+/** The result of a submit, or throws the refusal. */
 export function submitOutcome(queue: Queue, task: NewTask, result: InsertResult): SubmitOutcome {
   switch (result.kind) {
     case 'stored':
       return { result: toEnvelope(result.task, queue), isReplay: false };
     case 'existing':
-      // The grant covers this queue alone, so that a guessed id must not hand out another's task.
+      // The grant covers this queue only, so a guessed id must not return a task of another one.
       if (result.task.queue !== queue.name) throw idConflict(task.id);
       return { result: toEnvelope(result.task, queue), isReplay: true };
     case 'purged':
@@ -85,7 +83,7 @@ export function submitOutcome(queue: Queue, task: NewTask, result: InsertResult)
         quota: task.maxPending,
       });
     default:
-      throw new Error('A store answered what no store answers', { cause: result satisfies never });
+      throw new Error('Unexpected result of the store', { cause: result satisfies never });
   }
 }
 

@@ -1,8 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../server/context.js';
+import type { QueueContext } from './context.js';
 import { requireQueue } from './find.js';
 
-/** Sends one probe to the queue's callback. A target that fails is an answer, not an error. */
+/** Sends one probe to the queue's callback. A failing target is a result, not an error. */
 export async function testCallback(
   context: QueueContext,
   { queue }: { queue: string },

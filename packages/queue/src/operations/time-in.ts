@@ -2,8 +2,8 @@ import type { FieldError } from '@millrace/kit/errors';
 import { parseTimestamp, UnitError } from '@millrace/kit/units';
 
 /**
- * Milliseconds of a time that fits the format of the contract. The few that have no four-digit
- * year in UTC fit it and cannot be used all the same: they become a fault, and NaN.
+ * Parses a time in the format of the contract. A time whose year in UTC has not four digits
+ * matches the format but is refused: it adds a fault and returns NaN.
  */
 export function timeIn(text: string, pointer: string, faults: FieldError[]): number {
   try {

@@ -2,7 +2,7 @@ import type { Log } from '@millrace/kit/log';
 
 export type AccessLog = 'all' | 'failures' | 'off';
 
-/** The log of the HTTP layer, which has a line for every request: as many of them as asked for. */
+/** The access log: filters the HTTP layer's line per request by the setting. */
 export function accessLogOf(log: Log, mode: AccessLog): Log {
   if (mode === 'all') return log;
   const isWanted = (status: number) => mode === 'failures' && isFailure(status);
@@ -18,7 +18,7 @@ export function accessLogOf(log: Log, mode: AccessLog): Log {
   };
 }
 
-/** What an operator should see without asking; a task that is not there is everyday business. */
+/** What an operator should see by default; 404 is not a failure. */
 function isFailure(status: number): boolean {
   return status === 401 || status === 403 || status === 499 || status >= 500;
 }

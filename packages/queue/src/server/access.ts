@@ -5,7 +5,7 @@ import { requireGrant, requireGrantSomewhere } from '../operations/principal.js'
 import type { Principal, Role } from '../operations/principal.js';
 import { fail } from '../operations/refusal.js';
 
-/** Tells callers apart by their bearer token. */
+/** Authenticates callers by bearer token. */
 export function authenticate(
   authorization: string | undefined,
   tokens: TokenSet<Role>,
@@ -23,8 +23,7 @@ export function authenticate(
 }
 
 /**
- * May the caller do this, as far as the path tells? A task's queue is known only when the task
- * has been looked up.
+ * Checks grants by the path alone; for a task, the operation checks the queue of the task later.
  */
 export function authorize(
   caller: Principal,

@@ -2,15 +2,16 @@ import { queueCodes } from '@millrace/contract/queue';
 import { openApiDocument } from '@millrace/contract/documents';
 import { bindOperations, type BoundApp, type DocumentSchemas } from '@millrace/kit/http';
 import type { Metrics } from '@millrace/kit/metrics';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { TokenSet } from '@millrace/kit/tokens';
 import { anonymous, type Principal, type Role } from '../operations/principal.js';
 import { fail } from '../operations/refusal.js';
 import { StorageUnavailable } from '../storage/task-store.js';
 import { accessLogOf, type AccessLog } from './access-log.js';
 import { authenticate, authorize } from './access.js';
-import type { QueueContext } from './context.js';
+import type { QueueContext } from '../operations/context.js';
 import { queueHandlers, type Served } from './handlers.js';
-import type { Load, Urgency } from './limits/load.js';
+import type { Load, Urgency } from '../operations/limits/load.js';
 
 export interface QueueAppOptions {
   context: QueueContext;
@@ -19,22 +20,28 @@ export interface QueueAppOptions {
   load: Load;
   metrics: Metrics;
   accessLog: AccessLog;
-  /** Hears of every answer that the contract does not describe. For tests. */
-  onUndocumentedAnswer?: ((difference: string) => void) | undefined;
+  peerMemory?: PeerMemory;
+  maxConnections?: number;
+  /** Called for every response that the contract does not describe. For tests. */
+  onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
-/** The HTTP face of the queue: the contract's operations, who may call them, and how many. */
+/** The HTTP API: the operations of the contract with authentication and load shedding. */
 export function queueApp(options: QueueAppOptions): BoundApp {
-  const { context, schemas, tokens, load, metrics, accessLog, onUndocumentedAnswer } = options;
+  const { context, schemas, tokens, load, metrics, accessLog, onUndocumentedResponse } = options;
+  const { peerMemory, maxConnections } = options;
   const { clock, random, log } = context;
   return bindOperations<Served, Principal>({
     world: { clock, random, log: accessLogOf(log, accessLog) },
     document: openApiDocument('queue'),
     schemas,
     codes: queueCodes,
+    httpErrorCodes: { overloaded: 'RATE_LIMITED' },
     metrics,
+    peerMemory,
+    maxConnections,
     handlers: queueHandlers(context),
-    // A store that is away is no bug.
+    // An unavailable store is not a bug.
     translateError: (error) =>
       error instanceof StorageUnavailable ? storageUnavailable(error) : undefined,
     load,
@@ -43,30 +50,16 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     protectedPrefixes: ['/v1'],
     invalidQueryCode: 'INVALID_QUERY',
     quietOperations: ['getLiveness', 'getReadiness'],
-    readyOperations: ['submitTask', 'submitBatch'],
-    plainOperations,
+    precompiledOperations: ['submitTask', 'submitBatch'],
     authenticate: ({ headers }) => authenticate(headers.authorization, tokens.current, clock),
     authorize: (caller, operation, params) => {
       authorize(caller, operation, params);
-      // Here, since a body that is not going to be served need not be read.
+      // Checked here, so that the body of a shed request is not read.
       load.admit(urgencies[operation.id] ?? 'upkeep');
     },
-    ...(onUndocumentedAnswer && { onUndocumentedAnswer }),
+    ...(onUndocumentedResponse && { onUndocumentedResponse }),
   });
 }
-
-/** What producers, workers and probes ask for all day. */
-const plainOperations = [
-  'submitTask',
-  'submitBatch',
-  'getTask',
-  'getStats',
-  'completeTask',
-  'failTask',
-  'extendTask',
-  'getLiveness',
-  'getReadiness',
-];
 
 const urgencies: Readonly<Partial<Record<string, Urgency>>> = {
   submitTask: 'new_work',
@@ -78,6 +71,6 @@ const urgencies: Readonly<Partial<Record<string, Urgency>>> = {
 const retryAfterMs = 5_000;
 
 function storageUnavailable(cause: StorageUnavailable): Error {
-  const detail = 'The task store does not answer; a submit may be sent again with the same id.';
+  const detail = 'The task store does not respond; retry, a submit with the same id.';
   return fail('STORAGE_UNAVAILABLE', detail, { retryAfterMs, cause });
 }

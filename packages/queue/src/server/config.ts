@@ -1,8 +1,8 @@
-import { address, defineConfig, path } from '@millrace/kit/config';
+import { address, byteSize, defineConfig, path } from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
-// What a host or a network may be is checked with the rules of the outbound guard at the start.
+// The outbound guard validates hosts and networks at startup.
 const allowlistEntry = z.strictObject({
   scheme: z.enum(['http', 'https']),
   host: z.string().min(1).meta({ expected: 'a host such as api.example.com or *.example.com' }),
@@ -22,20 +22,20 @@ const schema = z.strictObject({
     .regex(/^(?:embedded|postgres(?:ql)?:\/\/\S+)$/)
     .default('embedded')
     .meta({
-      description: 'Where tasks are kept: embedded, or the URL of a PostgreSQL database',
+      description: 'Where tasks are stored: embedded, or the URL of a PostgreSQL database',
       expected: 'embedded, or a URL such as postgres://user@host/db',
       placeholder: 'embedded|url',
     }),
   tokens_file: path()
     .optional()
-    .meta({ description: 'YAML file of bearer tokens and their grants; needed' }),
+    .meta({ description: 'YAML file of bearer tokens and their grants; required' }),
   secrets_file: path()
     .optional()
     .meta({ description: 'YAML file of the secrets that callbacks are signed and sent with' }),
   callback_allowlist: z
     .array(allowlistEntry)
     .default([])
-    .meta({ description: 'What callback URLs may be: scheme, host, port, path_prefix, networks' }),
+    .meta({ description: 'Allowed callback URLs: scheme, host, port, path_prefix, networks' }),
   metrics_listen: address()
     .prefault('127.0.0.1:9464')
     .meta({ description: 'Where /metrics is served' }),
@@ -44,12 +44,12 @@ const schema = z.strictObject({
     .min(0)
     .max(1_000_000)
     .default(0)
-    .meta({ description: 'Tasks that one principal may submit to one queue a second; 0: any' }),
+    .meta({ description: 'Tasks per second that a principal may submit to a queue; 0: no limit' }),
   max_inflight: z
     .int()
     .min(1)
     .default(1024)
-    .meta({ description: 'Requests under way at once; more are shed' }),
+    .meta({ description: 'Maximum concurrent requests; more are shed' }),
   shed_target_ms: z
     .int()
     .min(0)
@@ -60,13 +60,18 @@ const schema = z.strictObject({
     .min(0)
     .max(600_000)
     .default(30_000)
-    .meta({ description: 'How long requests and callbacks under way have to finish at the end' }),
-  warm_up_ms: z
+    .meta({ description: 'How long open requests and callbacks have to finish at shutdown' }),
+  max_connections: z
     .int()
-    .min(0)
-    .max(10_000)
-    .default(400)
-    .meta({ description: 'How long to rehearse before the first request is taken; 0: not at all' }),
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Maximum open connections to the API; more are closed' }),
+  max_peer_memory_bytes: byteSize({ min: 1024 * 1024 })
+    .prefault('256MiB')
+    .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),
+  warm_up_ms: z.number().optional().meta({
+    deprecation: 'the server no longer warms up before it starts; remove it',
+  }),
   access_log: z
     .enum(['all', 'failures', 'off'])
     .default('failures')

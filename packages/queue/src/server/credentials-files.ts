@@ -7,26 +7,30 @@ import { roles, type Role } from '../operations/principal.js';
 import type { QueueSettings } from './config.js';
 import { noSecrets, parseSecrets, type SecretSet } from './secrets.js';
 
-const advice = '`ctl queue token new` makes a token and prints the entry for this file';
+const newTokenHint = '`ctl queue token new` makes a token and prints the entry for this file';
 
-/** The tokens of the file that the settings name, followed as it changes. */
+/** The tokens of `tokens_file`, reloaded when it changes. */
 export function openTokens(
   { tokens_file: file }: QueueSettings,
   { clock, log }: World,
   metrics: Metrics,
 ): WatchedFile<TokenSet<Role>> {
   if (file === undefined) {
-    throw new UsageError(`tokens_file is not set, so nobody could call this server; ${advice}`);
+    throw new UsageError(
+      `tokens_file is not set, so nobody could call this server; ${newTokenHint}`,
+    );
   }
   if (!existsSync(file)) {
-    throw new UsageError(`${file}: no such file, so nobody could call this server; ${advice}`);
+    throw new UsageError(
+      `${file}: no such file, so nobody could call this server; ${newTokenHint}`,
+    );
   }
   const tokens = watchTokens({ file, roles, clock, log, metrics });
-  if (tokens.current.size === 0) log.warn({ file }, `the tokens file is empty; ${advice}`);
+  if (tokens.current.size === 0) log.warn({ file }, `the tokens file is empty; ${newTokenHint}`);
   return tokens;
 }
 
-/** The secrets, `onChange` being called whenever there are new ones. */
+/** The secrets of `secrets_file`; calls `onChange` after a reload. */
 export function openSecrets(
   { secrets_file: file }: QueueSettings,
   { clock, log }: World,
@@ -40,7 +44,7 @@ export function openSecrets(
     name: 'secrets',
     parse: (text, name) => {
       const secrets = parseSecrets(text, name);
-      // They are in place only when this has returned.
+      // The new secrets are in place only after this returns.
       if (isOpen) clock.after(0, onChange);
       isOpen = true;
       return secrets;

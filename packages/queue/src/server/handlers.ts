@@ -24,15 +24,15 @@ import { resumeQueue } from '../operations/resume-queue.js';
 import { submitBatch } from '../operations/submit-batch.js';
 import { submitTask } from '../operations/submit-task.js';
 import { testCallback } from '../operations/test-callback.js';
-import type { QueueContext } from './context.js';
+import type { QueueContext } from '../operations/context.js';
 
-/** The operations that are served; the document also describes the callback, which is sent. */
+/** The operations that are served; the document also describes the outgoing callback. */
 export type Served = Pick<QueueOperations, QueueOperationId>;
 export type QueueHandlers = Handlers<Served, Principal>;
 
 /**
- * Ties each operation to HTTP. Bodies are checked by the operations themselves, since whether the
- * queue or the task is there comes first.
+ * Binds each operation to HTTP. Operations validate bodies themselves, because they check first
+ * that the queue or the task exists.
  */
 export function queueHandlers(context: QueueContext): QueueHandlers {
   return {
@@ -57,8 +57,8 @@ function taskHandlers(context: QueueContext) {
     submitTask: {
       checkBody: false,
       handle: async ({ params, principal, body }) => {
-        const ask = { queue: params.queue, body };
-        const { result, isReplay } = await submitTask(context, principal, ask);
+        const request = { queue: params.queue, body };
+        const { result, isReplay } = await submitTask(context, principal, request);
         return isReplay
           ? { status: 202, body: result, headers: replayed }
           : { status: 202, body: result };
@@ -67,8 +67,8 @@ function taskHandlers(context: QueueContext) {
     submitBatch: {
       checkBody: false,
       handle: async ({ params, principal, body }) => {
-        const ask = { queue: params.queue, body };
-        return { status: 207, body: await submitBatch(context, principal, ask) };
+        const request = { queue: params.queue, body };
+        return { status: 207, body: await submitBatch(context, principal, request) };
       },
     },
     getTask: async ({ params, principal }) => ({
@@ -92,15 +92,15 @@ function deadHandlers(context: QueueContext) {
     redriveDlq: {
       checkBody: false,
       handle: async ({ params, principal, body }) => {
-        const ask = { queue: params.queue, body };
-        return { status: 200, body: await redriveDlq(context, principal, ask) };
+        const request = { queue: params.queue, body };
+        return { status: 200, body: await redriveDlq(context, principal, request) };
       },
     },
     purgeDlq: {
       checkBody: false,
       handle: async ({ params, principal, body }) => {
-        const ask = { queue: params.queue, body };
-        return { status: 200, body: await purgeDlq(context, principal, ask) };
+        const request = { queue: params.queue, body };
+        return { status: 200, body: await purgeDlq(context, principal, request) };
       },
     },
   } satisfies Partial<QueueHandlers>;
@@ -158,21 +158,21 @@ function settleHandlers(context: QueueContext) {
       checkBody: false,
       handle: async (call) => ({
         status: 200,
-        body: await completeTask(context, call.principal, settleAsk(call)),
+        body: await completeTask(context, call.principal, settleRequest(call)),
       }),
     },
     failTask: {
       checkBody: false,
       handle: async (call) => ({
         status: 200,
-        body: await failTask(context, call.principal, settleAsk(call)),
+        body: await failTask(context, call.principal, settleRequest(call)),
       }),
     },
     extendTask: {
       checkBody: false,
       handle: async (call) => ({
         status: 200,
-        body: await extendTask(context, call.principal, settleAsk(call)),
+        body: await extendTask(context, call.principal, settleRequest(call)),
       }),
     },
   } satisfies Partial<QueueHandlers>;
@@ -183,7 +183,7 @@ type SettleCall =
   | Call<Served['failTask'], Principal>
   | Call<Served['extendTask'], Principal>;
 
-function settleAsk({ params, headers, body }: SettleCall) {
+function settleRequest({ params, headers, body }: SettleCall) {
   return { id: params.id, leaseToken: headers['X-Queue-Lease-Token'], body };
 }
 

@@ -3,7 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Clock } from '@millrace/kit/clock';
 import type { TaskStore } from '../storage/task-store.js';
-import type { Load } from './limits/load.js';
+import type { Load } from '../operations/limits/load.js';
 
 export interface MeasureOptions {
   metrics: Metrics;
@@ -13,7 +13,7 @@ export interface MeasureOptions {
   log: Log;
 }
 
-/** The metrics, with the counts of every queue read from the store when someone asks for them. */
+/** Metrics of queues; their counts are read from the store at each scrape. */
 export function measuredQueues({ metrics, store, load, clock, log }: MeasureOptions): Metrics {
   measureLoad(metrics, load);
   const tasks = metrics.gauge({
@@ -33,12 +33,12 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
   });
   const storeUp = metrics.gauge({
     name: 'storage_up',
-    help: '1 when the store answered the last question for its counts.',
+    help: '1 if the last read of counts from the store succeeded.',
   });
-  const look = async () => {
+  const readCounts = async () => {
     const queues = await store.listQueues();
     const counts = await Promise.all(queues.map(({ name }) => store.counts(name)));
-    // Queues that are gone take their series with them.
+    // Drops the series of deleted queues.
     for (const gauge of [tasks, oldest, paused]) gauge.reset();
     const now = clock.now();
     queues.forEach(({ name: queue, paused: isPaused }, index) => {
@@ -55,10 +55,10 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
     ...metrics,
     text: async () => {
       try {
-        await look();
+        await readCounts();
         storeUp.set(1);
       } catch (error) {
-        // The other metrics are what tells why, so they are shown all the same.
+        // The other metrics are still served: they help to find the cause.
         storeUp.set(0);
         log.warn({ err: error }, `the counts could not be read: ${messageOf(error)}`);
       }
@@ -70,7 +70,7 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
 function measureLoad(metrics: Metrics, load: Load): void {
   metrics.gauge({
     name: 'load_share',
-    help: 'Share of new work that is taken in; below 1 the server sheds load.',
+    help: 'Admitted share of new work; below 1 the server sheds load.',
     read: () => load.share,
   });
   const shed = metrics.counter({

@@ -28,7 +28,7 @@ test.each([
   ['a bad glob', 'secrets: [{name: a, value: b, queues: ["A?"]}]', 'queue name'],
   ['a line break', 'secrets: [{name: a, value: "b\\nc", queues: [c]}]', 'visible ASCII'],
   ['the same name twice', `${good}  - {name: a, value: x, queues: [x]}`, 'used twice: a'],
-])('%s is told with file and line, and without the value', (_name, yaml, part) => {
+])('%s is reported with file and line, and without the value', (_name, yaml, part) => {
   expect(() => parseSecrets(yaml, 'secrets.yaml')).toThrow(UsageError);
   try {
     parseSecrets(yaml, 'secrets.yaml');

@@ -3,9 +3,9 @@ import { UsageError } from '@millrace/kit/errors';
 import { globMatches } from '@millrace/kit/tokens';
 import { z } from 'zod';
 
-/** The secrets that callbacks carry, each open to the queues that its globs name. */
+/** Secrets for callbacks, each available to the queues that match its globs. */
 export interface Secrets {
-  /** Undefined also for a secret of other queues: its name is nobody's business here. */
+  /** Undefined also for a secret of other queues, so that its existence is not revealed. */
   find(name: string, queue: string): string | undefined;
 }
 
@@ -33,24 +33,24 @@ export class SecretSet implements Secrets {
 
 export const noSecrets = new SecretSet(new Map());
 
-const textThat = (fits: (given: string) => boolean, error: string) =>
+const textMatching = (fits: (given: string) => boolean, error: string) =>
   z.string().refine(fits, { error });
 
 const schema = z.strictObject({
   secrets: z.array(
     z.strictObject({
-      name: textThat(
+      name: textMatching(
         (name) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name),
         'must be 1 to 128 letters, digits, dots, dashes or underscores',
       ),
-      // Each ends up in a header or a signature.
-      value: textThat(
+      // Each value is used in a header or a signature.
+      value: textMatching(
         (value) => /^[!-~](?:[ -~]{0,8190}[!-~])?$/.test(value),
         'must be 1 to 8192 visible ASCII characters without a space at either end',
       ),
       queues: z
         .array(
-          textThat(
+          textMatching(
             (glob) => /^[a-z0-9*][a-z0-9._*-]{0,127}$/.test(glob),
             'must be a queue name, in which * stands for any characters: payments.*',
           ),
@@ -61,8 +61,8 @@ const schema = z.strictObject({
 });
 
 /**
- * Reads `secrets: [{name, value, queues: ["payments.*"]}]`. What is wrong is told with file and
- * line, never with a value.
+ * Parses `secrets: [{name, value, queues: ["payments.*"]}]`. Errors name file and line, never a
+ * value.
  */
 export function parseSecrets(yaml: string, file: string): SecretSet {
   const parsed = parseYamlText(file, yaml, schema, { secret: true });

@@ -4,31 +4,27 @@ import { runServer, serverLog, whileStarting, type RunOptions } from '@millrace/
 import { systemRandom } from '@millrace/kit/random';
 import type { World } from '@millrace/kit/world';
 import { queueConfig, type QueueSettings } from './config.js';
-import { foundations } from './foundations.js';
-import { rehearse } from './rehearsal.js';
+import { serverDependencies } from './dependencies.js';
 import { startServer, type RunningQueue } from './server.js';
 
 export { queueConfig, type QueueSettings } from './config.js';
-export type { ListenerAddress } from './doors.js';
+export type { ListenerAddress } from './listeners.js';
 export type { RunningQueue } from './server.js';
 
-/** Opens the store, warms up, and serves the queue. `stopping` ends the wait for a database. */
+/** Opens the store and serves the queue. `stopping` ends the wait for a database. */
 export function serveQueue(
   settings: QueueSettings,
   world: World,
   stopping?: AbortSignal,
 ): Promise<RunningQueue> {
-  const beforeDoors = async () => {
-    if (settings.warm_up_ms > 0) await rehearse(settings, world, foundations);
-  };
-  const openStore: typeof foundations.openStore = (asked, within) =>
-    foundations.openStore(asked, within, stopping);
-  return startServer(settings, world, { ...foundations, openStore, beforeDoors });
+  const openStore: typeof serverDependencies.openStore = (queueSettings, within) =>
+    serverDependencies.openStore(queueSettings, within, stopping);
+  return startServer(settings, world, { ...serverDependencies, openStore });
 }
 
 /**
- * Runs the queue server as a process of its own: settings, listening lines, signals. Resolves
- * with the exit code. A mistake of the person who started it is thrown as a UsageError.
+ * Runs the queue server process: settings, listening lines, signals. Resolves with the exit code.
+ * Throws a UsageError for wrong settings.
  */
 export async function runQueue(options: RunOptions): Promise<number> {
   const { values: settings, warnings } = loadConfig(queueConfig, options);

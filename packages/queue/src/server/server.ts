@@ -1,67 +1,74 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
-import { callbackGuard, createOutbound, parseAllowlist } from '@millrace/kit/outbound';
+import { callbackGuard, parseAllowlist } from '@millrace/kit/outbound';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
+import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
+import { createOutbound } from '@millrace/wire/http1';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
-import type { DeliveryDesk, QueueContext } from './context.js';
+import type { DeliveryControl, QueueContext } from '../operations/context.js';
 import { openSecrets, openTokens } from './credentials-files.js';
-import { Cursors } from './cursors.js';
-import { metricsApp, openDoors, type ListenerAddress } from './doors.js';
-import { Load } from './limits/load.js';
-import { SubmitLimits } from './limits/submit-limits.js';
+import { Cursors } from '../operations/cursors.js';
+import { metricsApp, openListeners, type ListenerAddress } from './listeners.js';
+import { Load } from '../operations/limits/load.js';
+import { SubmitLimits } from '../operations/limits/submit-limits.js';
 import { measuredQueues } from './measure.js';
-import { ownFiles } from './own-files.js';
-import { Readiness } from './readiness.js';
-import { UndoList } from './undo-list.js';
+import { identityFiles } from './identity-files.js';
+import { Readiness } from '../operations/readiness.js';
 
-/** To one origin. */
-const mostConnections = 10_000;
+/** Per origin. */
+const maxConnections = 10_000;
 
 export interface RunningQueue {
   readonly listeners: readonly ListenerAddress[];
-  /** Settles when the server ends without having been asked to; rejects with the reason. */
+  /** Rejects with the reason when the server fails. */
   readonly ended: Promise<void>;
-  /** Hands running tasks back, lets requests under way finish, closes the store. Safe to repeat. */
+  /**
+   * Graceful shutdown: hands running tasks back, finishes requests, closes the store. Idempotent.
+   */
   stop(): Promise<void>;
 }
 
-/** What delivers the tasks while the server runs. */
-export type RunningDelivery = DeliveryDesk & Pick<Delivery, 'start' | 'stop'>;
+/** Delivery as the server uses it. */
+export type RunningDelivery = DeliveryControl & Pick<Delivery, 'start' | 'stop'>;
 
-/** What the server stands on; tests put other things in their place. */
-export interface Foundations {
+/** Dependencies of the server; tests replace them. */
+export interface ServerDependencies {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
-  /** Runs when all is there and nobody can ask yet. */
-  beforeDoors?: () => Promise<void>;
-  /** Hears of every answer that the contract does not describe. */
-  onUndocumentedAnswer?: ((difference: string) => void) | undefined;
+  /** Called for every response that the contract does not describe. */
+  onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
 
-/** Opens the store and serves it: the one place where everything is put together. */
+/** Opens the store and serves it. The composition root. */
 export async function startServer(
   settings: QueueSettings,
   world: World,
-  foundations: Foundations,
+  dependencies: ServerDependencies,
 ): Promise<RunningQueue> {
   const undo = new UndoList();
   try {
-    const house = await openHouse(settings, world, foundations, undo);
-    const { api, metrics } = buildApps(settings, world, foundations, house);
-    await foundations.beforeDoors?.();
-    const doors = await openDoors(settings, { api, metrics }, undo);
-    await house.delivery.start();
+    const services = await openServices(settings, world, dependencies, undo);
+    const { api, metrics } = buildApps(settings, world, dependencies, services);
+    const listeners = await openListeners(settings, { api, metrics }, undo);
+    await services.delivery.start();
     const stop = () =>
-      shutDown({ ...house, apps: [api, metrics], drainMs: settings.drain_timeout_ms, world, undo });
+      shutDown({
+        ...services,
+        apps: [api, metrics],
+        drainMs: settings.drain_timeout_ms,
+        world,
+        undo,
+      });
     let stopping: Promise<void> | undefined;
     return {
-      listeners: doors.addresses,
-      ended: doors.failed,
+      listeners: listeners.addresses,
+      ended: listeners.failed,
       stop: () => (stopping ??= stop()),
     };
   } catch (error) {
@@ -70,13 +77,13 @@ export async function startServer(
   }
 }
 
-/** Everything behind the doors. */
-type House = Awaited<ReturnType<typeof openHouse>>;
+/** Everything behind the listeners. */
+type Services = Awaited<ReturnType<typeof openServices>>;
 
-async function openHouse(
+async function openServices(
   settings: QueueSettings,
   world: World,
-  foundations: Foundations,
+  dependencies: ServerDependencies,
   undo: UndoList,
 ) {
   const allowlist = parseAllowlist(settings.callback_allowlist);
@@ -84,43 +91,44 @@ async function openHouse(
   undo.add(() => metrics.close());
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
-  const { nodeId, cursorKey: ownKey } = ownFiles(settings.data, world);
-  const store = await foundations.openStore(settings, world);
+  const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
+  const store = await dependencies.openStore(settings, world);
   undo.add(() => store.close());
   const secrets = openSecrets(settings, world, metrics, () => {
-    // A queue that was held for want of a secret may go on.
+    // A queue that was held for a missing secret may resume.
     void store.listQueues().then(
       (queues) => queues.forEach(({ name }) => delivery.queueChanged(name)),
-      (error: unknown) => world.log.warn({ err: error }, 'the queues did not hear of new secrets'),
+      (error: unknown) => world.log.warn({ err: error }, 'failed to apply new secrets to queues'),
     );
   });
   undo.add(() => secrets.close());
-  // A queue says itself how many callbacks run at once; none should wait in line for a connection.
-  const limits = { connectionsPerLane: mostConnections };
+  // `max_in_flight` of the queue limits callbacks; none should wait for a connection.
+  const limits = { connectionsPerPool: maxConnections };
   const outbound = createOutbound({ guard: callbackGuard(allowlist), clock: world.clock, limits });
   undo.add(() => outbound.close());
-  const delivery = foundations.createDelivery({
+  const delivery = dependencies.createDelivery({
     ...world,
     store,
     outbound,
-    secretsOf: (name, queue) => secrets.current.find(name, queue),
+    findSecret: (name, queue) => secrets.current.find(name, queue),
     isAllowed: (url) => allowlist.match(url).allowed,
     nodeId,
     metrics,
   });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
-  const cursorKey = store.cursorKey ?? ownKey;
+  const cursorKey = store.capabilities.cursorKey ?? ownKey;
   return { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey };
 }
 
 function buildApps(
   settings: QueueSettings,
   world: World,
-  { onUndocumentedAnswer }: Foundations,
-  house: House,
+  { onUndocumentedResponse }: ServerDependencies,
+  services: Services,
 ): { api: HttpApp; metrics: HttpApp } {
-  const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = house;
+  const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = services;
   const { clock, random, log } = world;
+  const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
   const load = new Load({
     clock,
@@ -134,7 +142,7 @@ function buildApps(
     random,
     log,
     delivery,
-    secrets: () => secrets.current,
+    findSecret: (name, queue) => secrets.current.find(name, queue),
     allowlist,
     cursors: new Cursors(cursorKey, clock),
     submitLimits: new SubmitLimits(clock, settings.principal_submit_per_second),
@@ -148,10 +156,15 @@ function buildApps(
     load,
     metrics,
     accessLog: settings.access_log,
-    onUndocumentedAnswer,
+    peerMemory,
+    maxConnections: settings.max_connections,
+    onUndocumentedResponse,
   });
   const measured = measuredQueues({ metrics, store, load, clock, log });
-  return { api, metrics: metricsApp(measured, world) };
+  return {
+    api,
+    metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
+  };
 }
 
 interface ShutDown {
@@ -163,12 +176,12 @@ interface ShutDown {
   undo: UndoList;
 }
 
-/** What comes after the deadline: time for callers to hear how their requests ended. */
-const partingMs = 1_000;
+/** Minimum time for open requests to receive their responses. */
+const minDrainMs = 1_000;
 
 /**
- * Ends the serving gently. The API stays open while running callbacks finish: handlers of long
- * work settle what they have, and whoever asks for readiness is told and not cut off.
+ * Graceful shutdown. The API stays open while callbacks finish, so that handlers can settle their
+ * tasks and the readiness check can report draining.
  */
 async function shutDown(parts: ShutDown): Promise<void> {
   const { readiness, delivery, apps, drainMs, world, undo } = parts;
@@ -178,7 +191,7 @@ async function shutDown(parts: ShutDown): Promise<void> {
   const ending = new UndoList();
   ending.add(() => undo.run());
   ending.add(async () => {
-    const deadlineMs = Math.max(partingMs, endsAt - clock.monotonic());
+    const deadlineMs = Math.max(minDrainMs, endsAt - clock.monotonic());
     await Promise.all(apps.map((app) => drainHttp(app, { clock, deadlineMs })));
   });
   ending.add(() => delivery.stop({ timeoutMs: drainMs }));

@@ -1,7 +1,7 @@
 import type { Task, WholeTask } from '../core/task.js';
 import type { DeadFilter, DeadGroup } from './task-store.js';
 
-/** What of a dead task decides whether it is meant. */
+/** The fields of a dead task that filters use. */
 export interface DeadFacts {
   deadAt: number;
   handlerRef: string;
@@ -24,10 +24,10 @@ export function matchesDeadFilter(facts: DeadFacts, filter: DeadFilter): boolean
   return httpStatus === undefined || facts.httpStatus === httpStatus;
 }
 
-/** What a name on the wire and a time as text take more than here, by task and by attempt. */
+/** Extra bytes of field names and times in the API's JSON, per task and per attempt. */
 const wireExtra = { task: 512, attempt: 192 };
 
-/** About how many bytes a task takes in the JSON of a page. */
+/** Approximate size of a task in the JSON of a page. */
 export function pageBytes(task: WholeTask): number {
   const payload = Math.ceil(task.payload.length / 3) * 4;
   const { payload: _payload, ...rest } = task;
@@ -39,7 +39,7 @@ export function pageBytes(task: WholeTask): number {
   );
 }
 
-/** Failures of one kind, gathered from tasks in the order of their deaths. */
+/** Groups failures by kind; add tasks in the order of their deaths. */
 export class DeadGroups {
   readonly #groups = new Map<string, DeadGroup>();
 
@@ -56,7 +56,7 @@ export class DeadGroups {
     this.#groups.set(key, { ...first, firstSeenAt: deadAt, lastSeenAt: deadAt, sampleId: id });
   }
 
-  /** The largest first, then what happened last. */
+  /** Largest group first, then the most recent. */
   top(limit: number): DeadGroup[] {
     const order = (a: DeadGroup, b: DeadGroup) =>
       b.count - a.count || b.lastSeenAt - a.lastSeenAt || (a.sampleId < b.sampleId ? 1 : -1);

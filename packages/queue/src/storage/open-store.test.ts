@@ -21,13 +21,13 @@ test('the embedded store lies in the data directory', async () => {
 });
 
 test.each(['postgres', 'postgresql'])(
-  'a database under %s:// that does not answer is told in a sentence, without the password',
+  'an unreachable database under %s:// is reported in a sentence, without the password',
   async (scheme) => {
     const refusal = await openStore(`${scheme}://queue:secret@127.0.0.1:1/queue`, options).catch(
       (error: unknown) => error,
     );
     expect(refusal).toBeInstanceOf(StorageUnavailable);
-    expect(String(refusal)).toMatch(/PostgreSQL does not answer: .*ECONNREFUSED/);
+    expect(String(refusal)).toMatch(/PostgreSQL does not respond: .*ECONNREFUSED/);
     expect(String(refusal)).not.toContain('secret');
   },
 );
@@ -37,7 +37,7 @@ test.each([
   ['a port that there is not', 'postgres://u:secret@h:99999/d'],
   ['a file that is not there', 'postgres://u:secret@h/d?sslmode=verify-full&sslrootcert=/none.pem'],
   ['a mode that there is not', 'postgres://u:secret@h/d?sslmode=maybe'],
-])('%s in the URL of a database is told at once', async (_what, url) => {
+])('%s in the URL of a database is reported at once', async (_what, url) => {
   const refusal = await openStore(url, options).catch((error: unknown) => error);
   expect(refusal).toBeInstanceOf(UsageError);
   expect(String(refusal)).toContain('storage: ');

@@ -9,7 +9,7 @@ import {
 import type { TaskStore } from './task-store.js';
 
 export interface OpenStoreOptions extends EmbeddedStoreOptions {
-  /** Where the embedded store has its directory. */
+  /** Data directory of the embedded store. */
   dataDirectory: string;
   /** PostgreSQL alone: to move tasks in or out, see `transfer` of its store. */
   forTransfer?: boolean | undefined;
@@ -23,7 +23,7 @@ export async function openStore(setting: string, options: OpenStoreOptions): Pro
     return openEmbeddedStore(embeddedStoreIn(dataDirectory), { clock, random, log });
   }
   if (/^postgres(ql)?:\/\//.test(setting)) {
-    // Those who do not use it need not load the driver.
+    // Loads the driver only if it is used.
     const { openPostgresStore } = await import('./postgres/index.js');
     return openPostgresStore(setting, { clock, random, log, forTransfer });
   }
@@ -31,12 +31,12 @@ export async function openStore(setting: string, options: OpenStoreOptions): Pro
   throw new UsageError('storage: expected "embedded" or a URL that begins with postgres://.');
 }
 
-/** Half of the tasks are not the tasks. */
+/** Refuses an unfinished transfer. */
 function refusePart(dataDirectory: string): void {
   if (!existsSync(embeddedPartIn(dataDirectory))) return;
   throw new UsageError(
-    `storage: tasks were being moved into ${dataDirectory}, and not all of them are there. ` +
-      'Run `ctl queue migrate` again as before: it goes on where it was. Or delete ' +
-      `${embeddedPartIn(dataDirectory)} to begin with no tasks.`,
+    `storage: an unfinished transfer of tasks is in ${dataDirectory}. ` +
+      'Run `ctl queue migrate` again to resume it, or delete ' +
+      `${embeddedPartIn(dataDirectory)} to start without tasks.`,
   );
 }

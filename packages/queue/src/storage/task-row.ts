@@ -2,11 +2,11 @@ import type { Attempt, Task, TaskStatus, Tombstone, WholeTask } from '../core/ta
 import type { NewTask, Settlement, Verdict } from './task-store.js';
 
 /**
- * A task as a store keeps it: changed in place by the steps below, and shown to others as a copy.
- * The steps are what every store must make of a call; finding the task and keeping it is its own.
+ * A task as stored. The functions below change it in place, and define the state changes for every
+ * store; callers get copies.
  */
 export interface TaskRow extends Task {
-  /** Claimed since the submit or the last redrive: while PENDING it keeps its FIFO group waiting. */
+  /** Claimed since the submit or the last redrive: while PENDING it blocks its FIFO group. */
   started: boolean;
   /** The claim that was settled last, and how. */
   settled: SettledClaim | null;
@@ -17,8 +17,8 @@ export interface SettledClaim {
   verdict: Verdict['kind'];
 }
 
-/** The attempts that a task remembers: the first one and the last 49. */
-export const mostAttempts = 50;
+/** Attempts in the history of a task: the first one and the last 49. */
+export const maxStoredAttempts = 50;
 
 export function newRow(task: NewTask, now: number): TaskRow {
   return {
@@ -122,8 +122,8 @@ export function redriveRow(row: TaskRow, dueAt: number, now: number): void {
 
 /** The history with one more attempt. */
 export function withAttempt(history: readonly Attempt[], attempt: Attempt): Attempt[] {
-  if (history.length < mostAttempts) return [...history, attempt];
-  return [history[0]!, ...history.slice(history.length - mostAttempts + 2), attempt];
+  if (history.length < maxStoredAttempts) return [...history, attempt];
+  return [history[0]!, ...history.slice(history.length - maxStoredAttempts + 2), attempt];
 }
 
 export function toTombstone(
@@ -134,7 +134,7 @@ export function toTombstone(
   return { id, queue, handlerRef, status, purgedAt: now };
 }
 
-// Spelled out: spreading costs more than all the rest of a claim.
+// Spelled out: object spread was the largest cost of a claim.
 export function toTask(row: TaskRow): Task {
   return {
     id: row.id,

@@ -1,24 +1,26 @@
 import type { AuditRecord } from '../core/audit.js';
-import type { Attempt, DeadReason, LastError, Task, Tombstone, WholeTask } from '../core/task.js';
 import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
+import type { Attempt, LastError, Task, Tombstone, WholeTask } from '../core/task.js';
+import type { Verdict } from '../core/verdict.js';
 
 /**
- * What the queue asks of a database, in the queue's own words. Each call is one atomic step that is
- * on disk when it resolves, and safe to repeat; time arrives as `now`; a store decides nothing:
- * what a retry waits, when a task is given up and how long it is kept are told to it.
- *
- * A store that cannot reach its database throws `StorageUnavailable`.
+ * The storage port of the queue. Each call is atomic, durable when it resolves, and safe to
+ * repeat. Time is passed as `now`. A store contains no policy: retry delays, dead-lettering and
+ * retention are decided by the caller. A store that cannot reach its database throws
+ * `StorageUnavailable`.
  */
 export interface TaskStore {
+  readonly capabilities: StoreCapabilities;
+
   // Queues
 
   listQueues(): Promise<Queue[]>;
   getQueue(name: string): Promise<Queue | undefined>;
-  /** Makes or replaces a queue's config. The pause stays as it is. */
+  /** Creates a queue or replaces its config. Does not change `paused`. */
   putQueue(put: QueuePut): Promise<QueuePutResult>;
-  /** False when there is no such queue. A repeated pause changes nothing but the audit log. */
+  /** False if the queue does not exist. A repeated pause only adds to the audit log. */
   setPaused(change: { queue: string; paused: boolean; now: number; by: string }): Promise<boolean>;
-  /** Only a queue without PENDING, IN_FLIGHT and DEAD tasks goes; its succeeded ones go with it. */
+  /** Deletes a queue without PENDING, IN_FLIGHT and DEAD tasks, and its succeeded tasks. */
   deleteQueue(change: {
     queue: string;
     now: number;
@@ -30,8 +32,8 @@ export interface TaskStore {
   // Tasks
 
   /**
-   * Stores all tasks in one commit; a result for each, in order. An unknown queue is told first,
-   * then an id that was used before, then a full queue.
+   * Stores all tasks in one commit; a result for each, in order. Checks for an unknown queue
+   * first, then for a used id, then for a full queue.
    */
   insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]>;
   getTask(id: string): Promise<WholeTask | Tombstone | undefined>;
@@ -39,25 +41,16 @@ export interface TaskStore {
   // Delivery
 
   /**
-   * Takes up to `limit` due tasks of a queue that is not paused, each under a new lease: higher
-   * priority first, then the group keys in turn, within a group by due time and id; tasks without
-   * a key are a group like any other. Passes over those whose expiry has come. Raises `attempt`. Never lets more than `maxInFlight` tasks of the queue be in flight over all servers,
-   * nor more than `dispatchPerSecond` (0: any number) start in a second.
+   * Claims up to `limit` due tasks of a queue that is not paused, each under a new lease: higher
+   * priority first, then group keys round-robin, within a group by due time and id; tasks without
+   * a key are one more group. Skips expired tasks. Increments `attempt`. Over all servers, at most
+   * `maxInFlight` tasks of the queue are in flight, and at most `dispatchPerSecond` (0: no limit)
+   * start in a second.
    */
-  claimDue(ask: ClaimAsk): Promise<WholeTask[]>;
-  /**
-   * True: a claim that is made while claims are being settled comes after that, as if it had waited,
-   * so the places that become free can be claimed at once. Absent: it may come before.
-   */
-  readonly claimsFollowSettlements?: boolean;
-  /**
-   * So many tasks at a time suit a store that is another process: each step has its price there, and
-   * holds nobody up here. Absent: it is this process that works meanwhile.
-   */
-  readonly bestSteps?: { readonly claim: number; readonly deletion: number };
-  /** Ends claims, each if its lease token is still the task's; a result for each, in order. */
+  claimDue(request: ClaimRequest): Promise<WholeTask[]>;
+  /** Settles claims, each if its lease token is still valid; a result for each, in order. */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
-  /** Moves the end of a lease that is still held. */
+  /** Changes the expiry of a lease that is still held. */
   extendLease(change: {
     id: string;
     token: string;
@@ -65,65 +58,74 @@ export interface TaskStore {
     isAsync: boolean;
     now: number;
   }): Promise<Task | 'lease_lost' | 'not_found'>;
-  /** IN_FLIGHT tasks whose lease has run out, the longest past first, whoever claimed them. */
-  endedLeases(ask: { now: number; limit: number }): Promise<WholeTask[]>;
+  /** IN_FLIGHT tasks with an expired lease, oldest expiry first, of all servers. */
+  endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]>;
   /** Makes PENDING tasks whose `expiresAt` has passed DEAD (EXPIRED), also in paused queues. */
-  expireTasks(ask: { now: number; limit: number }): Promise<Task[]>;
+  expireTasks(request: { now: number; limit: number }): Promise<Task[]>;
   /**
-   * When something next falls due by itself: a PENDING task of a running queue, the end of a lease,
-   * an expiry. Undefined: nothing. What is due already is a time in the past.
+   * Times of the next events: a PENDING task of an unpaused queue falls due, a lease or a task
+   * expires. Undefined: none. Overdue events have times in the past.
    */
   nextEventAt(): Promise<{ dueByQueue: ReadonlyMap<string, number>; upkeepAt: number | undefined }>;
   /** Is another task of this FIFO group in flight or waiting to be retried? */
-  groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean>;
+  groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean>;
   /**
-   * Calls back when a queue may have work that it did not have before, also from another server. A
-   * hint: it may come for nothing, and a lost one only costs time. It may come before the act that
-   * brings the work has resolved; a claim that follows it finds that work. Returns how to stop.
+   * Subscribes to hints that a queue may have new work, also from another server. A hint may be
+   * false, and a lost hint only costs time. It may come before the call that adds the work
+   * resolves; a claim after the hint finds that work. Returns the unsubscribe function.
    */
   onWork(listener: (queue: string) => void): () => void;
 
   // Dead letters
 
-  /** True: `deadTasks` with a filter reads only what matches. */
-  readonly pushesDownFilters: boolean;
-  /** What cursors are signed with, when several servers share the store. */
-  readonly cursorKey?: Uint8Array;
   /** One page of DEAD tasks. */
-  deadTasks(ask: DeadAsk): Promise<DeadPage>;
-  deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]>;
+  deadTasks(request: DeadTaskQuery): Promise<DeadPage>;
+  deadGroups(request: { queue: string; limit: number }): Promise<DeadGroup[]>;
   /**
-   * Makes those of the tasks that are DEAD in this queue PENDING again: attempt 0, history kept,
-   * `expiresAt` cleared, due at the time given for each. Returns the ids that it changed.
+   * Requeues the given tasks that are DEAD in this queue: attempt 0, history retained, `expiresAt`
+   * cleared, due at the time given for each. Returns the ids that it changed.
    */
   redrive(change: RedriveChange): Promise<string[]>;
-  /** Deletes those of the tasks that are DEAD in this queue. Returns the ids that it deleted. */
+  /** Deletes the given tasks that are DEAD in this queue. Returns the ids that it deleted. */
   purge(change: PurgeChange): Promise<string[]>;
 
   // Upkeep
 
   /** Deletes SUCCEEDED or DEAD tasks that ended before the time given. Returns how many. */
-  deleteFinished(ask: {
+  deleteFinished(request: {
     queue: string;
     status: 'SUCCEEDED' | 'DEAD';
     endedBefore: number;
     now: number;
     limit: number;
   }): Promise<number>;
-  /** Forgets tombstones older than a day. Returns how many. */
-  deleteTombstones(ask: { now: number; limit: number }): Promise<number>;
+  /** Deletes tombstones older than a day. Returns how many. */
+  deleteTombstones(request: { now: number; limit: number }): Promise<number>;
 
-  auditPage(ask: AuditAsk): Promise<AuditRecord[]>;
+  auditPage(request: AuditQuery): Promise<AuditRecord[]>;
 
   /** Resolves when the database answers. */
   probe(): Promise<void>;
   close(): Promise<void>;
 }
 
+/** Optional guarantees of a store. */
+export interface StoreCapabilities {
+  /**
+   * A claim made while a settlement is being written runs after it, so the capacity that the
+   * settlement frees can be claimed at once.
+   */
+  readonly claimsFollowSettlements?: boolean;
+  /** Preferred batch sizes of an out-of-process store. */
+  readonly batchSizes?: { readonly claim: number; readonly deletion: number };
+  /** Signs cursors when several servers share the store. */
+  readonly cursorKey?: Uint8Array;
+}
+
 /** How long the id of a deleted task is remembered. */
 export const tombstoneMs = 86_400_000;
 
-/** The database does not answer. What was asked may or may not have happened: ask again. */
+/** The database does not respond. The call may or may not have taken effect: retry it. */
 export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable';
 }
@@ -159,13 +161,13 @@ export interface NewTask {
 
 export type InsertResult =
   | { kind: 'stored'; task: Task }
-  /** The id was used before; in `queue` of what is given here, which may be another queue. */
+  /** The id was used before, by a task of this or another queue. */
   | { kind: 'existing'; task: Task }
   | { kind: 'purged'; tombstone: Tombstone }
   | { kind: 'queue_not_found' }
   | { kind: 'queue_full' };
 
-export interface ClaimAsk {
+export interface ClaimRequest {
   queue: string;
   limit: number;
   now: number;
@@ -174,12 +176,12 @@ export interface ClaimAsk {
   /** One unguessable token for each task that may be claimed. */
   newToken: () => string;
   maxInFlight: number;
-  /** Counted over any second, to 20 ms: what started may start again 1,020 ms later at the latest. */
+  /** Sliding window of one second, with a resolution of 20 ms. */
   dispatchPerSecond: number;
   /**
-   * FIFO: only the first task of a group may be claimed, by due time and id whatever its priority,
-   * and none while another of its group is in flight or, started before, waits to run again: such a
-   * one is first. Tasks without a group key are free.
+   * FIFO: only the head of a group may be claimed, by due time and id whatever its priority, and
+   * none while another task of the group is in flight. A started task that waits for a retry is
+   * the head. Tasks without a group key are not ordered.
    */
   fifoGroups: boolean;
 }
@@ -196,18 +198,11 @@ export interface Settlement {
   error?: LastError | undefined;
 }
 
-export type Verdict =
-  | { kind: 'succeeded' }
-  | { kind: 'retry'; dueAt: number }
-  | { kind: 'dead'; reason: DeadReason }
-  /** Given back unharmed: the attempt does not count. */
-  | { kind: 'handed_back'; dueAt: number };
-
 export type SettleResult =
   | { kind: 'settled'; task: Task }
-  /** This very claim was settled before, with this kind of verdict. */
+  /** This claim was settled before, with this kind of verdict. */
   | { kind: 'repeated'; task: Task; verdict: Verdict['kind'] }
-  /** The lease is another's, or the task is gone. */
+  /** The lease belongs to another claim, or the task does not exist. */
   | { kind: 'lease_lost'; task: Task | undefined };
 
 export interface DeadFilter {
@@ -220,26 +215,26 @@ export interface DeadFilter {
   diedBefore?: number | undefined;
 }
 
-export interface DeadAsk {
+export interface DeadTaskQuery {
   queue: string;
   filter: DeadFilter;
   order: 'newest_first' | 'oldest_first';
-  /** The place of the last one seen. */
-  after?: DeadPlace | undefined;
+  /** Position of the last task of the previous page. */
+  after?: DeadTaskPosition | undefined;
   limit: number;
-  /** The page ends early when the tasks on it are this large together; it has one at least. */
+  /** Maximum size of a page in bytes; a page has at least one task. */
   maxBytes: number;
 }
 
-export interface DeadPlace {
+export interface DeadTaskPosition {
   deadAt: number;
   id: string;
 }
 
 export interface DeadPage {
   tasks: WholeTask[];
-  /** Where the next page begins; undefined on the last one. */
-  next: DeadPlace | undefined;
+  /** Start of the next page; undefined on the last one. */
+  next: DeadTaskPosition | undefined;
 }
 
 export interface DeadGroup {
@@ -252,11 +247,11 @@ export interface DeadGroup {
   sampleId: string;
 }
 
-/** An act that is recorded in the audit log in the same commit. */
+/** A change that is recorded in the audit log in the same commit. */
 interface AuditedChange {
   queue: string;
   ids: readonly string[];
-  /** Leaves alone what died after this moment, be it for the second time. */
+  /** Skips tasks that died, or died again, after this time. */
   diedBy: number;
   now: number;
   by: string;
@@ -271,10 +266,10 @@ export interface RedriveChange extends AuditedChange {
 
 export type PurgeChange = AuditedChange;
 
-export type { AuditRecord };
+export type { AuditRecord, Verdict };
 
-export interface AuditAsk {
-  /** Only acts on these queues are given; undefined: all. */
+export interface AuditQuery {
+  /** Only records of these queues; undefined: all. */
   allowed?: ((queue: string) => boolean) | undefined;
   queue?: string | undefined;
   /** Inclusive. */

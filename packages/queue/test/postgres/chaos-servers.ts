@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { asker, type Answered, type Asked } from '../support/ask.js';
+import { httpClient, type TestResponse, type TestRequest } from '../support/http-client.js';
 import { tokens, tokensYaml } from '../support/server.js';
 
 const program = fileURLToPath(new URL('./programs/serve-at.mjs', import.meta.url));
@@ -11,7 +11,7 @@ const program = fileURLToPath(new URL('./programs/serve-at.mjs', import.meta.url
 /** A server as a process of its own, that can be killed and started again. */
 export class ChaosServer {
   #child: ChildProcess | undefined;
-  #ask: ReturnType<typeof asker> | undefined;
+  #client: ReturnType<typeof httpClient> | undefined;
   /** What it said on stderr. */
   said = '';
 
@@ -35,7 +35,7 @@ export class ChaosServer {
   }
 
   get isUp(): boolean {
-    return this.#ask !== undefined;
+    return this.#client !== undefined;
   }
 
   async start(): Promise<void> {
@@ -53,13 +53,13 @@ export class ChaosServer {
       });
       child.on('exit', () => reject(new Error(`The server ended: ${this.said.slice(-2_000)}`)));
     });
-    this.#ask = asker(url);
+    this.#client = httpClient(url);
   }
 
   /** As someone who may do everything. Rejects when the server is not there. */
-  ask(asked: Asked): Promise<Answered> {
-    if (!this.#ask) return Promise.reject(new Error('the server is down'));
-    return this.#ask({ ...asked, token: tokens.root });
+  send(request: TestRequest): Promise<TestResponse> {
+    if (!this.#client) return Promise.reject(new Error('the server is down'));
+    return this.#client({ ...request, token: tokens.root });
   }
 
   kill(): Promise<void> {
@@ -73,8 +73,8 @@ export class ChaosServer {
   async #end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
-    this.#ask?.close();
-    this.#ask = undefined;
+    this.#client?.close();
+    this.#client = undefined;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
     child.kill(signal);
     await once(child, 'exit');

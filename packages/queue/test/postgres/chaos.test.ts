@@ -30,7 +30,7 @@ interface Delivery {
   arrivedAt: number;
 }
 
-/** Answers well nine times of ten, and keeps count. */
+/** Succeeds nine times of ten, and counts. */
 async function startWitness() {
   const deliveries: Delivery[] = [];
   const succeeded = new Set<string>();
@@ -60,7 +60,7 @@ async function startWitness() {
   return { url: `http://127.0.0.1:${port}/run`, deliveries, succeeded, open };
 }
 
-/** Sends batches to whichever server takes them, until every task was answered for. */
+/** Sends batches to any server that accepts them, until every task was acknowledged. */
 async function submitAll(servers: readonly ChaosServer[]): Promise<string[]> {
   const ids: string[] = [];
   const size = 50;
@@ -73,7 +73,7 @@ async function submitAll(servers: readonly ChaosServer[]): Promise<string[]> {
     for (let tries = 0; ; tries++) {
       const server = servers[(from / size + tries) % servers.length]!;
       const path = '/v1/queues/chaos/tasks:batch';
-      const answer = await server.ask({ method: 'POST', path, body }).catch(() => undefined);
+      const answer = await server.send({ method: 'POST', path, body }).catch(() => undefined);
       const items = answer?.status === 207 ? (answer.body as unknown as { status: number }[]) : [];
       if (items.length > 0 && items.every(({ status }) => status === 202)) break;
       // The same ids again: what was stored all the same is not stored twice.
@@ -91,7 +91,7 @@ async function submitAll(servers: readonly ChaosServer[]): Promise<string[]> {
   return ids;
 }
 
-/** What goes wrong, each when so much of the work is done. */
+/** Faults, each at a share of the work. */
 async function wreak(
   servers: readonly ChaosServer[],
   postgres: PostgresServer,
@@ -159,7 +159,7 @@ test(
     const servers = clocks.map((aheadMs) => new ChaosServer(newDirectory(), storage, aheadMs));
     onTestFinished(async () => void (await Promise.all(servers.map((server) => server.kill()))));
     await Promise.all(servers.map((server) => server.start()));
-    const made = await servers[0]!.ask({
+    const made = await servers[0]!.send({
       method: 'PUT',
       path: '/v1/admin/queues/chaos/config',
       body: {
@@ -213,7 +213,7 @@ function checkHistories(ended: readonly Ended[], startedAt: number): void {
     }
     expect(last!.outcome, id).toBe('SUCCEEDED');
   }
-  // Servers that were killed at nothing would prove nothing.
+  // Kills without work would prove nothing.
   expect(expiries).toBeGreaterThan(0);
 }
 

@@ -1,6 +1,6 @@
 import type { PostgresServer } from './postgres-server.js';
 
-/** What must not be there, each as a statement that finds it. */
+/** Invalid states, each with a statement that finds it. */
 const faults: Record<string, string> = {
   'a task that is neither live nor ended nor buried': `SELECT t.id FROM millrace.tasks t
     WHERE (t.purged_at IS NULL)
@@ -22,16 +22,11 @@ const faults: Record<string, string> = {
   'a lease whose end nobody would see': `SELECT l.id FROM millrace.live l
     WHERE l.lease_token IS NOT NULL AND NOT EXISTS (SELECT 1 FROM millrace.claims c
       WHERE c.lease_expires_at = l.lease_expires_at AND l.id = ANY(c.ids))`,
-  'a success that retention would never find': `SELECT e.id FROM millrace.ended e
-    WHERE e.outcome = 3 AND NOT EXISTS (SELECT 1 FROM millrace.successes s
-      WHERE s.queue_no = e.queue_no AND s.ended_at = e.ended_at
-        AND e.id = ANY(s.ids[s.buried + 1:]))`,
-  'a success that is not there, or is noted twice': `SELECT r.id FROM (
-      SELECT unnest(ids[buried + 1:]) AS id FROM millrace.successes) AS r
-    GROUP BY r.id HAVING count(*) > 1
-      OR NOT EXISTS (SELECT 1 FROM millrace.ended e WHERE e.id = r.id AND e.outcome = 3)`,
-  'successes that are counted wrongly': `SELECT no FROM millrace.successes
-    WHERE count <> cardinality(ids) OR buried < 0 OR buried >= count`,
+  'a queue without its floors, or floors without their queue': `SELECT f.queue_no, count(*)
+    FROM millrace.floors f LEFT JOIN millrace.queues q ON q.no = f.queue_no
+    GROUP BY f.queue_no HAVING count(*) <> 12 OR count(q.no) = 0
+    UNION ALL SELECT no, 0 FROM millrace.queues
+    WHERE no NOT IN (SELECT queue_no FROM millrace.floors)`,
   'a queue without its gate, or a gate without its queue': `SELECT q.no, g.queue_no
     FROM millrace.queues q FULL JOIN millrace.gates g ON g.queue_no = q.no
     WHERE q.no IS NULL OR g.queue_no IS NULL`,
@@ -49,7 +44,7 @@ const faults: Record<string, string> = {
     WHERE (b.pending, b.in_flight, b.dead) <> (l.pending, l.in_flight, e.dead)`,
 };
 
-/** Works out from the rows alone what is wrong with them. */
+/** Finds inconsistent rows. */
 export async function tableProblems(postgres: PostgresServer, url: string): Promise<string[]> {
   const problems: string[] = [];
   for (const [fault, text] of Object.entries(faults)) {

@@ -16,10 +16,12 @@ afterAll(() => postgres.remove());
 const dead = 30_000;
 const rounds = 40;
 const inRound = 10;
-/** By then a server knows where to begin with everything. */
+/** By then a server has all its low-water marks. */
 const settlingMs = 5_000;
 
-/** Rows that are over, of each kind, which nobody can clean up; and figures that say there are none. */
+/**
+ * Dead rows of each kind that vacuum cannot remove, and statistics that say the tables are empty.
+ */
 const makeDead = (now: number) => `
   INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, expires_at, attempt,
       total_attempts, redrive_count, stage, priority, started, group_key, attempts)
@@ -66,7 +68,7 @@ function claim(store: TaskStore) {
   });
 }
 
-/** Everything that a server does all the time. */
+/** The recurring calls of a server. */
 async function work(store: TaskStore): Promise<void> {
   const now = systemClock.now();
   const tasks = Array.from({ length: inRound }, (_, i) =>
@@ -94,7 +96,7 @@ async function work(store: TaskStore): Promise<void> {
   await store.getTask(tasks[2]!.id);
 }
 
-test('a server does not walk over what is over, time and again, while somebody holds a snapshot', async () => {
+test('dead rows: a server does not scan them again and again while a snapshot is held', async () => {
   const url = await postgres.database('held');
   const first = await open(url);
   const now = systemClock.now();
@@ -116,7 +118,7 @@ test('a server does not walk over what is over, time and again, while somebody h
   await systemClock.sleep(1_500);
   await store.close();
   expect(await read(url)).toBeGreaterThan(before);
-  // Now and then everything is looked through. Each time would be some million entries.
+  // Occasionally everything is scanned. Every time would be millions of entries.
   expect((await read(url)) - before).toBeLessThan((rounds * dead) / 4);
   expect(await tableProblems(postgres, url)).toEqual([]);
 });

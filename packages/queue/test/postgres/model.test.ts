@@ -15,7 +15,7 @@ let postgres: PostgresServer;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(() => postgres.remove());
 
-test('whatever is done to it, the PostgreSQL store answers as the memory store does', async () => {
+test('model: the PostgreSQL store returns the same as the memory store', async () => {
   const url = await postgres.database('queue');
   const store = await openPostgresStore(url, {
     clock: systemClock,

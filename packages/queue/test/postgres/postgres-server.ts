@@ -81,9 +81,9 @@ async function closeClients(clients: Map<string, Client>): Promise<void> {
   await Promise.allSettled(open.map((client) => client.end()));
 }
 
-/** Removes what is in the tables, but for what the migrations put there. */
+/** Empties the tables, except for rows of the migrations. */
 export const emptyTables = `
   TRUNCATE millrace.queues, millrace.gates, millrace.claimants, millrace.ledger, millrace.tasks,
-    millrace.live, millrace.claims, millrace.ended, millrace.successes, millrace.wrecks,
+    millrace.live, millrace.claims, millrace.ended, millrace.floors, millrace.wrecks,
     millrace.audit, millrace.secrets, millrace.transfers;
   UPDATE millrace.audit_head SET seq = 0, hash = NULL`;

@@ -3,9 +3,9 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { foundations } from '../../src/server/foundations.js';
+import { serverDependencies } from '../../src/server/dependencies.js';
 import { startServer } from '../../src/server/server.js';
-import { asker, type Asked } from '../support/ask.js';
+import { httpClient, type TestRequest } from '../support/http-client.js';
 import { startHandler } from '../support/handler.js';
 import { newDirectory, testSettings, tokens } from '../support/server.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
@@ -15,7 +15,7 @@ beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(() => postgres.remove());
 
 const soon = { timeout: 60_000, interval: 50 };
-const submit: Asked = {
+const submit: TestRequest = {
   method: 'POST',
   path: '/v1/queues/mail/tasks',
   body: { handler_ref: 'a' },
@@ -27,20 +27,20 @@ async function startOn(storage: string) {
   const log = memoryLog();
   const settings = { ...testSettings(newDirectory()), storage };
   const world = { clock: systemClock, random: systemRandom, log };
-  const running = await startServer(settings, world, foundations);
-  const asking = asker(running.listeners[0]!.url);
+  const running = await startServer(settings, world, serverDependencies);
+  const asking = httpClient(running.listeners[0]!.url);
   onTestFinished(async () => {
     asking.close();
     await running.stop();
   });
-  const ask = (asked: Asked) => asking({ ...asked, token: tokens.root });
-  const made = await ask({
+  const send = (request: TestRequest) => asking({ ...request, token: tokens.root });
+  const made = await send({
     method: 'PUT',
     path: '/v1/admin/queues/mail/config',
     body: { callback: { url: handler.url } },
   });
   expect(made.status, made.text).toBe(200);
-  return { ask, handler };
+  return { send, handler };
 }
 
 /** Answers, and how long that took. */
@@ -50,37 +50,37 @@ async function timed<Answer>(call: () => Promise<Answer>): Promise<[Answer, numb
 }
 
 test('while the database is down submits are refused at once, and all resumes by itself', async () => {
-  const { ask, handler } = await startOn(await postgres.database('down'));
-  const first = await ask(submit);
+  const { send, handler } = await startOn(await postgres.database('down'));
+  const first = await send(submit);
   expect(first.status).toBe(202);
   await expect.poll(() => handler.received.length, soon).toBe(1);
   await postgres.stop();
   for (let i = 0; i < 5; i++) {
-    const [refused, tookMs] = await timed(() => ask(submit));
+    const [refused, tookMs] = await timed(() => send(submit));
     expect(refused.status).toBe(503);
     expect(refused.body).toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
     expect(refused.headers['retry-after']).toBe('5');
     expect(tookMs).toBeLessThan(2_000);
   }
-  await expect.poll(async () => (await ask({ path: '/readyz' })).status, soon).toBe(503);
-  const unready = await ask({ path: '/readyz' });
+  await expect.poll(async () => (await send({ path: '/readyz' })).status, soon).toBe(503);
+  const unready = await send({ path: '/readyz' });
   expect(unready.headers['retry-after']).toBe('5');
-  expect((await ask({ path: '/healthz' })).status).toBe(200);
+  expect((await send({ path: '/healthz' })).status).toBe(200);
   await postgres.start();
-  await expect.poll(async () => (await ask({ path: '/readyz' })).status, soon).toBe(200);
-  await expect.poll(async () => (await ask(submit)).status, soon).toBe(202);
+  await expect.poll(async () => (await send({ path: '/readyz' })).status, soon).toBe(200);
+  await expect.poll(async () => (await send(submit)).status, soon).toBe(202);
   await expect.poll(() => handler.received.length, soon).toBe(2);
 });
 
 test('connections that are cut are replaced', async () => {
   const url = await postgres.database('cut');
-  const { ask, handler } = await startOn(url);
+  const { send, handler } = await startOn(url);
   for (let i = 1; i <= 3; i++) {
     await postgres.sql(
       await postgres.database('postgres'),
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'cut'`,
     );
-    await expect.poll(async () => (await ask(submit)).status, soon).toBe(202);
+    await expect.poll(async () => (await send(submit)).status, soon).toBe(202);
     await expect.poll(() => handler.received.length, soon).toBe(i);
   }
 });
@@ -89,23 +89,23 @@ test('a database that falls silent is noticed, and after that nobody waits for i
   const wire = await silentWire(postgres.port);
   const url = new URL(await postgres.database('silent'));
   url.port = String(wire.port);
-  const { ask, handler } = await startOn(url.href);
-  expect((await ask(submit)).status).toBe(202);
+  const { send, handler } = await startOn(url.href);
+  expect((await send(submit)).status).toBe(202);
   await expect.poll(() => handler.received.length, soon).toBe(1);
   wire.setSilent(true);
-  const [noticed, tookMs] = await timed(() => ask(submit));
+  const [noticed, tookMs] = await timed(() => send(submit));
   expect(noticed.status).toBe(503);
   expect(tookMs).toBeLessThan(20_000);
   const times: number[] = [];
-  for (let i = 0; i < 20; i++) times.push((await timed(() => ask(submit)))[1]);
+  for (let i = 0; i < 20; i++) times.push((await timed(() => send(submit)))[1]);
   // Now and then one of them is the one that tries.
   expect(times.filter((ms) => ms < 500).length).toBeGreaterThanOrEqual(15);
   wire.setSilent(false);
-  await expect.poll(async () => (await ask(submit)).status, soon).toBe(202);
+  await expect.poll(async () => (await send(submit)).status, soon).toBe(202);
   await expect.poll(() => handler.received.length, soon).toBeGreaterThan(1);
 });
 
-/** Passes bytes on, or takes them and says nothing, as a network does that lost its way. */
+/** A proxy that forwards bytes, or swallows them like a broken network. */
 async function silentWire(to: number) {
   let isSilent = false;
   const sockets = new Set<Socket>();
@@ -137,19 +137,19 @@ async function silentWire(to: number) {
 }
 
 test('a database that only reads is not ready, and is again by itself', async () => {
-  const { ask, handler } = await startOn(await postgres.database('reads'));
+  const { send, handler } = await startOn(await postgres.database('reads'));
   const root = await postgres.database('postgres');
   const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'reads'`;
   await postgres.sql(root, 'ALTER DATABASE reads SET default_transaction_read_only = on');
   await postgres.sql(root, cut);
-  await expect.poll(async () => (await ask({ path: '/readyz' })).status, soon).toBe(503);
-  const refused = await ask(submit);
+  await expect.poll(async () => (await send({ path: '/readyz' })).status, soon).toBe(503);
+  const refused = await send(submit);
   expect(refused.status).toBe(503);
   expect(refused.body).toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
   await postgres.sql(root, 'ALTER DATABASE reads RESET default_transaction_read_only');
   await postgres.sql(root, cut);
-  await expect.poll(async () => (await ask({ path: '/readyz' })).status, soon).toBe(200);
-  await expect.poll(async () => (await ask(submit)).status, soon).toBe(202);
+  await expect.poll(async () => (await send({ path: '/readyz' })).status, soon).toBe(200);
+  await expect.poll(async () => (await send(submit)).status, soon).toBe(202);
   await expect.poll(() => handler.received.length, soon).toBeGreaterThan(0);
 });
 
@@ -159,9 +159,9 @@ test('where the database has no place for more connections, those that are open 
   await postgres.sql(root, `CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 3`);
   await postgres.sql(root, 'ALTER DATABASE "full" OWNER TO few');
   url.username = url.password = 'few';
-  const { ask } = await startOn(url.href);
+  const { send } = await startOn(url.href);
   for (let round = 0; round < 5; round++) {
-    const answers = await Promise.all(Array.from({ length: 40 }, () => ask(submit)));
+    const answers = await Promise.all(Array.from({ length: 40 }, () => send(submit)));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202));
   }
 });
@@ -173,8 +173,8 @@ test('a server that is started before its database waits for it', async () => {
   const early = await Promise.race([starting, systemClock.sleep(1_000)]);
   expect(early).toBeUndefined();
   await postgres.start();
-  const { ask } = await starting;
-  expect((await ask(submit)).status).toBe(202);
+  const { send } = await starting;
+  expect((await send(submit)).status).toBe(202);
 });
 
 test('a database or a name that is wrong is said at once', async () => {

@@ -11,6 +11,7 @@ import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
+import { transferTasks } from '../../src/storage/transfer-tasks.js';
 import { newDirectory } from '../support/server.js';
 import { ModelRun, operations } from '../task-store/model-run.js';
 import { noon, settlementOf, someConfig } from '../task-store/fixture.js';
@@ -31,7 +32,7 @@ async function openForTransfer(url: string) {
   return store;
 }
 
-/** A data directory with a store that much has happened to. */
+/** A data directory with a used store. */
 async function livedIn(fill: (store: TaskStore) => Promise<void>): Promise<string> {
   const data = newDirectory();
   const store = await openEmbeddedStore(join(data, 'queue'), world);
@@ -59,16 +60,16 @@ async function submitMany(store: TaskStore, count: number): Promise<void> {
   await store.insertTasks(tasks, noon);
 }
 
-test('whatever happened to a store, it is the same in PostgreSQL and back', async () => {
+test('transfer: a store is the same in PostgreSQL and back', async () => {
   await fc.assert(
     fc.asyncProperty(operations, async (list) => {
       const data = await livedIn((store) => new ModelRun(new MemoryStore(), store).run(list));
       const url = await newUrl();
       const store = await openForTransfer(url);
-      await store.transfer({ direction: 'in', dataDirectory: data });
+      await transferTasks(store, { ...world, direction: 'in', dataDirectory: data });
       expect(await tableProblems(postgres, url)).toEqual([]);
       const back = newDirectory();
-      await store.transfer({ direction: 'out', dataDirectory: back });
+      await transferTasks(store, { ...world, direction: 'out', dataDirectory: back });
       await store.close();
       const database = await openDatabase(join(back, 'queue'));
       const problems = database.readRows(storeProblems);
@@ -79,11 +80,11 @@ test('whatever happened to a store, it is the same in PostgreSQL and back', asyn
   );
 });
 
-test('a moved store goes on where it was', async () => {
+test('transfer: a transferred store continues where it was', async () => {
   const data = await livedIn((store) => submitMany(store, 30));
   const url = await newUrl();
   const moving = await openForTransfer(url);
-  const tally = await moving.transfer({ direction: 'in', dataDirectory: data });
+  const tally = await transferTasks(moving, { ...world, direction: 'in', dataDirectory: data });
   expect(tally).toEqual({ queues: 1, tasks: 30, audit_records: 1, resumed: false });
   await moving.close();
   const store = await openPostgresStore(url, world);
@@ -106,13 +107,14 @@ test('a moved store goes on where it was', async () => {
   expect((await store.auditPage({ limit: 9 })).map(({ seq }) => seq)).toEqual([2, 1]);
 });
 
-test('broken off, it is refused as a store, and goes on where it was', async () => {
+test('transfer: an interrupted target is refused as a store, and the transfer resumes', async () => {
   const data = await livedIn((store) => submitMany(store, 900));
   const url = await newUrl();
   const stop = new AbortController();
   const first = await openForTransfer(url);
   const seen: number[] = [];
-  const broken = first.transfer({
+  const broken = transferTasks(first, {
+    ...world,
     direction: 'in',
     dataDirectory: data,
     signal: stop.signal,
@@ -127,63 +129,66 @@ test('broken off, it is refused as a store, and goes on where it was', async () 
   expect(seen).toEqual([200, 400]);
   await expect(openPostgresStore(url, world)).rejects.toThrow(/ctl queue migrate.* again/);
   const second = await openForTransfer(url);
-  const tally = await second.transfer({ direction: 'in', dataDirectory: data });
+  const tally = await transferTasks(second, { ...world, direction: 'in', dataDirectory: data });
   expect(tally).toMatchObject({ tasks: 900, resumed: true });
   await second.close();
   await (await openPostgresStore(url, world)).close();
   expect(await tableProblems(postgres, url)).toEqual([]);
 });
 
-test('what is there already is not written over', async () => {
+test('transfer: existing data is not overwritten', async () => {
   const data = await livedIn((store) => submitMany(store, 3));
   const url = await newUrl();
   const store = await openForTransfer(url);
   await submitMany(store, 1);
-  await expect(store.transfer({ direction: 'in', dataDirectory: data })).rejects.toThrow(
-    /target is not empty/,
-  );
-  await expect(store.transfer({ direction: 'out', dataDirectory: data })).rejects.toThrow(
-    /is there already/,
-  );
+  await expect(
+    transferTasks(store, { ...world, direction: 'in', dataDirectory: data }),
+  ).rejects.toThrow(/target is not empty/);
+  await expect(
+    transferTasks(store, { ...world, direction: 'out', dataDirectory: data }),
+  ).rejects.toThrow(/exists already/);
   const none = newDirectory();
-  await expect(store.transfer({ direction: 'in', dataDirectory: none })).rejects.toThrow(
-    /holds no queue/,
-  );
+  await expect(
+    transferTasks(store, { ...world, direction: 'in', dataDirectory: none }),
+  ).rejects.toThrow(/has no queue store/);
   expect(existsSync(join(none, 'queue'))).toBe(false);
 });
 
-test('a source that changed meanwhile is found out', async () => {
+test('transfer: a source that changed meanwhile is detected', async () => {
   const url = await newUrl();
   const store = await openForTransfer(url);
   await submitMany(store, 300);
   const out = newDirectory();
-  const moved = store.transfer({
+  const moved = transferTasks(store, {
+    ...world,
     direction: 'out',
     dataDirectory: out,
     progress: async () => void (await postgres.sql(url, `UPDATE millrace.live SET attempt = 7`)),
   });
-  await expect(moved).rejects.toThrow(/differ: the source was changed/);
+  await expect(moved).rejects.toThrow(/the source changed during the transfer/);
   expect(existsSync(join(out, 'queue'))).toBe(false);
 });
 
-test('a target that has lived on is never called a broken move', async () => {
+test('transfer: a target that changed after a finished transfer is refused', async () => {
   const data = await livedIn((store) => submitMany(store, 3));
   const url = await newUrl();
   const store = await openForTransfer(url);
-  await store.transfer({ direction: 'in', dataDirectory: data });
-  expect(await store.transfer({ direction: 'in', dataDirectory: data })).toMatchObject({
+  await transferTasks(store, { ...world, direction: 'in', dataDirectory: data });
+  expect(
+    await transferTasks(store, { ...world, direction: 'in', dataDirectory: data }),
+  ).toMatchObject({
     tasks: 3,
   });
   await store.setPaused({ queue: 'mail', paused: true, now: noon, by: 'ada' });
-  const again = store.transfer({ direction: 'in', dataDirectory: data });
+  const again = transferTasks(store, { ...world, direction: 'in', dataDirectory: data });
   await expect(again).rejects.toThrow(/target is not empty: .*changed since/);
 });
 
-test('nothing is moved while a server or another move is at work on the database', async () => {
+test('transfer: refused while a server or another transfer is connected', async () => {
   const url = await newUrl();
   const server = await openPostgresStore(url, world);
-  await expect(openForTransfer(url)).rejects.toThrow(/servers are at work/);
+  await expect(openForTransfer(url)).rejects.toThrow(/servers are connected/);
   await server.close();
   await openForTransfer(url);
-  await expect(openForTransfer(url)).rejects.toThrow(/another .*migrate.* is at work/);
+  await expect(openForTransfer(url)).rejects.toThrow(/another .*migrate.* is running/);
 });

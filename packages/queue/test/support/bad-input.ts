@@ -1,9 +1,9 @@
-import type { Asked } from './ask.js';
+import type { TestRequest } from './http-client.js';
 import { afterAll, expect, test } from 'vitest';
 import { makeQueue, startTestServer, tokens } from './server.js';
 
 /** What is sent, and how it is refused. Without a token of its own it is sent as root. */
-export type Case = [name: string, asked: Partial<Asked>, status: number, code: string];
+export type Case = [name: string, request: Partial<TestRequest>, status: number, code: string];
 
 export const ulid = '01JD3Z8Q4M7X2N5V9RTBKWCH6E';
 export const submit = { method: 'POST', path: '/v1/queues/mail/tasks' };
@@ -26,9 +26,9 @@ export async function startRefusing() {
   await makeQueue(server, 'mail.small', { limits: { max_payload_bytes: 4 } });
   await makeQueue(server, 'other.queue');
 
-  const refusesAll = (usual: Partial<Asked>, cases: readonly Case[]): void => {
-    test.each(cases)('%s', async (_name, asked, status, code) => {
-      const answer = await server.ask({ token: tokens.root, path: '/', ...usual, ...asked });
+  const refusesAll = (usual: Partial<TestRequest>, cases: readonly Case[]): void => {
+    test.each(cases)('%s', async (_name, request, status, code) => {
+      const answer = await server.send({ token: tokens.root, path: '/', ...usual, ...request });
       const answered = { status: answer.status, code: answer.body?.['code'] ?? answer.text };
       expect(answered).toEqual({ status, code });
       expect(answer.headers['content-type']).toBe('application/problem+json');
@@ -42,7 +42,7 @@ export async function startRefusing() {
     });
   };
 
-  /** To be called last: what was refused must not have done anything. */
+  /** Call it last: refused requests must not have changed anything. */
   const leavesNoTrace = (pending = 0): void => {
     test('nothing that was refused has left a trace', async () => {
       const stats = await server.as('root', { path: '/v1/queues/mail/stats' });

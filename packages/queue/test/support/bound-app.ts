@@ -9,16 +9,15 @@ import { parseTokens } from '@millrace/kit/tokens';
 import { bodyChecks } from '../../src/operations/checks.js';
 import { roles } from '../../src/operations/principal.js';
 import { queueApp } from '../../src/server/app.js';
-import { Cursors } from '../../src/server/cursors.js';
-import { Load } from '../../src/server/limits/load.js';
-import { SubmitLimits } from '../../src/server/limits/submit-limits.js';
-import { Readiness } from '../../src/server/readiness.js';
-import { noSecrets } from '../../src/server/secrets.js';
+import { Cursors } from '../../src/operations/cursors.js';
+import { Load } from '../../src/operations/limits/load.js';
+import { SubmitLimits } from '../../src/operations/limits/submit-limits.js';
+import { Readiness } from '../../src/operations/readiness.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
 import { idleDelivery } from './idle-delivery.js';
 import { tokensYaml } from './server.js';
 
-/** The HTTP face alone, without a socket. */
+/** The HTTP app without a socket. */
 export function boundApp() {
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const schemas = new DocumentSchemas(openApiDocument('queue'));
@@ -28,7 +27,7 @@ export function boundApp() {
       ...world,
       store,
       delivery: idleDelivery(store),
-      secrets: () => noSecrets,
+      findSecret: () => undefined,
       allowlist: parseAllowlist([]),
       cursors: new Cursors(new Uint8Array(32), systemClock),
       submitLimits: new SubmitLimits(systemClock, 0),

@@ -1,5 +1,5 @@
 import type { QueueOperationId } from '@millrace/contract/queue';
-import type { Asked } from './ask.js';
+import type { TestRequest } from './http-client.js';
 import { makeQueue, plainConfig, type TestServer } from './server.js';
 import { buryTasks, claim, submitOne } from './tasks.js';
 
@@ -36,7 +36,7 @@ export async function newGrounds(server: TestServer): Promise<Grounds> {
   };
 }
 
-type CallOf = (grounds: Grounds) => Asked;
+type CallOf = (grounds: Grounds) => TestRequest;
 
 const settle =
   (verb: string, body: unknown): CallOf =>

@@ -16,7 +16,7 @@ export interface Reply {
   afterMs?: number;
 }
 
-/** A program that tasks are delivered to. What it answers can change from one to the next. */
+/** A callback handler whose responses can change. */
 export async function startHandler(answer: (received: Received) => Reply) {
   const received: Received[] = [];
   const server = createServer((request, response) => {

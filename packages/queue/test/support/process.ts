@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
-import { asker, type Asked } from './ask.js';
+import { httpClient, type TestRequest } from './http-client.js';
 import { newDirectory, secretsYaml, tokens, tokensYaml } from './server.js';
 
 const program = fileURLToPath(new URL('../programs/serve.mjs', import.meta.url));
@@ -70,10 +70,10 @@ ${more}`,
   return home;
 }
 
-/** Asks as the owner of everything. */
+/** Sends requests as root. */
 export const caller = (url: string) => {
-  const ask = asker(url);
-  const as = (asked: Asked) => ask({ ...asked, token: tokens.root });
+  const send = httpClient(url);
+  const as = (request: TestRequest) => send({ ...request, token: tokens.root });
   return Object.assign(as, {
     configure: (callbackUrl: string) =>
       as({

@@ -7,11 +7,20 @@ import { systemRandom } from '@millrace/kit/random';
 import { hashSecret } from '@millrace/kit/tokens';
 import { onTestFinished } from 'vitest';
 import type { QueueSettings } from '../../src/server/config.js';
-import { startServer, type Foundations, type RunningQueue } from '../../src/server/server.js';
+import {
+  startServer,
+  type ServerDependencies,
+  type RunningQueue,
+} from '../../src/server/server.js';
 import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
-import { asker, type Ask, type Asked, type Answered } from './ask.js';
+import {
+  httpClient,
+  type SendRequest,
+  type TestRequest,
+  type TestResponse,
+} from './http-client.js';
 import { idleDelivery } from './idle-delivery.js';
 
 /** Clear tokens, by the name of the principal they stand for. */
@@ -71,17 +80,17 @@ export interface TestServer {
   running: RunningQueue;
   /** Answers that the contract does not describe. */
   differences: string[];
-  ask: Ask;
+  send: SendRequest;
   /** The same as someone, with root as the usual one. */
-  as(who: Who | undefined, asked: Asked): Promise<Answered>;
+  as(who: Who | undefined, request: TestRequest): Promise<TestResponse>;
 }
 
 export interface TestOptions {
   settings?: Partial<QueueSettings>;
   store?: TaskStore;
   directory?: string;
-  createDelivery?: Foundations['createDelivery'];
-  /** When it all ends: with the test unless told. */
+  createDelivery?: ServerDependencies['createDelivery'];
+  /** When the server stops; by default with the test. */
   onEnd?: OnEnd;
 }
 
@@ -131,7 +140,9 @@ export function testSettings(directory: string): QueueSettings {
     max_inflight: 1024,
     shed_target_ms: 0,
     drain_timeout_ms: 5_000,
-    warm_up_ms: 0,
+    max_connections: 1_000,
+    max_peer_memory_bytes: 256 * 2 ** 20,
+    warm_up_ms: undefined,
     access_log: 'off',
     log_level: undefined,
   };
@@ -151,13 +162,13 @@ export async function startTestServer(options: TestOptions = {}): Promise<TestSe
     {
       openStore: () => Promise.resolve(store),
       createDelivery: options.createDelivery ?? ((parts) => idleDelivery(parts.store)),
-      onUndocumentedAnswer: (difference) => differences.push(difference),
+      onUndocumentedResponse: (difference) => differences.push(difference),
     },
   );
   const [http, metrics] = running.listeners;
-  const ask = asker(http!.url);
+  const send = httpClient(http!.url);
   onEnd(async () => {
-    ask.close();
+    send.close();
     await running.stop();
   });
   return {
@@ -169,8 +180,8 @@ export async function startTestServer(options: TestOptions = {}): Promise<TestSe
     log,
     running,
     differences,
-    ask,
-    as: (who, asked) => ask({ ...asked, token: who && tokens[who] }),
+    send,
+    as: (who, request) => send({ ...request, token: who && tokens[who] }),
   };
 }
 

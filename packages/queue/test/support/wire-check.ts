@@ -1,13 +1,13 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, operationsOf } from '@millrace/kit/http';
-import type { Answered } from './ask.js';
+import type { TestResponse } from './http-client.js';
 
 const document = openApiDocument('queue');
 const schemas = new DocumentSchemas(document);
 export const operations = new Map(operationsOf(document).map((each) => [each.id, each]));
 
-/** What a client sees that the contract does not describe: nothing, if all is well. */
-export function wireDifferences(operationId: string, answer: Answered): string[] {
+/** Differences between a response and the contract. */
+export function wireDifferences(operationId: string, answer: TestResponse): string[] {
   const operation = operations.get(operationId)!;
   const response = operation.responses.find(({ status }) => status === answer.status);
   if (!response) return [`${operationId} answers ${answer.status}: ${answer.text}`];

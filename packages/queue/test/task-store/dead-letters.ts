@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { DeadAsk, DeadFilter } from '../../src/storage/task-store.js';
+import type { DeadTaskQuery, DeadFilter } from '../../src/storage/task-store.js';
 import { noon, type Fixture } from './fixture.js';
 
 export function deadLetterTests(fixture: Fixture): void {
-  const page = (over: Partial<DeadAsk> = {}) =>
+  const page = (over: Partial<DeadTaskQuery> = {}) =>
     fixture.store.deadTasks({
       queue: 'mail',
       filter: {},
@@ -12,7 +12,7 @@ export function deadLetterTests(fixture: Fixture): void {
       maxBytes: 1e9,
       ...over,
     });
-  const ids = async (over: Partial<DeadAsk> = {}) =>
+  const ids = async (over: Partial<DeadTaskQuery> = {}) =>
     (await page(over)).tasks.map((task) => task.id);
   const purge = (of: readonly string[], over: object = {}) =>
     fixture.store.purge({
@@ -49,7 +49,7 @@ export function deadLetterTests(fixture: Fixture): void {
         const dead: string[] = [];
         for (let i = 0; i < 7; i++) dead.push(await fixture.die({}, noon + Math.floor(i / 3)));
         const seen: string[] = [];
-        let after: DeadAsk['after'];
+        let after: DeadTaskQuery['after'];
         for (let pages = 0; pages < 10; pages++) {
           const { tasks, next } = await page({ order, limit: 2, after });
           seen.push(...tasks.map((task) => task.id));

@@ -2,8 +2,9 @@ import { seededRandom, type Random } from '@millrace/kit/random';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { QueueConfig } from '../../src/core/queue.js';
 import type { Attempt, Task, Tombstone, WholeTask } from '../../src/core/task.js';
+import { sampleConfig } from '../../src/delivery/delivery.test-support.js';
 import type {
-  ClaimAsk,
+  ClaimRequest,
   InsertResult,
   NewTask,
   RedriveChange,
@@ -77,7 +78,7 @@ export class Fixture {
     return storedTask(result!).id;
   }
 
-  claim(over: Partial<ClaimAsk> = {}): Promise<WholeTask[]> {
+  claim(over: Partial<ClaimRequest> = {}): Promise<WholeTask[]> {
     const now = over.now ?? noon;
     return this.store.claimDue({
       queue: 'mail',
@@ -94,11 +95,11 @@ export class Fixture {
   }
 
   /** Claims and returns the ids. */
-  async claimIds(over: Partial<ClaimAsk> = {}): Promise<string[]> {
+  async claimIds(over: Partial<ClaimRequest> = {}): Promise<string[]> {
     return (await this.claim(over)).map((task) => task.id);
   }
 
-  async claimOne(over: Partial<ClaimAsk> = {}): Promise<WholeTask> {
+  async claimOne(over: Partial<ClaimRequest> = {}): Promise<WholeTask> {
     const [task] = await this.claim({ limit: 1, ...over });
     if (!task) throw new Error('There was nothing to claim');
     return task;
@@ -208,41 +209,5 @@ export function someAttempt(over: Partial<Attempt> = {}): Attempt {
 }
 
 export function someConfig(description = ''): QueueConfig {
-  return {
-    description,
-    callback: {
-      url: 'https://handler.example/run',
-      protocol: 'http',
-      timeout_ms: 30_000,
-      connect_timeout_ms: 5_000,
-      async_timeout_ms: 3_600_000,
-      auth: { type: 'none' },
-      signing: null,
-    },
-    retry: {
-      max_attempts: 15,
-      initial_backoff_ms: 1_000,
-      multiplier: 2,
-      max_backoff_ms: 3_600_000,
-      retry_statuses: [],
-      dead_statuses: [],
-    },
-    limits: {
-      max_payload_bytes: 1_048_576,
-      max_in_flight: 64,
-      dispatch_per_second: 0,
-      submit_per_second: 0,
-      max_pending: 0,
-    },
-    lease: { grace_ms: 15_000 },
-    retention: { succeeded_ms: 86_400_000, dead_ms: 0 },
-    circuit_breaker: {
-      enabled: true,
-      failure_ratio: 0.7,
-      min_requests: 10,
-      window_ms: 30_000,
-      open_ms: 30_000,
-    },
-    ordering: { mode: 'none' },
-  };
+  return { ...sampleConfig(), description };
 }

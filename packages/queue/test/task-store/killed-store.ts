@@ -8,10 +8,10 @@ import type { TaskStore, Verdict } from '../../src/storage/task-store.js';
 import { settlementOf, someConfig } from './fixture.js';
 
 /**
- * Works at a store until it is killed, and writes a line for what it was told is done: `insert ID`,
- * `claim ID TOKEN`, `settle ID TOKEN VERDICT`; before the last of them, `settling ID TOKEN VERDICT`.
- * Acts of one commit are told at once, so a claim may be heard before the settlement that freed it:
- * the token says whose line it is.
+ * Uses a store until the process is killed, and writes a line for each acknowledged call: `insert
+ * ID`, `claim ID TOKEN`, `settle ID TOKEN VERDICT`; before a settlement, `settling ID TOKEN
+ * VERDICT`. Calls of one commit are acknowledged together, so a claim may be printed before the
+ * settlement that freed its capacity: the token identifies the claim.
  */
 export async function workUntilKilled(directory: string): Promise<void> {
   const store = await openEmbeddedStore(directory, {

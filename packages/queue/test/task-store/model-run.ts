@@ -6,7 +6,7 @@ import type { WholeTask } from '../../src/core/task.js';
 import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
 import { noon, settlementOf, someConfig } from './fixture.js';
 
-/** One thing done to both stores; numbers choose among what is there. */
+/** One operation on both stores; numbers select existing items. */
 export type Operation = readonly [kind: (typeof kinds)[number], ...numbers: number[]];
 
 const kinds = [
@@ -38,10 +38,7 @@ export const operations = fc.array(
 const queues = ['mail', 'post'];
 const groups = [null, 'a', null, 'a', 'ab'];
 
-/**
- * Does the same to two stores and sees that they answer the same and end up the same. Neither knows
- * of the other, so what one of them gets wrong comes out.
- */
+/** Runs the same operations on two stores and checks that results and final state are equal. */
 export class ModelRun {
   readonly #random = seededRandom(7);
   readonly #ids: string[] = [];
@@ -66,7 +63,7 @@ export class ModelRun {
     await this.#compareTasks();
   }
 
-  /** Calls both, and wants one answer. */
+  /** Calls both, and expects equal results. */
   async #both<Answer>(call: (store: TaskStore) => Promise<Answer>): Promise<Answer> {
     const expected = await call(this.model);
     expect(plain(await call(this.store))).toEqual(plain(expected));
@@ -126,8 +123,8 @@ export class ModelRun {
       }
       case 'delete_finished': {
         const status = b % 2 === 0 ? ('SUCCEEDED' as const) : ('DEAD' as const);
-        const ask = { queue, status, endedBefore: this.#now - (c % 2_000), now: this.#now };
-        await this.#both((store) => store.deleteFinished({ ...ask, limit: 1_000 }));
+        const request = { queue, status, endedBefore: this.#now - (c % 2_000), now: this.#now };
+        await this.#both((store) => store.deleteFinished({ ...request, limit: 1_000 }));
         return;
       }
       case 'delete_tombstones':
@@ -218,16 +215,16 @@ export class ModelRun {
     return Array.from({ length: count }, (_, i) => this.#ids[(from + 3 * i) % this.#ids.length]!);
   }
 
-  /** What can be asked of a store as a whole. */
+  /** All reads of a store. */
   async #compare(): Promise<void> {
     for (const queue of queues) {
       await this.#both((store) => store.counts(queue));
       await this.#both((store) => store.deadGroups({ queue, limit: 10 }));
       for (const order of ['newest_first', 'oldest_first'] as const) {
         const filter = order === 'newest_first' ? {} : { errorType: 'E1' };
-        const ask = { queue, filter, order, limit: 3, maxBytes: 20_000 };
-        const { next } = await this.#both((store) => store.deadTasks(ask));
-        if (next) await this.#both((store) => store.deadTasks({ ...ask, after: next }));
+        const request = { queue, filter, order, limit: 3, maxBytes: 20_000 };
+        const { next } = await this.#both((store) => store.deadTasks(request));
+        if (next) await this.#both((store) => store.deadTasks({ ...request, after: next }));
       }
       for (const groupKey of ['a', 'ab']) {
         const id = this.#ids.at(-1) ?? '';

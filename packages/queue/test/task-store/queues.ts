@@ -103,7 +103,7 @@ export function queueTests(fixture: Fixture): void {
       }
     });
 
-    test('a queue made anew is another one and begins empty', async () => {
+    test('a queue created again is a different one and starts empty', async () => {
       const first = await put();
       const id = await fixture.submit();
       await fixture.settle(await fixture.claimOne(), { kind: 'succeeded' });
@@ -145,7 +145,7 @@ export function queueTests(fixture: Fixture): void {
       expect(await counts()).toEqual([1, 0, 0, noon + 7]);
     });
 
-    test('everything is there after the store was opened anew', async () => {
+    test('everything is there after the store is reopened', async () => {
       await put();
       const id = await fixture.submit({ payload: Buffer.alloc(100_000, 7), headers: { a: 'b' } });
       const task = await fixture.claimOne();

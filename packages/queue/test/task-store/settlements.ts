@@ -203,7 +203,7 @@ export function settlementTests(fixture: Fixture): void {
       expect(await fixture.store.extendLease(change)).toBe('lease_lost');
     });
 
-    test('leases that end together are told by id, whoever was claimed first', async () => {
+    test('leases with the same expiry are listed by id', async () => {
       await fixture.queue();
       const ids: string[] = [];
       for (const priority of [1, 9, 5]) ids.push(await fixture.submit({ priority }));

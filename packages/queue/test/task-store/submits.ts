@@ -164,26 +164,26 @@ export function submitTests(fixture: Fixture): void {
 
     test('work is announced when it comes, from whichever act it comes', async () => {
       await fixture.queue();
-      const heard: string[] = [];
-      const stop = fixture.store.onWork((queue) => heard.push(queue));
-      const hears = async (act: () => Promise<unknown>) => {
-        heard.length = 0;
+      const hints: string[] = [];
+      const stop = fixture.store.onWork((queue) => hints.push(queue));
+      const expectHint = async (act: () => Promise<unknown>) => {
+        hints.length = 0;
         await act();
-        expect(heard).toContain('mail');
+        expect(hints).toContain('mail');
       };
-      await hears(() => fixture.submit());
+      await expectHint(() => fixture.submit());
       const task = await fixture.claimOne();
-      await hears(() => fixture.settle(task, { kind: 'retry', dueAt: noon + 1 }));
+      await expectHint(() => fixture.settle(task, { kind: 'retry', dueAt: noon + 1 }));
       const again = await fixture.claimOne({ now: noon + 1 });
-      await hears(() => fixture.settle(again, { kind: 'dead', reason: 'PERMANENT' }));
-      await hears(() => fixture.redrive([task.id]));
-      await hears(() =>
+      await expectHint(() => fixture.settle(again, { kind: 'dead', reason: 'PERMANENT' }));
+      await expectHint(() => fixture.redrive([task.id]));
+      await expectHint(() =>
         fixture.store.setPaused({ queue: 'mail', paused: false, now: noon, by: 'ada' }),
       );
       stop();
-      heard.length = 0;
+      hints.length = 0;
       await fixture.submit();
-      expect(heard).toEqual([]);
+      expect(hints).toEqual([]);
     });
   });
 }

@@ -6,7 +6,7 @@ import { tokenize } from '../tokens.js';
 const sampleRecords = 50;
 const ownFields = ['$id', '$key', '$rev', '$created_at', '$updated_at'];
 
-/** What a Tab may mean: commands, then collections, then fields and flags. */
+/** Completes commands, then collections, then fields and flags. */
 export class Completer {
   readonly #fields = new Map<string, Promise<string[]>>();
   #collections: Promise<string[]> | undefined;
@@ -17,7 +17,7 @@ export class Completer {
     private readonly extras: readonly string[],
   ) {}
 
-  /** As readline wants it: the possible endings, and the part of the line they replace. */
+  /** The form that readline expects: the candidates, and the part of the line they replace. */
   async complete(line: string): Promise<[matches: string[], part: string]> {
     const words = [...tokenize(line).words];
     const part = /\s$/.test(line) || words.length === 0 ? '' : words.pop()!;
@@ -25,7 +25,7 @@ export class Completer {
     return [candidates.filter((candidate) => candidate.startsWith(part)), part];
   }
 
-  /** Collections and fields may have changed. */
+  /** Drops the cache, since collections and fields may have changed. */
   forget(): void {
     this.#collections = undefined;
     this.#fields.clear();
@@ -82,7 +82,7 @@ function takesFields(command: CtlCommand, words: readonly string[]): boolean {
   return command.registeredArguments.some((argument) => argument.name() === 'conditions');
 }
 
-/** A key that may not look has nothing to complete; the line itself will say why. */
+/** Without read access there is nothing to complete; running the line reports why. */
 async function orNothing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

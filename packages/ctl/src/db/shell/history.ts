@@ -3,9 +3,9 @@ import { dirname } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 import type { Terminal } from '../../terminal.js';
 
-const mostLines = 1000;
+const maxLines = 1000;
 
-/** The lines typed in earlier shells, the newest first, as readline has them. */
+/** Lines typed in earlier shells, newest first, as readline expects. */
 export async function readHistory(file: string): Promise<string[]> {
   try {
     const text = await readFile(file, 'utf8');
@@ -19,14 +19,14 @@ export async function readHistory(file: string): Promise<string[]> {
   }
 }
 
-/** Keeps the lines, for their writer alone: they may hold what others should not read. */
+/** Saves the lines, readable only by the owner, because they may contain private data. */
 export async function saveHistory(
   file: string,
   lines: readonly string[],
   { err }: Terminal,
 ): Promise<void> {
   const text = lines
-    .slice(0, mostLines)
+    .slice(0, maxLines)
     .toReversed()
     .map((line) => `${line}\n`)
     .join('');
@@ -35,7 +35,7 @@ export async function saveHistory(
     await writeFile(`${file}.new`, text, { mode: 0o600 });
     await rename(`${file}.new`, file);
   } catch (error) {
-    // Not worth failing for: the work of the shell is done.
-    err.write(`ctl: the history was not kept: ${messageOf(error)}\n`);
+    // Not worth failing for: the shell has done its work.
+    err.write(`ctl: failed to save the history: ${messageOf(error)}\n`);
   }
 }

@@ -61,7 +61,7 @@ function sit() {
   return { type: (text: string) => keyboard.write(text), says, ended, leave: () => keyboard.end() };
 }
 
-test('a line is carried out, a mistake is told, Ctrl-D leaves', async () => {
+test('a line is carried out, a mistake is reported, Ctrl-D leaves', async () => {
   const { type, says, ended, leave } = sit();
   await says(/Connected to unix:.*db> /s);
   type('find people age>30\n');

@@ -5,21 +5,21 @@ import type { RemoteDatabase } from '@millrace/db/client';
 import { CtlCommand, Mistake } from '../../command.js';
 import { dataDirectory } from '../../data-directory.js';
 import { reportFailure } from '../../failure.js';
-import type { Tools } from '../../registry.js';
+import type { Tools } from '../../tools.js';
 import type { DatabaseTools } from '../connection.js';
 import { tokenize, unquote } from '../tokens.js';
 import { Completer } from './completion.js';
 import { readHistory, saveHistory } from './history.js';
 
-/** Hangs the commands that make sense inside a shell on a command. */
+/** Adds the commands of the shell to a command. */
 export type AddCommands = (db: CtlCommand, tools: DatabaseTools) => void;
 
 const extras = ['help', 'exit', 'quit'];
 
 /**
- * Reads commands line by line and carries them out on one connection. A line that leaves a
- * bracket or quote open goes on in the next. Typed in, a mistake is told and the shell goes on;
- * read from a file or another program, the first one ends it.
+ * Reads commands line by line and runs them on one connection. A line with an open bracket or quote
+ * continues on the next one. In a terminal the shell reports an error and continues; in a script
+ * the first error ends it.
  */
 export async function runShell(
   database: RemoteDatabase,
@@ -44,7 +44,7 @@ class Shell {
     this.#completer = new Completer(database, this.#commands(tools), extras);
   }
 
-  /** With a person. */
+  /** Interactive mode. */
   async talk(): Promise<void> {
     const { terminal } = this.tools;
     const { out } = terminal;
@@ -64,7 +64,7 @@ class Shell {
     let typed: readonly string[] = history;
     lines.on('history', (entries: string[]) => (typed = [...entries]));
     lines.on('SIGINT', () => this.#interrupt(lines));
-    out.write(`Connected to ${this.database.url}. Type help for help; Ctrl-D leaves.\n`);
+    out.write(`Connected to ${this.database.url}. Type help for help, Ctrl-D to exit.\n`);
     this.#prompt(lines);
     for await (const line of lines) {
       if (await this.#take(line)) break;
@@ -75,7 +75,7 @@ class Shell {
     await saveHistory(file, typed, terminal);
   }
 
-  /** With a program. */
+  /** Script mode. */
   async script(): Promise<void> {
     const { terminal, exitWith } = this.tools;
     const lines = createInterface({ input: terminal.in.stream, crlfDelay: Infinity });
@@ -92,7 +92,7 @@ class Shell {
     }
     if (this.#pending.trim() === '') return;
     const { UsageError } = await import('@millrace/kit/errors');
-    throw new UsageError('The input ends inside a bracket or a quote.');
+    throw new UsageError('The input ends inside a bracket or a quote. Close it.');
   }
 
   #prompt(lines: Interface): void {
@@ -100,7 +100,7 @@ class Shell {
     lines.prompt();
   }
 
-  /** Ctrl-C gives up what runs, or what is being typed. */
+  /** Ctrl-C cancels the running command, or clears the line. */
   #interrupt(lines: Interface): void {
     if (this.#running) {
       this.#running.abort();
@@ -113,7 +113,7 @@ class Shell {
     this.#prompt(lines);
   }
 
-  /** Undefined to go on, `left`, or the exit code of a line that failed in a script. */
+  /** Undefined to continue, `left`, or the exit code of a script's failed line. */
   async #take(line: string): Promise<number | 'left' | undefined> {
     const text = this.#pending === '' ? line : `${this.#pending}\n${line}`;
     const { words, isOpen } = tokenize(text);
@@ -159,17 +159,17 @@ class Shell {
   async #parse(args: readonly string[], tools: DatabaseTools): Promise<void> {
     const commands = this.#commands(tools);
     const isHelp = args[0] === 'help';
-    const asked = isHelp ? [...args.slice(1), '--help'] : args;
-    await commands.parseAsync(asked, { from: 'user' });
+    const argv = isHelp ? [...args.slice(1), '--help'] : args;
+    await commands.parseAsync(argv, { from: 'user' });
   }
 
   #commands(tools: DatabaseTools): CtlCommand {
     const { out, err } = tools.terminal;
     const commands = new CtlCommand('db')
-      .description('Commands of the shell. A line with an open bracket goes on in the next one.')
+      .description('Commands of the shell. A line with an open bracket continues on the next one.')
       .usage('<command> [options]')
       .helpOption('-h, --help', 'Show help')
-      .option('--json', 'Show JSON')
+      .option('--json', 'Print JSON')
       .exitOverride()
       .configureOutput({
         writeOut: (text) => out.write(text),
@@ -181,7 +181,7 @@ class Shell {
   }
 }
 
-/** The parser's advice is for the command line. */
+/** The parser's hint is for the command line, not the shell. */
 async function inShellWords(error: unknown): Promise<unknown> {
   if (!(error instanceof Mistake)) return error;
   const { UsageError } = await import('@millrace/kit/errors');

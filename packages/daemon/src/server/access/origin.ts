@@ -1,61 +1,25 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { addressOf, isLoopback } from '@millrace/kit/config';
+import { addressOf } from '@millrace/kit/config';
+import { crossSiteHeader, shownHeader, type SameSiteRules } from '@millrace/kit/http';
 import { fail } from '../../core/refusals.js';
 
 /**
- * A browser on this machine reaches the daemon for any page it shows, and whoever can talk to the
- * daemon can run programs. So a page of another site is told apart: by its origin, and, where its
- * name was made to point here, by the host it asks for.
+ * Any page in a local browser can send requests to the daemon, and callers of the daemon can run
+ * programs. So requests of other sites' pages are refused.
  */
-export function checkOrigin(
-  headers: IncomingHttpHeaders,
-  { port, needsLoopbackHost }: { port: number; needsLoopbackHost: boolean },
-): void {
-  const { host, origin } = headers;
-  if (needsLoopbackHost && !isLoopbackAddress(host)) {
+export function checkOrigin(headers: IncomingHttpHeaders, rules: SameSiteRules): void {
+  const foreign = crossSiteHeader(headers, rules);
+  if (foreign === undefined) return;
+  const { header, value } = foreign;
+  if (header === 'Host') {
     throw fail(
       'FORBIDDEN',
-      `The Host ${shown(host)} is not this machine. A daemon without a token answers to ` +
-        'localhost alone; give it one with `ctl daemon token generate`.',
+      `The Host header ${shownHeader(value)} does not name this machine. A daemon on loopback ` +
+        'accepts loopback names only; configure a reverse proxy to send Host: localhost.',
     );
   }
-  if (origin !== undefined && !isOwnOrigin(origin, host, port)) {
-    throw fail('FORBIDDEN', `Pages of ${shown(origin)} may not talk to this daemon.`);
-  }
-  if (headers['sec-fetch-site'] === 'cross-site') {
-    throw fail('FORBIDDEN', 'Pages of other sites may not talk to this daemon.');
-  }
-}
-
-/** The page came from here: from the very host that is asked, or from this machine's own name. */
-function isOwnOrigin(origin: string, host: string | undefined, port: number): boolean {
-  const found = /^https?:\/\/([^/?#@\s]+)$/i.exec(origin);
-  if (!found) return false;
-  const from = found[1]!.toLowerCase();
-  if (from === host?.toLowerCase()) return true;
-  const { name, port: fromPort } = split(from);
-  return isLoopback(name) && fromPort === port && isLoopbackAddress(host);
-}
-
-/** Nearly every request names the same host as the one before it. */
-let lastLoopback: string | undefined;
-
-function isLoopbackAddress(host: string | undefined): boolean {
-  if (host === undefined) return false;
-  if (host === lastLoopback) return true;
-  if (!isLoopback(split(host).name)) return false;
-  lastLoopback = host;
-  return true;
-}
-
-function split(host: string): { name: string; port: number | undefined } {
-  const withPort = /^(.*):(\d{1,5})$/.exec(host);
-  if (!withPort || host.endsWith(']')) return { name: host, port: undefined };
-  return { name: withPort[1]!, port: Number(withPort[2]) };
-}
-
-function shown(value: string | undefined): string {
-  return value === undefined ? 'header, which is missing,' : JSON.stringify(value.slice(0, 100));
+  const pages = header === 'Origin' ? `of ${shownHeader(value)}` : 'of other sites';
+  throw fail('FORBIDDEN', `Pages ${pages} may not call this daemon.`);
 }
 
 /** The port of an address such as `http://127.0.0.1:8765`. */

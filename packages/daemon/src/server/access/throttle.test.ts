@@ -6,7 +6,7 @@ function failTimes(throttle: Throttle, address: string, times: number): void {
   for (let n = 0; n < times; n++) throttle.failed(address);
 }
 
-test('ten wrong tokens are free, then there is one every six seconds', async () => {
+test('throttle: allows a burst of ten, then one every six seconds', async () => {
   const world = simulate(1);
   const throttle = new Throttle(world.clock);
   failTimes(throttle, '10.0.0.1', 9);
@@ -25,7 +25,7 @@ test('ten wrong tokens are free, then there is one every six seconds', async () 
   expect(throttle.waitMs('10.0.0.1')).toBe(0);
 });
 
-test('an address is the same however it is written, and a /64 is one', () => {
+test('throttle: normalizes addresses and groups IPv6 by /64', () => {
   const throttle = new Throttle(simulate(1).clock);
   failTimes(throttle, '::ffff:10.0.0.1', 10);
   expect(throttle.waitMs('10.0.0.1')).toBeGreaterThan(0);
@@ -34,7 +34,7 @@ test('an address is the same however it is written, and a /64 is one', () => {
   expect(throttle.waitMs('2001:db8:1:3::5')).toBe(0);
 });
 
-test('what it remembers has a limit', () => {
+test('throttle: the number of tracked addresses is limited', () => {
   const throttle = new Throttle(simulate(1).clock);
   failTimes(throttle, '10.0.0.1', 10);
   for (let n = 0; n < 10_000; n++) throttle.failed(`10.1.${n >> 8}.${n & 255}`);

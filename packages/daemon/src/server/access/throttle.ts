@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 
 const burst = 10;
 const refillMs = 6_000;
-const mostAddresses = 10_000;
+const maxAddresses = 10_000;
 
 interface Bucket {
   left: number;
@@ -11,15 +11,15 @@ interface Bucket {
 }
 
 /**
- * Slows down whoever guesses tokens: an address may be wrong ten times, and then once every six
- * seconds. While it has to wait, a right token is not looked at either, or guessing would go on.
+ * Token bucket per client address against token guessing: a burst of ten wrong tokens, then one
+ * every six seconds. Valid tokens are not counted.
  */
 export class Throttle {
   readonly #buckets = new Map<string, Bucket>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** How long this address has to wait; 0 when it may try. */
+  /** How long this address has to wait; 0 when it may try now. */
   waitMs(address: string): number {
     const bucket = this.#buckets.get(keyOf(address));
     if (!bucket) return 0;
@@ -28,17 +28,17 @@ export class Throttle {
     return Math.max(1, Math.ceil(bucket.at + refillMs - this.clock.monotonic()));
   }
 
-  /** A wrong token came from there. */
+  /** Records a wrong token from this address. */
   failed(address: string): void {
     const key = keyOf(address);
     const bucket = this.#buckets.get(key) ?? { left: burst, at: this.clock.monotonic() };
     this.#refill(bucket);
     bucket.left = Math.max(0, bucket.left - 1);
-    // The newest stand last, so that the first is the one to forget.
+    // Reinserting keeps the map ordered by last failure, so the first entry is the oldest.
     this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
     const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > mostAddresses) this.#buckets.delete(oldest!);
+    if (this.#buckets.size > maxAddresses) this.#buckets.delete(oldest!);
   }
 
   #refill(bucket: Bucket): void {
@@ -50,7 +50,7 @@ export class Throttle {
   }
 }
 
-/** One household has a whole /64 of IPv6 addresses to try from. */
+/** IPv6 addresses share a bucket per /64, because one subscriber owns a whole /64. */
 function keyOf(address: string): string {
   const plain = address.replace(/^::ffff:/i, '');
   if (!isIPv6(plain)) return plain;

@@ -2,10 +2,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { hashSecret, sameHash } from '@millrace/kit/tokens';
+import type { Caller } from '../../core/caller.js';
 
-export type Access = 'full' | 'read_only';
+export type Access = Caller['access'];
 
 export interface TokenSources {
+  /** False under `auth: none`: nobody needs a token then. */
+  areRequired: boolean;
   token: TokenSource;
   readOnly: TokenSource;
   log: Log;
@@ -17,28 +20,31 @@ export interface TokenSource {
   file: string;
 }
 
-/** The daemon's tokens. A token file that changes counts from the next request on. */
+/** The daemon's tokens. A changed token file takes effect with the next request. */
 export class Tokens {
-  readonly #full: FollowedToken;
-  readonly #readOnly: FollowedToken;
+  readonly areRequired: boolean;
+  readonly #full: WatchedToken;
+  readonly #readOnly: WatchedToken;
 
-  constructor({ token, readOnly, log }: TokenSources) {
-    this.#full = new FollowedToken(token, 'token', log);
-    this.#readOnly = new FollowedToken(readOnly, 'read_only_token', log);
+  constructor({ areRequired, token, readOnly, log }: TokenSources) {
+    this.areRequired = areRequired;
+    this.#full = new WatchedToken(token, 'token', log);
+    this.#readOnly = new WatchedToken(readOnly, 'read_only_token', log);
     const [full, reading] = [this.#full.hash, this.#readOnly.hash];
     if (full !== undefined && reading !== undefined && sameHash(full, reading)) {
       throw new UsageError(
-        'the read-only token is the same as the token, which may do everything: make another one',
+        'the read-only token equals the full token: create another one with ' +
+          '`ctl daemon token rotate --read-only`',
       );
     }
   }
 
-  /** True when callers need one. */
-  get areSet(): boolean {
-    return this.#full.hash !== undefined || this.#readOnly.hash !== undefined;
+  /** Hash of the full-access token. */
+  get fullHash(): string | undefined {
+    return this.#full.hash;
   }
 
-  /** Where the token that may do everything comes from; undefined when there is none. */
+  /** Where the full-access token comes from; undefined when there is none. */
   get origin(): 'given' | 'file' | undefined {
     return this.#full.origin;
   }
@@ -47,10 +53,10 @@ export class Tokens {
     return this.#readOnly.origin;
   }
 
-  /** What the bearer of this token may do; undefined when it is no token of ours. */
+  /** The access that this token grants; undefined for an unknown token. */
   accessOf(sent: string): Access | undefined {
     const hash = hashSecret(sent);
-    // Both are compared in any case: how long it takes tells nothing.
+    // Always compare both, so that the response time reveals nothing.
     const isFull = sameHash(hash, this.#full.hash ?? '');
     const isReading = sameHash(hash, this.#readOnly.hash ?? '');
     if (isFull) return 'full';
@@ -60,15 +66,15 @@ export class Tokens {
 
 const sendable = /^[A-Za-z0-9._~+/-]{1,512}={0,4}$/;
 
-class FollowedToken {
+class WatchedToken {
   readonly #given: string | undefined;
   readonly #file: string;
   readonly #log: Log;
   #hash: string | undefined;
   #stamp = '';
   #isFresh = false;
-  /** What was said about the file last, so that it is said once. */
-  #told = '';
+  /** Last logged error, so that a repeated error is logged once. */
+  #lastError = '';
 
   constructor({ given, file }: TokenSource, name: string, log: Log) {
     if (given !== undefined) checkSendable(given, name);
@@ -80,19 +86,19 @@ class FollowedToken {
 
   get hash(): string | undefined {
     if (this.#given !== undefined) return this.#given;
-    // Requests of one turn of the event loop share one look at the file.
+    // Requests in one turn of the event loop share one stat of the file.
     if (this.#isFresh) return this.#hash;
     this.#isFresh = true;
     setImmediate(() => (this.#isFresh = false));
     try {
       this.#read();
     } catch (error) {
-      // A file that went bad must not open the daemon: the last good token stays in force.
+      // An invalid file must not disable authentication: the last valid token stays in force.
       const reason = messageOf(error);
-      if (reason !== this.#told) {
-        this.#log.error({ file: this.#file }, `token not read again: ${reason}`);
+      if (reason !== this.#lastError) {
+        this.#log.error({ file: this.#file, reason }, 'failed to reload token');
       }
-      this.#told = reason;
+      this.#lastError = reason;
     }
     return this.#hash;
   }
@@ -103,23 +109,23 @@ class FollowedToken {
   }
 
   #read(): void {
-    const found = look(this.#file);
+    const found = statToken(this.#file);
     if (found.stamp === this.#stamp) return;
     this.#stamp = found.stamp;
     if (found.mode === undefined) {
       if (this.#hash === undefined) return;
-      throw new UsageError('the file is gone; the daemon still asks for the token that it held');
+      throw new UsageError('the file was removed; its last token stays valid');
     }
     const text = readFileSync(this.#file, 'utf8').trim();
     checkSendable(text, this.#file);
     this.#hash = hashSecret(text);
     if ((found.mode & 0o077) !== 0) {
-      this.#log.warn({ file: this.#file }, 'others can read the token file: chmod 600 it');
+      this.#log.warn({ file: this.#file }, 'token file readable by others');
     }
   }
 }
 
-function look(file: string): { stamp: string; mode: number | undefined } {
+function statToken(file: string): { stamp: string; mode: number | undefined } {
   try {
     const found = statSync(file, { throwIfNoEntry: false });
     if (!found) return { stamp: 'absent', mode: undefined };
@@ -130,14 +136,14 @@ function look(file: string): { stamp: string; mode: number | undefined } {
   }
 }
 
-/** Never shows the value: a token in the wrong form is still a secret. */
+/** Never includes the value in errors: a malformed token is still a secret. */
 function checkSendable(text: string, where: string): void {
   if (text === '') {
     throw new UsageError(`${where} is empty: run \`ctl daemon token generate\``);
   }
   if (sendable.test(text)) return;
   throw new UsageError(
-    `${where} must hold one token of letters, digits and . _ ~ + / - (512 at most); ` +
-      'run `ctl daemon token generate` for a good one',
+    `${where} must hold one token of at most 512 letters, digits and . _ ~ + / - characters; ` +
+      'create one with `ctl daemon token generate`',
   );
 }

@@ -11,26 +11,30 @@ type Session = DaemonSchema<'Session'>;
 
 const refresh = ['sessions', 'session'];
 
-/** Stop, restart, delete. */
+/** Buttons to stop, restart and delete a session. */
 export function Controls({ session }: { session: Session }) {
-  const [asks, setAsks] = useState<'stop' | 'delete'>();
+  const [confirming, setConfirming] = useState<'stop' | 'delete'>();
   const [, navigate] = useLocation();
   const actions = sessionActions(session.id);
-  const close = () => setAsks(undefined);
+  const close = () => setConfirming(undefined);
   const stop = useAction({ run: actions.stop, done: () => 'Stopped.', refresh, onDone: close });
   const restart = useAction({ run: actions.restart, done: () => 'Restarted.', refresh });
   const remove = useAction({
     run: actions.remove,
     done: ({ worktree, worktree_kept, reason }) =>
-      worktree_kept ? `Deleted. The worktree ${worktree} was kept: ${reason}.` : 'Deleted.',
+      worktree_kept ? `Deleted. Its worktree ${worktree} remains: ${reason}.` : 'Deleted.',
     refresh: ['sessions'],
     onDone: () => navigate('/'),
   });
   const canStop = !isOver(session.status);
-  useShortcut('x', 'Stop the agent', () => canStop && setAsks('stop'));
+  useShortcut('x', 'Stop the agent', () => canStop && setConfirming('stop'));
   return (
     <>
-      <button type="button" disabled={!canStop || stop.isPending} onClick={() => setAsks('stop')}>
+      <button
+        type="button"
+        disabled={!canStop || stop.isPending}
+        onClick={() => setConfirming('stop')}
+      >
         Stop
       </button>
       <button
@@ -40,31 +44,31 @@ export function Controls({ session }: { session: Session }) {
       >
         Restart
       </button>
-      <button type="button" className="danger" onClick={() => setAsks('delete')}>
+      <button type="button" className="danger" onClick={() => setConfirming('delete')}>
         Delete
       </button>
-      {asks === 'stop' && (
+      {confirming === 'stop' && (
         <Confirm
           title={`Stop ${session.name}?`}
-          deed="Stop agent"
+          confirmLabel="Stop agent"
           busy={stop.isPending}
           onConfirm={() => stop.mutate()}
           onClose={close}
         >
-          <p>The turn under way is lost. The session and its worktree are kept.</p>
+          <p>The current turn is lost. The session and its worktree remain.</p>
         </Confirm>
       )}
-      {asks === 'delete' && (
+      {confirming === 'delete' && (
         <Confirm
           title={`Delete ${session.name}?`}
-          deed="Delete session"
+          confirmLabel="Delete session"
           dangerous
           busy={remove.isPending}
           onConfirm={() => remove.mutate()}
           onClose={close}
         >
           <p>
-            {canStop && 'The agent is stopped first. '}The session and its output are forgotten.
+            {canStop && 'The agent is stopped first. '}The session and its output are deleted.
             {session.worktree &&
               ' Its worktree is removed, unless it is dirty or its branch is not merged.'}
           </p>
@@ -74,7 +78,7 @@ export function Controls({ session }: { session: Session }) {
   );
 }
 
-/** The override of forced compaction. */
+/** Overrides forced compaction for one agent. */
 export function CompactChoice({ session }: { session: Session }) {
   const set = useAction({
     run: (state: Session['force_compact']) => sessionActions(session.id).setForceCompact(state),
@@ -88,7 +92,7 @@ export function CompactChoice({ session }: { session: Session }) {
       disabled={set.isPending}
       onChange={(event) => set.mutate(event.target.value as Session['force_compact'])}
     >
-      <option value="inherit">Follow the setting</option>
+      <option value="inherit">Use the setting</option>
       <option value="on">On for this agent</option>
       <option value="off">Off for this agent</option>
     </select>

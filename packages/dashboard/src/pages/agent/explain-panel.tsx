@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { Panel } from '../../parts/page.js';
 import { useGuardSettings } from '../../sessions/settings.js';
@@ -7,11 +7,11 @@ import { explainSession } from './explain-session.js';
 
 type Session = DaemonSchema<'Session'>;
 
-/** Why the agent stands as it does: first from the record, then, if asked, in a model's words. */
+/** Explains the status of an agent from its record and, on request, with a model. */
 export function ExplainPanel({ session, lines }: { session: Session; lines: readonly string[] }) {
   const settings = useGuardSettings();
-  const ask = useAction({
-    run: () => call(daemon.POST('/api/v1/think', { body: { prompt: promptOf(session, lines) } })),
+  const think = useAction({
+    run: () => daemon.call('think', { body: { prompt: promptOf(session, lines) } }),
   });
   return (
     <Panel title="Explain">
@@ -26,13 +26,13 @@ export function ExplainPanel({ session, lines }: { session: Session; lines: read
       <div className="panel-body stack">
         <button
           type="button"
-          disabled={ask.isPending || lines.length === 0}
-          onClick={() => ask.mutate()}
-          title="Sends the last lines of output to a free or local backend, never to a paid one."
+          disabled={think.isPending || lines.length === 0}
+          onClick={() => think.mutate()}
+          title="Sends the last lines of output to a free or local backend, never to a paid one"
         >
-          {ask.isPending ? 'Asking' : 'Ask a free or local model'}
+          {think.isPending ? 'Waiting for the model' : 'Ask a free or local model'}
         </button>
-        {ask.data && <Answer result={ask.data} />}
+        {think.data && <Answer result={think.data} />}
       </div>
     </Panel>
   );
@@ -49,7 +49,7 @@ function Answer({ result }: { result: DaemonSchema<'ThinkResult'> }) {
   }
   return (
     <div role="status">
-      <p>No free or local backend could answer.</p>
+      <p>No free or local backend responded.</p>
       <ul className="muted">
         {result.tried.map(({ id, outcome, reason }) => (
           <li key={id}>
@@ -57,7 +57,7 @@ function Answer({ result }: { result: DaemonSchema<'ThinkResult'> }) {
           </li>
         ))}
       </ul>
-      <p className="muted">Start a local model, or give a backend the tier free.</p>
+      <p className="muted">Start a local model, or set the tier of a backend to free.</p>
     </div>
   );
 }
@@ -66,7 +66,7 @@ function promptOf({ name, prompt, status }: Session, lines: readonly string[]): 
   return [
     'Below is the end of the output of a coding agent. In at most three plain sentences, say what',
     'it is doing, whether it is stuck, and whether it needs a person.',
-    `Agent: ${name}. Status: ${status}. It was told: ${prompt.slice(0, 2000)}`,
+    `Agent: ${name}. Status: ${status}. Its task: ${prompt.slice(0, 2000)}`,
     'Output:',
     ...lines.slice(-80).map((line) => line.slice(0, 400)),
   ].join('\n');

@@ -36,33 +36,33 @@ const answer = (part: Partial<Session>, question: RegExp, change: Partial<typeof
     question.test(one.question),
   )?.answer;
 
-test('the status comes with its evidence', () => {
+test('explainSession: status with its evidence', () => {
   expect(answer({ status: 'waiting_for_input', status_reason: 'it asks: Go on?' }, /^Why/)).toBe(
-    'It has asked a question or for a permission. Answer it below. Evidence: it asks: Go on?',
+    'It asks a question or for permission. Answer below. Evidence: it asks: Go on?',
   );
-  expect(answer({ status_reason: null }, /^Why/)).toContain('There is no evidence yet.');
+  expect(answer({ status_reason: null }, /^Why/)).toContain('No evidence yet.');
 });
 
-test('an ending is told with its code, its error and how often it was tried', () => {
+test('explainSession: error, exit code and restarts of an ended agent', () => {
   const text = answer(
     { status: 'errored', exit_code: 3, last_error: 'no such file', restart_count: 2 },
     /before/,
   );
-  expect(text).toBe('no such file. Its process ended with 3. Restarted 2 times so far.');
+  expect(text).toBe('no such file. Exit code 3. Restarted 2 times so far.');
   expect(answer({}, /before/)).toBe(undefined);
 });
 
-test('an unknown context is not an empty one', () => {
+test('explainSession: unknown context is not 0', () => {
   expect(answer({ context_tokens: null, context_state: null }, /context/)).toContain('Unknown');
   expect(answer({ context_tokens: 0 }, /context/)).toContain('0 tokens');
 });
 
-test('what the guard will do follows from the override first, then from the settings', () => {
+test('explainSession: the override of an agent wins over the guard settings', () => {
   const critical = /critical/;
-  expect(answer({}, critical)).toContain('left alone. (tokens.force_compact is off)');
+  expect(answer({}, critical)).toContain('nothing happens. (tokens.force_compact is off)');
   expect(answer({}, critical, { forceCompact: true })).toContain('is interrupted');
   expect(answer({ force_compact: 'off' }, critical, { forceCompact: true })).toContain(
-    'left alone. (set for this agent)',
+    'nothing happens. (set for this agent)',
   );
   expect(answer({ force_compact: 'on' }, critical)).toContain('is interrupted');
   expect(answer({}, critical, { autoCompact: false })).toContain('tokens.auto_compact is off');

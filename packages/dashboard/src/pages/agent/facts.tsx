@@ -11,13 +11,13 @@ import { CompactChoice } from './controls.js';
 
 type Session = DaemonSchema<'Session'>;
 
-/** What is on record about the agent. */
+/** The fields of a session. */
 export function Facts({ session }: { session: Session }) {
   const costOf = useCosts();
   const { critical } = useGuardSettings();
   const cost = costOf(session);
   return (
-    <Panel title="Facts">
+    <Panel title="Details">
       <dl className="facts">
         <Fact name="Context">
           <ContextBar session={session} critical={critical} />
@@ -69,9 +69,9 @@ export function Facts({ session }: { session: Session }) {
         )}
         <Fact name="Restarts">
           {session.restart_count}
-          {session.auto_restart && <span className="muted"> restarts by itself</span>}
+          {session.auto_restart && <span className="muted"> restarts automatically</span>}
         </Fact>
-        <Fact name="Spawned">
+        <Fact name="Started">
           <Time at={session.created_at} />
         </Fact>
         <Fact name="Session">
@@ -83,7 +83,7 @@ export function Facts({ session }: { session: Session }) {
       </dl>
       {session.driver === 'tmux' && session.pid !== null && (
         <p className="panel-body muted">
-          In a terminal: <code>ctl agent attach {session.id}</code>
+          Open its terminal: <code>ctl agent attach {session.id}</code>
         </p>
       )}
     </Panel>

@@ -1,7 +1,7 @@
+import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import { ApiProblem } from '../../api/problem.js';
 import { queries } from '../../api/queries.js';
 import { Page, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -23,15 +23,15 @@ export default function AgentPage({ params }: { params: Readonly<Record<string, 
   const client = useQueryClient();
   const session = useQuery({
     ...queries.session(id),
-    // The fleet has it already; it shows at once.
+    // The fleet list already has it, so the page renders immediately.
     placeholderData: () =>
       client.getQueryData(queries.sessions().queryKey)?.find((one) => one.id === id),
   });
-  const isUnknown = session.error instanceof ApiProblem && session.error.status === 404;
+  const isUnknown = session.error instanceof ApiError && session.error.status === 404;
   if (isUnknown || session.data === null) {
     return (
       <Page title="Agent">
-        <Empty title="There is no such agent.">
+        <Empty title="This agent does not exist.">
           It may have been deleted. <Link href="/">Go to the fleet</Link>
         </Empty>
       </Page>

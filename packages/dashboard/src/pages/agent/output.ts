@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from 'react';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 
-/** What the page keeps; older lines are on the daemon's disk. */
-const keptLines = 20_000;
+/** Lines held in the page; the daemon has the older ones on disk. */
+const maxLines = 20_000;
 const pageLines = 2000;
 const pollMs = 1000;
 
 export interface Output {
   lines: readonly string[];
-  /** How many lines stood before the first one kept here. */
+  /** Number of lines dropped before the first one. */
   dropped: number;
   isLoading: boolean;
   error: unknown;
@@ -16,7 +16,7 @@ export interface Output {
 
 const nothing: Output = { lines: [], dropped: 0, isLoading: true, error: undefined };
 
-/** An agent's output, followed while it lives and the page is in view. */
+/** The output of an agent, polled while it runs and the page is visible. */
 export function useOutput(id: string, isLive: boolean): Output {
   const [output, setOutput] = useState(nothing);
   const live = useRef(isLive);
@@ -45,9 +45,8 @@ async function follow(
     let hasFailed = false;
     try {
       const query = { limit: pageLines, ...(after !== undefined && { after }) };
-      const params = { path: { id }, query };
-      const read = daemon.GET('/api/v1/sessions/{id}/output', { params, signal });
-      const { lines, next } = await call(read);
+      const request = { path: { id }, query, signal };
+      const { lines, next } = await daemon.call('getSessionOutput', request);
       after = next;
       count = lines.length;
       change((output) => extended(output, lines));
@@ -56,20 +55,20 @@ async function follow(
       hasFailed = true;
       change((output) => ({ ...output, isLoading: false, error }));
     }
-    // A full page means that there is more to read at once.
+    // A full page means that there is more to read.
     if (count >= pageLines) continue;
-    // What an agent says last is read after its end; then there is nothing more until it restarts.
+    // The last lines are read after the end; then polling stops until the agent restarts.
     do await pause(pollMs, signal);
     while (hasEnded && !hasFailed && !isLive() && !signal.aborted);
   }
 }
 
-/** The output with more lines at its end, and no more than can be kept. */
+/** Appends lines and drops the oldest ones above the limit. */
 export function extended(output: Output, more: readonly string[]): Output {
   const isSame = more.length === 0 && !output.isLoading && output.error === undefined;
   if (isSame) return output;
   const all = [...output.lines, ...more];
-  const over = Math.max(all.length - keptLines, 0);
+  const over = Math.max(all.length - maxLines, 0);
   return {
     lines: over > 0 ? all.slice(over) : all,
     dropped: output.dropped + over,
@@ -78,7 +77,7 @@ export function extended(output: Output, more: readonly string[]): Output {
   };
 }
 
-/** Waits that long, and as long as the page is hidden. */
+/** Waits, and continues waiting while the page is hidden. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, ms);

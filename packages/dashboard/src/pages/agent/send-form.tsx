@@ -7,7 +7,7 @@ import { isOver } from '../../sessions/status.js';
 
 type Session = DaemonSchema<'Session'>;
 
-/** Tells the agent something. Enter sends; with Shift it starts a new line. */
+/** Sends a message to the agent. Enter sends, Shift+Enter starts a new line. */
 export function SendForm({ session }: { session: Session }) {
   const [text, setText] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
@@ -18,8 +18,8 @@ export function SendForm({ session }: { session: Session }) {
     onDone: () => setText(''),
   });
   useShortcut('r', 'Reply to the agent', () => field.current?.focus());
-  const obstacle = obstacleOf(session);
-  if (obstacle) return <p className="muted send-obstacle">{obstacle}</p>;
+  const disabledReason = disabledReasonOf(session);
+  if (disabledReason) return <p className="muted send-disabled">{disabledReason}</p>;
   const isReady = text.trim() !== '' && !send.isPending;
   return (
     <form
@@ -34,9 +34,7 @@ export function SendForm({ session }: { session: Session }) {
         rows={Math.min(text.split('\n').length, 8)}
         aria-label="Message to the agent"
         placeholder={
-          session.status === 'waiting_for_input'
-            ? 'Answer the question'
-            : 'Tell the agent something'
+          session.status === 'waiting_for_input' ? 'Answer the question' : 'Message the agent'
         }
         value={text}
         onChange={(event) => setText(event.target.value)}
@@ -53,8 +51,8 @@ export function SendForm({ session }: { session: Session }) {
   );
 }
 
-function obstacleOf({ status, driver }: Session): string | undefined {
-  if (isOver(status)) return 'The agent has ended. Restart it to talk to it.';
+function disabledReasonOf({ status, driver }: Session): string | undefined {
+  if (isOver(status)) return 'The agent has ended. Restart it to send a message.';
   if (driver === 'headless') return 'A headless agent runs once and takes no input.';
   return undefined;
 }

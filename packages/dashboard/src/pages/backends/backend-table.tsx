@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useState } from 'react';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { words } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
@@ -23,7 +23,7 @@ export function BackendTable({ backends }: { backends: readonly Backend[] }) {
       actions={
         missing > 0 && (
           <button type="button" className="small" onClick={() => setShowsAll(!showsAll)}>
-            {showsAll ? 'Installed only' : `Show ${missing} not installed`}
+            {showsAll ? 'Show installed only' : `Show ${missing} not installed`}
           </button>
         )
       }
@@ -42,7 +42,7 @@ export function BackendTable({ backends }: { backends: readonly Backend[] }) {
                 Backend
               </th>
               <th role="columnheader" scope="col">
-                Standing
+                Status
               </th>
               <th role="columnheader" scope="col">
                 Tier
@@ -69,14 +69,20 @@ export function BackendTable({ backends }: { backends: readonly Backend[] }) {
 function BackendRow({ row }: { row: Backend }) {
   const update = useAction({
     run: (body: DaemonSchema<'UpdateBackendRequest'>) =>
-      call(daemon.PATCH('/api/v1/backends/{id}', { params: { path: { id: row.id } }, body })),
-    done: ({ id, tier, enabled }) =>
-      `${id} is ${words(tier)} and ${enabled ? 'enabled' : 'disabled'}.`,
+      daemon.call('updateBackend', { path: { id: row.id }, body }),
+    done: ({ id, tier, enabled }) => `${id}: ${words(tier)}, ${enabled ? 'enabled' : 'disabled'}.`,
     refresh: ['registry', 'usage'],
   });
+  // React puts a controlled input back at once unless its state changes inside the event;
+  // the mutation's own `isPending` changes one timer later.
+  const [chosen, setChosen] = useState<DaemonSchema<'UpdateBackendRequest'>>();
+  const change = (body: DaemonSchema<'UpdateBackendRequest'>) => {
+    setChosen(body);
+    update.mutate(body, { onSettled: () => setChosen(undefined) });
+  };
   const makeDefault = useAction({
-    run: () => call(daemon.PUT('/api/v1/backends/default', { body: { id: row.id } })),
-    done: () => `${row.id} is the default.`,
+    run: () => daemon.call('setDefaultBackend', { body: { id: row.id } }),
+    done: () => `${row.id} is now the default.`,
     refresh: ['registry'],
   });
   return (
@@ -84,8 +90,8 @@ function BackendRow({ row }: { row: Backend }) {
       <th role="rowheader" scope="row" title={row.binary_path || undefined}>
         {row.id}
       </th>
-      <td role="cell" data-label="Standing">
-        <Standing row={row} />
+      <td role="cell" data-label="Status">
+        <BackendState row={row} />
       </td>
       <td role="cell" data-label="Tier">
         {row.is_local ? (
@@ -93,9 +99,9 @@ function BackendRow({ row }: { row: Backend }) {
         ) : (
           <select
             aria-label={`Tier of ${row.id}`}
-            value={(update.isPending ? update.variables.tier : undefined) ?? row.tier}
-            disabled={update.isPending}
-            onChange={(event) => update.mutate({ tier: event.target.value as Tier })}
+            value={chosen?.tier ?? row.tier}
+            disabled={chosen !== undefined}
+            onChange={(event) => change({ tier: event.target.value as Tier })}
           >
             {tiers.map((tier) => (
               <option key={tier} value={tier}>
@@ -109,10 +115,10 @@ function BackendRow({ row }: { row: Backend }) {
         <input
           type="checkbox"
           className="check-box"
-          aria-label={`${row.id} may be used`}
-          checked={(update.isPending ? update.variables.enabled : undefined) ?? row.enabled}
-          disabled={update.isPending}
-          onChange={(event) => update.mutate({ enabled: event.target.checked })}
+          aria-label={`Enable ${row.id}`}
+          checked={chosen?.enabled ?? row.enabled}
+          disabled={chosen !== undefined}
+          onChange={(event) => change({ enabled: event.target.checked })}
         />
       </td>
       <td role="cell" data-label="Default">
@@ -134,7 +140,7 @@ function BackendRow({ row }: { row: Backend }) {
   );
 }
 
-function Standing({ row }: { row: Backend }) {
+function BackendState({ row }: { row: Backend }) {
   if (!row.installed) return <Status tone="off">not installed</Status>;
   if (!row.enabled) return <Status tone="off">disabled</Status>;
   if (row.limited_until) {

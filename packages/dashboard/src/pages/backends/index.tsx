@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { Page } from '../../parts/page.js';
@@ -9,11 +9,11 @@ import { Thinking } from './thinking.js';
 import { UsagePanel } from './usage-panel.js';
 import './backends.css';
 
-/** Which agent command lines there are, how they are billed and how much of them is used up. */
+/** Agent command lines, their billing tiers and usage limits. */
 export default function BackendsPage() {
   const registry = useQuery(queries.registry());
   const rescan = useAction({
-    run: () => call(daemon.POST('/api/v1/backends/rescan')),
+    run: () => daemon.call('rescanBackends'),
     done: ({ backends }) => {
       const found = backends.filter(({ installed }) => installed).length;
       return `Found ${found} installed ${found === 1 ? 'backend' : 'backends'}.`;
@@ -25,7 +25,7 @@ export default function BackendsPage() {
       title="Backends & usage"
       actions={
         <button type="button" disabled={rescan.isPending} onClick={() => rescan.mutate()}>
-          {rescan.isPending ? 'Looking' : 'Rescan'}
+          {rescan.isPending ? 'Scanning' : 'Rescan'}
         </button>
       }
     >

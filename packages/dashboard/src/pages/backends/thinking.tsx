@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { words } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
@@ -7,15 +7,15 @@ import { Panel } from '../../parts/page.js';
 type Mode = DaemonSchema<'ThinkingMode'>;
 
 const modes: readonly { mode: Mode; text: string }[] = [
-  { mode: 'local_only', text: 'The local model alone' },
+  { mode: 'local_only', text: 'Local model only' },
   { mode: 'free_plus_local', text: 'Free backends, then the local model' },
 ];
 
-/** Who answers the daemon's own small questions. */
+/** Which backends the daemon itself may use. */
 export function Thinking({ settings }: { settings: DaemonSchema<'Settings'> }) {
   const set = useAction({
-    run: (mode: Mode) => call(daemon.PUT('/api/v1/backends/thinking-mode', { body: { mode } })),
-    done: ({ internal_thinking_mode: mode }) => `Thinking mode is ${words(mode)}.`,
+    run: (mode: Mode) => daemon.call('setThinkingMode', { body: { mode } }),
+    done: ({ internal_thinking_mode: mode }) => `Thinking mode: ${words(mode)}.`,
     refresh: ['registry'],
   });
   const current = set.isPending ? set.variables : settings.internal_thinking_mode;
@@ -23,7 +23,7 @@ export function Thinking({ settings }: { settings: DaemonSchema<'Settings'> }) {
     <Panel title="Thinking">
       <fieldset className="thinking" disabled={set.isPending}>
         <legend className="muted">
-          Who answers the daemon&apos;s own questions. A paid backend is never asked.
+          Backends that the daemon uses for its own requests. It never uses a paid one.
         </legend>
         {modes.map(({ mode, text }) => (
           <label key={mode} className="check">

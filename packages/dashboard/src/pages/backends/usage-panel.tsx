@@ -23,13 +23,13 @@ const tones: Readonly<Record<Usage['status'], Tone>> = {
   not_installed: 'off',
 };
 
-/** The providers' own limits, as they report them. */
+/** Usage limits as reported by the providers. */
 export function UsagePanel() {
   const usage = useQuery(queries.usage());
   const client = useQueryClient();
   const refresh = useAction({
     run: () => readUsage(true),
-    done: () => 'Asked the providers again.',
+    done: () => 'Usage refreshed.',
     onDone: (document) => client.setQueryData(queries.usage().queryKey, document),
   });
   return (
@@ -39,7 +39,7 @@ export function UsagePanel() {
         <>
           {usage.data && (
             <span className="muted">
-              read <Time at={usage.data.generated_at} />
+              updated <Time at={usage.data.generated_at} />
             </span>
           )}
           <button
@@ -48,7 +48,7 @@ export function UsagePanel() {
             disabled={refresh.isPending}
             onClick={() => refresh.mutate()}
           >
-            {refresh.isPending ? 'Asking' : 'Ask again'}
+            {refresh.isPending ? 'Refreshing' : 'Refresh'}
           </button>
         </>
       }
@@ -56,8 +56,8 @@ export function UsagePanel() {
       <Loaded query={usage} rows={3}>
         {({ backends }) =>
           backends.length === 0 ? (
-            <Empty title="No backend has the tier subscription.">
-              Usage windows belong to subscriptions. Give a backend that tier in the table below.
+            <Empty title="No backend with the tier subscription.">
+              Only subscriptions have usage windows. Set the tier of a backend in the table below.
             </Empty>
           ) : (
             <ul className="usage">
@@ -81,7 +81,7 @@ function BackendUsage({ backend }: { backend: Usage }) {
         <Status tone={tones[status]}>{status}</Status>
         {observed_at !== null && (
           <span className="muted">
-            seen <Time at={observed_at} />
+            reported <Time at={observed_at} />
           </span>
         )}
       </div>
@@ -100,8 +100,8 @@ function BackendUsage({ backend }: { backend: Usage }) {
 }
 
 const noWindows: Partial<Record<Usage['status'], string>> = {
-  unsupported: 'There is no way to ask this provider.',
-  unauthenticated: 'Log in with its command line, then ask again.',
+  unsupported: 'This provider does not report usage.',
+  unauthenticated: 'Log in with its command line, then refresh.',
   not_installed: 'Its command line is not installed.',
 };
 
@@ -135,7 +135,7 @@ function Window({
       </span>
       {used === null && last && last.used_percent !== null && (
         <span className="usage-last muted">
-          was {percent(last.used_percent)}, seen <Time at={lastSeen} />
+          was {percent(last.used_percent)}, reported <Time at={lastSeen} />
         </span>
       )}
     </div>

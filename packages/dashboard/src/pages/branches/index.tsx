@@ -14,13 +14,13 @@ import './branches.css';
 type Standing = DaemonSchema<'BranchStanding'>;
 type CiState = NonNullable<Standing['ci']['state']>;
 
-/** How each agent's branch stands against CI and its base. */
+/** CI status and distance from the base, for the branch of each agent. */
 export default function BranchesPage() {
   const branches = useQuery(queries.branches());
   const client = useQueryClient();
   const refresh = useAction({
     run: () => readBranches(true),
-    done: () => 'Looked again.',
+    done: () => 'Branches refreshed.',
     onDone: (list) => client.setQueryData(queries.branches().queryKey, list),
   });
   return (
@@ -28,16 +28,16 @@ export default function BranchesPage() {
       title="Branches"
       actions={
         <button type="button" disabled={refresh.isPending} onClick={() => refresh.mutate()}>
-          {refresh.isPending ? 'Looking' : 'Look again'}
+          {refresh.isPending ? 'Refreshing' : 'Refresh'}
         </button>
       }
     >
       <Loaded query={branches}>
         {(list) =>
           list.length === 0 ? (
-            <Empty title="No agent works on a branch.">
-              Give an agent a branch when you start it. The setting <code>branches.enabled</code>{' '}
-              must be on.
+            <Empty title="No agent has a branch.">
+              Set a branch when you start an agent. The setting <code>branches.enabled</code> must
+              be on.
             </Empty>
           ) : (
             <Panel>
@@ -75,7 +75,7 @@ function BranchTable({ branches }: { branches: readonly Standing[] }) {
               Merged
             </th>
             <th role="columnheader" scope="col">
-              Seen
+              Checked
             </th>
           </tr>
         </thead>
@@ -112,12 +112,12 @@ function BranchRow({ standing }: { standing: Standing }) {
       </td>
       <td role="cell" data-label="Behind" className={isFar ? 'numeric status-warn' : 'numeric'}>
         {count(behind)}
-        {isFar && ' far behind'}
+        {isFar && ' (far behind)'}
       </td>
       <td role="cell" data-label="Merged">
         {merged === null ? <span className="muted">unknown</span> : merged ? 'yes' : 'no'}
       </td>
-      <td role="cell" data-label="Seen" className="muted branches-seen">
+      <td role="cell" data-label="Checked" className="muted branches-seen">
         <Time at={observed_at} />
       </td>
     </tr>

@@ -1,6 +1,6 @@
+import { ApiError } from '@millrace/client';
 import { queryOptions } from '@tanstack/react-query';
 import { authorizedFetch } from '../../api/client.js';
-import { ApiProblem } from '../../api/problem.js';
 import type { Condition, FindBody } from './query.js';
 
 export interface DbRecord {
@@ -54,23 +54,22 @@ const base = `${location.origin}/api/v1/proxy/db`;
 const pathOf = (collection: string, rest: string) =>
   `/v1/${encodeURIComponent(collection)}/${rest}`;
 
-/** Asks the database behind the daemon, which puts in the key. */
-async function ask<T>(method: string, path: string, body?: object): Promise<T> {
-  const response = await authorizedFetch(requestOf(method, path, body));
-  const answer: unknown = await response.json().catch(() => undefined);
-  if (!response.ok) throw problemOf(response.status, answer);
-  return answer as T;
+/** Calls the database through the daemon's proxy, which adds the database key. */
+async function request<T>(method: string, path: string, body?: object): Promise<T> {
+  const response = await authorizedFetch(base + path, initOf(method, body));
+  const result: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw errorOf(response.status, result);
+  return result as T;
 }
 
-function requestOf(method: string, path: string, body?: object, signal?: AbortSignal): Request {
-  return new Request(base + path, {
+function initOf(method: string, body?: object): RequestInit {
+  return {
     method,
-    ...(signal && { signal }),
     ...(body && {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
     }),
-  });
+  };
 }
 
 interface RpcStatus {
@@ -78,25 +77,25 @@ interface RpcStatus {
   details?: readonly { reason?: string; metadata?: Readonly<Record<string, string>> }[];
 }
 
-/** A refusal of the database, which is a google.rpc.Status, or one of the daemon. */
-export function problemOf(status: number, answer: unknown): ApiProblem {
-  const body = (answer ?? {}) as RpcStatus & Readonly<Record<string, unknown>>;
-  if (typeof body.message !== 'string') return new ApiProblem(status, body);
+/** Converts a google.rpc.Status of the database, or a problem of the daemon, to an ApiError. */
+export function errorOf(status: number, response: unknown): ApiError {
+  const body = (response ?? {}) as RpcStatus & Readonly<Record<string, unknown>>;
+  if (typeof body.message !== 'string') return new ApiError(status, body);
   const info = body.details?.find(({ reason }) => reason !== undefined);
-  return new ApiProblem(status, { detail: body.message, code: info?.reason, ...info?.metadata });
+  return new ApiError(status, { detail: body.message, code: info?.reason, ...info?.metadata });
 }
 
 export const databaseQueries = {
   status: () =>
     queryOptions({
       queryKey: ['db-status'],
-      queryFn: () => ask<NodeStatus>('GET', '/v1/admin/replication?include_collections=true'),
+      queryFn: () => request<NodeStatus>('GET', '/v1/admin/replication?include_collections=true'),
       refetchInterval: 5_000,
     }),
 };
 
 export const find = (collection: string, body: FindBody): Promise<FindPage> =>
-  ask('POST', pathOf(collection, 'records:find'), body);
+  request('POST', pathOf(collection, 'records:find'), body);
 
 const recordPath = (collection: string, id: string) =>
   pathOf(collection, `records/${encodeURIComponent(id)}`);
@@ -106,28 +105,28 @@ interface OneRecord {
 }
 
 export const readRecord = async (collection: string, id: string): Promise<DbRecord> =>
-  (await ask<OneRecord>('GET', recordPath(collection, id))).record;
+  (await request<OneRecord>('GET', recordPath(collection, id))).record;
 
-/** Writes only when the record still has the revision that was read. */
+/** Writes only if the record still has the revision that was read. */
 export const updateIfRev = async (
   collection: string,
   { id, rev }: { id: string; rev: number },
   data: object,
 ): Promise<DbRecord> => {
   const path = `${recordPath(collection, id)}:updateIfRev`;
-  return (await ask<OneRecord>('POST', path, { expected_rev: rev, data })).record;
+  return (await request<OneRecord>('POST', path, { expected_rev: rev, data })).record;
 };
 
 export const insert = async (collection: string, key: string, data: object): Promise<DbRecord> => {
-  const answer =
+  const response =
     key === ''
-      ? ask<OneRecord>('POST', pathOf(collection, 'records'), { data })
-      : ask<OneRecord>('POST', pathOf(collection, 'keys'), { key, data });
-  return (await answer).record;
+      ? request<OneRecord>('POST', pathOf(collection, 'records'), { data })
+      : request<OneRecord>('POST', pathOf(collection, 'keys'), { key, data });
+  return (await response).record;
 };
 
 export const remove = (collection: string, id: string): Promise<unknown> =>
-  ask('DELETE', recordPath(collection, id));
+  request('DELETE', recordPath(collection, id));
 
 export interface Change {
   op: 'CHANGE_OP_INSERT' | 'CHANGE_OP_UPDATE' | 'CHANGE_OP_DELETE' | 'CHANGE_OP_EXPIRE';
@@ -145,19 +144,19 @@ export interface WatchMessage {
   error?: RpcStatus;
 }
 
-interface WatchAsk {
+interface WatchRequest {
   filter?: Condition;
   resume_token?: string;
 }
 
-/** The answer to a watch: lines of JSON without end. */
+/** Opens a watch: an endless stream of JSON lines. */
 export async function openWatch(
   collection: string,
-  asked: WatchAsk,
+  request: WatchRequest,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const path = pathOf(collection, 'records:watch');
-  const response = await authorizedFetch(requestOf('POST', path, asked, signal));
-  if (!response.ok) throw problemOf(response.status, await response.json().catch(() => undefined));
+  const response = await authorizedFetch(base + path, { ...initOf('POST', request), signal });
+  if (!response.ok) throw errorOf(response.status, await response.json().catch(() => undefined));
   return response.body!;
 }

@@ -3,7 +3,7 @@ import { Status, type Tone } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
 import type { Change } from './api.js';
 import { nameOf } from './columns.js';
-import type { SeenChange, Watching } from './use-watch.js';
+import type { WatchedChange, Watching } from './use-watch.js';
 
 interface ChangesProps {
   watching: Watching;
@@ -15,11 +15,11 @@ const states: Readonly<Record<Watching['state'], [Tone, string]>> = {
   off: ['off', 'off'],
   connecting: ['calm', 'connecting'],
   live: ['good', 'live'],
-  lost: ['warn', 'not live, trying again'],
+  lost: ['warn', 'disconnected, retrying'],
   refused: ['bad', 'refused'],
 };
 
-/** What has changed since the watch began, newest first. */
+/** Changes since the watch started, newest first. */
 export function Changes({ watching, onOpen, onRunAgain }: ChangesProps) {
   const { state, reason, changes } = watching;
   const [tone, word] = states[state];
@@ -34,7 +34,7 @@ export function Changes({ watching, onOpen, onRunAgain }: ChangesProps) {
           </span>
           {fresh > 0 && (
             <button type="button" className="small" onClick={onRunAgain}>
-              Run again for {fresh} new
+              Run again to show {fresh} new
             </button>
           )}
         </>
@@ -42,7 +42,7 @@ export function Changes({ watching, onOpen, onRunAgain }: ChangesProps) {
     >
       {changes.length === 0 ? (
         <p className="panel-body muted">
-          Nothing yet. Changes to the records that the query matches show here as they are made.
+          No changes yet. Changes to records that match the query appear here.
         </p>
       ) : (
         <ul className="db-changes" tabIndex={0} aria-label="Changes, newest first">
@@ -57,12 +57,12 @@ export function Changes({ watching, onOpen, onRunAgain }: ChangesProps) {
 
 const ops: Readonly<Record<Change['op'], [Tone, string]>> = {
   CHANGE_OP_INSERT: ['good', 'inserted'],
-  CHANGE_OP_UPDATE: ['busy', 'changed'],
+  CHANGE_OP_UPDATE: ['busy', 'updated'],
   CHANGE_OP_DELETE: ['bad', 'deleted'],
   CHANGE_OP_EXPIRE: ['off', 'expired'],
 };
 
-function ChangeItem({ change, onOpen }: { change: SeenChange; onOpen: (id: string) => void }) {
+function ChangeItem({ change, onOpen }: { change: WatchedChange; onOpen: (id: string) => void }) {
   const { op, record, entered, left, committedAt } = change;
   const [tone, word] = ops[op];
   const isThere = op === 'CHANGE_OP_INSERT' || op === 'CHANGE_OP_UPDATE';
@@ -80,7 +80,7 @@ function ChangeItem({ change, onOpen }: { change: SeenChange; onOpen: (id: strin
       )}
       <span className="muted">rev {record.rev}</span>
       {op === 'CHANGE_OP_UPDATE' && entered && <span className="tag">matches now</span>}
-      {op === 'CHANGE_OP_UPDATE' && left && <span className="tag">matches no more</span>}
+      {op === 'CHANGE_OP_UPDATE' && left && <span className="tag">no longer matches</span>}
       <span className="muted">
         <Time at={committedAt} />
       </span>

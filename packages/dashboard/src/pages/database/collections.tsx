@@ -7,7 +7,7 @@ import { Status, type Tone } from '../../parts/status.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { databaseQueries, type CollectionStatus, type NodeStatus } from './api.js';
 
-/** What is in the database, by collection. */
+/** Node status and the list of collections. */
 export function Collections() {
   const status = useQuery(databaseQueries.status());
   return (
@@ -17,8 +17,8 @@ export function Collections() {
           <>
             <Figures node={node} />
             {node.collections.length === 0 ? (
-              <Empty title="There are no collections yet.">
-                One comes into being with its first record:{' '}
+              <Empty title="No collections yet.">
+                The first record creates a collection:{' '}
                 <code>{'ctl db insert people \'{"name":"Ada"}\''}</code>
               </Empty>
             ) : (
@@ -59,7 +59,7 @@ function Figures({ node }: { node: NodeStatus }) {
       <Figure
         name="Durability"
         value={node.durability}
-        note={node.durability === 'full' ? 'an answered write is on disk' : null}
+        note={node.durability === 'full' ? 'acknowledged writes are on disk' : null}
       />
     </div>
   );
@@ -103,9 +103,9 @@ const columns: readonly Column<CollectionStatus>[] = [
   },
   {
     id: 'ttl',
-    header: 'Records live',
+    header: 'TTL',
     width: '8rem',
     wideOnly: true,
-    cell: ({ default_ttl }) => default_ttl ?? 'for ever',
+    cell: ({ default_ttl }) => default_ttl ?? 'none',
   },
 ];

@@ -34,7 +34,7 @@ export function columnsFor(onOpen: (id: string) => void, isNarrow: boolean): Col
     },
     {
       id: 'updated',
-      header: 'Changed',
+      header: 'Updated',
       width: '6rem',
       cell: ({ updated_at }) => <Time at={updated_at} />,
     },
@@ -43,9 +43,9 @@ export function columnsFor(onOpen: (id: string) => void, isNarrow: boolean): Col
 
 export const nameOf = ({ key, id }: Pick<DbRecord, 'key' | 'id'>): string => key || id;
 
-// As much as a row can show on the widest page.
-const mostShown = 300;
+// More than a row shows on the widest page.
+const maxChars = 300;
 
 function dataText({ data }: DbRecord): string {
-  return JSON.stringify(data).slice(0, mostShown);
+  return JSON.stringify(data).slice(0, maxChars);
 }

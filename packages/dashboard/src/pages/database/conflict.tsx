@@ -10,28 +10,28 @@ interface ConflictProps {
   onKeepMine: () => void;
 }
 
-/** Somebody else wrote first: what they wrote, and the two ways on. */
+/** Shows the other write of a revision conflict and the two ways to resolve it. */
 export function Conflict({ theirs, mine, onTakeTheirs, onKeepMine }: ConflictProps) {
   const names = differing(theirs.data, mine);
   return (
     <div className="db-conflict stack" role="alert">
       <p>
-        <strong>Somebody else changed this record</strong> <Time at={theirs.updated_at} />: it is at
-        revision {theirs.rev} now, so yours was not saved.
-        {names.length > 0 && ` You differ in ${names.join(', ')}.`}
+        <strong>This record changed while you edited it</strong> (<Time at={theirs.updated_at} />,
+        now at revision {theirs.rev}). Your version is not saved.
+        {names.length > 0 && ` Conflicting fields: ${names.join(', ')}.`}
       </p>
       <details open>
-        <summary>Theirs</summary>
+        <summary>Current version</summary>
         <pre className="db-theirs" tabIndex={0}>
           {dataText(theirs.data)}
         </pre>
       </details>
       <div className="row">
         <button type="button" onClick={onTakeTheirs}>
-          Take theirs
+          Discard my changes
         </button>
         <button type="button" onClick={onKeepMine}>
-          Keep mine, on top of theirs
+          Overwrite with mine
         </button>
       </div>
     </div>

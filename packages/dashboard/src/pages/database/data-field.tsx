@@ -6,7 +6,7 @@ interface DataFieldProps {
   onText: (text: string) => void;
 }
 
-/** The body of a record as JSON. */
+/** Edits the data of a record as JSON. */
 export function DataField({ text, error, onText }: DataFieldProps) {
   const errorId = useId();
   return (

@@ -1,19 +1,19 @@
-/** The body of a record as people edit it. */
+/** Formats the data of a record for editing. */
 export const dataText = (data: unknown): string => JSON.stringify(data, undefined, 2);
 
-/** The object that a text stands for, or what is wrong with it. */
+/** Parses the text of a record, or says what is wrong with it. */
 export function readData(text: string): { data: object } | { error: string } {
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch (error) {
-    return { error: `This is not JSON: ${(error as Error).message}` };
+    return { error: `Invalid JSON: ${(error as Error).message}` };
   }
   if (typeof data === 'object' && data !== null && !Array.isArray(data)) return { data };
-  return { error: 'A record is an object: put it in { }.' };
+  return { error: 'A record must be a JSON object: { ... }.' };
 }
 
-/** The names of the fields, at the top, in which the two differ. */
+/** Names of the top-level fields that differ. */
 export function differing(theirs: Readonly<Record<string, unknown>>, text: string): string[] {
   const read = readData(text);
   if ('error' in read) return [];

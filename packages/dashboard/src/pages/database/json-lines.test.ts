@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { jsonLines } from './json-lines.js';
 
-test('lines come whole, however the bytes were cut', async () => {
+test('jsonLines: chunk boundaries do not matter', async () => {
   const bytes = new TextEncoder().encode('{"a":"é"}\n{"b":2}\n\n{"c":');
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {

@@ -1,4 +1,4 @@
-/** The lines of a stream of JSON, however the bytes arrive. */
+/** Parses newline-delimited JSON from a byte stream. */
 export async function* jsonLines<T>(stream: ReadableStream<Uint8Array>): AsyncGenerator<T> {
   const reader = stream.pipeThrough(new TextDecoderStream() as never).getReader();
   let rest = '';

@@ -9,26 +9,26 @@ import { readData } from './data.js';
 interface NewRecordProps {
   collection: string;
   onClose: () => void;
-  onMade: () => void;
+  onCreated: () => void;
 }
 
-export function NewRecord({ collection, onClose, onMade }: NewRecordProps) {
+export function NewRecord({ collection, onClose, onCreated }: NewRecordProps) {
   const [key, setKey] = useState('');
   const [text, setText] = useState('{\n  \n}');
   const [error, setError] = useState<string>();
-  const make = useAction({
+  const create = useAction({
     run: (data: object) => insert(collection, key, data),
     done: (record) => `Inserted ${nameOf(record)}.`,
     refresh: ['db-status'],
     onDone: () => {
       onClose();
-      onMade();
+      onCreated();
     },
   });
   const save = () => {
     const read = readData(text);
     if ('error' in read) setError(read.error);
-    else make.mutate(read.data);
+    else create.mutate(read.data);
   };
   return (
     <Dialog
@@ -40,7 +40,7 @@ export function NewRecord({ collection, onClose, onMade }: NewRecordProps) {
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="button" className="primary" disabled={make.isPending} onClick={save}>
+          <button type="button" className="primary" disabled={create.isPending} onClick={save}>
             Insert
           </button>
         </>
@@ -49,7 +49,7 @@ export function NewRecord({ collection, onClose, onMade }: NewRecordProps) {
       <label className="field">
         Key
         <input maxLength={1024} value={key} onChange={(event) => setKey(event.target.value)} />
-        <span className="field-hint">Your own name for it, unique here. It may stay empty.</span>
+        <span className="field-hint">Optional. Unique in the collection.</span>
       </label>
       <DataField
         text={text}

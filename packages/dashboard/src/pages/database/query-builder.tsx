@@ -3,16 +3,16 @@ import { ops, placeholderOf, type Draft, type DraftError, type Row } from './que
 
 interface QueryBuilderProps {
   draft: Draft;
-  /** What is wrong with it, since it was last run. */
+  /** The error of the last run. */
   error: DraftError | undefined;
   fields: readonly string[];
   onDraft: (draft: Draft) => void;
   onRun: () => void;
 }
 
-const ownFields = ['$id', '$key', '$rev', '$created_at', '$updated_at'];
+const metadataFields = ['$id', '$key', '$rev', '$created_at', '$updated_at'];
 
-/** A query as rows of field, comparison and value. */
+/** Builds a query from rows of field, operator and value. */
 export function QueryBuilder({ draft, error, fields, onDraft, onRun }: QueryBuilderProps) {
   const names = useId();
   const lastId = useRef(0);
@@ -35,7 +35,7 @@ export function QueryBuilder({ draft, error, fields, onDraft, onRun }: QueryBuil
       }}
     >
       <datalist id={names}>
-        {[...fields, ...ownFields].map((name) => (
+        {[...fields, ...metadataFields].map((name) => (
           <option key={name} value={name} />
         ))}
       </datalist>
@@ -52,7 +52,7 @@ export function QueryBuilder({ draft, error, fields, onDraft, onRun }: QueryBuil
       ))}
       <div className="db-query-end">
         <button type="button" onClick={addRow}>
-          Add a condition
+          Add condition
         </button>
         {rows.length > 1 && (
           <label className="field">
@@ -63,8 +63,8 @@ export function QueryBuilder({ draft, error, fields, onDraft, onRun }: QueryBuil
                 onDraft({ ...draft, match: event.target.value as Draft['match'] })
               }
             >
-              <option value="all">all of them</option>
-              <option value="any">any of them</option>
+              <option value="all">all conditions</option>
+              <option value="any">any condition</option>
             </select>
           </label>
         )}
@@ -83,7 +83,7 @@ export function QueryBuilder({ draft, error, fields, onDraft, onRun }: QueryBuil
             checked={draft.descending}
             onChange={(event) => onDraft({ ...draft, descending: event.target.checked })}
           />
-          High to low
+          Descending
         </label>
         <label className="field">
           Limit
@@ -125,7 +125,7 @@ function RowEditor({ row, names, number, error, onChange, onRemove }: RowEditorP
         onChange={(event) => onChange({ ...row, field: event.target.value })}
       />
       <select
-        aria-label="Comparison"
+        aria-label="Operator"
         value={row.op}
         onChange={(event) => onChange({ ...row, op: event.target.value })}
       >
@@ -144,7 +144,7 @@ function RowEditor({ row, names, number, error, onChange, onRemove }: RowEditorP
         aria-describedby={error === undefined ? undefined : errorId}
         onChange={(event) => onChange({ ...row, value: event.target.value })}
       />
-      <button type="button" className="plain" aria-label="Remove the condition" onClick={onRemove}>
+      <button type="button" className="plain" aria-label="Remove condition" onClick={onRemove}>
         ✕
       </button>
       {error !== undefined && (

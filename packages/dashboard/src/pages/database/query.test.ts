@@ -5,11 +5,11 @@ const row = (field: string, op: string, value: string, id = 1): Row => ({ id, fi
 const of = (...rows: Row[]) => queryOf({ ...emptyDraft, rows });
 const condition = (op: string, value: string) => of(row('a', op, value)).filter?.value;
 
-test('nothing typed asks for everything', () => {
+test('queryOf: an empty draft matches everything', () => {
   expect(of()).toEqual({});
 });
 
-test('one row is a condition, several are joined by and or by or', () => {
+test('queryOf: joins several rows with and, or with or', () => {
   const rows = [row('age', 'gt', '18'), row('name', 'eq', 'Ada')];
   const conditions = [
     { field: 'age', op: 'gt', value: 18 },
@@ -20,12 +20,12 @@ test('one row is a condition, several are joined by and or by or', () => {
   expect(queryOf({ ...emptyDraft, rows, match: 'any' })).toEqual({ filter: { or: conditions } });
 });
 
-test('a sort goes along', () => {
+test('queryOf: includes the sort', () => {
   const query = queryOf({ ...emptyDraft, sortBy: ' age ', descending: true });
   expect(query).toEqual({ order_by: [{ field: 'age', desc: true }] });
 });
 
-describe('a value', () => {
+describe('queryOf: value', () => {
   test.each([
     ['eq', '18', 18],
     ['eq', '"18"', '18'],
@@ -47,10 +47,10 @@ describe('a value', () => {
 });
 
 test.each([
-  [row('', 'eq', '1', 7), 'Name a field'],
+  [row('', 'eq', '1', 7), 'Enter a field name'],
   [row('a', 'between', '1', 7), 'two values'],
   [row('a', 'exists', 'perhaps', 7), 'true or false'],
-])('a row that makes no sense is named: %o', (bad, message) => {
+])('queryOf: reports the invalid row: %o', (bad, message) => {
   expect(() => of(bad)).toThrow(expect.objectContaining({ rowId: 7 }));
   expect(() => of(bad)).toThrow(message);
 });

@@ -15,7 +15,7 @@ export interface FindBody {
   count_only?: boolean;
 }
 
-/** One row of the query builder, as it was typed. */
+/** One row of the query builder as typed. */
 export interface Row {
   id: number;
   field: string;
@@ -42,23 +42,23 @@ export const emptyDraft: Draft = {
 export const ops: readonly { op: string; words: string }[] = [
   { op: 'eq', words: 'is' },
   { op: 'ne', words: 'is not' },
-  { op: 'gt', words: 'is more than' },
+  { op: 'gt', words: 'is greater than' },
   { op: 'gte', words: 'is at least' },
   { op: 'lt', words: 'is less than' },
   { op: 'lte', words: 'is at most' },
   { op: 'between', words: 'is between' },
   { op: 'in', words: 'is one of' },
-  { op: 'nin', words: 'is none of' },
+  { op: 'nin', words: 'is not one of' },
   { op: 'contains', words: 'contains' },
-  { op: 'prefix', words: 'begins with' },
-  { op: 'regex', words: 'matches' },
-  { op: 'exists', words: 'is there' },
+  { op: 'prefix', words: 'starts with' },
+  { op: 'regex', words: 'matches regex' },
+  { op: 'exists', words: 'exists' },
 ];
 
 const lists = new Set(['in', 'nin', 'between']);
 const texts = new Set(['prefix', 'regex']);
 
-/** What an op wants to have typed, for the empty field. */
+/** Example input for an operator. */
 export function placeholderOf(op: string): string {
   if (op === 'between') return '10, 20';
   if (lists.has(op)) return 'red, blue';
@@ -76,7 +76,7 @@ export class DraftError extends Error {
   }
 }
 
-/** The query that a draft stands for. Throws a DraftError that names the row. */
+/** Builds the query of a draft. Throws a DraftError with the row that is invalid. */
 export function queryOf({ rows, match, sortBy, descending }: Draft): FindBody {
   const conditions = rows.map(conditionOf);
   const [first, ...more] = conditions;
@@ -89,7 +89,7 @@ export function queryOf({ rows, match, sortBy, descending }: Draft): FindBody {
 }
 
 function conditionOf({ id, field, op, value }: Row): Condition {
-  if (field.trim() === '') throw new DraftError(id, 'Name a field, or remove the row.');
+  if (field.trim() === '') throw new DraftError(id, 'Enter a field name, or remove the row.');
   return { field: field.trim(), op, value: valueOf(id, op, value) };
 }
 
@@ -98,12 +98,12 @@ function valueOf(id: number, op: string, text: string): unknown {
   if (op === 'exists') {
     if (text.trim() === 'true' || text.trim() === '') return true;
     if (text.trim() === 'false') return false;
-    throw new DraftError(id, 'Say true or false.');
+    throw new DraftError(id, 'Enter true or false.');
   }
   if (!lists.has(op)) return readValue(text);
   const list = listOf(text);
   if (op === 'between' && list.length !== 2) {
-    throw new DraftError(id, 'Give two values with a comma between them.');
+    throw new DraftError(id, 'Enter two values separated by a comma.');
   }
   return list;
 }
@@ -114,7 +114,7 @@ function listOf(text: string): unknown[] {
   return text.trim() === '' ? [] : text.split(',').map((part) => readValue(part));
 }
 
-/** JSON where it is JSON, so that 18 is a number and "18" a text; anything else is a text. */
+/** Parses JSON, so that 18 is a number and "18" a string; anything else is a string. */
 export function readValue(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,6 +1,6 @@
+import { ApiError } from '@millrace/client';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiProblem } from '../../api/problem.js';
 import { useAction } from '../../parts/action.js';
 import { Confirm, Dialog } from '../../parts/dialog.js';
 import { Loaded } from '../../parts/states.js';
@@ -18,12 +18,12 @@ interface RecordEditorProps {
   onChanged: () => void;
 }
 
-/** One record, read anew and written back only if nobody else has written it since. */
+/** Edits one record; saves only if its revision has not changed. */
 export function RecordEditor({ collection, id, onClose, onChanged }: RecordEditorProps) {
   const record = useQuery({
     queryKey: ['db-record', collection, id],
     queryFn: () => readRecord(collection, id),
-    // Read once: what is being edited must not change under one's hands.
+    // Read once: the record must not change while it is edited.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     refetchInterval: false,
@@ -46,7 +46,7 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
   const [theirs, setTheirs] = useState<DbRecord>();
   const [text, setText] = useState(() => dataText(read.data));
   const [error, setError] = useState<string>();
-  const [deletes, setDeletes] = useState(false);
+  const [isDeleting, setIsDeleting] = useState(false);
   const save = useAction({
     run: (data: object) => updateIfRev(collection, mine, data),
     done: ({ rev }) => `Saved as revision ${rev}.`,
@@ -55,8 +55,8 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
       onClose();
       onChanged();
     },
-    onRefused: (refusal) => {
-      if (!(refusal instanceof ApiProblem) || refusal.code !== 'REV_MISMATCH') return false;
+    onFailed: (refusal) => {
+      if (!(refusal instanceof ApiError) || refusal.code !== 'REV_MISMATCH') return false;
       compare.mutate();
       return true;
     },
@@ -67,7 +67,7 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
     if ('error' in result) setError(result.error);
     else save.mutate(result.data);
   };
-  if (deletes) {
+  if (isDeleting) {
     return <Delete {...{ collection, onChanged, onClose }} record={mine} />;
   }
   return (
@@ -77,7 +77,7 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
       onClose={onClose}
       actions={
         <>
-          <button type="button" className="danger" onClick={() => setDeletes(true)}>
+          <button type="button" className="danger" onClick={() => setIsDeleting(true)}>
             Delete
           </button>
           <button
@@ -125,10 +125,10 @@ function Facts({ record }: { record: DbRecord }) {
       <span className="mono">{record.id}</span>
       <span>revision {record.rev}</span>
       <span>
-        made <Time at={record.created_at} />
+        created <Time at={record.created_at} />
       </span>
       <span>
-        changed <Time at={record.updated_at} />
+        updated <Time at={record.updated_at} />
       </span>
       {record.expires_at && (
         <span>
@@ -159,13 +159,13 @@ function Delete({ collection, record, onClose, onChanged }: DeleteProps) {
   return (
     <Confirm
       title={`Delete ${nameOf(record)}?`}
-      deed="Delete"
+      confirmLabel="Delete"
       dangerous
       busy={act.isPending}
       onClose={onClose}
       onConfirm={() => act.mutate()}
     >
-      <p>The record is deleted whatever its revision is by now. This cannot be undone.</p>
+      <p>Deletes the record at its current revision. This cannot be undone.</p>
     </Confirm>
   );
 }

@@ -2,19 +2,19 @@ import { useInfiniteQuery, useQueryClient, type InfiniteData } from '@tanstack/r
 import { useCallback, useMemo } from 'react';
 import { find, type DbRecord, type FindPage } from './api.js';
 import type { FindBody } from './query.js';
-import type { SeenChange } from './use-watch.js';
+import type { WatchedChange } from './use-watch.js';
 
 const pageSize = 200;
 
-export interface AskedQuery {
+export interface SubmittedQuery {
   body: FindBody;
   limit: number;
-  /** Counts the runs, so that the same query can be run anew. */
+  /** Run counter, so that the same query can run again. */
   run: number;
 }
 
-/** The records that a query finds, read on as one scrolls. */
-export function useFind(collection: string, { body, limit, run }: AskedQuery) {
+/** The records of a query, fetched page by page while scrolling. */
+export function useFind(collection: string, { body, limit, run }: SubmittedQuery) {
   const client = useQueryClient();
   const queryKey = useMemo(
     () => ['db-find', collection, body, limit, run],
@@ -43,21 +43,21 @@ export function useFind(collection: string, { body, limit, run }: AskedQuery) {
     () => data?.pages.flatMap((page) => page.records) ?? [],
     [data],
   );
-  const readOn = useCallback(() => {
+  const fetchMore = useCallback(() => {
     if (hasNextPage && !isFetching && !isError) void fetchNextPage();
   }, [hasNextPage, isFetching, isError, fetchNextPage]);
   const apply = useCallback(
-    (changes: readonly SeenChange[]) =>
+    (changes: readonly WatchedChange[]) =>
       client.setQueryData<InfiniteData<FindPage>>(queryKey, (before) =>
         before ? { ...before, pages: before.pages.map((page) => applied(page, changes)) } : before,
       ),
     [client, queryKey],
   );
-  return { query, records, plan: data?.pages[0]?.plan, readOn, apply };
+  return { query, records, plan: data?.pages[0]?.plan, fetchMore, apply };
 }
 
-/** A page with what is known to have changed. New records are left to the next run, which sorts. */
-function applied(page: FindPage, changes: readonly SeenChange[]): FindPage {
+/** Applies changes to a page. New records wait for the next run, which sorts them. */
+function applied(page: FindPage, changes: readonly WatchedChange[]): FindPage {
   let { records } = page;
   for (const { op, record, left } of changes) {
     const isGone = left || op === 'CHANGE_OP_DELETE' || op === 'CHANGE_OP_EXPIRE';

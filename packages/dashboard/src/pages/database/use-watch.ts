@@ -1,38 +1,38 @@
+import { ApiError } from '@millrace/client';
 import { useEffect, useState } from 'react';
-import { ApiProblem } from '../../api/problem.js';
 import { explain } from '../../parts/states.js';
-import { openWatch, problemOf, type Change, type WatchMessage } from './api.js';
+import { openWatch, errorOf, type Change, type WatchMessage } from './api.js';
 import { jsonLines } from './json-lines.js';
 import type { Condition } from './query.js';
 
-export interface SeenChange extends Change {
-  /** The commit and the place in it: unlike the id, no two are the same. */
+export interface WatchedChange extends Change {
+  /** Commit sequence number and index in the commit; unique, unlike the record id. */
   at: string;
   committedAt: string | undefined;
 }
 
 export interface Watching {
-  /** `lost` is tried again, `refused` is not. */
+  /** `lost` is retried, `refused` is not. */
   state: 'off' | 'connecting' | 'live' | 'lost' | 'refused';
   /** Why it is lost or refused. */
   reason: string;
   /** Newest first. */
-  changes: readonly SeenChange[];
+  changes: readonly WatchedChange[];
 }
 
 const off: Watching = { state: 'off', reason: '', changes: [] };
-const mostKept = 200;
+const maxChanges = 200;
 const retryMs = 2_000;
-const resting = 'It rests while the page is hidden.';
+const pausedText = 'Paused while the page is hidden.';
 
 interface WatchOptions {
   collection: string;
   filter: Condition | undefined;
   isOn: boolean;
-  onChanges: (changes: readonly SeenChange[]) => void;
+  onChanges: (changes: readonly WatchedChange[]) => void;
 }
 
-/** Follows what changes in a collection while it is switched on. Goes on where it was cut off. */
+/** Watches a collection while it is on; a lost stream resumes from its last position. */
 export function useWatch({ collection, filter, isOn, onChanges }: WatchOptions): Watching {
   const [watching, setWatching] = useState(off);
   useEffect(() => {
@@ -45,54 +45,60 @@ export function useWatch({ collection, filter, isOn, onChanges }: WatchOptions):
     const change = (next: Partial<Watching>) => {
       if (!signal.aborted) setWatching((before) => ({ ...before, ...next }));
     };
-    const hear = (fresh: readonly SeenChange[]) => {
+    const receive = (fresh: readonly WatchedChange[]) => {
       if (signal.aborted || fresh.length === 0) return;
       setWatching((before) => ({
         ...before,
-        changes: [...fresh.toReversed(), ...before.changes].slice(0, mostKept),
+        changes: [...fresh.toReversed(), ...before.changes].slice(0, maxChanges),
       }));
       onChanges(fresh);
     };
     setWatching({ ...off, state: 'connecting' });
-    void follow({ collection, filter, signal, change, hear });
+    void follow({ collection, filter, signal, change, onChanges: receive });
     return () => controller.abort();
   }, [collection, filter, isOn, onChanges]);
   return watching;
 }
 
-interface FollowParts {
+interface FollowOptions {
   collection: string;
   filter: Condition | undefined;
   signal: AbortSignal;
   change: (next: Partial<Watching>) => void;
-  hear: (changes: readonly SeenChange[]) => void;
+  onChanges: (changes: readonly WatchedChange[]) => void;
 }
 
-async function follow({ collection, filter, signal, change, hear }: FollowParts): Promise<void> {
+async function follow({
+  collection,
+  filter,
+  signal,
+  change,
+  onChanges,
+}: FollowOptions): Promise<void> {
   let token = '';
   while (!signal.aborted) {
     try {
-      await untilShown(signal);
-      const asked = { ...(filter && { filter }), ...(token !== '' && { resume_token: token }) };
-      const stream = await openWatch(collection, asked, whileShown(signal));
+      await untilVisible(signal);
+      const request = { ...(filter && { filter }), ...(token !== '' && { resume_token: token }) };
+      const stream = await openWatch(collection, request, abortWhenHidden(signal));
       change({ state: 'live', reason: '' });
       for await (const message of jsonLines<WatchMessage>(stream)) {
-        if (message.error) throw problemOf(0, message.error);
+        if (message.error) throw errorOf(0, message.error);
         token = message.resume_token;
-        hear(seen(message));
+        onChanges(changesIn(message));
       }
-      change({ state: 'lost', reason: 'The database ended the stream.' });
+      change({ state: 'lost', reason: 'The database closed the stream.' });
     } catch (error) {
-      const reason = document.hidden ? resting : explain(error).title;
-      if (isForgotten(error)) token = '';
-      else if (isRefusal(error)) return change({ state: 'refused', reason });
+      const reason = document.hidden ? pausedText : explain(error).title;
+      if (isPositionLost(error)) token = '';
+      else if (isPermanent(error)) return change({ state: 'refused', reason });
       change({ state: 'lost', reason });
     }
     await pause(signal);
   }
 }
 
-function seen({ kind, seq, changes, committed_at }: WatchMessage): SeenChange[] {
+function changesIn({ kind, seq, changes, committed_at }: WatchMessage): WatchedChange[] {
   if (kind !== 'WATCH_KIND_CHANGES') return [];
   return changes.map((one, index) => ({
     ...one,
@@ -102,43 +108,43 @@ function seen({ kind, seq, changes, committed_at }: WatchMessage): SeenChange[] 
 }
 
 /**
- * Aborted with the signal, and when the page is hidden: a browser has six connections to a server
- * for all its tabs together, and nobody looks at this one.
+ * Aborts with the signal, and when the page is hidden: a browser has six connections to a server
+ * for all its tabs together.
  */
-function whileShown(signal: AbortSignal): AbortSignal {
+function abortWhenHidden(signal: AbortSignal): AbortSignal {
   const controller = new AbortController();
-  const look = () => {
+  const check = () => {
     if (document.hidden || signal.aborted) controller.abort();
   };
-  const stop = () => document.removeEventListener('visibilitychange', look);
-  document.addEventListener('visibilitychange', look);
-  signal.addEventListener('abort', look);
+  const stop = () => document.removeEventListener('visibilitychange', check);
+  document.addEventListener('visibilitychange', check);
+  signal.addEventListener('abort', check);
   controller.signal.addEventListener('abort', stop);
   return controller.signal;
 }
 
-function untilShown(signal: AbortSignal): Promise<void> {
+function untilVisible(signal: AbortSignal): Promise<void> {
   if (!document.hidden) return Promise.resolve();
   return new Promise((resolve) => {
-    const look = () => {
+    const check = () => {
       if (document.hidden && !signal.aborted) return;
-      document.removeEventListener('visibilitychange', look);
+      document.removeEventListener('visibilitychange', check);
       resolve();
     };
-    document.addEventListener('visibilitychange', look);
-    signal.addEventListener('abort', look);
+    document.addEventListener('visibilitychange', check);
+    signal.addEventListener('abort', check);
   });
 }
 
-// The changes between are gone, so it goes on from now.
-const forgotten = new Set(['WATCH_COMPACTED', 'BAD_RESUME_TOKEN', 'LINEAGE_MISMATCH']);
+// The changes since the resume token are gone, so the watch starts from now.
+const positionLostCodes = new Set(['WATCH_COMPACTED', 'BAD_RESUME_TOKEN', 'LINEAGE_MISMATCH']);
 
-const isForgotten = (error: unknown): boolean =>
-  error instanceof ApiProblem && forgotten.has(error.code);
+const isPositionLost = (error: unknown): boolean =>
+  error instanceof ApiError && positionLostCodes.has(error.code);
 
-/** Asked again it would be refused again, unless there were too many. */
-const isRefusal = (error: unknown): boolean =>
-  error instanceof ApiProblem && error.status >= 400 && error.status < 500 && error.status !== 429;
+/** A 4xx other than 429 fails again on retry. */
+const isPermanent = (error: unknown): boolean =>
+  error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429;
 
 function pause(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

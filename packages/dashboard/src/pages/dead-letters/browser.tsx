@@ -2,38 +2,38 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { count } from '../../parts/format.js';
-import { useNarrow } from '../../parts/narrow.js';
+import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Failure, Loaded, Loading } from '../../parts/states.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
 import { queueQueries, type Filter, type Selector } from '../queues/api.js';
-import { ActDialog, type Deed } from './act-dialog.js';
+import { ActionDialog, type DlqAction } from './action-dialog.js';
 import { columnsFor } from './columns.js';
 import { FilterBar } from './filter-bar.js';
 import { Groups } from './groups.js';
 import { TaskDialog } from './task-dialog.js';
-import { useDead } from './use-dead.js';
+import { useDeadTasks } from './use-dead-tasks.js';
 
-interface Asked {
-  deed: Deed;
+interface PendingAction {
+  action: DlqAction;
   selector: Selector;
 }
 
-/** The dead tasks of one queue: in groups, one by one, and what can be done with them. */
+/** The dead letter queue of one queue: groups, filter, tasks, redrive and purge. */
 export function DeadBrowser({ queue }: { queue: string }) {
   const [filter, setFilter] = useState<Filter>({});
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [openId, setOpenId] = useState<string>();
-  const [asked, setAsked] = useState<Asked>();
+  const [pending, setPending] = useState<PendingAction>();
   const groups = useQuery(queueQueries.groups(queue));
-  const dead = useDead(queue, filter);
+  const dead = useDeadTasks(queue, filter);
   const total = groups.data?.reduce((sum, group) => sum + group.count, 0);
-  const chosen: Selector = selected.size > 0 ? { ids: [...selected] } : { filter };
+  const target: Selector = selected.size > 0 ? { ids: [...selected] } : { filter };
   useShortcut(
     'r',
     'Redrive dead tasks',
-    () => total && setAsked({ deed: 'redrive', selector: chosen }),
+    () => total && setPending({ action: 'redrive', selector: target }),
   );
   const changeFilter = (next: Filter) => {
     setFilter(next);
@@ -45,10 +45,10 @@ export function DeadBrowser({ queue }: { queue: string }) {
       above={<Link href="/dead-letters">Dead letters</Link>}
       actions={
         <Actions
-          what={selected.size > 0 ? `${count(selected.size)} selected` : whatOf(filter)}
-          isOff={total === 0}
-          onAct={(deed) => setAsked({ deed, selector: chosen })}
-          onRefresh={() => void Promise.all([dead.startAgain(), groups.refetch()])}
+          label={selected.size > 0 ? `${count(selected.size)} selected` : labelOf(filter)}
+          isDisabled={total === 0}
+          onAction={(action) => setPending({ action, selector: target })}
+          onRefresh={() => void Promise.all([dead.reload(), groups.refetch()])}
         />
       }
     >
@@ -74,21 +74,21 @@ export function DeadBrowser({ queue }: { queue: string }) {
         <TaskDialog
           id={openId}
           onClose={() => setOpenId(undefined)}
-          onAct={(deed) => {
+          onAction={(action) => {
             setOpenId(undefined);
-            setAsked({ deed, selector: { ids: [openId] } });
+            setPending({ action, selector: { ids: [openId] } });
           }}
         />
       )}
-      {asked && (
-        <ActDialog
-          {...asked}
+      {pending && (
+        <ActionDialog
+          {...pending}
           queue={queue}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setPending(undefined)}
           onDone={() => {
-            setAsked(undefined);
+            setPending(undefined);
             setSelected(new Set());
-            void dead.startAgain();
+            void dead.reload();
           }}
         />
       )}
@@ -96,58 +96,68 @@ export function DeadBrowser({ queue }: { queue: string }) {
   );
 }
 
-const whatOf = (filter: Filter) => (Object.keys(filter).length > 0 ? 'what matches' : 'all');
+const labelOf = (filter: Filter) => (Object.keys(filter).length > 0 ? 'matching' : 'all');
 
 interface ActionsProps {
-  what: string;
-  isOff: boolean;
-  onAct: (deed: Deed) => void;
+  label: string;
+  isDisabled: boolean;
+  onAction: (action: DlqAction) => void;
   onRefresh: () => void;
 }
 
-function Actions({ what, isOff, onAct, onRefresh }: ActionsProps) {
+function Actions({ label, isDisabled, onAction, onRefresh }: ActionsProps) {
   return (
     <>
       <button type="button" onClick={onRefresh}>
         Refresh
       </button>
-      <button type="button" className="danger" disabled={isOff} onClick={() => onAct('purge')}>
-        Purge {what}…
+      <button
+        type="button"
+        className="danger"
+        disabled={isDisabled}
+        onClick={() => onAction('purge')}
+      >
+        Purge {label}…
       </button>
-      <button type="button" className="primary" disabled={isOff} onClick={() => onAct('redrive')}>
-        Redrive {what}…
+      <button
+        type="button"
+        className="primary"
+        disabled={isDisabled}
+        onClick={() => onAction('redrive')}
+      >
+        Redrive {label}…
       </button>
     </>
   );
 }
 
 interface ListProps {
-  dead: ReturnType<typeof useDead>;
+  dead: ReturnType<typeof useDeadTasks>;
   isFiltered: boolean;
   selected: ReadonlySet<string>;
   onSelect: (selected: ReadonlySet<string>) => void;
   onOpen: (id: string) => void;
 }
 
-// As many ids as one call takes.
-const mostSelected = 1_000;
+// The maximum number of ids in one request.
+const maxSelected = 1_000;
 
 function List({ dead, isFiltered, selected, onSelect, onOpen }: ListProps) {
-  const { query, rows, readOn, startAgain } = dead;
-  const isNarrow = useNarrow();
+  const { query, rows, fetchMore, reload } = dead;
+  const isNarrow = useIsNarrow();
   const toggle = (id: string) => {
     const next = new Set(selected);
-    if (!next.delete(id) && next.size < mostSelected) next.add(id);
+    if (!next.delete(id) && next.size < maxSelected) next.add(id);
     onSelect(next);
   };
-  const failure = query.isError && <Failure error={query.error} onRetry={startAgain} />;
+  const failure = query.isError && <Failure error={query.error} onRetry={reload} />;
   if (query.isPending) return failure || <Loading />;
   if (rows.length === 0) {
     if (failure || query.isFetching) return failure || <Loading />;
     return isFiltered ? (
-      <Empty title="No dead task matches." />
+      <Empty title="No dead task matches the filter." />
     ) : (
-      <Empty title="No task of this queue is dead." />
+      <Empty title="This queue has no dead tasks." />
     );
   }
   return (
@@ -158,7 +168,9 @@ function List({ dead, isFiltered, selected, onSelect, onOpen }: ListProps) {
         columns={columnsFor({ selected, toggle, onOpen, isNarrow })}
         rows={rows}
         rowKey={({ id }) => id}
-        onNearEnd={readOn}
+        rowHeight={52}
+        narrowRowHeight={84}
+        onNearEnd={fetchMore}
       />
       <p className="muted" role="status">
         {count(rows.length)} shown{query.hasNextPage && ', more as you scroll'}

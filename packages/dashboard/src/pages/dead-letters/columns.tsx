@@ -35,20 +35,16 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
           <button type="button" className="row-link dead-open" onClick={() => onOpen(row.id)}>
             {row.handler_ref}
           </button>
-          {isNarrow && <div className="ellipsis">{failureOf(row)}</div>}
+          {isNarrow && <Failure row={row} />}
         </>
       ),
     },
     {
       id: 'error',
       header: 'Error',
-      width: 'minmax(0, 2fr)',
+      width: 'minmax(0, 3fr)',
       wideOnly: true,
-      cell: (row) => (
-        <span title={row.message}>
-          {failureOf(row)} <span className="muted">{row.message}</span>
-        </span>
-      ),
+      cell: (row) => <Failure row={row} />,
     },
     {
       id: 'attempts',
@@ -75,13 +71,20 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
     },
     {
       id: 'died',
-      header: 'Died',
+      header: 'Dead at',
       width: '6rem',
       cell: ({ dead_at }) => <Time at={dead_at} />,
     },
   ];
 }
 
-function failureOf({ errorType, httpStatus }: DeadRow): string {
-  return httpStatus === null ? errorType : `${errorType} ${httpStatus}`;
+function Failure({ row: { errorType, httpStatus, message } }: { row: DeadRow }) {
+  return (
+    <div title={message}>
+      <div className="ellipsis">
+        {httpStatus === null ? errorType : `${errorType} ${httpStatus}`}
+      </div>
+      <div className="ellipsis muted">{message}</div>
+    </div>
+  );
 }

@@ -8,7 +8,7 @@ interface FilterBarProps {
   onFilter: (filter: Filter) => void;
 }
 
-/** What the list shows, and what redrive and purge act on. */
+/** Filters the list; redrive and purge act on the same filter. */
 export function FilterBar({ filter, errorTypes, handlers, onFilter }: FilterBarProps) {
   const set = (name: keyof Filter, text: string) => onFilter(withField(filter, name, text));
   return (
@@ -37,7 +37,7 @@ export function FilterBar({ filter, errorTypes, handlers, onFilter }: FilterBarP
         />
       </label>
       <label className="field">
-        Died since
+        Dead since
         <input
           type="datetime-local"
           value={localOf(filter.from)}
@@ -45,7 +45,7 @@ export function FilterBar({ filter, errorTypes, handlers, onFilter }: FilterBarP
         />
       </label>
       <label className="field">
-        Died before
+        Dead before
         <input
           type="datetime-local"
           value={localOf(filter.to)}

@@ -11,7 +11,7 @@ const group = {
   sample_id: '01JD3Z8Q4M7X2N5V9RTBKWCH6E',
 };
 
-test('a group is the filter of its three keys, without a status where it has none', () => {
+test('filterOf: uses error type, handler and, where present, HTTP status', () => {
   const filter = { error_type: 'HTTP_5XX', handler_ref: 'mail.send', http_status: 500 };
   expect(filterOf(group)).toEqual(filter);
   expect(isOf(filter, group)).toBe(true);
@@ -21,21 +21,21 @@ test('a group is the filter of its three keys, without a status where it has non
   expect(isOf(filter, silent)).toBe(false);
 });
 
-test('an emptied field is gone, for an empty text would match nothing', () => {
+test('withField: an empty text removes the field', () => {
   expect(withField({ error_type: 'TIMEOUT' }, 'error_type', '')).toEqual({});
   expect(withField({}, 'http_status', '404')).toEqual({ http_status: 404 });
 });
 
-test('a local time goes to the server in UTC and comes back', () => {
+test('timestampOf: local time to UTC and back', () => {
   const sent = timestampOf('2026-03-02T10:15');
   expect(new Date(sent).toISOString()).toBe(sent);
   expect(localOf(sent)).toBe('2026-03-02T10:15');
   expect(timestampOf('never')).toBe('');
 });
 
-test('the words name every part', () => {
-  expect(filterText({})).toBe('every dead task of the queue');
+test('filterText: describes every field', () => {
+  expect(filterText({})).toBe('all dead tasks of the queue');
   expect(filterText(filterOf(group))).toBe(
-    'dead tasks of error HTTP_5XX, of handler mail.send, answered with HTTP 500',
+    'dead tasks with error HTTP_5XX, of handler mail.send, with HTTP status 500',
   );
 });

@@ -3,12 +3,12 @@ import type { QueueSchema } from '@millrace/contract/queue';
 type Filter = QueueSchema<'SelectorFilter'>;
 type Group = QueueSchema<'DlqGroup'>;
 
-/** The filter that a group stands for. */
+/** The filter that selects the tasks of a group. */
 export function filterOf({ error_type, handler_ref, http_status }: Group): Filter {
   return { error_type, handler_ref, ...(http_status !== null && { http_status }) };
 }
 
-/** Whether the filter is the one of this group and nothing more. */
+/** Whether the filter selects exactly this group. */
 export function isOf(filter: Filter, group: Group): boolean {
   const { error_type, handler_ref, http_status } = group;
   return (
@@ -27,13 +27,13 @@ export function withField(filter: Filter, name: keyof Filter, text: string): Fil
   return { ...rest, [name]: name === 'http_status' ? Number(text) : text };
 }
 
-/** `2026-03-02T10:15` of an input, which is local time, as the servers take it. */
+/** Converts the local time of an input, such as `2026-03-02T10:15`, to a UTC timestamp. */
 export function timestampOf(local: string): string {
   const at = new Date(local);
   return Number.isNaN(at.getTime()) ? '' : at.toISOString();
 }
 
-/** A timestamp as an input for date and time shows it. */
+/** Converts a timestamp to the local time of a `datetime-local` input. */
 export function localOf(timestamp: string | undefined): string {
   if (timestamp === undefined) return '';
   const at = new Date(timestamp);
@@ -42,15 +42,15 @@ export function localOf(timestamp: string | undefined): string {
   return `${day}T${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** The filter in words, for a question that must not be misunderstood. */
+/** Describes the filter in the confirmation dialog. */
 export function filterText(filter: Filter): string {
   const { error_type, handler_ref, http_status, from, to } = filter;
   const parts = [
-    error_type && `of error ${error_type}`,
+    error_type && `with error ${error_type}`,
     handler_ref && `of handler ${handler_ref}`,
-    http_status !== undefined && `answered with HTTP ${http_status}`,
+    http_status !== undefined && `with HTTP status ${http_status}`,
     from && `dead since ${localOf(from).replace('T', ' ')}`,
     to && `dead before ${localOf(to).replace('T', ' ')}`,
   ].filter(Boolean);
-  return parts.length === 0 ? 'every dead task of the queue' : `dead tasks ${parts.join(', ')}`;
+  return parts.length === 0 ? 'all dead tasks of the queue' : `dead tasks ${parts.join(', ')}`;
 }

@@ -11,7 +11,7 @@ interface GroupsProps {
 
 const shownGroups = 50;
 
-/** The failures in clusters, largest first; one is a filter away. */
+/** Failures grouped by error, handler and HTTP status, largest first; a click filters by one. */
 export function Groups({ groups, filter, onFilter }: GroupsProps) {
   return (
     <div className="scroll-x dead-groups">
@@ -40,7 +40,7 @@ export function Groups({ groups, filter, onFilter }: GroupsProps) {
                     type="button"
                     className="chip"
                     aria-pressed={isChosen}
-                    title="Show only these"
+                    title="Show only this group"
                     onClick={() => onFilter(isChosen ? {} : filterOf(group))}
                   >
                     {error_type}
@@ -59,7 +59,7 @@ export function Groups({ groups, filter, onFilter }: GroupsProps) {
       </table>
       {groups.length > shownGroups && (
         <p className="panel-body muted">
-          {groups.length - shownGroups} smaller groups are left out.
+          {groups.length - shownGroups} smaller groups are not shown.
         </p>
       )}
     </div>

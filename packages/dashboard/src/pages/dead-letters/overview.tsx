@@ -33,7 +33,7 @@ const columns: readonly Column<QueueItem>[] = [
   },
 ];
 
-/** The queues in which tasks died, the fullest first. */
+/** Queues with dead tasks, most dead tasks first. */
 export function DeadOverview() {
   const queues = useQuery(queueQueries.all());
   return (
@@ -44,9 +44,9 @@ export function DeadOverview() {
             .filter(({ summary }) => summary.dlq_depth > 0)
             .toSorted((a, b) => b.summary.dlq_depth - a.summary.dlq_depth);
           return dead.length === 0 ? (
-            <Empty title="No task has died.">
-              Tasks whose attempts are used up, or whose callback refuses them for good, wait here
-              to be redriven or purged.
+            <Empty title="No dead tasks.">
+              A task ends up here after its last attempt, a permanent failure or its expiry. You can
+              redrive or purge it.
             </Empty>
           ) : (
             <VirtualTable

@@ -3,16 +3,16 @@ import { Dialog } from '../../parts/dialog.js';
 import { Loaded } from '../../parts/states.js';
 import { queueQueries } from '../queues/api.js';
 import { TaskView } from '../queues/task-view.js';
-import type { Deed } from './act-dialog.js';
+import type { DlqAction } from './action-dialog.js';
 
 interface TaskDialogProps {
   id: string;
   onClose: () => void;
-  onAct: (deed: Deed) => void;
+  onAction: (action: DlqAction) => void;
 }
 
-/** One dead task with its payload and every attempt. */
-export function TaskDialog({ id, onClose, onAct }: TaskDialogProps) {
+/** One dead task with its payload and attempts. */
+export function TaskDialog({ id, onClose, onAction }: TaskDialogProps) {
   const task = useQuery(queueQueries.task(id));
   const isDead = task.data?.status === 'DEAD';
   return (
@@ -26,7 +26,7 @@ export function TaskDialog({ id, onClose, onAct }: TaskDialogProps) {
             type="button"
             className="danger"
             disabled={!isDead}
-            onClick={() => onAct('purge')}
+            onClick={() => onAction('purge')}
           >
             Purge
           </button>
@@ -34,7 +34,7 @@ export function TaskDialog({ id, onClose, onAct }: TaskDialogProps) {
             type="button"
             className="primary"
             disabled={!isDead}
-            onClick={() => onAct('redrive')}
+            onClick={() => onAction('redrive')}
           >
             Redrive
           </button>

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Link } from 'wouter';
-import { baseName } from '../../parts/format.js';
+import { baseName, unknown } from '../../parts/format.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
 import type { Column } from '../../parts/virtual-table.js';
@@ -18,7 +18,7 @@ export function fleetColumns(
     {
       id: 'name',
       header: 'Agent',
-      width: 'minmax(0, 2.2fr)',
+      width: 'minmax(0, 2fr)',
       cell: (session) => (
         <>
           <Link href={`/agents/${session.id}`} className="row-link fleet-name">
@@ -34,32 +34,39 @@ export function fleetColumns(
     {
       id: 'status',
       header: 'Status',
-      width: '9.5rem',
+      width: '9rem',
       wideOnly: true,
-      cell: ({ status, status_reason }) => (
-        <span title={status_reason ?? undefined}>
-          <Status tone={sessionTones[status]}>{status}</Status>
+      cell: ({ status }) => <Status tone={sessionTones[status]}>{status}</Status>,
+    },
+    {
+      id: 'why',
+      header: 'Why',
+      width: 'minmax(0, 3fr)',
+      wideOnly: true,
+      cell: ({ status_reason }) => (
+        <span className="muted" title={status_reason ?? undefined}>
+          {status_reason ?? unknown}
         </span>
       ),
     },
     {
       id: 'since',
       header: 'Since',
-      width: '6.5rem',
+      width: '5.5rem',
       wideOnly: true,
       cell: ({ status_since }) => <Time at={status_since} />,
     },
     {
       id: 'backend',
       header: 'Backend',
-      width: '6.5rem',
+      width: '5.5rem',
       wideOnly: true,
       cell: ({ backend, model }) => <span title={model ?? undefined}>{backend}</span>,
     },
     {
       id: 'where',
       header: 'Branch',
-      width: 'minmax(0, 1.4fr)',
+      width: 'minmax(0, 1fr)',
       wideOnly: true,
       cell: ({ branch, repo, workdir }) => (
         <span className="muted" title={workdir}>
@@ -70,7 +77,7 @@ export function fleetColumns(
     {
       id: 'context',
       header: 'Context',
-      width: 'minmax(5.5rem, 10rem)',
+      width: '7.5rem',
       narrowWidth: '4rem',
       cell: (session) => <ContextBar session={session} critical={critical} />,
     },

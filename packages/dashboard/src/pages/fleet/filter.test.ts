@@ -16,19 +16,19 @@ const all = [
 const names = (text: string, group: Parameters<typeof filterSessions>[2] = 'all') =>
   filterSessions(all, text, group).map(({ name }) => name);
 
-test('every word must occur somewhere, in any case', () => {
+test('filterSessions: every word must match, case-insensitively', () => {
   expect(names('UPLOAD web')).toEqual(['Retry upload']);
   expect(names('mill')).toEqual(['Docs']);
   expect(names('upload mill')).toEqual([]);
   expect(names('  ')).toHaveLength(4);
 });
 
-test('what needs attention is what waits for a person or went wrong', () => {
+test('filterSessions: attention contains waiting and failed agents', () => {
   expect(names('', 'attention')).toEqual(['Docs', 'Bench']);
   expect(names('opus', 'attention')).toEqual(['Bench']);
 });
 
-test('every status is in exactly one group beside all', () => {
+test('statusGroups: every status is in exactly one group besides all', () => {
   const statuses: Session['status'][] = [
     'spawning',
     'working',

@@ -24,7 +24,7 @@ export const statusGroups: readonly {
   { id: 'done', title: 'Done', includes: (s) => members.done.includes(s) },
 ];
 
-/** The sessions of a group in which every word of the text occurs somewhere. */
+/** The sessions of a group that contain every word of the text. */
 export function filterSessions(
   sessions: readonly Session[],
   text: string,

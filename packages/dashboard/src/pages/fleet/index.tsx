@@ -17,7 +17,7 @@ import './fleet.css';
 
 type Session = DaemonSchema<'Session'>;
 
-/** Every agent at a glance; one click opens it. */
+/** All agents with status, context and cost. */
 export default function FleetPage() {
   const sessions = useQuery(queries.sessions());
   const [isSpawning, setIsSpawning] = useState(false);
@@ -84,7 +84,7 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
         </div>
       </div>
       {shown.length === 0 ? (
-        <Empty title="No agent matches.">
+        <Empty title="No agent matches the search.">
           <button
             type="button"
             onClick={() => {
@@ -120,13 +120,9 @@ function FleetFigures({ sessions }: { sessions: readonly Session[] }) {
       <Figure
         name="Waiting for you"
         value={count(waiting)}
-        note={waiting > 0 ? 'answer to let them go on' : 'nothing to answer'}
+        note={waiting > 0 ? 'answer them to continue' : null}
       />
-      <Figure
-        name="Context critical"
-        value={count(full)}
-        note={full > 0 ? 'compact soon' : 'all within bounds'}
-      />
+      <Figure name="Context critical" value={count(full)} note={full > 0 ? 'compact soon' : null} />
       <Figure name="Spent today" value={dollars(spend?.daily_usd)} note="measured" />
       <Figure name="Last 7 days" value={dollars(spend?.weekly_usd)} note="measured" />
     </div>

@@ -1,23 +1,23 @@
+import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { ApiProblem } from '../../api/problem.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { Dialog } from '../../parts/dialog.js';
 import { dollars } from '../../parts/format.js';
-import { newKey } from '../../parts/random.js';
+import { newIdempotencyKey } from '../../parts/idempotency-key.js';
 import { explain } from '../../parts/states.js';
 import { spawn } from '../../sessions/actions.js';
 
 type SpawnRequest = DaemonSchema<'SpawnRequest'>;
 type Verdict = DaemonSchema<'BudgetVerdict'>;
 
-/** Starts an agent; asks again when the budget is used up. */
+/** Starts an agent; needs a second confirmation over budget. */
 export function SpawnDialog({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
-  const [key] = useState(() => newKey());
+  const [key] = useState(() => newIdempotencyKey());
   const [verdict, setVerdict] = useState<Verdict>();
   const [problem, setProblem] = useState<string>();
   const start = useAction({
@@ -28,9 +28,9 @@ export function SpawnDialog({ onClose }: { onClose: () => void }) {
       onClose();
       navigate(`/agents/${id}`);
     },
-    onRefused: (error) => {
-      const isOverBudget = error instanceof ApiProblem && error.status === 428;
-      if (isOverBudget) setVerdict(error.body['verdict'] as Verdict);
+    onFailed: (error) => {
+      const isOverBudget = error instanceof ApiError && error.status === 428;
+      if (isOverBudget) setVerdict((error.body as { verdict: Verdict }).verdict);
       else setProblem(explain(error).title);
       return true;
     },
@@ -58,7 +58,7 @@ export function SpawnDialog({ onClose }: { onClose: () => void }) {
             className={verdict ? 'danger' : 'primary'}
             disabled={start.isPending}
           >
-            {verdict ? 'Start over the budget' : 'Start agent'}
+            {verdict ? 'Start over budget' : 'Start agent'}
           </button>
           <button type="button" onClick={onClose}>
             Cancel
@@ -106,9 +106,7 @@ function SpawnFields() {
         <label className="field">
           Backend
           <select name="backend" defaultValue="">
-            <option value="">
-              {standard ? `Default (${standard.id})` : 'Default (none is set)'}
-            </option>
+            <option value="">{standard ? `Default (${standard.id})` : 'Default (not set)'}</option>
             {usable?.map(({ id }) => (
               <option key={id} value={id}>
                 {id}
@@ -118,24 +116,24 @@ function SpawnFields() {
         </label>
         <label className="field">
           Name
-          <input name="name" maxLength={128} placeholder="Made from the prompt" />
+          <input name="name" maxLength={128} placeholder="Generated from the prompt" />
         </label>
         <label className="field">
           Repository
-          <input name="repo" placeholder="/path, else where the daemon runs" />
+          <input name="repo" placeholder="/path; default: the daemon's directory" />
         </label>
         <label className="field">
           Branch
-          <input name="branch" placeholder="Naming one makes a worktree" />
+          <input name="branch" placeholder="Creates a worktree" />
         </label>
         <label className="field">
           Model
-          <input name="model" placeholder="The backend's own choice" />
+          <input name="model" placeholder="Default of the backend" />
         </label>
         <label className="field">
           Driver
           <select name="driver" defaultValue="">
-            <option value="">tmux where it is installed</option>
+            <option value="">tmux if installed</option>
             <option value="tmux">tmux: interactive</option>
             <option value="headless">headless: one run</option>
           </select>
@@ -143,7 +141,7 @@ function SpawnFields() {
       </div>
       <label className="check">
         <input type="checkbox" name="auto_restart" />
-        Restart it when its process ends with an error
+        Restart automatically after an error
       </label>
     </>
   );

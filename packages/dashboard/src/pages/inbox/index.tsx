@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { Choice } from '../../parts/choice.js';
@@ -24,10 +24,9 @@ const tones: Readonly<Record<Note['severity'], Tone>> = {
 
 const pageSize = 100;
 
-const markRead = (id: string) =>
-  call(daemon.POST('/api/v1/inbox/{id}:read', { params: { path: { id } } }));
+const markRead = (id: string) => daemon.call('markNoteRead', { path: { id } });
 
-/** What wants to be seen. */
+/** Notifications about agents and branches. */
 export default function InboxPage() {
   const inbox = useQuery(queries.inbox());
   const [which, setWhich] = useState<'unread' | 'all'>('unread');
@@ -36,7 +35,7 @@ export default function InboxPage() {
     run: async () => {
       for (const { id } of unread) await markRead(id);
     },
-    done: () => 'All notes are read.',
+    done: () => 'All notes marked as read.',
     refresh: ['inbox'],
   });
   useShortcut('e', 'Mark all notes as read', () => unread.length > 0 && readAll.mutate());
@@ -75,9 +74,9 @@ function Notes({ notes, which }: { notes: readonly Note[]; which: 'unread' | 'al
   const [shown, setShown] = useState(pageSize);
   if (notes.length === 0) {
     return (
-      <Empty title={which === 'unread' ? 'Nothing unread.' : 'No notes yet.'}>
-        Notes come when an agent waits, fails or fills its context, and when its branch needs a
-        look.
+      <Empty title={which === 'unread' ? 'No unread notes.' : 'No notes yet.'}>
+        You get a note when an agent waits, fails or fills its context, and when its branch needs
+        attention.
       </Empty>
     );
   }

@@ -5,7 +5,7 @@ import { agentSeries, spaced } from './history.js';
 const sample = (second: number, agents: object[] = []) =>
   ({ taken_at: new Date(second * 1000).toISOString(), agents }) as DaemonSchema<'Metrics'>;
 
-test('where the recorder was away there is a gap, not a line', () => {
+test('spaced: a gap in the recording breaks the line', () => {
   const points = spaced({ step_s: 15, samples: [sample(0), sample(15), sample(600)] });
   expect(points.map(({ time, sample: found }) => [time, found !== undefined])).toEqual([
     [0, true],
@@ -15,7 +15,7 @@ test('where the recorder was away there is a gap, not a line', () => {
   ]);
 });
 
-test('the agents that used the most are drawn, each by a name of its own', () => {
+test('agentSeries: the highest agents, with unique labels', () => {
   const agents = Array.from({ length: 9 }, (_, n) => ({ id: `agent-${n}`, rss: n * 10 }));
   const points = spaced({ step_s: 15, samples: [sample(0, agents), sample(15)] });
   const names = new Map([
@@ -28,7 +28,7 @@ test('the agents that used the most are drawn, each by a name of its own', () =>
   expect(series[0]!.values).toEqual([80, null]);
 });
 
-test('an agent of which nothing is known is not drawn', () => {
+test('agentSeries: skips an agent without data', () => {
   const points = spaced({ step_s: 15, samples: [sample(0, [{ id: 'a', context_tokens: null }])] });
   expect(agentSeries(points, 'context_tokens', new Map())).toEqual([]);
 });

@@ -5,13 +5,13 @@ type Sample = DaemonSchema<'Metrics'>;
 export interface Point {
   /** Unix seconds. */
   time: number;
-  /** Undefined where nothing was recorded, so that a line breaks there. */
+  /** Undefined in a gap of the recording, so that the line breaks. */
   sample: Sample | undefined;
 }
 
 export type AgentField = 'context_tokens' | 'cpu_pct' | 'rss';
 
-/** The samples with a break wherever the recorder was away. */
+/** The samples, with a break at every gap of the recording. */
 export function spaced({ samples, step_s }: DaemonSchema<'MetricsHistory'>): Point[] {
   const points: Point[] = [];
   for (const sample of samples) {
@@ -27,20 +27,20 @@ export function spaced({ samples, step_s }: DaemonSchema<'MetricsHistory'>): Poi
 
 const shownAgents = 6;
 
-/** One line for each of the agents that used the most. */
+/** One line for each of the agents with the highest values. */
 export function agentSeries(
   points: readonly Point[],
   field: AgentField,
   names: ReadonlyMap<string, string>,
 ): { label: string; values: (number | null)[] }[] {
-  const most = new Map<string, number>();
+  const peaks = new Map<string, number>();
   for (const { sample } of points) {
     for (const agent of sample?.agents ?? []) {
       const value = agent[field];
-      if (value !== null) most.set(agent.id, Math.max(most.get(agent.id) ?? 0, value));
+      if (value !== null) peaks.set(agent.id, Math.max(peaks.get(agent.id) ?? 0, value));
     }
   }
-  const chosen = [...most].sort((a, b) => b[1] - a[1]).slice(0, shownAgents);
+  const chosen = [...peaks].sort((a, b) => b[1] - a[1]).slice(0, shownAgents);
   const labels = new Map<string, number>();
   return chosen.map(([id]) => {
     const name = names.get(id) ?? id.slice(-6);

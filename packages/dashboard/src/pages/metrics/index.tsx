@@ -19,7 +19,7 @@ const windows: readonly { value: Window; text: string }[] = [
   { value: '7d', text: '7 days' },
 ];
 
-/** What machine, agents and daemon use, now and over time. */
+/** Resource usage of machine, agents and daemon. */
 export default function MetricsPage() {
   const [window, setWindow] = useState<Window>('1h');
   const history = useQuery({
@@ -36,8 +36,9 @@ export default function MetricsPage() {
       <Loaded query={history} rows={8}>
         {(data) =>
           data.samples.length === 0 ? (
-            <Empty title="No history in this window.">
-              The recorder writes every 15 seconds while the setting <code>metrics</code> is on.
+            <Empty title="No samples in this window.">
+              The daemon records a sample every 15 seconds while the setting <code>metrics</code> is
+              on.
             </Empty>
           ) : (
             <Charts history={data} />
@@ -82,12 +83,12 @@ function Now() {
 
 const agentCharts: readonly { title: string; field: AgentField; format: typeof tokens }[] = [
   { title: 'Context by agent', field: 'context_tokens', format: tokens },
-  { title: 'CPU by agent, of one core', field: 'cpu_pct', format: percent },
+  { title: 'CPU by agent (100% is one core)', field: 'cpu_pct', format: percent },
   { title: 'Memory by agent', field: 'rss', format: bytes },
 ];
 
-/** Below these figures differences mean nothing. */
-const leastOf: Readonly<Record<AgentField, number>> = {
+/** Minimum axis tops: smaller differences are noise. */
+const minTopOf: Readonly<Record<AgentField, number>> = {
   context_tokens: 1000,
   cpu_pct: 5,
   rss: 2 ** 20,
@@ -100,9 +101,9 @@ function Charts({ history }: { history: History }) {
   const times = samples.map(({ time }) => time);
   return (
     <div className="columns">
-      <Panel title="CPU of the machine">
+      <Panel title="Machine CPU">
         <Chart
-          label="CPU of the machine"
+          label="Machine CPU"
           times={times}
           max={100}
           series={[
@@ -115,9 +116,9 @@ function Charts({ history }: { history: History }) {
           format={percent}
         />
       </Panel>
-      <Panel title="Memory of the machine">
+      <Panel title="Machine memory">
         <Chart
-          label="Memory of the machine"
+          label="Machine memory"
           times={times}
           max={history.samples.at(-1)!.system.mem_total}
           series={[
@@ -136,7 +137,7 @@ function Charts({ history }: { history: History }) {
         return (
           <Panel key={field} title={title}>
             {series.length === 0 ? (
-              <Empty title="Nothing is known of any agent in this window." />
+              <Empty title="No agent data in this window." />
             ) : (
               <Chart
                 label={title}
@@ -144,15 +145,15 @@ function Charts({ history }: { history: History }) {
                 series={series}
                 format={format}
                 binary={field === 'rss'}
-                least={leastOf[field]}
+                minTop={minTopOf[field]}
               />
             )}
           </Panel>
         );
       })}
-      <Panel title="Daemon">
+      <Panel title="Daemon memory">
         <Chart
-          label="Memory of the daemon"
+          label="Daemon memory"
           times={times}
           series={[
             { label: 'Memory', values: samples.map(({ sample }) => sample?.daemon.rss ?? null) },

@@ -1,6 +1,8 @@
+import { ApiError } from '@millrace/client';
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { call, daemon } from '../../api/client.js';
+import { authorizedFetch } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { Dialog } from '../../parts/dialog.js';
 import { explain } from '../../parts/states.js';
@@ -8,33 +10,25 @@ import { explain } from '../../parts/states.js';
 const example = `name: Release check
 jobs:
   - id: test
-    prompt: Run the tests and mend what fails.
+    prompt: Run the tests and fix what fails.
   - id: review
     prompt: Review the change.
     depends_on: [test]
 `;
 
-/** A pipeline from YAML or JSON. */
+/** Creates a pipeline from YAML or JSON. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
   const [problem, setProblem] = useState<string>();
   const create = useAction({
-    run: (text: string) =>
-      call(
-        daemon.POST('/api/v1/pipelines', {
-          headers: { 'content-type': 'application/yaml' },
-          // The text goes as it is: YAML, of which JSON is a part.
-          body: text as never,
-          bodySerializer: (body) => body as unknown as string,
-        }),
-      ),
+    run: createPipeline,
     done: ({ name }) => `Created ${name}.`,
     refresh: ['pipelines'],
     onDone: ({ id }) => {
       onClose();
       navigate(`/pipelines/${id}`);
     },
-    onRefused: (error) => {
+    onFailed: (error) => {
       setProblem(explain(error).title);
       return true;
     },
@@ -53,7 +47,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
           Definition
           <textarea name="text" className="mono" rows={14} required defaultValue={example} />
           <span className="field-hint">
-            YAML or JSON. With <code>start: false</code> it waits to be started.
+            YAML or JSON. With <code>start: false</code> it does not start on its own.
           </span>
         </label>
         {problem && (
@@ -72,4 +66,16 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
       </form>
     </Dialog>
   );
+}
+
+/** Sends the text as it is: the daemon parses YAML, and JSON is YAML. */
+async function createPipeline(text: string): Promise<DaemonSchema<'Pipeline'>> {
+  const response = await authorizedFetch('/api/v1/pipelines', {
+    method: 'POST',
+    headers: { 'content-type': 'application/yaml' },
+    body: text,
+  });
+  const body: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw new ApiError(response.status, body);
+  return body as DaemonSchema<'Pipeline'>;
 }

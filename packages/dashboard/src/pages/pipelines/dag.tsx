@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useMemo } from 'react';
-import { useNarrow } from '../../parts/narrow.js';
+import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { Status } from '../../parts/status.js';
 import { layoutDag, type DagNode } from './layout.js';
 import { jobTones } from './tones.js';
@@ -11,7 +11,7 @@ const box = { width: 168, height: 52 };
 const gap = { along: 56, across: 16 };
 const edge = 12;
 
-/** The jobs as boxes and what they wait for as lines: left to right, or downwards on a phone. */
+/** Draws the jobs and their dependencies: left to right, or top to bottom on a phone. */
 export function Dag({
   jobs,
   selected,
@@ -21,7 +21,7 @@ export function Dag({
   selected: string | undefined;
   onSelect: (id: string) => void;
 }) {
-  const isDown = useNarrow();
+  const isDown = useIsNarrow();
   const layout = useMemo(() => layoutDag(jobs), [jobs]);
   const nodes = new Map(layout.nodes.map((node) => [node.id, corner(node, isDown)]));
   const along = isDown ? box.height : box.width;
@@ -30,7 +30,7 @@ export function Dag({
   const breadth = layout.breadth * (across + gap.across) - gap.across + 2 * edge;
   const size = isDown ? { width: breadth, height: length } : { width: length, height: breadth };
   return (
-    <div className="dag" tabIndex={0} role="group" aria-label="Jobs and what they wait for">
+    <div className="dag" tabIndex={0} role="group" aria-label="Jobs and their dependencies">
       <div className="dag-space" style={size}>
         <svg {...size} aria-hidden="true">
           {layout.edges.map(({ from, to }) => (

@@ -18,13 +18,13 @@ type Pipeline = DaemonSchema<'Pipeline'>;
 
 export default function PipelinesPage({ params }: { params: Readonly<Record<string, string>> }) {
   const pipelines = useQuery(queries.pipelines());
-  const [creates, setCreates] = useState(false);
-  useShortcut('n', 'New pipeline', () => setCreates(true));
+  const [isCreating, setIsCreating] = useState(false);
+  useShortcut('n', 'New pipeline', () => setIsCreating(true));
   return (
     <Page
       title="Pipelines"
       actions={
-        <button type="button" className="primary" onClick={() => setCreates(true)}>
+        <button type="button" className="primary" onClick={() => setIsCreating(true)}>
           New pipeline
         </button>
       }
@@ -33,7 +33,7 @@ export default function PipelinesPage({ params }: { params: Readonly<Record<stri
         {(list) =>
           list.length === 0 ? (
             <Empty title="No pipelines yet.">
-              A pipeline is a set of jobs that wait for one another. Make one here, or with{' '}
+              A pipeline is a set of jobs with dependencies. Create one here, or with{' '}
               <code>ctl pipeline run pipeline.yaml</code>.
             </Empty>
           ) : (
@@ -41,7 +41,7 @@ export default function PipelinesPage({ params }: { params: Readonly<Record<stri
           )
         }
       </Loaded>
-      {creates && <CreateDialog onClose={() => setCreates(false)} />}
+      {isCreating && <CreateDialog onClose={() => setIsCreating(false)} />}
     </Page>
   );
 }
@@ -68,18 +68,18 @@ const columns: readonly Column<Pipeline>[] = [
     header: 'Jobs',
     width: '4rem',
     numeric: true,
-    cell: ({ jobs }) => `${jobs.filter(({ status }) => isEnded(status)).length}/${jobs.length}`,
+    cell: ({ jobs }) => `${jobs.filter(({ status }) => isFinished(status)).length}/${jobs.length}`,
   },
   {
     id: 'changed',
-    header: 'Changed',
+    header: 'Updated',
     width: '6.5rem',
     wideOnly: true,
     cell: ({ updated_at }) => <Time at={updated_at} />,
   },
 ];
 
-const isEnded = (status: DaemonSchema<'JobStatus'>) => status === 'done' || status === 'skipped';
+const isFinished = (status: DaemonSchema<'JobStatus'>) => status === 'done' || status === 'skipped';
 
 function Pipelines({ pipelines, id }: { pipelines: readonly Pipeline[]; id: string | undefined }) {
   const chosen = id === undefined ? pipelines[0] : pipelines.find((one) => one.id === id);
@@ -99,8 +99,8 @@ function Pipelines({ pipelines, id }: { pipelines: readonly Pipeline[]; id: stri
       {chosen ? (
         <PipelineView key={chosen.id} pipeline={chosen} />
       ) : (
-        <Empty title="There is no such pipeline.">
-          <Link href="/pipelines">Show the newest</Link>
+        <Empty title="This pipeline does not exist.">
+          <Link href="/pipelines">Show the newest pipeline</Link>
         </Empty>
       )}
     </>

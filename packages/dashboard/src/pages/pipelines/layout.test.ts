@@ -3,7 +3,7 @@ import { layoutDag } from './layout.js';
 
 const job = (id: string, ...depends_on: string[]) => ({ id, depends_on });
 
-test('a job stands one layer behind the last it waits for', () => {
+test('layoutDag: a job is one layer after its last dependency', () => {
   const { nodes, edges, layers, breadth } = layoutDag([
     job('build'),
     job('test', 'build'),
@@ -20,14 +20,14 @@ test('a job stands one layer behind the last it waits for', () => {
   expect([layers, breadth]).toEqual([3, 2]);
 });
 
-test('jobs stand beside those they wait for, so that lines do not cross', () => {
+test('layoutDag: jobs are next to their dependencies, so that lines do not cross', () => {
   const { nodes } = layoutDag([job('a'), job('b'), job('of-b', 'b'), job('of-a', 'a')]);
   const place = Object.fromEntries(nodes.map(({ id, place }) => [id, place]));
   expect(place['of-a']).toBe(place['a']);
   expect(place['of-b']).toBe(place['b']);
 });
 
-test('no two jobs stand on each other', () => {
+test('layoutDag: no two jobs overlap', () => {
   const jobs = Array.from({ length: 40 }, (_, n) =>
     job(`j${n}`, ...[n - 3, n - 7].filter((k) => k >= 0).map((k) => `j${k}`)),
   );
@@ -35,12 +35,12 @@ test('no two jobs stand on each other', () => {
   expect(new Set(nodes.map(({ layer, place }) => `${layer}:${place}`)).size).toBe(40);
 });
 
-test('a cycle, an unknown dependency and nothing at all can be drawn', () => {
+test('layoutDag: accepts cycles, unknown dependencies and an empty list', () => {
   expect(layoutDag([job('a', 'b'), job('b', 'a', 'nobody')]).nodes).toHaveLength(2);
   expect(layoutDag([])).toEqual({ nodes: [], edges: [], layers: 0, breadth: 0 });
 });
 
-test('a long chain is laid out at once', () => {
+test('layoutDag: handles a long chain', () => {
   const jobs = Array.from({ length: 200 }, (_, n) => job(`j${n}`, ...(n > 0 ? [`j${n - 1}`] : [])));
   expect(layoutDag(jobs.toReversed()).layers).toBe(200);
 });

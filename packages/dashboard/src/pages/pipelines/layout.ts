@@ -1,4 +1,4 @@
-/** A job as far as the drawing cares. */
+/** The fields of a job that the layout needs. */
 export interface DagJob {
   id: string;
   depends_on: readonly string[];
@@ -6,9 +6,9 @@ export interface DagJob {
 
 export interface DagNode {
   id: string;
-  /** How many jobs must end before it, at least. */
+  /** Length of its longest dependency chain. */
   layer: number;
-  /** Its place within the layer. */
+  /** Its position within the layer. */
   place: number;
 }
 
@@ -16,14 +16,13 @@ export interface DagLayout {
   nodes: DagNode[];
   edges: { from: string; to: string }[];
   layers: number;
-  /** The most jobs in one layer. */
+  /** The maximum number of jobs in one layer. */
   breadth: number;
 }
 
 /**
- * Puts each job one layer behind the last of those it waits for, and near them within its layer so
- * that few lines cross. A job of a cycle, which the daemon does not let in, lands in the first
- * layer rather than nowhere.
+ * Puts each job one layer after its last dependency, and close to its dependencies within the layer
+ * so that few lines cross. The daemon rejects cycles; here a cycle is cut, not followed.
  */
 export function layoutDag(jobs: readonly DagJob[]): DagLayout {
   const byId = new Map(jobs.map((job) => [job.id, job]));
@@ -45,8 +44,8 @@ export function layoutDag(jobs: readonly DagJob[]): DagLayout {
   for (const job of jobs) (layers[layerOf.get(job.id)!] ??= []).push(job);
   const placeOf = new Map<string, number>();
   for (const layer of layers) {
-    const wanted = new Map(layer.map((job, index) => [job.id, middle(job, placeOf) ?? index]));
-    layer.sort((a, b) => wanted.get(a.id)! - wanted.get(b.id)!);
+    const preferred = new Map(layer.map((job, index) => [job.id, middle(job, placeOf) ?? index]));
+    layer.sort((a, b) => preferred.get(a.id)! - preferred.get(b.id)!);
     for (const [index, job] of layer.entries()) placeOf.set(job.id, index);
   }
   return {

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { call, daemon } from '../../api/client.js';
+import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { Confirm } from '../../parts/dialog.js';
 import { baseName } from '../../parts/format.js';
@@ -14,7 +14,7 @@ import { jobTones, pipelineTones } from './tones.js';
 type Pipeline = DaemonSchema<'Pipeline'>;
 type Job = DaemonSchema<'Job'>;
 
-/** One pipeline: how it stands, its graph, and the job that is looked at. */
+/** One pipeline: status, graph, and the selected job. */
 export function PipelineView({ pipeline }: { pipeline: Pipeline }) {
   const [selected, setSelected] = useState<string>();
   const job = pipeline.jobs.find(({ id }) => id === selected);
@@ -24,32 +24,32 @@ export function PipelineView({ pipeline }: { pipeline: Pipeline }) {
         <Status tone={pipelineTones[pipeline.status]}>{pipeline.status}</Status>
         {pipeline.repo && <span title={pipeline.repo}>{baseName(pipeline.repo)}</span>}
         <span className="muted">
-          created <Time at={pipeline.created_at} />, changed <Time at={pipeline.updated_at} />
+          created <Time at={pipeline.created_at} />, updated <Time at={pipeline.updated_at} />
         </span>
       </div>
       <Dag jobs={pipeline.jobs} selected={selected} onSelect={setSelected} />
       {job ? (
         <JobDetails job={job} />
       ) : (
-        <p className="muted panel-body">Choose a job to see its prompt and output.</p>
+        <p className="muted panel-body">Select a job to see its prompt and output.</p>
       )}
     </Panel>
   );
 }
 
 function PipelineControls({ pipeline: { id, name, status } }: { pipeline: Pipeline }) {
-  const [asks, setAsks] = useState(false);
-  const params = { path: { id } };
+  const [isConfirming, setIsConfirming] = useState(false);
+  const path = { id };
   const start = useAction({
-    run: () => call(daemon.POST('/api/v1/pipelines/{id}:start', { params })),
-    done: () => `${name} goes on.`,
+    run: () => daemon.call('startPipeline', { path }),
+    done: () => `Started ${name}.`,
     refresh: ['pipelines'],
   });
   const cancel = useAction({
-    run: () => call(daemon.POST('/api/v1/pipelines/{id}:cancel', { params })),
-    done: () => `${name} is canceled.`,
+    run: () => daemon.call('cancelPipeline', { path }),
+    done: () => `Canceled ${name}.`,
     refresh: ['pipelines'],
-    onDone: () => setAsks(false),
+    onDone: () => setIsConfirming(false),
   });
   const isOver = status === 'done' || status === 'canceled';
   return (
@@ -65,20 +65,23 @@ function PipelineControls({ pipeline: { id, name, status } }: { pipeline: Pipeli
         </button>
       )}
       {!isOver && (
-        <button type="button" className="danger small" onClick={() => setAsks(true)}>
+        <button type="button" className="danger small" onClick={() => setIsConfirming(true)}>
           Cancel pipeline
         </button>
       )}
-      {asks && (
+      {isConfirming && (
         <Confirm
           title={`Cancel ${name}?`}
-          deed="Cancel pipeline"
+          confirmLabel="Cancel pipeline"
           dangerous
           busy={cancel.isPending}
           onConfirm={() => cancel.mutate()}
-          onClose={() => setAsks(false)}
+          onClose={() => setIsConfirming(false)}
         >
-          <p>Running jobs are stopped and pending ones are skipped. It cannot be started again.</p>
+          <p>
+            Running jobs are stopped and pending jobs are skipped. A canceled pipeline cannot be
+            restarted.
+          </p>
         </Confirm>
       )}
     </>
@@ -86,8 +89,8 @@ function PipelineControls({ pipeline: { id, name, status } }: { pipeline: Pipeli
 }
 
 const startTexts: Partial<Record<Pipeline['status'], string>> = {
-  paused: 'Go on over the budget',
-  stalled: 'Run failed jobs again',
+  paused: 'Continue over budget',
+  stalled: 'Retry failed jobs',
 };
 
 function JobDetails({ job }: { job: Job }) {
@@ -99,10 +102,10 @@ function JobDetails({ job }: { job: Job }) {
         <span className="muted">{job.backend ?? 'default backend'}</span>
         {job.depends_on.length > 0 && (
           <span className="muted">
-            on {job.run_if} of {job.depends_on.join(', ')}
+            runs on {job.run_if} of {job.depends_on.join(', ')}
           </span>
         )}
-        {job.session_id && <Link href={`/agents/${job.session_id}`}>Open its agent</Link>}
+        {job.session_id && <Link href={`/agents/${job.session_id}`}>Open agent</Link>}
       </div>
       <h4>Prompt</h4>
       <pre className="job-text">{job.prompt}</pre>
@@ -110,7 +113,7 @@ function JobDetails({ job }: { job: Job }) {
         <>
           <h4>Output</h4>
           <pre className="job-text" tabIndex={0}>
-            {job.output || 'Nothing was said.'}
+            {job.output || 'No output.'}
           </pre>
         </>
       )}

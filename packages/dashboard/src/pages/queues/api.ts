@@ -1,11 +1,11 @@
-import type { QueuePaths, QueueSchema } from '@millrace/contract/queue';
+import { createQueueClient } from '@millrace/client';
+import type { QueueSchema } from '@millrace/contract/queue';
 import { queryOptions } from '@tanstack/react-query';
-import createClient from 'openapi-fetch';
-import { authorizedFetch, call } from '../../api/client.js';
+import { authorizedFetch } from '../../api/client.js';
 
-/** The queue server behind the daemon, which puts in the token. */
-const queueServer = createClient<QueuePaths>({
-  baseUrl: `${location.origin}/api/v1/proxy/queue`,
+/** The queue server through the daemon's proxy, which adds the queue's own token. */
+const queueServer = createQueueClient({
+  url: `${location.origin}/api/v1/proxy/queue`,
   fetch: authorizedFetch,
 });
 
@@ -16,36 +16,33 @@ export type Group = QueueSchema<'DlqGroup'>;
 export type Filter = QueueSchema<'SelectorFilter'>;
 export type Selector = { ids: string[] } | { filter: Filter };
 
-const at = (queue: string) => ({ params: { path: { queue } } });
-
-// The queue server tells of no changes, so it is asked; the figures move while one looks at them.
+// The queue server has no event stream, so the pages poll.
 const refetchInterval = 3_000;
 
 export const queueQueries = {
   all: () =>
     queryOptions({
       queryKey: ['queues'],
-      queryFn: () => call(queueServer.GET('/v1/admin/queues')),
+      queryFn: () => queueServer.call('listQueues'),
       refetchInterval,
     }),
   config: (queue: string) =>
     queryOptions({
       queryKey: ['queue-config', queue],
-      queryFn: () => call(queueServer.GET('/v1/admin/queues/{queue}/config', at(queue))),
+      queryFn: () => queueServer.call('getQueueConfig', { path: { queue } }),
       refetchInterval: false,
     }),
   task: (id: string) =>
     queryOptions({
       queryKey: ['queue-task', id],
-      queryFn: () => call(queueServer.GET('/v1/tasks/{id}', { params: { path: { id } } })),
+      queryFn: () => queueServer.call('getTask', { path: { id } }),
       refetchInterval: ({ state: { data } }) =>
         data?.status === 'PENDING' || data?.status === 'IN_FLIGHT' ? 1_000 : false,
     }),
   groups: (queue: string) =>
     queryOptions({
       queryKey: ['dead-groups', queue],
-      queryFn: async () =>
-        (await call(queueServer.GET('/v1/queues/{queue}/dlq:groups', at(queue)))).groups,
+      queryFn: async () => (await queueServer.call('listDlqGroups', { path: { queue } })).groups,
       refetchInterval: 10_000,
     }),
 };
@@ -55,11 +52,16 @@ export interface DeadPage {
   next: string;
 }
 
-/** A dead task without its payload and attempts, which may be megabytes. */
+/** A dead task without its payload and attempts, which can be megabytes. */
 export type DeadRow = Pick<
   Task,
   'id' | 'handler_ref' | 'dead_at' | 'dead_reason' | 'total_attempts' | 'redrive_count'
-> & { errorType: string; message: string; httpStatus: number | null };
+> & {
+  errorType: string;
+  /** The handler's response where there was one, else the queue's description of the failure. */
+  message: string;
+  httpStatus: number | null;
+};
 
 type BrowseFilter = Omit<Filter, 'http_status'>;
 
@@ -69,14 +71,16 @@ export async function readDead(
   cursor: string,
 ): Promise<DeadPage> {
   const query = { ...filter, limit: 200, ...(cursor !== '' && { cursor }) };
-  const { tasks, next_cursor: next } = await call(
-    queueServer.GET('/v1/queues/{queue}/dlq', { params: { path: { queue }, query } }),
-  );
+  const { tasks, next_cursor: next } = await queueServer.call('listDlq', {
+    path: { queue },
+    query,
+  });
   return { tasks: tasks.map(deadRow), next };
 }
 
 function deadRow(task: Task): DeadRow {
-  const { id, handler_ref, dead_at, dead_reason, total_attempts, redrive_count, last_error } = task;
+  const { id, handler_ref, dead_at, dead_reason, total_attempts, redrive_count } = task;
+  const { last_error, attempts } = task;
   return {
     id,
     handler_ref,
@@ -85,26 +89,22 @@ function deadRow(task: Task): DeadRow {
     total_attempts,
     redrive_count,
     errorType: last_error?.error_type ?? dead_reason ?? '',
-    message: last_error?.message ?? '',
+    message: attempts.at(-1)?.response_snippet || (last_error?.message ?? ''),
     httpStatus: last_error?.http_status ?? null,
   };
 }
 
 export const setPaused = (queue: string, paused: boolean): Promise<unknown> =>
-  call(
-    paused
-      ? queueServer.POST('/v1/admin/queues/{queue}:pause', at(queue))
-      : queueServer.POST('/v1/admin/queues/{queue}:resume', at(queue)),
-  );
+  queueServer.call(paused ? 'pauseQueue' : 'resumeQueue', { path: { queue } });
 
 export const submitTask = (
   queue: string,
   body: QueueSchema<'SubmitTaskRequest'>,
 ): Promise<QueueSchema<'SubmitResult'>> =>
-  call(queueServer.POST('/v1/queues/{queue}/tasks', { ...at(queue), body }));
+  queueServer.call('submitTask', { path: { queue }, body });
 
 export const probeCallback = (queue: string): Promise<QueueSchema<'CallbackTestResult'>> =>
-  call(queueServer.POST('/v1/admin/queues/{queue}:test', at(queue)));
+  queueServer.call('testCallback', { path: { queue } });
 
 export interface Redrive {
   dry_run?: boolean;
@@ -116,21 +116,11 @@ export const redrive = (
   selector: Selector,
   more: Redrive,
 ): Promise<QueueSchema<'SelectorResult'>> =>
-  call(
-    queueServer.POST('/v1/queues/{queue}/dlq:redrive', {
-      ...at(queue),
-      body: { ...selector, ...more },
-    }),
-  );
+  queueServer.call('redriveDlq', { path: { queue }, body: { ...selector, ...more } });
 
 export const purge = (
   queue: string,
   selector: Selector,
   more: Pick<Redrive, 'dry_run'>,
 ): Promise<QueueSchema<'SelectorResult'>> =>
-  call(
-    queueServer.POST('/v1/queues/{queue}/dlq:purge', {
-      ...at(queue),
-      body: { ...selector, ...more },
-    }),
-  );
+  queueServer.call('purgeDlq', { path: { queue }, body: { ...selector, ...more } });

@@ -3,33 +3,33 @@ import { bytes, count, duration } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
 import type { QueueConfig } from './api.js';
 
-/** A queue's config as sentences and figures, in the groups that it is written in. */
+/** A queue's config, grouped as in the config file. */
 export function ConfigView({ config }: { config: QueueConfig }) {
   const { callback, retry, limits, lease, retention, circuit_breaker, ordering } = config;
   return (
     <div className="queue-config">
       <Group title="Callback">
         <Fact name="URL">{callback.url}</Fact>
-        <Fact name="Time limit">
-          {duration(callback.timeout_ms)}, {duration(callback.connect_timeout_ms)} to connect,{' '}
-          {duration(callback.async_timeout_ms)} when answered later
+        <Fact name="Timeout">
+          {duration(callback.timeout_ms)}; connect {duration(callback.connect_timeout_ms)}; async{' '}
+          {duration(callback.async_timeout_ms)}
         </Fact>
         <Fact name="Auth">{authText(callback.auth)}</Fact>
-        <Fact name="Signed with">{callback.signing?.secret_refs.join(', ') ?? 'nothing'}</Fact>
+        <Fact name="Signing">{callback.signing?.secret_refs.join(', ') ?? 'none'}</Fact>
       </Group>
       <Group title="Retry">
         <Fact name="Attempts">{count(retry.max_attempts)}</Fact>
-        <Fact name="Waits">
-          {duration(retry.initial_backoff_ms)}, then × {retry.multiplier}, at most{' '}
+        <Fact name="Backoff">
+          {duration(retry.initial_backoff_ms)} × {retry.multiplier}, max{' '}
           {duration(retry.max_backoff_ms)}
         </Fact>
-        <Fact name="Also retried">{retry.retry_statuses.join(', ') || 'nothing more'}</Fact>
-        <Fact name="Dead at once">{retry.dead_statuses.join(', ') || 'nothing more'}</Fact>
+        <Fact name="Extra retry statuses">{retry.retry_statuses.join(', ') || 'none'}</Fact>
+        <Fact name="Extra permanent statuses">{retry.dead_statuses.join(', ') || 'none'}</Fact>
       </Group>
       <Group title="Circuit breaker">
         <Fact name="Opens">{breakerText(circuit_breaker)}</Fact>
         {circuit_breaker.enabled && (
-          <Fact name="Rests for">{duration(circuit_breaker.open_ms)}, then tries 3</Fact>
+          <Fact name="Stays open">{duration(circuit_breaker.open_ms)}, then 3 test calls</Fact>
         )}
       </Group>
       <Group title="Limits">
@@ -41,23 +41,25 @@ export function ConfigView({ config }: { config: QueueConfig }) {
           {limits.max_pending === 0 ? 'no limit' : count(limits.max_pending)}
         </Fact>
       </Group>
-      <Group title="Keeping">
-        <Fact name="Order">
-          {ordering.mode === 'group' ? 'in order within a group' : 'none promised'}
+      <Group title="Delivery">
+        <Fact name="Ordering">
+          {ordering.mode === 'group' ? 'FIFO within a group' : 'not guaranteed'}
         </Fact>
-        <Fact name="Lease">callback time and {duration(lease.grace_ms)}</Fact>
-        <Fact name="Succeeded">kept {duration(retention.succeeded_ms)}</Fact>
+        <Fact name="Lease">callback timeout + {duration(lease.grace_ms)}</Fact>
+      </Group>
+      <Group title="Retention">
+        <Fact name="Succeeded">{duration(retention.succeeded_ms)}</Fact>
         <Fact name="Dead">
-          {retention.dead_ms === 0 ? 'kept until purged' : `kept ${duration(retention.dead_ms)}`}
+          {retention.dead_ms === 0 ? 'until purged' : duration(retention.dead_ms)}
         </Fact>
       </Group>
       <Group title="Config">
-        {config.description && <Fact name="About">{config.description}</Fact>}
+        {config.description && <Fact name="Description">{config.description}</Fact>}
         <Fact name="Version">{config.version}</Fact>
-        <Fact name="Written">
+        <Fact name="Updated">
           <Time at={config.updated_at} />
         </Fact>
-        <Fact name="Made">
+        <Fact name="Created">
           <Time at={config.created_at} />
         </Fact>
       </Group>
@@ -88,12 +90,12 @@ function authText(auth: QueueConfig['callback']['auth']): string {
 }
 
 function breakerText(breaker: QueueConfig['circuit_breaker']): string {
-  if (!breaker.enabled) return 'never: it is switched off';
+  if (!breaker.enabled) return 'never: disabled';
   const { failure_ratio, min_requests, window_ms } = breaker;
   const share = Math.round(failure_ratio * 100);
-  return `when ${share}% of at least ${min_requests} fail within ${duration(window_ms)}`;
+  return `at ${share}% failures of at least ${min_requests} calls in ${duration(window_ms)}`;
 }
 
 function perSecond(rate: number): string {
-  return rate === 0 ? 'no limit' : `${count(rate)} a second`;
+  return rate === 0 ? 'no limit' : `${count(rate)}/s`;
 }

@@ -1,28 +1,28 @@
 import { Chart } from '../../parts/chart.js';
 import { count } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
-import { keptMs, type Sample } from './rates.js';
+import { historyMs, type Sample } from './rates.js';
 
 type Figure = Exclude<keyof Sample, 'at'>;
 
-// An axis that ends at nothing has nothing to show.
-const leastTop = 4;
+// Keeps the axis readable when all values are 0.
+const minTop = 4;
 
-/** How the queue has filled and drained while its pages were open. */
+/** Queue depth over time, sampled while the queue pages are open. */
 export function Depth({ samples }: { samples: readonly Sample[] }) {
   const last = samples.at(-1);
   if (!last) return null;
-  const begin = last.at - keptMs;
-  // Before the first sight nothing is known, which is not the same as nothing being there.
+  const begin = last.at - historyMs;
+  // Null, not 0: nothing is known before the first sample.
   const values = (figure: Figure) => [null, ...samples.map((sample) => sample[figure])];
   const highest = Math.max(
     ...samples.flatMap(({ pending, inFlight, dead }) => [pending, inFlight, dead]),
   );
   return (
-    <Panel title="Depth">
+    <Panel title="Depth" actions={<span className="muted">recorded while the tab is open</span>}>
       <div className="panel-body">
         <Chart
-          label="Tasks of the queue, the last 15 minutes"
+          label="Tasks in the queue, last 15 minutes"
           times={[begin, ...samples.map(({ at }) => at)].map((at) => at / 1000)}
           series={[
             { label: 'pending', values: values('pending'), kind: 'area' },
@@ -31,7 +31,7 @@ export function Depth({ samples }: { samples: readonly Sample[] }) {
           ]}
           format={count}
           height={160}
-          {...(highest < leastTop && { max: leastTop })}
+          {...(highest < minTop && { max: minTop })}
         />
       </div>
     </Panel>

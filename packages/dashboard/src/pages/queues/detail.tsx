@@ -1,7 +1,7 @@
+import { ApiError } from '@millrace/client';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { ApiProblem } from '../../api/problem.js';
 import { useAction } from '../../parts/action.js';
 import { count, duration } from '../../parts/format.js';
 import { Figure, Page, Panel } from '../../parts/page.js';
@@ -13,26 +13,26 @@ import { probeCallback, queueQueries, setPaused, type QueueConfig, type QueueIte
 import { ConfigView } from './config-view.js';
 import { ageText } from './list.js';
 import { rateText } from './rates.js';
-import { Standing } from './standing.js';
+import { QueueState } from './queue-state.js';
 import { Depth } from './depth.js';
 import { SubmitDialog } from './submit-dialog.js';
 import { TaskLookup } from './task-lookup.js';
 import { useHistory } from './use-history.js';
 
-/** One queue: its figures, what can be done with it, its config. */
+/** One queue: figures, actions, config. */
 export function QueueDetail({ queue }: { queue: string }) {
   const queues = useQuery(queueQueries.all());
   const config = useQuery(queueQueries.config(queue));
   const history = useHistory(queues.data, queues.dataUpdatedAt);
-  const [submits, setSubmits] = useState(false);
+  const [isSubmitting, setIsSubmitting] = useState(false);
   const [taskId, setTaskId] = useState('');
   const item = queues.data?.find(({ name }) => name === queue);
   const above = <Link href="/queues">Queues</Link>;
-  if (config.error instanceof ApiProblem && config.error.code === 'QUEUE_NOT_FOUND') {
+  if (config.error instanceof ApiError && config.error.code === 'QUEUE_NOT_FOUND') {
     return (
       <Page title={queue} above={above}>
-        <Empty title="There is no such queue.">
-          Make it from a config file:{' '}
+        <Empty title="This queue does not exist.">
+          Create it from a config file:{' '}
           <code>
             ctl queue config set {queue} {queue}.json
           </code>
@@ -44,7 +44,7 @@ export function QueueDetail({ queue }: { queue: string }) {
     <Page
       title={queue}
       above={above}
-      actions={item && <Actions item={item} onSubmit={() => setSubmits(true)} />}
+      actions={item && <Actions item={item} onSubmit={() => setIsSubmitting(true)} />}
     >
       {queues.data && !item && !config.isError && <Loading rows={1} />}
       {queues.isError && !config.isError && (
@@ -56,16 +56,16 @@ export function QueueDetail({ queue }: { queue: string }) {
         </Figures>
       )}
       {item && <Depth samples={history.of(queue)} />}
-      <TaskLookup id={taskId} onLook={setTaskId} />
+      <TaskLookup id={taskId} onLookup={setTaskId} />
       <Panel title="Config">
         <Loaded query={config}>{(found) => <ConfigView config={found} />}</Loaded>
       </Panel>
-      {submits && (
+      {isSubmitting && (
         <SubmitDialog
           queue={queue}
-          onClose={() => setSubmits(false)}
+          onClose={() => setIsSubmitting(false)}
           onSubmitted={(id) => {
-            setSubmits(false);
+            setIsSubmitting(false);
             setTaskId(id);
           }}
         />
@@ -77,16 +77,16 @@ export function QueueDetail({ queue }: { queue: string }) {
 function Actions({ item: { name, summary }, onSubmit }: { item: QueueItem; onSubmit: () => void }) {
   const pause = useAction({
     run: (paused: boolean) => setPaused(name, paused),
-    done: (_, paused) => (paused ? `${name} is paused.` : `${name} runs again.`),
+    done: (_, paused) => (paused ? `Paused ${name}.` : `Resumed ${name}.`),
     refresh: ['queues', 'queue-config'],
   });
-  useShortcut('n', 'Submit a test task', onSubmit);
-  useShortcut('p', 'Pause or resume the queue', () => pause.mutate(!summary.paused));
+  useShortcut('n', 'Submit test task', onSubmit);
+  useShortcut('p', 'Pause or resume delivery', () => pause.mutate(!summary.paused));
   const probe = useAction({
     run: () => probeCallback(name),
     onDone: ({ delivered, http_status, duration_ms, error_type, message }) => {
       if (delivered) {
-        toast('good', `The callback answered ${http_status} in ${duration(duration_ms)}.`);
+        toast('good', `The callback returned HTTP ${http_status} in ${duration(duration_ms)}.`);
       } else {
         toast('bad', `The callback failed: ${error_type}. ${message ?? ''}`);
       }
@@ -102,10 +102,10 @@ function Actions({ item: { name, summary }, onSubmit }: { item: QueueItem; onSub
         {summary.paused ? 'Resume' : 'Pause'}
       </button>
       <button type="button" disabled={probe.isPending} onClick={() => probe.mutate()}>
-        Test the callback
+        Test callback
       </button>
       <button type="button" className="primary" onClick={onSubmit}>
-        Submit a test task
+        Submit test task
       </button>
     </>
   );
@@ -121,15 +121,15 @@ function Figures({ item: { name, summary }, rate, children }: FiguresProps) {
   const { pending, in_flight, dlq_depth } = summary;
   return (
     <div className="figures">
-      <Figure name="State" value={<Standing summary={summary} />} />
-      <Figure name="Pending" value={count(pending)} note={rate !== '–' && `${rate} net`} />
+      <Figure name="State" value={<QueueState summary={summary} />} />
+      <Figure name="Pending" value={count(pending)} note={rate !== '–' && `${rate} net change`} />
       <Figure name="In flight" value={count(in_flight)} />
-      <Figure name="Oldest waits" value={ageText(summary)} />
+      <Figure name="Oldest pending" value={ageText(summary)} />
       {children}
       <Figure
         name="Dead letters"
         value={count(dlq_depth)}
-        note={dlq_depth > 0 && <Link href={`/dead-letters/${name}`}>Look at them</Link>}
+        note={dlq_depth > 0 && <Link href={`/dead-letters/${name}`}>Show dead letters</Link>}
       />
     </div>
   );
@@ -142,11 +142,11 @@ interface BreakerFigureProps {
 
 function BreakerFigure({ config, phase }: BreakerFigureProps) {
   if (!config) return <Figure name="Breaker" value="–" />;
-  const { enabled, failure_ratio: ratio, min_requests: least } = config.circuit_breaker;
+  const { enabled, failure_ratio: ratio, min_requests: min } = config.circuit_breaker;
   if (!enabled) return <Figure name="Breaker" value="off" />;
   if (phase === 'open') return <Figure name="Breaker" value={<Status tone="bad">open</Status>} />;
   if (phase === 'half_open')
-    return <Figure name="Breaker" value={<Status tone="warn">trying</Status>} />;
-  const note = `opens at ${Math.round(ratio * 100)}% of ${least} failing`;
+    return <Figure name="Breaker" value={<Status tone="warn">half open</Status>} />;
+  const note = `opens at ${Math.round(ratio * 100)}% failures of ${min} calls`;
   return <Figure name="Breaker" value="closed" note={note} />;
 }

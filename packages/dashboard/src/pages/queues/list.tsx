@@ -2,21 +2,21 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { count, duration } from '../../parts/format.js';
-import { useNarrow } from '../../parts/narrow.js';
+import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { queueQueries, type QueueItem } from './api.js';
 import { rateText, type QueueHistory } from './rates.js';
-import { Standing } from './standing.js';
+import { QueueState } from './queue-state.js';
 import { useHistory } from './use-history.js';
 
 export function QueueList() {
   const queues = useQuery(queueQueries.all());
   const history = useHistory(queues.data, queues.dataUpdatedAt);
   const search = useRef<HTMLInputElement>(null);
-  useShortcut('/', 'Find a queue', () => search.current?.focus());
+  useShortcut('/', 'Search queues', () => search.current?.focus());
   const [sought, setSought] = useState('');
   return (
     <Page
@@ -25,8 +25,8 @@ export function QueueList() {
         <input
           ref={search}
           type="search"
-          aria-label="Find a queue"
-          placeholder="Find a queue"
+          aria-label="Search queues"
+          placeholder="Search queues"
           value={sought}
           onChange={(event) => setSought(event.target.value)}
         />
@@ -41,8 +41,8 @@ export function QueueList() {
 
 function NoQueues() {
   return (
-    <Empty title="There are no queues yet.">
-      Make one from a config file: <code>ctl queue config set mail mail.json</code>
+    <Empty title="No queues yet.">
+      Create one from a config file: <code>ctl queue config set mail mail.json</code>
     </Empty>
   );
 }
@@ -55,12 +55,12 @@ interface TableProps {
 
 function Table({ list, history, sought }: TableProps) {
   const shown = useMemo(() => list.filter(({ name }) => name.includes(sought)), [list, sought]);
-  const columns = columnsFor(history, useNarrow());
+  const columns = columnsFor(history, useIsNarrow());
   return (
     <>
       <Totals list={list} />
       {shown.length === 0 ? (
-        <Empty title={`No queue has “${sought}” in its name.`} />
+        <Empty title={`No queue matches “${sought}”.`} />
       ) : (
         <VirtualTable label="Queues" columns={columns} rows={shown} rowKey={({ name }) => name} />
       )}
@@ -79,7 +79,7 @@ function Totals({ list }: { list: readonly QueueItem[] }) {
       <Figure name="Paused" value={count(paused)} />
       <Figure name="Pending" value={count(sum('pending'))} />
       <Figure name="In flight" value={count(sum('in_flight'))} />
-      <Figure name="Oldest waits" value={oldest === 0 ? '–' : duration(oldest)} />
+      <Figure name="Oldest pending" value={oldest === 0 ? '–' : duration(oldest)} />
       <Figure name="Dead letters" value={count(sum('dlq_depth'))} />
     </div>
   );
@@ -98,7 +98,7 @@ function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>
           </Link>
           {isNarrow && (
             <div>
-              <Standing summary={summary} />
+              <QueueState summary={summary} />
             </div>
           )}
         </>
@@ -109,7 +109,7 @@ function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>
       header: 'State',
       width: '6.5rem',
       wideOnly: true,
-      cell: ({ summary }) => <Standing summary={summary} />,
+      cell: ({ summary }) => <QueueState summary={summary} />,
     },
     {
       id: 'pending',
@@ -120,14 +120,12 @@ function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>
     },
     {
       id: 'rate',
-      header: 'Net rate',
+      header: 'Δ pending/s',
       width: '5.5rem',
       numeric: true,
       wideOnly: true,
       cell: ({ name }) => (
-        <span title="Pending tasks a second, more or fewer, while this page is open">
-          {rateText(history.rateOf(name))}
-        </span>
+        <span title="Net change of pending tasks per second">{rateText(history.rateOf(name))}</span>
       ),
     },
     {
@@ -140,7 +138,7 @@ function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>
     },
     {
       id: 'oldest',
-      header: 'Oldest waits',
+      header: 'Oldest',
       width: '6rem',
       numeric: true,
       wideOnly: true,

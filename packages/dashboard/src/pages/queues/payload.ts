@@ -1,4 +1,4 @@
-/** The UTF-8 bytes of a text in base64. */
+/** Encodes a text as UTF-8 in base64. */
 export function toBase64(text: string): string {
   let binary = '';
   for (const byte of new TextEncoder().encode(text)) binary += String.fromCharCode(byte);
@@ -6,16 +6,16 @@ export function toBase64(text: string): string {
 }
 
 export interface ShownPayload {
-  /** The text, or nothing when the bytes are no text. */
+  /** Undefined when the bytes are not UTF-8. */
   text: string | undefined;
   bytes: number;
   isCut: boolean;
 }
 
-// A page that draws a megabyte of text stands still.
-const mostShown = 20_000;
+// A megabyte of text would freeze the page.
+const maxChars = 20_000;
 
-/** A payload as a person can read it: JSON laid out, other text as it is. */
+/** Decodes a payload for display: JSON is pretty-printed, other text is shown as is. */
 export function shownPayload(base64: string): ShownPayload {
   const binary = atob(base64);
   const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
@@ -25,15 +25,15 @@ export function shownPayload(base64: string): ShownPayload {
   } catch {
     return { text: undefined, bytes: bytes.length, isCut: false };
   }
-  const laidOut = bytes.length <= 4 * mostShown ? layOut(text) : text;
+  const formatted = bytes.length <= 4 * maxChars ? prettyPrint(text) : text;
   return {
-    text: laidOut.slice(0, mostShown),
+    text: formatted.slice(0, maxChars),
     bytes: bytes.length,
-    isCut: laidOut.length > mostShown,
+    isCut: formatted.length > maxChars,
   };
 }
 
-function layOut(text: string): string {
+function prettyPrint(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2);
   } catch {

@@ -5,26 +5,27 @@ export interface Sample {
   dead: number;
 }
 
-export type SeenQueue = Omit<Sample, 'at'> & { name: string };
+export type QueueCounts = Omit<Sample, 'at'> & { name: string };
 
-const rateWindowMs = 30_000;
-export const keptMs = 15 * 60_000;
+/** Samples further apart give no rate. */
+const maxSampleGapMs = 30_000;
+export const historyMs = 15 * 60_000;
 
 /**
- * What was seen of the queues while their pages were open. The server counts what is there, not
- * what went by, so a rate is the net of both.
+ * Queue depths sampled while the queue pages are open. The server reports counts, not throughput,
+ * so a rate is the net of submitted and finished tasks.
  */
 export class QueueHistory {
   readonly #samples = new Map<string, Sample[]>();
 
-  see(at: number, queues: readonly SeenQueue[]): void {
+  record(at: number, queues: readonly QueueCounts[]): void {
     const present = new Set(queues.map(({ name }) => name));
     for (const name of this.#samples.keys()) if (!present.has(name)) this.#samples.delete(name);
     for (const { name, ...counts } of queues) {
       const samples = this.#samples.get(name) ?? [];
       if (samples.at(-1)?.at === at) continue;
-      const kept = samples.filter((sample) => sample.at > at - keptMs);
-      this.#samples.set(name, [...kept, { at, ...counts }]);
+      const recent = samples.filter((sample) => sample.at > at - historyMs);
+      this.#samples.set(name, [...recent, { at, ...counts }]);
     }
   }
 
@@ -33,13 +34,11 @@ export class QueueHistory {
     return this.#samples.get(name) ?? [];
   }
 
-  /** Pending tasks a second, more or fewer; undefined while it was seen only once. */
+  /** Net change of pending tasks per second between the last two samples. */
   rateOf(name: string): number | undefined {
-    const samples = this.of(name);
-    const last = samples.at(-1);
-    const first = samples.find(({ at }) => at > (last?.at ?? 0) - rateWindowMs);
-    if (!first || !last || last.at === first.at) return undefined;
-    return ((last.pending - first.pending) * 1000) / (last.at - first.at);
+    const [previous, last] = this.of(name).slice(-2);
+    if (!previous || !last || last.at - previous.at > maxSampleGapMs) return undefined;
+    return ((last.pending - previous.pending) * 1000) / (last.at - previous.at);
   }
 }
 

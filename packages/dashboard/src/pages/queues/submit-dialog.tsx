@@ -12,7 +12,7 @@ interface SubmitDialogProps {
 
 const types = ['application/json', 'text/plain; charset=utf-8', 'application/octet-stream'];
 
-/** Submits one task by hand, to see what becomes of it. */
+/** Submits one test task. */
 export function SubmitDialog({ queue, onClose, onSubmitted }: SubmitDialogProps) {
   const form = useId();
   const [handler, setHandler] = useState('test');
@@ -36,7 +36,7 @@ export function SubmitDialog({ queue, onClose, onSubmitted }: SubmitDialogProps)
   });
   return (
     <Dialog
-      title={`Submit a test task to ${queue}`}
+      title={`Submit test task to ${queue}`}
       onClose={onClose}
       actions={
         <>
@@ -66,7 +66,7 @@ export function SubmitDialog({ queue, onClose, onSubmitted }: SubmitDialogProps)
             value={handler}
             onChange={(event) => setHandler(event.target.value)}
           />
-          <span className="field-hint">The name that the callback decides by.</span>
+          <span className="field-hint">Sent to the callback as x-queue-handler-ref.</span>
         </label>
         <label className="field">
           Payload

@@ -6,13 +6,13 @@ import { queueQueries } from './api.js';
 import { TaskView } from './task-view.js';
 
 interface TaskLookupProps {
-  /** The task that is looked at; empty for none. */
+  /** The task shown; empty for none. */
   id: string;
-  onLook: (id: string) => void;
+  onLookup: (id: string) => void;
 }
 
-/** Any task by its id: what became of it, and why it does not run. */
-export function TaskLookup({ id, onLook }: TaskLookupProps) {
+/** Shows any task by id, and why it is waiting. */
+export function TaskLookup({ id, onLookup }: TaskLookupProps) {
   const [typed, setTyped] = useState(id);
   useEffect(() => setTyped(id), [id]);
   return (
@@ -21,13 +21,13 @@ export function TaskLookup({ id, onLook }: TaskLookupProps) {
         className="task-lookup"
         onSubmit={(event) => {
           event.preventDefault();
-          onLook(typed.trim());
+          onLookup(typed.trim());
         }}
       >
         <input
           className="mono"
-          aria-label="Id of a task"
-          placeholder="Id of a task"
+          aria-label="Task id"
+          placeholder="Task id"
           required
           value={typed}
           onChange={(event) => setTyped(event.target.value)}

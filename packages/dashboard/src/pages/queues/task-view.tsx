@@ -14,16 +14,16 @@ const tones: Readonly<Record<Task['status'], Tone>> = {
 };
 
 const waits: Readonly<Record<NonNullable<Task['waiting_for']>, string>> = {
-  time: 'It is not due yet.',
-  paused: 'Its queue is paused, or held because its callback left the allowlist.',
-  concurrency: 'As many tasks as the queue allows are running.',
-  rate_limit: 'The queue starts only so many tasks a second.',
-  circuit_open: 'The circuit breaker is open: the callback keeps failing, so the queue rests.',
-  group: 'An earlier task of its group goes first.',
-  dispatch: 'It is next in turn.',
+  time: 'Not due yet.',
+  paused: 'The queue is paused, or held because its callback is no longer on the allowlist.',
+  concurrency: 'The queue is at its concurrency limit.',
+  rate_limit: 'The queue is at its dispatch rate limit.',
+  circuit_open: 'The circuit breaker is open because the callback keeps failing.',
+  group: 'Waiting for an earlier task of its group.',
+  dispatch: 'Ready to be dispatched.',
 };
 
-/** A task with everything that is known of it. */
+/** All fields of a task, its payload and its attempts. */
 export function TaskView({ task }: { task: Task }) {
   const { status, waiting_for: waiting, headers } = task;
   return (
@@ -54,7 +54,7 @@ export function TaskView({ task }: { task: Task }) {
         )}
         {task.dead_at && (
           <>
-            <dt>Died</dt>
+            <dt>Dead at</dt>
             <dd>
               <Time at={task.dead_at} />
               {task.dead_reason && `, ${reasons[task.dead_reason]}`}
@@ -82,19 +82,19 @@ export function TaskView({ task }: { task: Task }) {
 
 const reasons = {
   ATTEMPTS_EXHAUSTED: 'after its last attempt',
-  PERMANENT: 'because the answer forbids another attempt',
-  EXPIRED: 'because its time was up',
+  PERMANENT: 'after a permanent failure',
+  EXPIRED: 'because it expired',
 } as const;
 
 function attemptsText({ attempt, max_attempts, total_attempts, redrive_count }: Task): string {
   const text = `${attempt} of ${max_attempts}`;
   return redrive_count === 0
     ? text
-    : `${text} since redrive ${redrive_count}, ${total_attempts} in all`;
+    : `${text} since redrive ${redrive_count}, ${total_attempts} in total`;
 }
 
 function Payload({ task: { payload, payload_content_type: type } }: { task: Task }) {
-  if (payload === '') return <p className="muted">It has no payload.</p>;
+  if (payload === '') return <p className="muted">No payload.</p>;
   const { text, bytes: size, isCut } = shownPayload(payload);
   return (
     <section aria-label="Payload" className="stack">
@@ -102,19 +102,19 @@ function Payload({ task: { payload, payload_content_type: type } }: { task: Task
         Payload <span className="muted">{`${bytes(size)}, ${type}`}</span>
       </h3>
       {text === undefined ? (
-        <p className="muted">These bytes are no text.</p>
+        <p className="muted">Binary data.</p>
       ) : (
         <pre className="task-payload" tabIndex={0}>
           {text}
         </pre>
       )}
-      {isCut && <p className="muted">Only the beginning is shown.</p>}
+      {isCut && <p className="muted">Truncated.</p>}
     </section>
   );
 }
 
 function History({ attempts }: { attempts: readonly Attempt[] }) {
-  if (attempts.length === 0) return <p className="muted">No attempt has ended yet.</p>;
+  if (attempts.length === 0) return <p className="muted">No attempt has finished yet.</p>;
   return (
     <section aria-label="Attempts">
       <h3>Attempts</h3>

@@ -1,17 +1,17 @@
 import type { QueueItem } from './api.js';
 import { QueueHistory } from './rates.js';
 
-// For as long as the tab is open, so that going from page to page loses nothing.
+// Lives as long as the tab, so that navigation between pages loses nothing.
 const history = new QueueHistory();
 
-/** What was seen of the queues, this moment included. */
-export function useHistory(queues: readonly QueueItem[] | undefined, seenAt: number): QueueHistory {
-  const seen = queues?.map(({ name, summary: { pending, in_flight, dlq_depth } }) => ({
+/** The samples of all queues, including the current ones. */
+export function useHistory(queues: readonly QueueItem[] | undefined, readAt: number): QueueHistory {
+  const counts = queues?.map(({ name, summary: { pending, in_flight, dlq_depth } }) => ({
     name,
     pending,
     inFlight: in_flight,
     dead: dlq_depth,
   }));
-  if (seen) history.see(seenAt, seen);
+  if (counts) history.record(readAt, counts);
   return history;
 }

@@ -2,6 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import { queries } from '../../api/queries.js';
+import { logOut } from '../../api/login.js';
 import { tokenStore } from '../../api/token.js';
 import { unknown } from '../../parts/format.js';
 import { Page, Panel } from '../../parts/page.js';
@@ -9,12 +10,12 @@ import { useShortcutsOn } from '../../parts/shortcuts.js';
 import { Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
-import { setTheme, useTheme, type Theme } from '../../shell/theme.js';
+import { setTheme, useTheme, type Theme } from '../../style/theme.js';
 import './settings.css';
 
 type Entry = DaemonSchema<'ConfigEntry'>;
 
-/** What the daemon is told to do and where that was said; and what this browser keeps. */
+/** Settings of this browser, and those of the daemon with their source. */
 export default function SettingsPage() {
   const config = useQuery(queries.config());
   return (
@@ -29,7 +30,7 @@ export default function SettingsPage() {
 
 function BrowserSettings() {
   const theme = useTheme();
-  const [areOn, setOn] = useShortcutsOn();
+  const [areEnabled, setEnabled] = useShortcutsOn();
   const token = useSyncExternalStore(tokenStore.subscribe, tokenStore.current);
   return (
     <Panel title="This browser">
@@ -37,7 +38,7 @@ function BrowserSettings() {
         <label className="settings-line">
           Theme
           <select value={theme} onChange={(event) => setTheme(event.target.value as Theme)}>
-            <option value="auto">As the system</option>
+            <option value="auto">System</option>
             <option value="light">Light</option>
             <option value="dark">Dark</option>
           </select>
@@ -45,25 +46,28 @@ function BrowserSettings() {
         <label className="check">
           <input
             type="checkbox"
-            checked={areOn}
-            onChange={(event) => setOn(event.target.checked)}
+            checked={areEnabled}
+            onChange={(event) => setEnabled(event.target.checked)}
           />
           Keyboard shortcuts
         </label>
         <div className="row">
           {token === undefined ? (
-            <span className="muted">No token is kept here.</span>
+            <span className="muted">No token stored.</span>
           ) : (
             <button
               type="button"
               onClick={() => {
                 tokenStore.clear();
-                toast('good', 'The token is forgotten.');
+                toast('good', 'Token deleted.');
               }}
             >
-              Forget the token
+              Delete token
             </button>
           )}
+          <button type="button" onClick={() => void logOut()}>
+            Log out
+          </button>
         </div>
       </div>
     </Panel>
@@ -77,7 +81,7 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
   const shown = view.entries.filter(({ key }) => key.toLowerCase().includes(wanted));
   return (
     <Panel
-      title="The daemon"
+      title="Daemon"
       actions={
         <input
           type="search"
@@ -92,8 +96,8 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
         <dt>Version</dt>
         <dd>{health?.version ?? unknown}</dd>
         <dt>Config file</dt>
-        <dd className="mono">{view.config_file ?? 'none was read'}</dd>
-        <dt>Data</dt>
+        <dd className="mono">{view.config_file ?? 'none'}</dd>
+        <dt>Data directory</dt>
         <dd className="mono">{view.data_dir}</dd>
       </dl>
       {view.warnings.length > 0 && (
@@ -106,11 +110,11 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
         </ul>
       )}
       <p className="panel-body muted">
-        Settings are changed in the config file, by a flag or by a <code>MILLRACE_…</code> variable,
-        and take effect when the daemon starts. Tiers, the default backend and the thinking mode are
-        changed under Backends &amp; usage.
+        Change settings in the config file, with a flag or with a <code>MILLRACE_…</code> variable,
+        then restart the daemon. Tiers, the default backend and the thinking mode are under Backends
+        &amp; usage.
       </p>
-      <div className="scroll-x" tabIndex={0} role="group" aria-label="Settings of the daemon">
+      <div className="scroll-x" tabIndex={0} role="group" aria-label="Daemon settings">
         <table role="table" className="table cards">
           <thead role="rowgroup">
             <tr role="row">
@@ -121,7 +125,7 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
                 Value
               </th>
               <th role="columnheader" scope="col">
-                From
+                Source
               </th>
             </tr>
           </thead>
@@ -136,7 +140,7 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
                 </td>
                 <td
                   role="cell"
-                  data-label="From"
+                  data-label="Source"
                   className={entry.source === 'default' ? 'muted' : undefined}
                 >
                   <span title={entry.origin ?? undefined}>{entry.source}</span>

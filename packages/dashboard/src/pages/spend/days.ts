@@ -1,22 +1,22 @@
-/** Two months are as many bars as one can tell apart; a single one would fill the chart. */
-const mostDays = 60;
-const leastDays = 7;
+/** Limits of the number of bars: more are not readable, a single one would fill the chart. */
+const maxDays = 60;
+const minDays = 7;
 
 interface Day {
   time: number;
-  /** Null where something was used that has no price. */
+  /** Null when a backend without a price was used. */
   usd: number | null;
 }
 
-/** The days up to the last that has an entry, without a gap, each at its start in unix seconds. */
+/** All days up to the last entry, including empty ones, as unix seconds of their start. */
 export function dayByDay(entries: readonly { key: string; usd: number | null }[]): Day[] {
   const byTime = new Map(entries.map(({ key, usd }) => [timeOf(localDay(key)), usd]));
   const [first, last] = [entries.at(0)?.key, entries.at(-1)?.key];
   if (first === undefined || last === undefined) return [];
   const days: Day[] = [];
-  // Back from the last by the calendar: not every day has 24 hours.
-  for (const day = localDay(last); days.length < mostDays; day.setDate(day.getDate() - 1)) {
-    if (days.length >= leastDays && timeOf(day) < timeOf(localDay(first))) break;
+  // Steps by calendar day: not every day has 24 hours.
+  for (const day = localDay(last); days.length < maxDays; day.setDate(day.getDate() - 1)) {
+    if (days.length >= minDays && timeOf(day) < timeOf(localDay(first))) break;
     const usd = byTime.get(timeOf(day));
     days.unshift({ time: timeOf(day), usd: usd === undefined ? 0 : usd });
   }

@@ -3,7 +3,7 @@ import { Savings } from './savings.js';
 import { Spend } from './spend.js';
 import './spend.css';
 
-/** What the agents cost, and what was kept out of the models. */
+/** Spend of the agents and token savings. */
 export default function SpendPage() {
   return (
     <Page title="Spend & savings">

@@ -19,7 +19,7 @@ const windows: readonly { value: Window; text: string }[] = [
   { value: '90d', text: '90 days' },
 ];
 
-/** Two axes that are never added up: context kept small, and work moved to the local model. */
+/** Two separate figures: context tokens saved, and work offloaded to the local model. */
 export function Savings() {
   const [window, setWindow] = useState<Window>('7d');
   const bucket = window === '24h' || window === '48h' ? 'hour' : 'day';
@@ -36,9 +36,9 @@ export function Savings() {
       <Loaded query={savings} rows={6}>
         {(report) =>
           report.events === 0 ? (
-            <Empty title="Nothing saved in this window.">
-              Run builds and tests by <code>ctl check -- npm test</code> and git by{' '}
-              <code>ctl git</code>: agents then read the short form.
+            <Empty title="No savings in this window.">
+              Run builds and tests with <code>ctl check -- npm test</code> and git with{' '}
+              <code>ctl git</code>: agents then read condensed output.
             </Empty>
           ) : (
             <SavingsReport report={report} />
@@ -54,15 +54,19 @@ function SavingsReport({ report }: { report: Report }) {
   const times = buckets.map(({ ts }) => ts);
   return (
     <div className="columns">
-      <Panel title="Context: tokens kept out of the model" actions={<Basis report={report} />}>
+      <Panel title="Context: tokens saved" actions={<Basis report={report} />}>
         <div className="savings-figures">
           <Figure name="Saved" value={tokens(axes.context.saved_tokens)} note="tokens" />
           <Figure name="Reduction" value={percent(axes.context.reduction_pct)} />
-          <Figure name="Worth" value={dollars(axes.context.saved_dollars)} note="at the top rate" />
           <Figure
-            name="Raw and kept"
+            name="Value"
+            value={dollars(axes.context.saved_dollars)}
+            note="at the highest rate"
+          />
+          <Figure
+            name="Raw"
             value={tokens(axes.context.raw_tokens)}
-            note={`${tokens(axes.context.kept_tokens)} entered`}
+            note={`${tokens(axes.context.kept_tokens)} sent to the model`}
           />
         </div>
         <Chart
@@ -86,9 +90,9 @@ function SavingsReport({ report }: { report: Report }) {
       </Panel>
       <Panel title="Offload: work done by the local model">
         <div className="savings-figures">
-          <Figure name="Worth" value={dollars(axes.offload.dollars)} note="at the top rates" />
-          <Figure name="Handled" value={tokens(axes.offload.tokens)} note="tokens" />
-          <Figure name="Answers" value={count(axes.offload.events)} />
+          <Figure name="Value" value={dollars(axes.offload.dollars)} note="at the highest rates" />
+          <Figure name="Processed" value={tokens(axes.offload.tokens)} note="tokens" />
+          <Figure name="Requests" value={count(axes.offload.events)} />
         </div>
         <Chart
           label={`Tokens offloaded by ${width}`}
@@ -103,8 +107,8 @@ function SavingsReport({ report }: { report: Report }) {
           format={tokens}
         />
         <p className="panel-body muted">
-          Counted apart: these tokens never stood before a cloud model, so they are in none of the
-          context figures.
+          Counted separately: these tokens were never meant for a cloud model, so the context
+          figures do not include them.
         </p>
       </Panel>
     </div>

@@ -9,7 +9,7 @@ import { VirtualTable, type Column } from '../../parts/virtual-table.js';
 type Row = DaemonSchema<'SpendRow'>;
 type Session = DaemonSchema<'Session'>;
 
-/** Rows of a rollup, the dearest first as the daemon sorts them. */
+/** Rows of a rollup, most expensive first as sorted by the daemon. */
 export function SpendTable({ rows, by }: { rows: readonly Row[]; by: string }) {
   const { data: sessions } = useQuery({ ...queries.sessions(), enabled: by === 'agent' });
   const agents = useMemo(
@@ -51,7 +51,7 @@ export function SpendTable({ rows, by }: { rows: readonly Row[]; by: string }) {
       numeric: true,
       cell: ({ usd }) =>
         usd === null ? (
-          <span className="muted" title="This backend reports tokens and has no price">
+          <span className="muted" title="This backend reports tokens but has no price">
             no price
           </span>
         ) : (

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { queries } from '../../api/queries.js';
 import { Chart } from '../../parts/chart.js';
 import { Choice } from '../../parts/choice.js';
-import { dollars, tokens } from '../../parts/format.js';
+import { dollars, dollarTicks, tokens } from '../../parts/format.js';
 import { Figure, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { dayByDay } from './days.js';
@@ -41,20 +41,23 @@ function SpendReport({ rollup }: { rollup: Rollup }) {
         <Figure name="This week" value={dollars(rollup.week_usd)} note="from Monday" />
         <Figure name="All time" value={dollars(rollup.total_usd)} />
         <Figure
+          name="Exact, all time"
+          value={typeof rollup.exact_usd === 'number' ? dollars(rollup.exact_usd) : 'unknown'}
+          note="list prices, cache included"
+        />
+        <Figure
           name="Tokens"
           value={tokens(rollup.input_tokens + rollup.output_tokens)}
           note={`${tokens(rollup.input_tokens)} in, ${tokens(rollup.output_tokens)} out`}
         />
         <Figure
-          name="Cache, apart"
+          name="Cache"
           value={dollars(rollup.cache_usd)}
-          note={`${tokens(rollup.cache_read_tokens)} read, ${tokens(rollup.cache_write_tokens)} written`}
+          note={`not included; ${tokens(rollup.cache_read_tokens)} read, ${tokens(rollup.cache_write_tokens)} written`}
         />
       </div>
       {rollup.by_day.length === 0 ? (
-        <Empty title="Nothing spent yet.">
-          Spend is read from the agents&apos; own transcripts, as soon as they write one.
-        </Empty>
+        <Empty title="No spend yet.">Spend is read from the transcripts of the agents.</Empty>
       ) : (
         <div className="columns spend-columns">
           <Panel title="Spend by day">
@@ -80,6 +83,7 @@ function DayChart({ days }: { days: Rollup['by_day'] }) {
       times={shown.map(({ time }) => time)}
       series={[{ label: 'Dollars', kind: 'bars', values: shown.map(({ usd }) => usd) }]}
       format={dollars}
+      formatTicks={dollarTicks}
     />
   );
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Json } from '../documents.js';
 import { anyValue, text, value } from '../query/arbitraries.test-support.js';
-import { compareValues } from '../query/order.js';
+import { compareValues } from '../value/order.js';
 import { after, EntryEncoder, mostIndexFields } from './encoding.js';
 
 type Field = Json | undefined;

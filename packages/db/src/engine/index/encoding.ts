@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../documents.js';
-import { sortedNames } from '../query/order.js';
+import { sortedNames } from '../value/order.js';
 
 /**
- * Index values as bytes that sort as `query/order.ts` says. Each value is
+ * Index values as bytes that sort as `value/order.ts` says. Each value is
  *
  *   missing, null, false, true   its tag
  *   number    tag | IEEE-754, the sign bit flipped, all bits of a negative one

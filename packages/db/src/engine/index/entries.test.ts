@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../documents.js';
 import { document } from '../query/arbitraries.test-support.js';
-import type { Row } from '../query/path.js';
+import type { Row } from '../value/path.js';
 import { EntryEncoder } from './encoding.js';
 import { compileIndex, type IndexDefinition } from './entries.js';
 

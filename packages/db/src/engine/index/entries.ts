@@ -1,5 +1,5 @@
 import type { Json } from '../documents.js';
-import { forEachValue, parsePath, plainValue, type Path, type Row } from '../query/path.js';
+import { forEachValue, parsePath, plainValue, type Path, type Row } from '../value/path.js';
 import { refuse } from '../refusal.js';
 import { EntryEncoder, mostIndexFields } from './encoding.js';
 

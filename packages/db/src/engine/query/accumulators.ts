@@ -1,7 +1,7 @@
 import type { Json } from '../documents.js';
 import { refuse } from '../refusal.js';
 import type { CheckedAccumulator } from './aggregate-query.js';
-import { compareValues } from './order.js';
+import { compareValues } from '../value/order.js';
 import {
   forEachValue,
   listedValue,
@@ -9,7 +9,7 @@ import {
   severalValues,
   type Path,
   type Row,
-} from './path.js';
+} from '../value/path.js';
 import { timeText } from './time.js';
 import { canonicalText } from './values.js';
 

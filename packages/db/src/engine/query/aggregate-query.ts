@@ -1,6 +1,6 @@
 import { suggestion } from '@millrace/kit/nearest';
 import { parseCondition, parseFilter, type Condition, type Filter } from './filter.js';
-import type { Path } from './path.js';
+import type { Path } from '../value/path.js';
 import { bad, flag, listOf, membersOf, orderSteps, pathOf, wholeNumber } from './query.js';
 import type { OrderBy } from './sort.js';
 import { describe } from './values.js';

@@ -1,8 +1,8 @@
 import { suggestion } from '@millrace/kit/nearest';
 import type { Json } from '../documents.js';
 import { refuse } from '../refusal.js';
-import { rankOf } from './order.js';
-import { parsePath, type Path } from './path.js';
+import { rankOf } from '../value/order.js';
+import { parsePath, type Path } from '../value/path.js';
 import { compileRegex } from './regex.js';
 import { parseTime } from './time.js';
 import { checkJson, describe, sentence } from './values.js';

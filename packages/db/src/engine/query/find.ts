@@ -3,7 +3,7 @@ import { Page } from './page.js';
 import { planQuery, type Plan } from './plan.js';
 import { compilePredicate } from './predicate.js';
 import type { CheckedFind } from './query.js';
-import { KeptRecords, type FoundRecord, type RecordSink } from './record-sink.js';
+import { RecordList, type FoundRecord, type RecordSink } from './record-sink.js';
 import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.js';
 
 /** At most 256 records or 256 KiB; the last one has `end`, and perhaps no records. */
@@ -25,7 +25,7 @@ export function find(
   source: QuerySource,
   query: CheckedFind,
 ): AsyncGenerator<FindBatch, void, void> {
-  return findInto(source, query, new KeptRecords(query.project));
+  return findInto(source, query, new RecordList(query.project));
 }
 
 /** As `find`, with batches of what the sink makes of the records. */

@@ -1,21 +1,8 @@
-import type { CompiledIndex } from '../index/entries.js';
 import type { Json } from '../documents.js';
+import type { CompiledIndex } from '../index/entries.js';
 import type { Condition, FieldTest } from './filter.js';
-import { indexRanges, type IndexRange } from './ranges.js';
+import { indexRanges, type IndexRange, type QueryIndex } from './ranges.js';
 import type { SortOrder } from './sort.js';
-
-/** What the planner knows of an index. The flags hold for the view that is read, or are stricter. */
-export interface QueryIndex {
-  /** What `ReadView.entries` calls it. */
-  readonly id: number;
-  readonly compiled: CompiledIndex;
-  /** `ready`: every record of the view that is read is in it. Others are not used. */
-  readonly state: string;
-  /** Some record has or had several entries, or an array. */
-  readonly multi: boolean;
-  /** Some value is or was too long to be kept whole. */
-  readonly cut: boolean;
-}
 
 /**
  * How to come by the records. All of those that match are among them, perhaps with others: the

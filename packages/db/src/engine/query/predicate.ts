@@ -1,8 +1,8 @@
 import type { Json } from '../documents.js';
 import type { Condition, FieldTest, FilterField } from './filter.js';
 import { parseFilter } from './filter.js';
-import { compareText, compareValues, equalValues, ordersByUnit, rankOf } from './order.js';
-import { anyText, anyValue, type Path, type Row } from './path.js';
+import { compareText, compareValues, equalValues, ordersByUnit, rankOf } from '../value/order.js';
+import { anyText, anyValue, type Path, type Row } from '../value/path.js';
 import { compileRegex } from './regex.js';
 
 export type Predicate<Subject = Row> = (subject: Subject) => boolean;

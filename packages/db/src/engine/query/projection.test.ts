@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../documents.js';
-import { parsePath } from './path.js';
+import { parsePath } from '../value/path.js';
 import { compileProjection } from './projection.js';
 
 const data: JsonObject = {

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../documents.js';
-import type { Path } from './path.js';
+import type { Path } from '../value/path.js';
 
 export type Projection = (data: JsonObject) => JsonObject;
 

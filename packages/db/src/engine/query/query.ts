@@ -1,7 +1,7 @@
 import { suggestion } from '@millrace/kit/nearest';
 import { refuse } from '../refusal.js';
 import { parseFilter, type Condition, type Filter } from './filter.js';
-import { parsePath, type Path } from './path.js';
+import { parsePath, type Path } from '../value/path.js';
 import { compileProjection, type Projection } from './projection.js';
 import { toSortOrder, type OrderBy, type SortOrder } from './sort.js';
 import { describe, sentence } from './values.js';

@@ -1,8 +1,21 @@
 import type { Json } from '../documents.js';
 import { after, EntryEncoder, tags } from '../index/encoding.js';
+import type { CompiledIndex } from '../index/entries.js';
 import type { FieldTest } from './filter.js';
-import { equalValues, rankOf, ranks } from './order.js';
-import type { QueryIndex } from './plan.js';
+import { equalValues, rankOf, ranks } from '../value/order.js';
+
+/** What the planner knows of an index. The flags hold for the view that is read, or are stricter. */
+export interface QueryIndex {
+  /** What `ReadView.entries` calls it. */
+  readonly id: number;
+  readonly compiled: CompiledIndex;
+  /** `ready`: every record of the view that is read is in it. Others are not used. */
+  readonly state: string;
+  /** Some record has or had several entries, or an array. */
+  readonly multi: boolean;
+  /** Some value is or was too long to be kept whole. */
+  readonly cut: boolean;
+}
 
 /** Entries from `start` (included) up to `end` (excluded). */
 export interface IndexRange {

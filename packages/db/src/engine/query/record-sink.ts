@@ -24,7 +24,7 @@ export class FoundRecord {
 }
 
 /** Keeps the records themselves. */
-export class KeptRecords implements RecordSink<FoundRecord[]> {
+export class RecordList implements RecordSink<FoundRecord[]> {
   #kept: FoundRecord[] = [];
 
   constructor(private readonly project: Projection | undefined) {}

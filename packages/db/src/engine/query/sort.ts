@@ -1,6 +1,6 @@
 import type { Json } from '../documents.js';
-import { compareValues } from './order.js';
-import { sortValue, type Path, type Row } from './path.js';
+import { compareValues } from '../value/order.js';
+import { sortValue, type Path, type Row } from '../value/path.js';
 
 /** One step of a sort as the API has it. */
 export interface OrderBy {

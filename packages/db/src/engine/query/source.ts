@@ -1,7 +1,8 @@
 import type { ReadView } from '../read-view.js';
 import type { RecordImage } from '../record.js';
 import { openInAnyOrder } from './open-walk.js';
-import type { Plan, QueryIndex } from './plan.js';
+import type { Plan } from './plan.js';
+import type { QueryIndex } from './ranges.js';
 import type { Slice } from './slice.js';
 import type { WalkSource } from './walk.js';
 

@@ -1,5 +1,5 @@
 import { mostDepth, type Json, type JsonObject } from '../documents.js';
-import { sortedNames } from './order.js';
+import { sortedNames } from '../value/order.js';
 
 const loneSurrogate = /\p{Surrogate}/u;
 

@@ -13,6 +13,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { systemCode, UsageError } from '@millrace/kit/errors';
+import { silentLog, type Log } from '@millrace/kit/log';
+import { isOpenToOthers, tightenDirectory } from '@millrace/kit/private-files';
 
 /**
  * The files of a database:
@@ -28,18 +30,30 @@ const currentFile = 'CURRENT';
 const storePattern = /^store-(\d{6})\.mdb$/;
 const logPattern = /^log-\d{6}$/;
 
-export function makeDirectory(directory: string): void {
+/** Creates the directory for its owner alone, or closes one that other users can enter. */
+export function makeDirectory(directory: string, log: Log = silentLog): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     if (!statSync(directory).isDirectory()) {
       throw new UsageError(`${directory} is not a directory; a database needs one of its own.`);
     }
     const probe = join(directory, `.probe-${process.pid}`);
-    closeSync(openSync(probe, 'w'));
+    closeSync(openSync(probe, 'w', 0o600));
     rmSync(probe);
+    keepPrivate(directory, log);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`Cannot write in ${directory}: ${reason(error)}.`, { cause: error });
+  }
+}
+
+/** A directory with other content, such as a project, is not ours to close. */
+function keepPrivate(directory: string, log: Log): void {
+  if (!isOpenToOthers(directory)) return;
+  if (isEmptyDirectory(directory) || existsSync(join(directory, currentFile))) {
+    log.warn({ directory }, tightenDirectory(directory));
+  } else {
+    log.warn({ directory }, 'other users can enter the data directory; chmod 700 keeps them out');
   }
 }
 
@@ -86,7 +100,7 @@ export function nextStore(name: string): string {
 /** Makes `name` the store that counts, durably: after this returns, a crash finds it. */
 export function pointTo(directory: string, name: string): void {
   const fresh = join(directory, `${currentFile}.new`);
-  const file = openSync(fresh, 'w');
+  const file = openSync(fresh, 'w', 0o600);
   try {
     writeSync(file, `${name}\n`);
     fsyncSync(file);

@@ -1,7 +1,6 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import type { Layer } from './overlay.js';
-import type { Store } from './store.js';
+import type { Layer, Overlay } from './overlay.js';
 import type { Tables } from './tables.js';
 
 /** The row of `meta` that says which batch the file has reached. */
@@ -23,6 +22,13 @@ export function encodeLsn(lsn: number): Buffer {
   return bytes;
 }
 
+/** The store whose overlay is folded. */
+interface FoldedStore {
+  readonly tables: Tables;
+  readonly overlay: Overlay;
+  readonly durableLsn: number;
+}
+
 /**
  * Moves layers of the overlay into LMDB, the oldest first, each in one synced transaction: the
  * file is always at a whole batch, and says at which.
@@ -37,7 +43,7 @@ export class Folder {
   foldedLsn: number;
 
   constructor(
-    private readonly store: Store,
+    private readonly store: FoldedStore,
     private readonly options: { clock: Clock; log: Log; onFolded: () => void },
   ) {
     this.foldedLsn = foldedLsn(store.tables);

@@ -63,7 +63,7 @@ export class DirectoryLock {
       host: hostname(),
       token: this.#token,
     };
-    writeFileSync(mine, JSON.stringify(holder));
+    writeFileSync(mine, JSON.stringify(holder), { mode: 0o600 });
     try {
       for (let attempt = 0; attempt < 5; attempt++) {
         if (linked(mine, this.#file)) return;

@@ -213,6 +213,7 @@ function openRoot(path: string): Root {
     maxReaders: mostReaders,
     mapSize: mapBytes,
     noMemInit: true,
+    permissionsMode: 0o600,
   } as Parameters<typeof open>[0]);
 }
 

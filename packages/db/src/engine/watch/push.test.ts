@@ -113,7 +113,7 @@ test('a sink without room is given nothing, and the reader goes on from there', 
 
 test('watches of one look are given the same messages, in the same rows', async () => {
   const { open, items } = await openPushed();
-  const [a, b, other] = [open({ look: 'x' }), open({ look: 'x' }), open({ look: 'y' })];
+  const [a, b, other] = [open({ shareKey: 'x' }), open({ shareKey: 'x' }), open({ shareKey: 'y' })];
   for (const { watch } of [a, b, other]) wait(watch);
   await settle();
   await Promise.all([items.insert({ n: 1 }), items.insert({ n: 2 })]);
@@ -128,7 +128,7 @@ test('watches of one look are given the same messages, in the same rows', async 
 
 test('rows of commits that were taken back are not told for those that bear their numbers', async () => {
   const { db, open, items } = await openPushed();
-  const [told, idle] = [open({ look: 'x' }), open({ look: 'x' })];
+  const [told, idle] = [open({ shareKey: 'x' }), open({ shareKey: 'x' })];
   const waiting = wait(told.watch);
   await settle();
   await items.insert({ n: 1 });
@@ -136,7 +136,7 @@ test('rows of commits that were taken back are not told for those that bear thei
   await expect.poll(() => told.sink.seqs).toEqual([1, 2]);
   await db.cutTail(1);
   await expect(waiting.step).rejects.toMatchObject({ code: 'BAD_RESUME_TOKEN' });
-  const fresh = open({ look: 'x' });
+  const fresh = open({ shareKey: 'x' });
   wait(fresh.watch);
   await settle();
   await items.insert({ n: 'another' });
@@ -193,7 +193,7 @@ test('a sink that fails ends its own watch, with its error, and no other', async
 
 test('many large commits are told in several rows', async () => {
   const { open, items } = await openPushed();
-  const [a, b] = [open({ look: 'x' }), open({ look: 'x' })];
+  const [a, b] = [open({ shareKey: 'x' }), open({ shareKey: 'x' })];
   for (const { watch } of [a, b]) wait(watch);
   await settle();
   const text = 'x'.repeat(30_000);

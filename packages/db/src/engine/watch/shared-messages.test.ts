@@ -8,10 +8,10 @@ const scratch = useScratch();
 async function openWatched() {
   const db = await scratch.open();
   let shows = 0;
-  const open = (look?: string, startSeq = 0) =>
+  const open = (shareKey?: string, startSeq = 0) =>
     db.watches.open<string>({
       collection: 'items',
-      look,
+      shareKey,
       startSeq,
       show: ({ id }: VisibleChange) => `${++shows} ${id}`,
     });
@@ -30,7 +30,7 @@ test('watches of one look are given the same messages, each made once', async ()
   await Promise.all([a, b, c].map((watch) => watch.return()));
 });
 
-test('another look, or none, is shown for itself', async () => {
+test('another shareKey, or none, is shown for itself', async () => {
   const { open, items, shown } = await openWatched();
   const watches = [open('x'), open('x'), open('y'), open('y'), open(), open()];
   await items.insert({});

@@ -40,7 +40,7 @@ export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
    * Names what the watch shows: those with the same one, which must have the same collection,
    * filter and `show`, are given the same messages of changes. Do not change them.
    */
-  look?: string | undefined;
+  shareKey?: string | undefined;
 }
 
 const defaultHeartbeatMs = 15_000;
@@ -49,7 +49,7 @@ const leastHeartbeatMs = 10;
 /** The open watches of a database. */
 export class Watches {
   readonly #open = new Set<Watch<unknown>>();
-  readonly #looks = new Map<string, SharedMessages<unknown>>();
+  readonly #sharedByKey = new Map<string, SharedMessages<unknown>>();
   readonly #log: CommitLog;
   readonly #fanOut: FanOut;
 
@@ -79,7 +79,7 @@ export class Watches {
   /** Commits were taken back: a watch that has told of one of them ends with an error. */
   historyCut(): void {
     this.#log.clear();
-    for (const shared of this.#looks.values()) shared.historyCut();
+    for (const shared of this.#sharedByKey.values()) shared.historyCut();
     for (const watch of this.#open) watch.historyCut();
   }
 
@@ -97,10 +97,10 @@ export class Watches {
       signal: options.signal,
       show: (options.show ?? showChange(options)) as unknown as (change: VisibleChange) => Shown,
       fanOut: this.#fanOut,
-      shared: this.#sharedBy<Shown>(options.look),
+      shared: this.#sharedBy<Shown>(options.shareKey),
     };
     const watch = new Watch<Shown>(this.core, this.#log, lineage, checked, () => {
-      if (this.#open.delete(watch)) this.#leave(options.look);
+      if (this.#open.delete(watch)) this.#leave(options.shareKey);
     });
     this.#open.add(watch);
     if (checked.shared) checked.shared.users++;
@@ -119,19 +119,19 @@ export class Watches {
       if (position < told && position >= seq - mostKept) told = position;
     }
     this.#log.forgetTo(told);
-    for (const shared of this.#looks.values()) shared.forgetTo(told);
+    for (const shared of this.#sharedByKey.values()) shared.forgetTo(told);
   }
 
-  #sharedBy<Shown>(look: string | undefined): SharedMessages<Shown> | undefined {
-    if (look === undefined) return undefined;
-    let shared = this.#looks.get(look);
-    if (!shared) this.#looks.set(look, (shared = new SharedMessages()));
+  #sharedBy<Shown>(shareKey: string | undefined): SharedMessages<Shown> | undefined {
+    if (shareKey === undefined) return undefined;
+    let shared = this.#sharedByKey.get(shareKey);
+    if (!shared) this.#sharedByKey.set(shareKey, (shared = new SharedMessages()));
     return shared as SharedMessages<Shown>;
   }
 
-  #leave(look: string | undefined): void {
-    const shared = look === undefined ? undefined : this.#looks.get(look);
-    if (shared && --shared.users === 0) this.#looks.delete(look!);
+  #leave(shareKey: string | undefined): void {
+    const shared = shareKey === undefined ? undefined : this.#sharedByKey.get(shareKey);
+    if (shared && --shared.users === 0) this.#sharedByKey.delete(shareKey!);
   }
 
   #positionOf(

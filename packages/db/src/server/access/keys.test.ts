@@ -12,7 +12,7 @@ function keysFile(...entries: string[]): string {
 const entry = (id: string, secret: string, more = '') =>
   `{id: ${id}, secret_sha256: ${sha(secret)}, scopes: [{collections: "*", access: read}]${more}}`;
 
-test('a key is known by id and secret together', () => {
+test('keys: id and secret must both match', () => {
   const keys = parseKeys(keysFile(entry('a', 'one'), entry('b', 'two')), 'keys.yaml');
   expect(keys.size).toBe(2);
   expect(keys.find('a.one', 0)).toMatchObject({ outcome: 'known', principal: { id: 'a' } });
@@ -21,13 +21,13 @@ test('a key is known by id and secret together', () => {
   }
 });
 
-test('ids and secrets may have dots', () => {
+test('keys: ids and secrets may contain dots', () => {
   const keys = parseKeys(keysFile(entry('a.b', 'c.d'), entry('a', 'x')), 'keys.yaml');
   expect(keys.find('a.b.c.d', 0)).toMatchObject({ principal: { id: 'a.b' } });
   expect(keys.find('a.x', 0)).toMatchObject({ principal: { id: 'a' } });
 });
 
-test('a key is good until the moment it expires', () => {
+test('keys: a key is valid until it expires', () => {
   const yaml = keysFile(entry('a', 'one', ', expires_at: 2030-01-01T00:00:00Z'));
   const keys = parseKeys(yaml, 'keys.yaml');
   const end = Date.UTC(2030, 0, 1);
@@ -36,7 +36,7 @@ test('a key is good until the moment it expires', () => {
   expect(keys.find('a.no', end).outcome).toBe('unknown');
 });
 
-test('the hash may be written in capitals', () => {
+test('keys: the hash may be upper case', () => {
   const yaml = `keys: [{id: a, secret_sha256: ${sha('s').toUpperCase()}, scopes: []}]`;
   expect(parseKeys(yaml, 'keys.yaml').find('a.s', 0).outcome).toBe('known');
 });
@@ -55,7 +55,7 @@ test.each([
   ],
   [keysFile(entry('a', 'x', ', expires_at: soon')), /expires_at must be an RFC 3339/],
   ['key: []', /keys/],
-])('%#: a wrong file is refused with its place', (yaml, text) => {
+])('%#: keys: an invalid file is refused with file and line', (yaml, text) => {
   expect(() => parseKeys(yaml, 'keys.yaml')).toThrow(UsageError);
   expect(() => parseKeys(yaml, 'keys.yaml')).toThrow(text);
   expect(() => parseKeys(yaml, 'keys.yaml')).not.toThrow(/s3cret/);

@@ -19,7 +19,7 @@ interface Key {
   principal: Principal;
 }
 
-const longestKey = 512;
+const maxKeyLength = 512;
 const nobody = hashSecret('');
 
 /** The keys of one file. */
@@ -34,9 +34,9 @@ export class KeySet {
     return this.#byId.size;
   }
 
-  /** Looks up `id.secret`. Ids may have dots, so each dot may be the one between the two. */
+  /** Looks up `id.secret`. Both parts may contain dots, so every dot is tried as the separator. */
   find(sent: string, now: number): KeyLookup {
-    if (sent.length > longestKey) return unknown;
+    if (sent.length > maxKeyLength) return unknown;
     for (let dot = sent.indexOf('.'); dot !== -1; dot = sent.indexOf('.', dot + 1)) {
       const key = this.#byId.get(sent.slice(0, dot));
       // An unknown id takes as long as a wrong secret.
@@ -52,6 +52,16 @@ export class KeySet {
 }
 
 const unknown = { outcome: 'unknown' } as const;
+
+/** One key, `id.secret`, with admin access to everything. */
+export function adminKeySet(key: string): KeySet {
+  const dot = key.indexOf('.');
+  const id = key.slice(0, dot);
+  const principal = new Principal(id, [{ collections: '*', access: 'admin' }]);
+  return new KeySet([
+    { id, hash: hashSecret(key.slice(dot + 1)), expiresAt: undefined, principal },
+  ]);
+}
 
 const textThat = (fits: (given: string) => boolean, error: string) =>
   z.string().refine(fits, { error });
@@ -95,9 +105,8 @@ function isTime(text: string): boolean {
 }
 
 /**
- * Reads `keys: [{id, secret_sha256, scopes: [{collections, access}], expires_at?}]`. What is
- * wrong is told with file and line, and never with a value: a secret in the wrong place is still
- * a secret.
+ * Reads `keys: [{id, secret_sha256, scopes: [{collections, access}], expires_at?}]`. Errors give
+ * file and line but never a value, because a misplaced value may be a secret.
  */
 export function parseKeys(yaml: string, file: string): KeySet {
   const parsed = parseYamlText(file, yaml, schema, { secret: true });

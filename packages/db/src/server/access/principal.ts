@@ -4,15 +4,15 @@ import { refuse } from '../../engine/refusal.js';
 
 const accesses: readonly DbAccess[] = ['read', 'write', 'admin'];
 
-/** Stands for all collections together: only a scope on `*` reaches it. */
+/** All collections together; only a scope on `*` grants access to it. */
 export const wholeDatabase = '*';
 
-/** Who makes a call, and what they may do with which collections. */
+/** An authenticated caller and its access to collections. */
 export class Principal {
   readonly #grants: Grants<DbAccess>;
 
   constructor(
-    /** Names them in logs, and is whose transactions are whose. */
+    /** Identifies the caller in logs; owns its transactions. */
     readonly id: string,
     scopes: readonly { collections: string; access: DbAccess }[],
   ) {
@@ -23,20 +23,20 @@ export class Principal {
     this.#grants = new Grants(accesses, grants);
   }
 
-  /** Refuses SCOPE unless they have this access to the collection. */
+  /** Refuses SCOPE unless the caller has this access to the collection. */
   check(collection: string, access: DbAccess): void {
     if (this.#grants.allows(collection, access)) return;
     const where = collection === wholeDatabase ? 'the whole database' : `"${collection}"`;
     throw noScope(this.id, access, where);
   }
 
-  /** Refuses SCOPE unless there is some collection that they have this access to. */
+  /** Refuses SCOPE unless the caller has this access to at least one collection. */
   checkSomewhere(access: DbAccess): void {
     if (!this.#grants.allowsSomewhere(access)) throw noScope(this.id, access, 'any collection');
   }
 }
 
-/** Whoever comes over the Unix socket, or over loopback while there is no key file. */
+/** A caller on the Unix socket, or any caller of a server with `auth: none`. */
 export const local = new Principal('local', [{ collections: '*', access: 'admin' }]);
 
 function noScope(id: string, access: DbAccess, where: string): Error {

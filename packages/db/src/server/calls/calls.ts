@@ -1,10 +1,11 @@
 import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
-import type { Gate, Credentials } from '../access/gate.js';
-import { checkScope } from '../access/scopes.js';
+import type { Authenticator, Credentials } from '../access/authenticator.js';
+import type { Principal } from '../access/principal.js';
+import { checkScope } from './check-scope.js';
 import { refuse } from '../../engine/refusal.js';
 import type { Admission } from '../limits/admission.js';
-import type { CallLedger } from '../observe/ledger.js';
+import type { CallMetrics } from './call-metrics.js';
 import type {
   Request,
   ResponseMessage,
@@ -15,17 +16,17 @@ import type {
   UnaryRpc,
 } from '../service/call.js';
 import { statusOf, type CallStatus } from '../status.js';
-import { callOver, CallScope, type Face } from './scope.js';
+import { callEnded, CallScope, type ApiKind } from './scope.js';
 
 export interface CallParts {
   clock: Clock;
-  gate: Gate;
+  authenticator: Authenticator;
   admission: Admission;
-  ledger: CallLedger;
+  callMetrics: CallMetrics;
   service: Service;
 }
 
-/** What both faces do with a call: who makes it, may they, is there room, how did it end. */
+/** Authentication, authorization, admission and metrics of a call, for gRPC and REST. */
 export class Calls {
   readonly #open = new Set<CallScope>();
   #draining = false;
@@ -37,29 +38,39 @@ export class Calls {
     return this.#draining;
   }
 
-  open(rpc: DbMethod, face: Face, peer: string, deadline: number | undefined): CallScope {
+  open(rpc: DbMethod, api: ApiKind, peer: string, deadline: number | undefined): CallScope {
     const startedAt = this.parts.clock.monotonic();
-    const scope = new CallScope({ rpc, face, peer, deadline, startedAt });
+    const scope = new CallScope({ rpc, api, peer, deadline, startedAt });
     this.#open.add(scope);
     return scope;
   }
 
-  /** Refuses those who are not known, and everyone while the server shuts down. */
-  identify(scope: CallScope, credentials: Credentials): void {
-    // Writes under way may wait for what followers report by this.
-    if (this.#draining && scope.rpc !== 'ReplicationStatus') throw shuttingDown();
-    const { gate } = this.parts;
-    scope.principal = gate.identify(credentials);
-    if (scope.rpc !== 'Watch' || !gate.needsKeys) return;
-    scope.recheck = () => void (scope.principal = gate.identify(credentials));
+  /** Records how long a call was queued before it started. */
+  queued(delayMs: number): void {
+    this.parts.admission.queued(delayMs);
   }
 
-  /** For a listener that only the owner can reach. */
+  /** Authenticates the caller. Refuses every call while the server shuts down. */
+  checkCaller(rpc: DbMethod, credentials: Credentials): Principal {
+    // Writes in flight may wait for the acks that followers report with this method.
+    if (this.#draining && rpc !== 'ReplicationStatus') throw shuttingDown();
+    return this.parts.authenticator.identify(credentials);
+  }
+
+  /** Like `checkCaller`, once the request is complete: the key may have been revoked meanwhile. */
+  identify(scope: CallScope, credentials: Credentials): void {
+    const { authenticator } = this.parts;
+    scope.principal = this.checkCaller(scope.rpc, credentials);
+    if (scope.rpc !== 'Watch' || !authenticator.needsKeys) return;
+    scope.recheck = () => void (scope.principal = authenticator.identify(credentials));
+  }
+
+  /** Accepts a caller without a key, on a listener that only the owner can reach. */
   trust(): void {
     if (this.#draining) throw shuttingDown();
   }
 
-  /** Carries a unary call out; its answer comes at once where the method has it at once. */
+  /** Runs a unary call. Returns the response directly when the method is synchronous. */
   unary<Rpc extends UnaryRpc>(
     scope: CallScope,
     rpc: Rpc,
@@ -80,7 +91,7 @@ export class Calls {
     return answer;
   }
 
-  /** Carries a streaming call out; `deliver` takes its messages, or stops when it has enough. */
+  /** Runs a streaming call; `deliver` consumes its messages and may stop early. */
   async stream<Rpc extends StreamingRpc>(
     scope: CallScope,
     rpc: Rpc,
@@ -96,28 +107,28 @@ export class Calls {
       await deliver(await method(request, scope));
     } finally {
       leave();
-      // Whatever the method left open for this call hears of its end.
-      scope.abort(callOver);
+      // Releases everything the method still holds for this call.
+      scope.abort(callEnded);
     }
   }
 
-  /** To be called once for every scope, when its answer is complete or nobody waits for it. */
+  /** Ends a scope, when its response is complete or the caller is gone. */
   close(scope: CallScope, status?: CallStatus): void {
-    if (scope.isOver) return;
-    scope.isOver = true;
+    if (scope.isEnded) return;
+    scope.isEnded = true;
     this.#open.delete(scope);
-    this.parts.ledger.note(scope, status);
+    this.parts.callMetrics.record(scope, status);
     if (this.#onIdle.length === 0 || !this.#isIdle()) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
-  /** What the caller is told of an error; a fault of ours is logged as a whole. */
+  /** The status to send for an error. Internal errors are logged in full. */
   explain(scope: CallScope, error: unknown): CallStatus {
     const status = statusOf(error);
-    return status.isBug ? this.parts.ledger.noteBug(scope, error, status) : status;
+    return status.isBug ? this.parts.callMetrics.recordInternalError(scope, error, status) : status;
   }
 
-  /** Ends watches whose key was revoked, has expired or no longer reaches so far. */
+  /** Ends watches whose key was revoked, has expired or has lost its scope. */
   recheckWatches(): void {
     for (const scope of this.#open) {
       try {
@@ -137,7 +148,7 @@ export class Calls {
     };
   }
 
-  /** From now on no call is taken; watches, which would never end, are told to. */
+  /** Refuses new calls and ends watches, which would otherwise never end. */
   beginDrain(): void {
     this.#draining = true;
     for (const scope of this.#open) {
@@ -145,7 +156,7 @@ export class Calls {
     }
   }
 
-  /** Resolves when no call is under way but those of followers. */
+  /** Resolves when only calls of followers are in flight. */
   async idle(): Promise<void> {
     if (this.#isIdle()) return;
     await new Promise<void>((resolve) => this.#onIdle.push(resolve));
@@ -156,13 +167,13 @@ export class Calls {
     return true;
   }
 
-  /** Ends what is still under way. */
+  /** Aborts all calls in flight. */
   cut(): void {
     for (const scope of this.#open) scope.abort(shuttingDown());
   }
 }
 
-/** Without await, here and in the methods of most calls: its steps cost more than what they do. */
+/** Avoids `await`, whose extra microtasks cost more than the work itself on this hot path. */
 function leaveAfter<Answer>(answer: Promise<Answer>, leave: () => void): Promise<Answer> {
   return answer.then(
     (given) => {
@@ -177,5 +188,5 @@ function leaveAfter<Answer>(answer: Promise<Answer>, leave: () => void): Promise
 }
 
 function shuttingDown(): Error {
-  return refuse('SHUTTING_DOWN', 'The server is shutting down; try again when it is back.');
+  return refuse('SHUTTING_DOWN', 'The server is shutting down. Retry when it is back.');
 }

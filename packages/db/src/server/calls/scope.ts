@@ -3,33 +3,33 @@ import { local, type Principal } from '../access/principal.js';
 import type { CallContext } from '../service/call.js';
 import type { RecordWriter } from '../service/found-records.js';
 
-export type Face = 'grpc' | 'rest';
+export type ApiKind = 'grpc' | 'rest';
 
 export interface ScopeOptions {
   rpc: DbMethod;
-  face: Face;
+  api: ApiKind;
   peer: string;
-  /** Milliseconds since the epoch; undefined: none. */
+  /** Milliseconds since the epoch; undefined: no deadline. */
   deadline: number | undefined;
   /** On the monotonic clock. */
   startedAt: number;
 }
 
-/** Why a scope is aborted whose call ended by itself. */
-export const callOver = new Error('The call is over');
+/** Abort reason of a call that completed. */
+export const callEnded = new Error('The call is over');
 
-/** One call from its first byte to the end of its answer. */
+/** One call, from its first byte to the end of its response. */
 export class CallScope implements CallContext {
   readonly rpc: DbMethod;
-  readonly face: Face;
+  readonly api: ApiKind;
   readonly peer: string;
   readonly deadline: number | undefined;
   readonly startedAt: number;
   principal: Principal = local;
-  isOver = false;
-  /** A follower streams by it: it stays until everything else is over. */
+  isEnded = false;
+  /** A follower's stream: it stays open until all other calls have ended. */
   isFollower = false;
-  /** Looks once more whether the call may be made. */
+  /** Repeats the access check. */
   recheck: (() => void) | undefined;
   recordWriter: (() => RecordWriter) | undefined;
   #controller: AbortController | undefined;
@@ -37,13 +37,13 @@ export class CallScope implements CallContext {
 
   constructor(options: ScopeOptions) {
     this.rpc = options.rpc;
-    this.face = options.face;
+    this.api = options.api;
     this.peer = options.peer;
     this.deadline = options.deadline;
     this.startedAt = options.startedAt;
   }
 
-  /** Made when it is asked for: most calls are over before anyone could end them. */
+  /** Created lazily: most calls end before anyone needs the signal. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
@@ -56,7 +56,7 @@ export class CallScope implements CallContext {
     return this.#aborted !== undefined;
   }
 
-  /** Ends the work of the call. The first reason counts. */
+  /** Aborts the call. Only the first reason counts. */
   abort(reason: unknown): void {
     if (this.#aborted) return;
     this.#aborted = { reason };

@@ -1,9 +1,10 @@
+import { systemClock } from '@millrace/kit/clock';
 import { expect, test } from 'vitest';
 import { TurnQueue } from './turn-queue.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('what comes in one turn is done together at its end, in order', async () => {
+test('turn queue: runs the items of one turn together, in order', async () => {
   const done: string[] = [];
   const queue = new TurnQueue<string>((item) => done.push(item));
   queue.push('a');
@@ -16,7 +17,7 @@ test('what comes in one turn is done together at its end, in order', async () =>
   expect(done).toEqual(['a', 'b', 'c']);
 });
 
-test('what comes while others are done waits for the next turn', async () => {
+test('turn queue: items pushed during a run wait for the next turn', async () => {
   const done: number[] = [];
   const queue = new TurnQueue<number>((item) => {
     done.push(item);
@@ -29,4 +30,26 @@ test('what comes while others are done waits for the next turn', async () => {
   expect(done).toEqual([1, 2]);
   await turn();
   expect(done).toEqual([1, 2, 3]);
+});
+
+test('turn queue: long work yields to the event loop', async () => {
+  let now = 0;
+  const clock = { ...systemClock, monotonic: () => now };
+  const done: number[] = [];
+  const delays: number[] = [];
+  const queue = new TurnQueue<number>(
+    (item) => {
+      done.push(item);
+      now += 6;
+    },
+    { clock, onDelay: (delayMs) => delays.push(delayMs) },
+  );
+  for (let n = 0; n < 5; n++) queue.push(n);
+  await turn();
+  expect(done).toEqual([0, 1]);
+  queue.push(5);
+  await turn();
+  await turn();
+  expect(done).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(delays).toEqual([0, 12, 24]);
 });

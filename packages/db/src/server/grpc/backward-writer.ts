@@ -1,36 +1,36 @@
 const firstBytes = 64 * 1024;
-const mostKeptBytes = 1024 * 1024;
+const maxRetainedBytes = 1024 * 1024;
 const largestNumber = BigInt(Number.MAX_SAFE_INTEGER);
 const largestInt = 2 ** 31;
 const [low7, more, group] = [0x7f, 0x80, 128];
 
 /**
- * Writes a message of protobuf from its end to its beginning: when the length of a part has to be
- * written, the part is there, and nothing is measured first or moved afterwards.
+ * Writes a protobuf message from its end to its beginning, so that the length of each nested part
+ * is known when it is written: nothing is measured first or moved afterwards.
  */
 export class BackwardWriter {
   #bytes = Buffer.allocUnsafeSlow(firstBytes);
   #at = firstBytes;
 
-  /** How much has been written. */
+  /** Number of bytes written. */
   get length(): number {
     return this.#bytes.length - this.#at;
   }
 
-  /** A copy of what has been written; the writer is empty again. */
+  /** Returns a copy of the written bytes and resets the writer. */
   take(): Buffer {
     const written = Buffer.from(this.#bytes.subarray(this.#at));
-    if (this.#bytes.length > mostKeptBytes) this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
+    if (this.#bytes.length > maxRetainedBytes) this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
     this.#at = this.#bytes.length;
     return written;
   }
 
-  /** Forgets what has been written. */
+  /** Discards the written bytes. */
   clear(): void {
     this.#at = this.#bytes.length;
   }
 
-  /** The five bytes that stand before a message on a stream, for all that has been written. */
+  /** Writes the 5-byte gRPC message prefix for everything written so far. */
   head(): void {
     const { length } = this;
     this.#reserve(5);
@@ -39,7 +39,7 @@ export class BackwardWriter {
     this.#bytes.writeUInt32BE(length, this.#at + 1);
   }
 
-  /** A whole number of at most 2^53. */
+  /** A varint of at most 2^53. */
   number(value: number): void {
     this.#reserve(10);
     if (value < group) this.#bytes[--this.#at] = value;
@@ -67,7 +67,7 @@ export class BackwardWriter {
     this.#bytes[this.#at + count - 1] = rest;
   }
 
-  /** 64 bits, with or without a sign. */
+  /** A 64-bit varint, signed or unsigned. */
   bigint(value: bigint): void {
     if (value >= 0n && value <= largestNumber) return this.number(Number(value));
     const septets: number[] = [];
@@ -91,20 +91,20 @@ export class BackwardWriter {
     this.#at = this.#bytes.writeBigUInt64LE(value, this.#at - 8) - 8;
   }
 
-  /** Bytes as they are. */
+  /** Raw bytes without a length. */
   raw(value: Uint8Array): void {
     this.#reserve(value.length);
     this.#at -= value.length;
     this.#bytes.set(value, this.#at);
   }
 
-  /** Bytes with their length. */
+  /** Length-prefixed bytes. */
   bytes(value: Uint8Array): void {
     this.raw(value);
     this.number(value.length);
   }
 
-  /** Text with its length. */
+  /** Length-prefixed UTF-8. */
   string(value: string): void {
     const length = Buffer.byteLength(value, 'utf8');
     this.#reserve(length);

@@ -1,39 +1,55 @@
-import { fromBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
+import {
+  fromBinary,
+  toBinary,
+  type DescMessage,
+  type DescMethod,
+  type Message,
+} from '@bufbuild/protobuf';
 import type { Value } from '@bufbuild/protobuf/wkt';
-import { Database as Api, FilterSchema, type DbMethod, type Filter } from '@millrace/contract/db';
+import {
+  ChangeSchema,
+  Database as Api,
+  FilterSchema,
+  RecordSchema,
+  type DbMethod,
+  type Filter,
+} from '@millrace/contract/db';
 import { messageOf } from '@millrace/kit/errors';
 import { refuse } from '../../engine/refusal.js';
 import type { Request } from '../service/call.js';
 import type { FoundRecords } from '../service/found-records.js';
-import { madeOnce } from '../service/made-once.js';
+import { computeOnce } from '../service/compute-once.js';
 import { PlainDecoder } from './decoder.js';
 import { MessageEncoder } from './encoder.js';
-import { PiledRecords } from './record-pile.js';
+import { RecordBatch } from './record-batch.js';
 
-export const mostRequestBytes = 4 * 1024 * 1024;
+export const maxRequestBytes = 4 * 1024 * 1024;
 
-// A document of 32 levels takes two of these for each, and a filter may hold one at its end.
+// A document may have 32 levels at two messages each, nested inside a filter.
 const recursionLimit = 200;
 
-/** Turns the bytes of one method into what the service takes, and its answers into bytes. */
+/** Decodes the requests of one method and encodes its responses. */
 export class MethodCodec<Rpc extends DbMethod> {
   readonly #method: DescMethod;
-  readonly #decoder: PlainDecoder;
-  readonly #encoder: MessageEncoder;
+  /** Undefined for methods that protobuf-es decodes and encodes. */
+  readonly #decoder: PlainDecoder | undefined;
+  readonly #encoder: MessageEncoder | undefined;
   readonly #conditions: readonly string[];
 
   constructor(readonly rpc: Rpc) {
     this.#method = Api.methods.find(({ name }) => name === rpc)!;
-    this.#decoder = new PlainDecoder(this.#method.input);
-    this.#encoder = MessageEncoder.of(this.#method.output);
+    if (carriesRecords(this.#method.output)) {
+      this.#decoder = new PlainDecoder(this.#method.input);
+      this.#encoder = MessageEncoder.of(this.#method.output);
+    }
     this.#conditions = this.#method.input.fields
       .filter((field) => field.message?.typeName === FilterSchema.typeName)
       .map((field) => field.localName);
   }
 
   decode(bytes: Buffer): Request<Rpc> {
-    if (bytes.length > mostRequestBytes) throw tooLarge(bytes.length);
-    const plain = this.#decoder.decode(bytes);
+    if (bytes.length > maxRequestBytes) throw tooLarge(bytes.length);
+    const plain = this.#decoder?.decode(bytes);
     if (plain) return plain as Request<Rpc>;
     const request = this.#read(bytes) as unknown as Record<string, unknown>;
     for (const name of this.#conditions) {
@@ -44,28 +60,41 @@ export class MethodCodec<Rpc extends DbMethod> {
   }
 
   encode(message: Message): Buffer {
-    return this.#encoder.encode(message);
+    return this.#encoder?.encode(message) ?? Buffer.from(toBinary(this.#method.output, message));
   }
 
   /**
-   * The message with its head, as a stream carries it. Watches that show the same are given the
-   * same objects, of which the bytes are then made once.
+   * The message with its gRPC prefix. Watches with the same view share message objects, so their
+   * bytes are encoded once.
    */
   frame(message: Message): Buffer {
     const { written } = message as Partial<FoundRecords>;
-    if (written instanceof PiledRecords) return written.frame(this.#encoder.encode(message));
+    if (written instanceof RecordBatch) return written.frame(this.encode(message));
+    if (!this.#encoder) return framed(this.encode(message));
     if (this.rpc !== 'Watch') return this.#encoder.frame(message);
-    return madeOnce(message, frameOf, this.#encoder);
+    return computeOnce(message, frameOf, this.#encoder);
   }
 
   #read(bytes: Uint8Array): Message {
     try {
       return fromBinary(this.#method.input, bytes, { readUnknownFields: false, recursionLimit });
     } catch (error) {
-      const text = `The message is not a ${this.#method.input.name}: ${messageOf(error)}.`;
+      const text = `The message is not a valid ${this.#method.input.name}: ${messageOf(error)}.`;
       throw refuse('BAD_REQUEST', text, undefined, { cause: error });
     }
   }
+}
+
+/** Only messages with records use the hand-written codec; all others are rare. */
+function carriesRecords({ fields }: DescMessage): boolean {
+  const carried = new Set<string>([RecordSchema.typeName, ChangeSchema.typeName]);
+  return fields.some(({ message }) => message !== undefined && carried.has(message.typeName));
+}
+
+function framed(message: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
 }
 
 function frameOf(message: Message, encoder: MessageEncoder): Buffer {
@@ -76,12 +105,15 @@ export function tooLarge(bytes: number | undefined): Error {
   const size = bytes === undefined ? 'more than' : `${bytes} bytes, more than`;
   return refuse(
     'REQUEST_TOO_LARGE',
-    `The request has ${size} the ${mostRequestBytes} that are taken at once; send less.`,
-    { limit_bytes: String(mostRequestBytes) },
+    `The request has ${size} the limit of ${maxRequestBytes} bytes. Send a smaller request.`,
+    { limit_bytes: String(maxRequestBytes) },
   );
 }
 
-/** As filter-decoder.ts reads most: the condition as JSON has it. What is not set is left out, so that the engine can tell. */
+/**
+ * The filter in its JSON form, like filter-decoder.ts produces. Unset fields are left out so that
+ * the engine can detect them.
+ */
 export function plainFilter({ field, op, value, and, or, not }: Filter): object {
   return {
     ...(field !== '' && { field }),

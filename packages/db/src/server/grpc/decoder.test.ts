@@ -13,7 +13,7 @@ import { expect, test } from 'vitest';
 import { plainFilter } from './codec.js';
 import { PlainDecoder } from './decoder.js';
 
-/** True when it was read here; then as the library reads it. */
+/** Whether the decoder handled the bytes; if so, checks the result against the library. */
 function readsAlike(desc: DescMessage, bytes: Uint8Array): boolean {
   const read = new PlainDecoder(desc).decode(Buffer.from(bytes));
   if (!read) return false;
@@ -89,7 +89,7 @@ const find = fc.record(
   { requiredKeys: [] },
 );
 
-test('requests of plain fields are read as the library reads them', () => {
+test('decoder: decodes simple fields like the library', () => {
   let count = 0;
   fc.assert(
     fc.property(insert, find, (one, other) => {
@@ -103,7 +103,7 @@ test('requests of plain fields are read as the library reads them', () => {
   expect(count).toBeGreaterThan(100);
 });
 
-test('the calls that are made most are read here', () => {
+test('decoder: handles the most frequent calls', () => {
   const dataJson = Buffer.from('{"a":1}');
   const write = create(InsertRequestSchema, { collection: 'c', dataJson, encoding: 2 });
   expect(readsAlike(InsertRequestSchema, toBinary(InsertRequestSchema, write))).toBe(true);
@@ -117,8 +117,8 @@ test('the calls that are made most are read here', () => {
   expect(readsAlike(FindRequestSchema, toBinary(FindRequestSchema, query))).toBe(true);
 });
 
-test('whatever the bytes are, what is read here is what the library reads', () => {
-  // Few field numbers and lengths, so that many of them are nearly right.
+test('decoder: any bytes decode like in the library', () => {
+  // Few field numbers and lengths, so that many inputs are almost valid.
   const piece = fc.oneof(
     fc.nat({ max: 255 }),
     fc.constantFrom(

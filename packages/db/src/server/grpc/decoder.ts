@@ -7,25 +7,26 @@ type Fields = Record<string, unknown>;
 
 const varint = 0;
 const [low7, more] = [0x7f, 0x80];
-// A number of more bytes than this is left to the library.
-const mostVarintBytes = 4;
+// Longer varints are left to the library.
+const maxVarintBytes = 4;
 
 interface FieldReader {
   readonly name: string;
   readonly wire: number;
   readonly isList: boolean;
-  /** What is sent of it twice would have to be merged. */
+  /** A message field: repeated occurrences would have to be merged. */
   readonly isPart: boolean;
-  /** From its number, or from where its bytes lie; undefined: the library must look. */
+  /** Decodes a varint or a byte range; undefined means that the library must decode it. */
   readonly read: (number: number, bytes: Buffer, start: number) => unknown;
 }
 
 /**
- * Reads requests whose fields are all of the plain kinds, as the library does but at a fraction of
- * its cost; a condition is read as JSON has it. Whatever is not plain, or not right, it leaves to the library, which then says so.
+ * Decodes requests with simple fields like the library does, at a fraction of its cost. Filters are
+ * decoded to their JSON form. Anything else, including invalid input, is left to the library, which
+ * reports the error.
  */
 export class PlainDecoder {
-  /** By number. */
+  /** By field number. */
   readonly #fields: (FieldReader | undefined)[] = [];
   readonly #zeros: readonly (readonly [name: string, zero: unknown])[];
 
@@ -34,7 +35,7 @@ export class PlainDecoder {
     for (const field of desc.fields) this.#fields[field.number] = readerOf(field);
   }
 
-  /** Undefined when the library must look at it. */
+  /** Undefined when the library must decode the message. */
   decode(bytes: Buffer): Fields | undefined {
     const message = this.#fresh();
     let at = 0;
@@ -44,7 +45,7 @@ export class PlainDecoder {
       if (!field || (tag & 7) !== field.wire) return undefined;
       let number = 0;
       for (let shift = 0; ; shift += 7) {
-        if (shift === 7 * mostVarintBytes || at === bytes.length) return undefined;
+        if (shift === 7 * maxVarintBytes || at === bytes.length) return undefined;
         const byte = bytes[at++]!;
         number |= (byte & low7) << shift;
         if (byte < more) break;
@@ -78,7 +79,7 @@ function readerOf(field: DescField): FieldReader | undefined {
   const type = kind === 'enum' ? ScalarType.INT32 : field.scalar;
   const read = type === undefined ? undefined : reads.get(type);
   const wire = type === ScalarType.STRING || type === ScalarType.BYTES ? delimited : varint;
-  // Numbers of a list may lie in two ways.
+  // Repeated numbers may be packed or not.
   if (!read || (isList && wire === varint)) return undefined;
   return { name, wire, isList, isPart: false, read };
 }

@@ -18,7 +18,7 @@ import {
   reflectionV1alpha,
 } from '@millrace/contract/grpc';
 
-/** Every file the server speaks by, found as reflection asks for them. */
+/** File descriptors of all services, indexed for reflection requests. */
 export class Descriptors {
   readonly #registry: FileRegistry;
   readonly #bytes = new Map<string, Uint8Array>();
@@ -32,7 +32,7 @@ export class Descriptors {
     this.#registry = registry;
   }
 
-  /** The file and all it imports; undefined when there is none of this name. */
+  /** The file and its imports; undefined when there is no such file. */
   byName(name: string): Uint8Array[] | undefined {
     const file = this.#registry.getFile(name);
     return file && this.#withImports(file);
@@ -55,7 +55,7 @@ export class Descriptors {
     return extension && this.#withImports(extension.file);
   }
 
-  /** undefined when there is no such message. */
+  /** Undefined when there is no such message. */
   extensionNumbers(type: string): number[] | undefined {
     if (!this.#registry.getMessage(type)) return undefined;
     const numbers: number[] = [];

@@ -15,7 +15,7 @@ import { encodeRecord, RecordImage } from '../../engine/record.js';
 import { ShownRecord } from '../service/records.js';
 import { MessageEncoder } from './encoder.js';
 
-/** As the library writes it. */
+/** Encodes with the library. */
 function expectSame(desc: DescMessage, message: Message): void {
   const bytes = MessageEncoder.of(desc).encode(message);
   expect(bytes.equals(toBinary(desc, message))).toBe(true);
@@ -42,14 +42,14 @@ const record = fc.record(
   { requiredKeys: [] },
 );
 
-test('records are written as the library writes them', () => {
+test('encoder: encodes records like the library', () => {
   fc.assert(
     fc.property(record, (init) => expectSame(RecordSchema, create(RecordSchema, init))),
     { numRuns: 300 },
   );
 });
 
-test('so are pages of them, with counts that are zero', () => {
+test('encoder: encodes pages with zero counts like the library', () => {
   const page = fc.record(
     {
       records: fc.array(record, { maxLength: 10 }),
@@ -70,7 +70,7 @@ test('so are pages of them, with counts that are zero', () => {
   );
 });
 
-test('so are changes', () => {
+test('encoder: encodes changes like the library', () => {
   const change = fc.record(
     {
       op: fc.constantFrom(ChangeOp.INSERT, ChangeOp.UPDATE, ChangeOp.DELETE),
@@ -102,7 +102,7 @@ test('so are changes', () => {
   );
 });
 
-test('any answer that can be read is written as it was', () => {
+test('encoder: decoded responses encode to the same bytes', () => {
   for (const { output } of Api.methods) {
     expectSame(output, create(output));
     const bytes = fc.uint8Array({ minLength: 1, maxLength: 40 });
@@ -120,21 +120,21 @@ test('any answer that can be read is written as it was', () => {
   }
 });
 
-test('a message larger than any before it is written whole', () => {
+test('encoder: a message larger than the buffer is complete', () => {
   const dataJson = Buffer.alloc(3_000_000, 'j');
   const records = Array.from({ length: 3 }, (_, n) => ({ id: `r${n}`, dataJson }));
   expectSame(FindResponseSchema, create(FindResponseSchema, { records }));
   expectSame(FindResponseSchema, create(FindResponseSchema, { nextCursor: 'next' }));
 });
 
-test('a message that cannot be written leaves no trace in the next', () => {
+test('encoder: a failed message does not affect the next one', () => {
   const broken = create(FindResponseSchema, { records: [{ id: 'r' }], nextCursor: 'c' });
   (broken as { nextCursor: unknown }).nextCursor = 7;
   expect(() => MessageEncoder.of(FindResponseSchema).encode(broken)).toThrow();
   expectSame(RecordSchema, create(RecordSchema, { id: 'next' }));
 });
 
-test('a record written from its stored bytes is the message made of it', () => {
+test('encoder: stored bytes encode like the record message', () => {
   const codec = createCodec({ load: () => undefined, save: () => undefined });
   const ms = fc.oneof(fc.integer({ min: 0, max: 2 ** 43 }), fc.constantFrom(0, 1, 999, 1_000));
   const stored = fc.record({
@@ -155,7 +155,7 @@ test('a record written from its stored bytes is the message made of it', () => {
   });
   fc.assert(
     fc.property(stored, ({ fields, data, parts, commit }) => {
-      // Documents have been through JSON, so that they have no -0.
+      // Stored documents have no -0, because JSON drops its sign.
       const document = JSON.parse(JSON.stringify(data)) as JsonObject;
       const bytes = encodeRecord(fields, codec.encode(document));
       const image = new RecordImage('01JD0000000000000000000000', bytes, bytes.length, codec);

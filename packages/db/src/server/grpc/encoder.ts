@@ -17,25 +17,25 @@ interface FieldWriter {
   readonly name: string;
   readonly tag: number;
   readonly isRepeated: boolean;
-  /** Left out when it has this value, as it always is when it is undefined. */
+  /** Not written when it has this value or is undefined. */
   readonly empty: unknown;
   readonly write: WriteValue;
 }
 
 const writer = new BackwardWriter();
 const encoders = new Map<DescMessage, MessageEncoder>();
-// The library shows these as plain values in place of messages.
+// The library represents these as plain values instead of messages.
 const shownOtherwise = /^google\.protobuf\.(?:Struct|\w+Value)$/;
 
 /**
- * Writes messages of one type, byte for byte as the library does, at a fifth of the cost. A message
- * that has one of the rarer kinds of fields is left to the library.
+ * Encodes messages of one type byte for byte like the library, at a fifth of the cost. Messages
+ * with rarely used field kinds are left to the library.
  */
 export class MessageEncoder {
   readonly #desc: DescMessage;
-  /** From the last number to the first, as the writer goes. */
+  /** In descending order of field number, because the writer works backwards. */
   #fields: readonly FieldWriter[] = [];
-  /** Fields, and groups of alternatives, that only the library can write. */
+  /** Fields and oneofs that only the library can encode. */
   #rare: readonly string[] = [];
 
   private constructor(desc: DescMessage) {
@@ -46,7 +46,7 @@ export class MessageEncoder {
     let encoder = encoders.get(desc);
     if (!encoder) {
       encoder = new MessageEncoder(desc);
-      // Before its fields are looked at: a message may hold others of its type.
+      // Registered before its fields are read, because message types may be recursive.
       encoders.set(desc, encoder);
       encoder.#prepare();
     }
@@ -63,7 +63,7 @@ export class MessageEncoder {
     return writer.take();
   }
 
-  /** The message with the head that it has on a stream. */
+  /** The message with its gRPC prefix. */
   frame(message: Message): Buffer {
     try {
       this.#write(message);
@@ -123,7 +123,7 @@ function writeAll(field: FieldWriter, values: readonly unknown[]): void {
   }
 }
 
-/** Whether a field or group of a rare kind is set, as far as it matters for who writes it. */
+/** Whether a field is set that only the library can encode. */
 function isThere(value: unknown): boolean {
   if (value === undefined) return false;
   if (Array.isArray(value)) return value.length > 0;
@@ -136,7 +136,7 @@ function fieldWriter(field: DescField): FieldWriter | undefined {
   if (kind === 'message') return partWriter(field, isRepeated);
   const type = kind === 'enum' ? ScalarType.INT32 : field.scalar;
   const scalar = type === undefined || kind === 'map' ? undefined : scalars.get(type);
-  // Numbers of a list share one tag, which none of our answers needs.
+  // Packed numbers are not supported; no response has them.
   if (!scalar || (isRepeated && scalar.wire !== delimited)) return undefined;
   return {
     name: field.localName,

@@ -7,11 +7,11 @@ import {
   RetryInfoSchema,
   StatusSchema,
 } from '@millrace/contract/grpc';
+import type { GrpcStatus } from '@millrace/wire/grpc';
 import { duration } from '../service/values.js';
 import type { CallStatus } from '../status.js';
-import type { GrpcStatus } from './transport/status.js';
 
-/** What ends a call on gRPC: the code, and the details for programs as google.rpc.Status. */
+/** The final status of a gRPC call, with machine-readable details as google.rpc.Status. */
 export function grpcStatus(status: CallStatus): GrpcStatus {
   const code = grpcCodes[status.code];
   const { reason, message, metadata, retryAfterMs, violations } = status;

@@ -1,10 +1,10 @@
 const [varint, fixed64, delimited] = [0, 1, 2];
 const more = 0x80;
-// What is nested deeper, or longer, is left to the library.
-const mostLevels = 16;
-const mostVarintBytes = 4;
+// Deeper nesting and longer varints are left to the library.
+const maxLevels = 16;
+const maxVarintBytes = 4;
 
-/** A condition as JSON has it: what is not set is left out. */
+/** A filter in its JSON form; unset fields are left out. */
 interface PlainFilter {
   field?: string;
   op?: string;
@@ -14,10 +14,10 @@ interface PlainFilter {
   not?: PlainFilter;
 }
 
-/** Thrown when the library must look; it then says what is wrong, if anything is. */
+/** Thrown when the library must decode the filter; it reports what is wrong, if anything. */
 const notPlain = Symbol('not plain');
 
-/** Reads a Filter; undefined when the library must look at it. */
+/** Decodes a Filter; undefined when the library must decode it. */
 export function readFilter(length: number, bytes: Buffer, start: number): object | undefined {
   try {
     return filterAt(new Reader(bytes, start, start + length), 0);
@@ -38,10 +38,10 @@ class Reader {
     return this.at === this.end;
   }
 
-  /** A tag of one byte, a length, a number: none has many bytes. */
+  /** Reads a short varint: a tag, a length or a small number. */
   number(): number {
     let value = 0;
-    for (let shift = 0; shift < 7 * mostVarintBytes; shift += 7) {
+    for (let shift = 0; shift < 7 * maxVarintBytes; shift += 7) {
       const byte = this.#byte();
       value |= (byte & 0x7f) << shift;
       if (byte < more) return value;
@@ -55,7 +55,7 @@ class Reader {
     return this.bytes.readDoubleLE(at);
   }
 
-  /** ASCII: other text has to be looked through for what no text holds. */
+  /** ASCII only: other text would have to be validated as UTF-8. */
   text(): string {
     const length = this.number();
     const { at: start } = this;
@@ -83,7 +83,7 @@ class Reader {
 }
 
 function filterAt(from: Reader, level: number): PlainFilter {
-  if (level > mostLevels) throw notPlain;
+  if (level > maxLevels) throw notPlain;
   let field = '';
   let op = '';
   let value: unknown;
@@ -110,7 +110,7 @@ function filterAt(from: Reader, level: number): PlainFilter {
   return filter;
 }
 
-/** Any JSON value but an object; one that is not set is null. */
+/** Any JSON value except an object; an unset value is null. */
 function valueAt(from: Reader, level: number): unknown {
   if (from.isAtEnd) return null;
   const value = kindAt(from, level);
@@ -137,7 +137,7 @@ function kindAt(from: Reader, level: number): unknown {
 }
 
 function listAt(from: Reader, level: number): unknown[] {
-  if (level > mostLevels) throw notPlain;
+  if (level > maxLevels) throw notPlain;
   const list: unknown[] = [];
   while (!from.isAtEnd) {
     if (from.number() !== tagOf(1, delimited)) throw notPlain;
@@ -146,7 +146,7 @@ function listAt(from: Reader, level: number): unknown[] {
   return list;
 }
 
-/** Parts that are sent twice are to be merged. */
+/** Repeated occurrences of a message field would have to be merged. */
 function once<Part>(before: Part | undefined, part: Part): Part {
   if (before !== undefined) throw notPlain;
   return part;

@@ -1,77 +1,98 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
+import type { ServerCall, SingleRequestMethod } from '@millrace/wire/grpc';
+import type { Credentials } from '../access/authenticator.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
+import type { TurnBytes } from '../calls/turn-bytes.js';
 import { TurnQueue } from '../calls/turn-queue.js';
 import { stallMsOf } from '../limits/stalls.js';
 import type { Pollable, StreamingRpc, UnaryRpc } from '../service/call.js';
 import { MethodCodec } from './codec.js';
 import { grpcStatus } from './errors.js';
-import { RecordPile } from './record-pile.js';
+import { RecordBatchWriter } from './record-batch.js';
 import { StreamSender } from './sender.js';
 import { pushThrough } from './push.js';
-import type { GrpcCall } from './transport/call.js';
-import type { SingleMethod } from './transport/methods.js';
 
 export interface HandlerParts {
   calls: Calls;
   clock: Clock;
-  /** Only the owner of the socket can reach it: no key is asked for. */
+  /** Only the owner can reach the listener (Unix socket), so no key is needed. */
   trusted: boolean;
+  /** Bytes encoded in this turn of the event loop by all methods. */
+  encoded: TurnBytes;
 }
 
 /** A call whose request has arrived. */
 interface ReadyCall {
-  readonly call: GrpcCall;
+  readonly call: ServerCall;
   readonly scope: CallScope;
   readonly request: Buffer;
 }
 
-export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleMethod {
-  const { calls } = parts;
+/** A call whose response is known but not encoded. */
+interface FinishedCall {
+  readonly call: ServerCall;
+  readonly scope: CallScope;
+  readonly message: Message;
+}
+
+export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleRequestMethod {
+  const { calls, clock, encoded } = parts;
+  const turns = { clock, onDelay: (delayMs: number) => calls.queued(delayMs) };
   const codec = new MethodCodec(rpc);
-  const finish = ({ call, scope }: ReadyCall, answer: Message): void => {
+  const encode = ({ call, scope, message }: FinishedCall): void => {
     try {
-      const bytes = codec.encode(answer);
+      const bytes = codec.encode(message);
+      encoded.add(bytes.length);
       calls.close(scope);
-      call.answer(bytes);
+      call.respond(bytes);
     } catch (error) {
       refuseCall(parts, scope, call, error);
     }
   };
+  const finishing = new TurnQueue(encode, turns);
+  const finish = (call: FinishedCall): void => {
+    if (encoded.isSpent) finishing.push(call);
+    else encode(call);
+  };
   const begin = (ready: ReadyCall): void => {
     const { call, scope, request } = ready;
     const fail = (error: unknown) => refuseCall(parts, scope, call, error);
+    if (call.isCongested) return call.whenDrained(() => queue.push(ready));
     try {
+      if (scope.isAborted) scope.signal.throwIfAborted();
       identify(parts, scope, call);
-      const answer = calls.unary(scope, rpc, codec.decode(request));
-      if (!(answer instanceof Promise)) return finish(ready, answer);
-      answer.then((later) => finish(ready, later), fail);
+      const respond = calls.unary(scope, rpc, codec.decode(request));
+      if (!(respond instanceof Promise)) return encode({ call, scope, message: respond });
+      respond.then((message) => finish({ call, scope, message }), fail);
     } catch (error) {
       fail(error);
     }
   };
-  const queue = new TurnQueue(begin);
+  const queue = new TurnQueue(begin, turns);
   return {
     takes: 'one',
+    accept: (call) => accept(parts, rpc, call),
     start: (call, request) => queue.push({ call, scope: openScope(parts, rpc, call), request }),
   };
 }
 
-export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleMethod {
+export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleRequestMethod {
   const { calls, clock } = parts;
   const codec = new MethodCodec(rpc);
   const frame = (message: Message) => codec.frame(message);
   const stallMs = stallMsOf(rpc);
-  const answer = async ({ call, scope, request }: ReadyCall): Promise<void> => {
+  const respond = async ({ call, scope, request }: ReadyCall): Promise<void> => {
     try {
+      if (scope.isAborted) scope.signal.throwIfAborted();
       identify(parts, scope, call);
       const { signal } = scope;
-      scope.recordWriter = newPile;
+      scope.recordWriter = newBatchWriter;
       await calls.stream(scope, rpc, codec.decode(request), async (messages) => {
-        // A watch may have nothing to say for long: its caller hears that it stands.
-        if (rpc === 'Watch') call.outbox.sendHeaders();
+        // A watch may stay quiet for long; headers confirm that it is open.
+        if (rpc === 'Watch') call.sendHeaders();
         const sender = new StreamSender({ call, clock, signal, stallMs });
         pushThrough(sender, messages, frame);
         for await (const first of messages) {
@@ -87,41 +108,60 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleM
       refuseCall(parts, scope, call, error);
     }
   };
-  const queue = new TurnQueue<ReadyCall>((ready) => void answer(ready));
+  const begin = (ready: ReadyCall): void => {
+    if (ready.call.isCongested) ready.call.whenDrained(() => queue.push(ready));
+    else void respond(ready);
+  };
+  const queue = new TurnQueue(begin, { clock, onDelay: (delayMs) => calls.queued(delayMs) });
   return {
     takes: 'one',
+    isExemptFromReadRate: rpc === 'Watch',
+    accept: (call) => accept(parts, rpc, call),
     start: (call, request) => queue.push({ call, scope: openScope(parts, rpc, call), request }),
   };
 }
 
-const newPile = () => new RecordPile();
+const newBatchWriter = () => new RecordBatchWriter();
 
 function poll(messages: object & Partial<Pollable<Message>>): Message | undefined {
   return messages.poll?.();
 }
 
-function openScope({ calls }: HandlerParts, rpc: DbMethod, call: GrpcCall): CallScope {
+function openScope({ calls }: HandlerParts, rpc: DbMethod, call: ServerCall): CallScope {
   const scope = calls.open(rpc, 'grpc', call.peer, call.deadline);
   call.work = scope;
   return scope;
 }
 
-function refuseCall({ calls }: HandlerParts, scope: CallScope, call: GrpcCall, error: unknown) {
+function refuseCall({ calls }: HandlerParts, scope: CallScope, call: ServerCall, error: unknown) {
   const status = calls.explain(scope, error);
   calls.close(scope, status);
   call.end(grpcStatus(status));
 }
 
-function identify({ calls, trusted }: HandlerParts, scope: CallScope, call: GrpcCall): void {
-  if (trusted) return calls.trust();
-  const { headers } = call;
-  calls.identify(scope, {
-    apiKey: firstOf(headers['x-api-key']),
-    authorization: firstOf(headers.authorization),
-  });
+/** Authenticates the caller before any of its request is buffered. */
+function accept(parts: HandlerParts, rpc: DbMethod, call: ServerCall): void {
+  try {
+    if (parts.trusted) parts.calls.trust();
+    else parts.calls.checkCaller(rpc, credentialsOf(call));
+  } catch (error) {
+    refuseCall(parts, openScope(parts, rpc, call), call, error);
+  }
 }
 
-/** HTTP joins what is sent several times by commas. */
+function identify({ calls, trusted }: HandlerParts, scope: CallScope, call: ServerCall): void {
+  if (trusted) return calls.trust();
+  calls.identify(scope, credentialsOf(call));
+}
+
+function credentialsOf({ headers }: ServerCall): Credentials {
+  return {
+    apiKey: firstOf(headers['x-api-key']),
+    authorization: firstOf(headers.authorization),
+  };
+}
+
+/** HTTP joins repeated headers with commas. */
 function firstOf(value: string | string[] | undefined): string | undefined {
   const text = Array.isArray(value) ? value[0] : value;
   const comma = text?.indexOf(',') ?? -1;

@@ -7,13 +7,14 @@ import {
   HealthListResponseSchema,
 } from '@millrace/contract/grpc';
 import { messageOf } from '@millrace/kit/errors';
-import type { GrpcCall } from './transport/call.js';
-import type { SingleMethod } from './transport/methods.js';
-import { failed } from './transport/status.js';
+import { type ServerCall, type SingleRequestMethod, errorStatus } from '@millrace/wire/grpc';
+
+/** Unauthenticated callers can use these methods, so messages must be small. */
+const open = { takes: 'one', maxMessageBytes: 16 * 1024 } as const;
 
 /**
- * What `grpc.health.v1.Health` says: serving until the shutdown begins. The database by its own
- * name is not serving either while a follower has no first copy of it.
+ * Implements `grpc.health.v1.Health`: SERVING until shutdown begins. The database service is also
+ * NOT_SERVING while a follower has no first copy.
  */
 export class Health {
   readonly #services: ReadonlySet<string> = new Set(['', Api.typeName]);
@@ -25,49 +26,55 @@ export class Health {
     return this.#serving;
   }
 
-  /** Whether there is a database to serve. */
+  /** Whether the database has data to serve. */
   set hasData(hasData: boolean) {
     if (hasData === this.#hasData) return;
     this.#hasData = hasData;
     for (const watcher of this.#watchers) watcher.send();
   }
 
-  /** Tells everyone who watches that no more calls are taken. */
+  /** Notifies watchers that the server no longer accepts calls. */
   stopServing(): void {
     if (!this.#serving) return;
     this.#serving = false;
     for (const watcher of this.#watchers) watcher.send();
   }
 
-  /** Ends the streams of those who watch, which would keep the server from ending. */
+  /** Ends health watches, which would otherwise keep the server running. */
   close(): void {
     for (const watcher of this.#watchers) watcher.end();
     this.#watchers.clear();
   }
 
-  get methods(): Record<'Check' | 'Watch' | 'List', SingleMethod> {
+  get methods(): Record<'Check' | 'Watch' | 'List', SingleRequestMethod> {
     return {
-      Check: { takes: 'one', start: (call, request) => this.#check(call, request) },
-      Watch: { takes: 'one', start: (call, request) => this.#watch(call, request) },
-      List: { takes: 'one', start: (call) => this.#list(call) },
+      Check: { ...open, start: (call, request) => this.#check(call, request) },
+      Watch: {
+        ...open,
+        isExemptFromReadRate: true,
+        start: (call, request) => this.#watch(call, request),
+      },
+      List: { ...open, start: (call) => this.#list(call) },
     };
   }
 
-  #check(call: GrpcCall, request: Buffer): void {
+  #check(call: ServerCall, request: Buffer): void {
     const service = serviceOf(call, request);
     if (service === undefined) return;
-    if (this.#services.has(service)) call.answer(this.#message(service));
-    else call.end(failed('NOT_FOUND', `There is no service "${service}" here.`));
+    if (this.#services.has(service)) call.respond(this.#message(service));
+    else call.end(errorStatus('NOT_FOUND', `There is no service "${service}".`));
   }
 
-  #list(call: GrpcCall): void {
+  #list(call: ServerCall): void {
     const statuses = Object.fromEntries(
       [...this.#services].map((service) => [service, { status: this.#statusOf(service) }]),
     );
-    call.answer(toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses })));
+    call.respond(
+      toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses })),
+    );
   }
 
-  #watch(call: GrpcCall, request: Buffer): void {
+  #watch(call: ServerCall, request: Buffer): void {
     const service = serviceOf(call, request);
     if (service === undefined) return;
     const watcher = {
@@ -80,8 +87,8 @@ export class Health {
   }
 
   #message(service: string): Uint8Array {
-    const answer = create(HealthCheckResponseSchema, { status: this.#statusOf(service) });
-    return toBinary(HealthCheckResponseSchema, answer);
+    const respond = create(HealthCheckResponseSchema, { status: this.#statusOf(service) });
+    return toBinary(HealthCheckResponseSchema, respond);
   }
 
   #statusOf(service: string): ServingStatus {
@@ -91,13 +98,13 @@ export class Health {
   }
 }
 
-/** Undefined when the request cannot be read, and the caller has been told. */
-function serviceOf(call: GrpcCall, request: Buffer): string | undefined {
+/** Undefined when the request is invalid; the call has then been ended. */
+function serviceOf(call: ServerCall, request: Buffer): string | undefined {
   try {
     return fromBinary(HealthCheckRequestSchema, request).service;
   } catch (error) {
-    const text = `The message is not a HealthCheckRequest: ${messageOf(error)}.`;
-    call.end(failed('INVALID_ARGUMENT', text));
+    const text = `The message is not a valid HealthCheckRequest: ${messageOf(error)}.`;
+    call.end(errorStatus('INVALID_ARGUMENT', text));
     return undefined;
   }
 }

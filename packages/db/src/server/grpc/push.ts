@@ -1,21 +1,20 @@
 import type { Message } from '@bufbuild/protobuf';
-import { madeOnce } from '../service/made-once.js';
-import type { Pushing, PushSink } from '../service/pushing.js';
+import { computeOnce } from '../service/compute-once.js';
+import type { PushSource, PushSink } from '../service/push-source.js';
 import type { StreamSender } from './sender.js';
 
 /**
- * Lets a stream that can do so send what it has by itself, all of a moment as one piece of bytes:
- * streams that show the same are given the same messages, of which the piece is made once for all
- * that have the same `frame`.
+ * Lets a stream push its messages, all of one turn in one write. Streams with the same view share
+ * message arrays, so the bytes are encoded once for each `frame` function.
  */
 export function pushThrough(
   sender: StreamSender,
-  messages: object & Partial<Pushing<Message>>,
+  messages: object & Partial<PushSource<Message>>,
   frame: (message: Message) => Buffer,
 ): void {
   const sink: PushSink<Message> = {
     hasRoom: () => sender.hasRoom(),
-    take: (some) => sender.push(madeOnce(some, rowOf, frame)),
+    take: (some) => sender.push(computeOnce(some, rowOf, frame)),
   };
   messages.pushTo?.(sink);
 }

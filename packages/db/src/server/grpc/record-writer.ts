@@ -2,31 +2,31 @@ import type { JsonObject } from '../../engine/documents.js';
 import { GrowingBytes } from '../../engine/growing-bytes.js';
 import type { RecordImage } from '../../engine/record.js';
 import { jsonBytes, type ShownRecord } from '../service/records.js';
-import { closeLength, lengthRoom, putNumber } from './lengths.js';
+import { closeLength, lengthBytes, putNumber } from './lengths.js';
 
-// The fields of a record and of a time, each with how it lies in the bytes.
+// Protobuf tags of the fields of Record and Timestamp.
 const [id, key, rev, json, createdAt, updatedAt, seq, expiresAt] = [10, 18, 24, 42, 50, 58, 64, 74];
 const [seconds, nanos] = [8, 16];
 const idLength = 26;
-// The id, a number and the head of the document; behind it three times and a number.
+// Space for the id, a number and the document's prefix, and for the times and number after it.
 const roomBefore = 64;
 const roomBehind = 64;
 const firstBytes = 64 * 1024;
-const mostKeptBytes = 1024 * 1024;
+const maxRetainedBytes = 1024 * 1024;
 
 let alone = new GrowingBytes(firstBytes);
 
-/** A record by itself. Valid until the next one is asked for. */
+/** Encodes a single record. Valid until the next call. */
 export function recordBytes({ image, parts, commit }: ShownRecord): Uint8Array {
-  if (alone.bytes.length > mostKeptBytes) alone = new GrowingBytes(firstBytes);
+  if (alone.bytes.length > maxRetainedBytes) alone = new GrowingBytes(firstBytes);
   alone.at = 0;
   writeRecord(alone, image, parts, commit);
   return alone.bytes.subarray(0, alone.at);
 }
 
 /**
- * Writes a record from its stored bytes, as the library writes the message made of them. `parts`:
- * what to show of the document; undefined: all of it.
+ * Encodes a record from its stored bytes like the library encodes the message. `parts` is the
+ * projected document; undefined means the whole document.
  */
 export function writeRecord(
   to: GrowingBytes,
@@ -42,7 +42,7 @@ export function writeRecord(
   if (image.hasKey) writeKey(to, image.key);
   writeNumber(to, rev, image.rev);
   to.bytes[to.at++] = json;
-  const start = (to.at += lengthRoom);
+  const start = (to.at += lengthBytes);
   if (parts === undefined) image.writeJson(to);
   else to.put(jsonBytes(parts));
   closeLength(to, start);
@@ -68,13 +68,13 @@ function writeNumber(to: GrowingBytes, tag: number, value: number): void {
   putNumber(to, value);
 }
 
-// Records were mostly made when their neighbours were, and not changed since.
-const kept = { time: -1, bytes: Buffer.alloc(16), at: 0 };
+// Adjacent records often have equal times, so the last encoded time is cached.
+const cachedTime = { time: -1, bytes: Buffer.alloc(16), at: 0 };
 
-/** Milliseconds, which the file keeps whole, as a Timestamp. */
+/** Writes milliseconds as a Timestamp. */
 function writeTime(to: GrowingBytes, tag: number, time: number): void {
-  if (time !== kept.time) keepTime(time);
-  const { bytes, at: length } = kept;
+  if (time !== cachedTime.time) cacheTime(time);
+  const { bytes, at: length } = cachedTime;
   const out = to.bytes;
   let { at } = to;
   out[at++] = tag;
@@ -83,15 +83,15 @@ function writeTime(to: GrowingBytes, tag: number, time: number): void {
   to.at = at;
 }
 
-function keepTime(time: number): void {
+function cacheTime(time: number): void {
   const whole = Math.floor(time / 1000);
-  kept.time = time;
-  kept.at = 0;
+  cachedTime.time = time;
+  cachedTime.at = 0;
   if (whole !== 0) {
-    kept.bytes[kept.at++] = seconds;
-    putNumber(kept, whole);
+    cachedTime.bytes[cachedTime.at++] = seconds;
+    putNumber(cachedTime, whole);
   }
   if (time === whole * 1000) return;
-  kept.bytes[kept.at++] = nanos;
-  putNumber(kept, (time - whole * 1000) * 1_000_000);
+  cachedTime.bytes[cachedTime.at++] = nanos;
+  putNumber(cachedTime, (time - whole * 1000) * 1_000_000);
 }

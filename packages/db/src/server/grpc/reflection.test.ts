@@ -4,16 +4,21 @@ import { createServer, type AddressInfo } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { reflectionV1 } from '@millrace/contract/grpc';
 import { systemClock } from '@millrace/kit/clock';
+import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
+import { createTransport, type Method, type ServerCall } from '@millrace/wire/grpc';
 import { expect, test } from 'vitest';
 import { Reflection } from './reflection.js';
-import type { GrpcCall } from './transport/call.js';
-import { Connections } from './transport/connections.js';
-import type { Method } from './transport/methods.js';
-import { framed } from './transport/transport.test-support.js';
 
-test('a caller that asks without end and reads nothing is not answered without end', async () => {
+/** A message with its gRPC prefix. */
+function framed(message: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
+
+test('reflection: responses wait for a caller that does not read', async () => {
   const reflection = new Reflection(['millrace.db.v1.Database'], systemClock).method(reflectionV1);
-  const calls: GrpcCall[] = [];
+  const calls: ServerCall[] = [];
   const method: Method = {
     takes: 'many',
     start: (call, requests) => {
@@ -21,10 +26,12 @@ test('a caller that asks without end and reads nothing is not answered without e
       reflection.start(call, requests);
     },
   };
-  const connections = new Connections(
-    { clock: systemClock, methods: new Map([['/r.R/Info', method]]) },
-    undefined,
-  );
+  const memory = new PeerMemory(peerMemoryLimits());
+  const connections = createTransport('own', {
+    clock: systemClock,
+    memory,
+    methods: new Map([['/r.R/Info', method]]),
+  });
   const server = createServer((socket) => connections.take(socket)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -38,19 +45,19 @@ test('a caller that asks without end and reads nothing is not answered without e
     value: 'millrace.db.v1.Database',
   } as const;
   const schema = reflectionV1.ServerReflectionRequestSchema;
-  const ask = framed(toBinary(schema, create(schema, { messageRequest })));
-  const asked = 200;
-  stream.end(Buffer.concat(Array.from({ length: asked }, () => ask)));
-  await expect.poll(() => calls[0]?.outbox.unsentBytes ?? 0).toBeGreaterThan(1024 * 1024);
+  const request = framed(toBinary(schema, create(schema, { messageRequest })));
+  const requestCount = 200;
+  stream.end(Buffer.concat(Array.from({ length: requestCount }, () => request)));
+  await expect.poll(() => calls[0]?.unsentBytes ?? 0).toBeGreaterThan(1024 * 1024);
   await new Promise((resolve) => setTimeout(resolve, 300));
-  expect(calls[0]!.outbox.unsentBytes).toBeLessThan(2 * 1024 * 1024);
+  expect(calls[0]!.unsentBytes).toBeLessThan(2 * 1024 * 1024);
 
-  // Whoever reads gets everything.
+  // A caller that reads gets every response.
   let bytes = 0;
   stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
   await once(stream, 'end');
-  expect(bytes % asked).toBe(0);
-  expect(bytes / asked).toBeGreaterThan(10_000);
+  expect(bytes % requestCount).toBe(0);
+  expect(bytes / requestCount).toBeGreaterThan(10_000);
   session.close();
   server.close();
   await connections.close(AbortSignal.abort());

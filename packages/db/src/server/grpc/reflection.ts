@@ -3,21 +3,26 @@ import { grpcCodes } from '@millrace/contract/db';
 import type { reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
+import {
+  type ServerCall,
+  type RequestStreamMethod,
+  type RequestQueue,
+  errorStatus,
+} from '@millrace/wire/grpc';
 import { Descriptors } from './descriptors.js';
 import { StreamSender } from './sender.js';
-import type { GrpcCall } from './transport/call.js';
-import type { StreamedMethod } from './transport/methods.js';
-import type { RequestQueue } from './transport/requests.js';
-import { failed } from './transport/status.js';
 
 const stallMs = 60_000;
+// Unauthenticated callers can use reflection, so messages must be small.
+const maxMessageBytes = 64 * 1024;
 
-/** The two versions of reflection have the same messages under other names. */
+/** Both versions of reflection have the same messages under different names. */
 type Version = typeof reflectionV1 | typeof reflectionV1alpha;
-type Asked = reflectionV1.ServerReflectionRequest | reflectionV1alpha.ServerReflectionRequest;
+type ReflectionRequest =
+  reflectionV1.ServerReflectionRequest | reflectionV1alpha.ServerReflectionRequest;
 type Answer = NonNullable<reflectionV1.ServerReflectionResponse['messageResponse']>;
 
-/** Server reflection: how grpcurl and others learn what the server can do. */
+/** gRPC server reflection, for grpcurl and similar tools. */
 export class Reflection {
   #descriptors: Descriptors | undefined;
 
@@ -26,11 +31,15 @@ export class Reflection {
     private readonly clock: Clock,
   ) {}
 
-  method(version: Version): StreamedMethod {
-    return { takes: 'many', start: (call, requests) => void this.#serve(version, call, requests) };
+  method(version: Version): RequestStreamMethod {
+    return {
+      takes: 'many',
+      maxMessageBytes,
+      start: (call, requests) => void this.#serve(version, call, requests),
+    };
   }
 
-  async #serve(version: Version, call: GrpcCall, requests: RequestQueue): Promise<void> {
+  async #serve(version: Version, call: ServerCall, requests: RequestQueue): Promise<void> {
     const gone = new AbortController();
     const { signal } = gone;
     call.work = gone;
@@ -41,65 +50,70 @@ export class Reflection {
       }
       call.end();
     } catch (error) {
-      call.end(failed('INVALID_ARGUMENT', `Not a reflection request: ${messageOf(error)}`));
+      call.end(
+        errorStatus(
+          'INVALID_ARGUMENT',
+          `The message is not a valid ServerReflectionRequest: ${messageOf(error)}.`,
+        ),
+      );
     }
   }
 
   #answer(version: Version, bytes: Buffer): Uint8Array {
-    const request: Asked = fromBinary(version.ServerReflectionRequestSchema, bytes);
+    const request: ReflectionRequest = fromBinary(version.ServerReflectionRequestSchema, bytes);
     const schema =
       version.ServerReflectionResponseSchema as typeof reflectionV1.ServerReflectionResponseSchema;
-    const answer = create(schema, {
+    const respond = create(schema, {
       validHost: request.host,
       originalRequest: request as reflectionV1.ServerReflectionRequest,
       messageResponse: this.#find(request),
     });
-    return toBinary(schema, answer);
+    return toBinary(schema, respond);
   }
 
-  #find({ messageRequest: asked }: Asked): Answer {
-    // Made when someone asks: most servers are never asked.
+  #find({ messageRequest: query }: ReflectionRequest): Answer {
+    // Created on first use: most servers never get a reflection request.
     const descriptors = (this.#descriptors ??= new Descriptors());
-    switch (asked.case) {
+    switch (query.case) {
       case 'listServices': {
         const service = this.services.map((name) => ({ name }));
-        return answer('listServicesResponse', { service });
+        return respond('listServicesResponse', { service });
       }
       case 'fileByFilename':
-        return files(descriptors.byName(asked.value), `file ${asked.value}`);
+        return files(descriptors.byName(query.value), `file ${query.value}`);
       case 'fileContainingSymbol':
-        return files(descriptors.bySymbol(asked.value), `symbol ${asked.value}`);
+        return files(descriptors.bySymbol(query.value), `symbol ${query.value}`);
       case 'fileContainingExtension': {
-        const { containingType, extensionNumber } = asked.value;
+        const { containingType, extensionNumber } = query.value;
         const found = descriptors.byExtension(containingType, extensionNumber);
         return files(found, `extension ${extensionNumber} of ${containingType}`);
       }
       case 'allExtensionNumbersOfType': {
-        const numbers = descriptors.extensionNumbers(asked.value);
-        if (!numbers) return missing(`message ${asked.value}`);
-        const found = { baseTypeName: asked.value, extensionNumber: numbers };
-        return answer('allExtensionNumbersResponse', found);
+        const numbers = descriptors.extensionNumbers(query.value);
+        if (!numbers) return missing(`message ${query.value}`);
+        const found = { baseTypeName: query.value, extensionNumber: numbers };
+        return respond('allExtensionNumbersResponse', found);
       }
       case undefined:
-        return answer('errorResponse', {
+        return respond('errorResponse', {
           errorCode: grpcCodes.INVALID_ARGUMENT,
-          errorMessage: 'The request asks for nothing.',
+          errorMessage: 'The request has no message_request.',
         });
     }
   }
 }
 
-// What stands in a oneof is a plain object that `create` makes a message of.
-function answer(name: Answer['case'], value: object): Answer {
+// `create` turns the plain object of a oneof into a message.
+function respond(name: Answer['case'], value: object): Answer {
   return { case: name, value } as Answer;
 }
 
 function files(found: Uint8Array[] | undefined, what: string): Answer {
   if (!found) return missing(what);
-  return answer('fileDescriptorResponse', { fileDescriptorProto: found });
+  return respond('fileDescriptorResponse', { fileDescriptorProto: found });
 }
 
 function missing(what: string): Answer {
-  const errorMessage = `There is no ${what} here.`;
-  return answer('errorResponse', { errorCode: grpcCodes.NOT_FOUND, errorMessage });
+  const errorMessage = `There is no ${what}.`;
+  return respond('errorResponse', { errorCode: grpcCodes.NOT_FOUND, errorMessage });
 }

@@ -3,17 +3,17 @@ import type { BackwardWriter } from './backward-writer.js';
 
 export type WriteValue = (to: BackwardWriter, value: unknown) => void;
 
-// How values lie in the bytes.
+// Protobuf wire types.
 const [varint, fixed64] = [0, 1];
 export const delimited = 2;
 
-/** Stands for all of them that have no bytes. */
+/** The shared empty byte array. */
 export const noBytes = new Uint8Array(0);
 
-/** How a kind of value is written. */
+/** How a scalar type is encoded. */
 interface Scalar {
   readonly wire: number;
-  /** Not written where zero goes without saying. */
+  /** The default value, which is not written. */
   readonly empty: unknown;
   readonly write: WriteValue;
 }

@@ -1,19 +1,20 @@
 import type { Clock } from '@millrace/kit/clock';
+import type { ServerCall } from '@millrace/wire/grpc';
 import { refuse } from '../../engine/refusal.js';
-import type { GrpcCall } from './transport/call.js';
 
-// Enough to keep the line busy while the next message is made.
-const mostUnsentBytes = 1024 * 1024;
+// Enough to keep the connection busy while the next message is encoded.
+const maxUnsentBytes = 1024 * 1024;
+const maxScarceBytes = 64 * 1024;
 
 export interface SenderOptions {
-  call: GrpcCall;
+  call: ServerCall;
   clock: Clock;
   signal: AbortSignal;
-  /** A caller that takes nothing for this long is given up. */
+  /** A call is ended when its caller reads nothing for this long. */
   stallMs: number;
 }
 
-/** Sends messages no faster than the caller takes them. */
+/** Sends messages with backpressure from the caller. */
 export class StreamSender {
   readonly #options: SenderOptions;
 
@@ -21,7 +22,7 @@ export class StreamSender {
     this.#options = options;
   }
 
-  /** Undefined when the next message may follow at once. */
+  /** Resolves when the next message may be sent; undefined means at once. */
   send(message: Uint8Array): Promise<void> | undefined {
     const { call, signal } = this.#options;
     signal.throwIfAborted();
@@ -29,7 +30,7 @@ export class StreamSender {
     return this.#unlessTaken();
   }
 
-  /** As `send`, for a message with its head. */
+  /** Like `send`, for a message that already has its gRPC prefix. */
   sendFramed(frame: Uint8Array): Promise<void> | undefined {
     const { call, signal } = this.#options;
     signal.throwIfAborted();
@@ -37,36 +38,36 @@ export class StreamSender {
     return this.#unlessTaken();
   }
 
-  /** What is pushed now would not have to wait. */
+  /** Whether a push would be sent without waiting. */
   hasRoom(): boolean {
-    return this.#options.call.outbox.unsentBytes <= mostUnsentBytes;
+    const { call } = this.#options;
+    const { unsentBytes } = call;
+    return unsentBytes <= maxScarceBytes || (unsentBytes <= maxUnsentBytes && !call.isMemoryScarce);
   }
 
-  /** As `sendFramed`, for those who ask first whether there is room. */
+  /** Like `sendFramed`, for callers that check `hasRoom` first. */
   push(frames: Uint8Array): void {
     this.#options.call.sendFramed(frames);
   }
 
   #unlessTaken(): Promise<void> | undefined {
-    const { call } = this.#options;
-    return call.outbox.unsentBytes > mostUnsentBytes ? this.#taken() : undefined;
+    return this.hasRoom() ? undefined : this.#taken();
   }
 
   async #taken(): Promise<void> {
     const { call, clock, signal, stallMs } = this.#options;
-    const { outbox } = call;
     await new Promise<void>((resolve, reject) => {
       const end = (settle: () => void) => {
         timer.cancel();
         signal.removeEventListener('abort', onAbort);
-        outbox.onSent = undefined;
+        call.onSent = undefined;
         settle();
       };
       const onAbort = () => end(() => reject(signal.reason));
       const onStall = () => end(() => reject(stalled(stallMs)));
       let timer = clock.after(stallMs, onStall);
-      outbox.onSent = () => {
-        if (outbox.unsentBytes <= mostUnsentBytes) return end(resolve);
+      call.onSent = () => {
+        if (this.hasRoom()) return end(resolve);
         timer.cancel();
         timer = clock.after(stallMs, onStall);
       };
@@ -76,6 +77,6 @@ export class StreamSender {
 }
 
 export function stalled(stallMs: number): Error {
-  const text = `The caller took nothing for ${stallMs / 1000} s; call again to go on.`;
+  const text = `The caller read nothing for ${stallMs / 1000} s. Call again to continue.`;
   return refuse('DEADLINE_EXCEEDED', text);
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { DbMethod } from '@millrace/contract/db';
 import { dbMethods } from '@millrace/contract/db';
 import { refuse } from '../../engine/refusal.js';
@@ -11,32 +12,35 @@ export interface AdmissionOptions {
   log: Log;
   maxInflight: number;
   maxWatches: number;
-  /** 0: no shedding by delay. */
+  /** 0 disables shedding by delay. */
   shedTargetMs: number;
+  shedIntervalMs: number;
+  memory: PeerMemory;
 }
 
-export type ShedCause = 'queue_delay' | 'inflight' | 'watches';
+export type ShedCause = 'queue_delay' | 'inflight' | 'memory' | 'watches';
 
 const retryAfterMs = 250;
 const retryWatchAfterMs = 1_000;
 
-/** Takes calls in, or sheds them. */
+/** Admission control: accepts calls or sheds them. */
 export class Admission {
-  /** Told why a call was shed. */
+  /** Called with the cause of each shed call. */
   onShed: (cause: ShedCause) => void = () => undefined;
   readonly #shedder: Shedder;
   readonly #turns: TurnProbe;
   #inflight = 0;
   #watches = 0;
   #isShedding = false;
-  // One for all calls: a function for each would be one more thing to clear away.
+  // Shared by all calls to avoid allocating a closure for each.
   readonly #leaveCall = (): void => void this.#inflight--;
   readonly #leaveWatch = (): void => void this.#watches--;
-  /** How long the last turn of the event loop took that had a call. */
+  /** Duration of the last event loop turn that handled a call. */
   turnMs = 0;
 
   constructor(private readonly options: AdmissionOptions) {
-    this.#shedder = new Shedder(options.shedTargetMs, options.maxInflight / 8);
+    const { shedTargetMs, shedIntervalMs, maxInflight } = options;
+    this.#shedder = new Shedder(shedTargetMs, shedIntervalMs, maxInflight / 8);
     this.#turns = new TurnProbe(options.clock, (delayMs) => this.#observe('loop', delayMs));
   }
 
@@ -52,24 +56,32 @@ export class Admission {
     return this.#shedder.share;
   }
 
-  /** Returns what to call once when the call is over. Refuses OVERLOADED or WATCH_LIMIT. */
+  /** Returns the function to call once when the call ends. Refuses OVERLOADED or WATCH_LIMIT. */
   enter(rpc: DbMethod, isFollower = false): () => void {
-    // Whoever looks after an overloaded server must get through, and its followers keep up.
+    // Admin calls and followers are never shed: operators must reach an overloaded server.
     if (isFollower || dbMethods[rpc].access === 'admin') return leave;
     if (rpc === 'Watch') return this.#enterWatch();
-    const { maxInflight, shedTargetMs, clock } = this.options;
+    const { maxInflight, shedTargetMs, clock, memory } = this.options;
     if (shedTargetMs > 0) this.#turns.arm();
     if (this.#inflight >= maxInflight) {
-      throw this.#overloaded('inflight', `${maxInflight} calls are under way already`);
+      throw this.#overloaded('inflight', `${maxInflight} calls are in flight`);
+    }
+    if (memory.isOverLimit) {
+      throw this.#overloaded('memory', 'the memory limit for connections is reached');
     }
     if (!this.#shedder.admits(clock.monotonic())) {
-      throw this.#overloaded('queue_delay', `calls wait longer than ${shedTargetMs} ms`);
+      throw this.#overloaded('queue_delay', `the queue delay is above ${shedTargetMs} ms`);
     }
     this.#inflight++;
     return this.#leaveCall;
   }
 
-  /** A write waited this long for its turn. */
+  /** Records how long a call was queued before it started. */
+  queued(delayMs: number): void {
+    if (this.options.shedTargetMs > 0) this.#observe('loop', delayMs);
+  }
+
+  /** Records how long a write waited for the writer. */
   waited(delayMs: number): void {
     if (this.options.shedTargetMs > 0) this.#observe('writer', delayMs);
   }
@@ -80,7 +92,7 @@ export class Admission {
       this.onShed('watches');
       throw refuse(
         'WATCH_LIMIT',
-        `The server has ${maxWatches} open watches, as many as it allows; try again later.`,
+        `The server has the maximum of ${maxWatches} open watches. Retry later.`,
         { limit: String(maxWatches) },
         { retryAfterMs: retryWatchAfterMs },
       );
@@ -92,22 +104,22 @@ export class Admission {
   #observe(queue: Queue, delayMs: number): void {
     if (queue === 'loop') this.turnMs = delayMs;
     this.#shedder.observe(queue, delayMs, this.options.clock.monotonic(), this.#inflight);
-    this.#tell();
+    this.#logTransition();
   }
 
-  /** Once when it begins and once when it is over: a line for each call would be more load. */
-  #tell(): void {
+  /** Logs only the start and the end of shedding; a line per call would add load. */
+  #logTransition(): void {
     const isShedding = this.share < 1;
     if (isShedding === this.#isShedding) return;
     this.#isShedding = isShedding;
     const { log, shedTargetMs } = this.options;
-    if (isShedding) log.warn({ target_ms: shedTargetMs }, 'calls wait too long: shedding load');
-    else log.info({}, 'no longer shedding load');
+    if (isShedding) log.warn({ target_ms: shedTargetMs }, 'load shedding started');
+    else log.info({}, 'load shedding stopped');
   }
 
   #overloaded(cause: ShedCause, why: string): Error {
     this.onShed(cause);
-    const text = `The server sheds load (${why}); try again in a moment.`;
+    const text = `The server is overloaded (${why}). Retry later.`;
     return refuse('OVERLOADED', text, undefined, { retryAfterMs });
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Shedder } from './shedder.js';
 
-/** One second of calls, `perSecond` of them, each delayed by `delayMs`. Answers the share taken. */
+/** Simulates one second of `perSecond` calls delayed by `delayMs`. Returns the admitted share. */
 function second(shedder: Shedder, start: number, perSecond: number, delayMs: number): number {
   let taken = 0;
   for (let n = 0; n < perSecond; n++) {
@@ -12,13 +12,13 @@ function second(shedder: Shedder, start: number, perSecond: number, delayMs: num
   return taken / perSecond;
 }
 
-test('nothing is shed while calls do not wait', () => {
-  const shedder = new Shedder(20, 128);
+test('shedder: admits everything without queue delay', () => {
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 5_000; at += 1_000) expect(second(shedder, at, 10_000, 5)).toBe(1);
 });
 
-test('a delay that stays is shed more and more, and what is shed comes back when it is over', () => {
-  const shedder = new Shedder(20, 128);
+test('shedder: sheds more while the delay stays and recovers afterwards', () => {
+  const shedder = new Shedder(20, 500, 128);
   const shares = [0, 1, 2, 3].map((at) => second(shedder, at * 1_000, 10_000, 50));
   expect(shares[1]).toBeLessThan(0.5);
   expect(shares[3]).toBeLessThan(shares[1]!);
@@ -27,8 +27,8 @@ test('a delay that stays is shed more and more, and what is shed comes back when
   expect(shedder.share).toBe(1);
 });
 
-test('a burst that passes within half a second is not shed', () => {
-  const shedder = new Shedder(20, 128);
+test('shedder: a burst of half a second is not shed', () => {
+  const shedder = new Shedder(20, 500, 128);
   second(shedder, 0, 1_000, 1);
   for (let n = 0; n < 400; n++) {
     shedder.admits(1_000 + n);
@@ -37,8 +37,8 @@ test('a burst that passes within half a second is not shed', () => {
   expect(second(shedder, 1_400, 1_000, 1)).toBe(1);
 });
 
-test('one call that waits now and then is enough to show that there is no standing queue', () => {
-  const shedder = new Shedder(20, 128);
+test('shedder: one call below the target shows that there is no standing queue', () => {
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 4_000; at += 1) {
     shedder.admits(at);
     shedder.observe('loop', at % 100 === 0 ? 0 : 90, at, 0);
@@ -46,14 +46,14 @@ test('one call that waits now and then is enough to show that there is no standi
   expect(shedder.share).toBe(1);
 });
 
-test('a slow machine with few callers sheds nobody', () => {
-  const shedder = new Shedder(20, 128);
+test('shedder: a slow machine with few callers sheds nothing', () => {
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 5; at++) second(shedder, at * 1_000, 1_000, 100);
   expect(shedder.share).toBe(1);
 });
 
-test('many calls under way that wait for the writer count, however few come in', () => {
-  const shedder = new Shedder(20, 128);
+test('shedder: calls in flight that wait for the writer count', () => {
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 3_000; at += 10) {
     shedder.observe('loop', 0, at, 900);
     shedder.observe('writer', 80, at, 900);
@@ -61,10 +61,25 @@ test('many calls under way that wait for the writer count, however few come in',
   expect(shedder.share).toBeLessThan(0.5);
 });
 
-test('whoever comes after a quiet time is taken in', () => {
-  const shedder = new Shedder(20, 128);
+test('shedder: admits calls after an idle time', () => {
+  const shedder = new Shedder(20, 500, 128);
   for (let at = 0; at < 3; at++) second(shedder, at * 1_000, 10_000, 50);
   expect(shedder.share).toBeLessThan(0.5);
   expect(shedder.admits(10_000)).toBe(true);
   expect(shedder.share).toBe(1);
+});
+
+test('shedder: starts when the delay has stayed above the target for an interval', () => {
+  const shedder = new Shedder(1_000, 1_000, 128);
+  // A burst of 2 s: the delay grows steadily and reaches the target halfway.
+  for (let at = 0; at <= 2_000; at += 10) {
+    shedder.admits(at);
+    shedder.observe('writer', at, at, 5_000);
+  }
+  expect(shedder.share).toBe(1);
+  for (let at = 2_010; at <= 4_000; at += 10) {
+    shedder.admits(at);
+    shedder.observe('writer', 2_000, at, 5_000);
+  }
+  expect(shedder.share).toBeLessThan(1);
 });

@@ -1,46 +1,48 @@
-// Long enough for a burst to pass: only a delay that stays is a queue that grows.
-const intervalMs = 500;
 const leastShare = 0.05;
 const cut = 0.5;
 const growth = 0.1;
 
-/** Where work waits: for the event loop to come to it, or for its turn in the writer. */
+/** Where work waits: for the event loop or for the writer. */
 export type Queue = 'loop' | 'writer';
 
 /**
- * Decides how much work to take in, by how long work waits before it is begun.
- *
- * As CoDel does for packets: a queue that is empty now and then is a good queue, so only the
- * smallest delay of an interval counts. While that stays above the target, the share of calls
- * taken in shrinks with each interval; when it is below, the share grows again, more slowly.
+ * Decides how many calls to admit from the queue delay, like CoDel does for packets: a delay that
+ * drops below the target now and then is a burst, so only a delay that stays above the target for a
+ * whole interval counts. While it stays, the admitted share shrinks every interval; below the
+ * target it grows again, more slowly.
  */
 export class Shedder {
   #share = 1;
   #credit = 0;
   #intervalStart = 0;
   #calls = 0;
-  readonly #smallest = new Map<Queue, number>();
+  /** Start of the current period above the target, per queue. */
+  readonly #aboveSince = new Map<Queue, number>();
+  readonly #lastDelay = new Map<Queue, number>();
 
   constructor(
     private readonly targetMs: number,
-    /** So few calls that wait are never the trouble: to shed them would not help. */
+    private readonly intervalMs: number,
+    /** With this few waiting calls, shedding would not help. */
     private readonly fewCalls: number,
   ) {}
 
-  /** The share of calls that is taken in, from 0 to 1. */
+  /** Admitted share of calls, from 0 to 1. */
   get share(): number {
     return this.#share;
   }
 
-  /** One piece of work waited this long. `inFlight`: calls that are under way. */
+  /** Records the queue delay of one item. `inFlight` is the number of calls in flight. */
   observe(queue: Queue, delayMs: number, now: number, inFlight: number): void {
-    this.#smallest.set(queue, Math.min(this.#smallest.get(queue) ?? Infinity, delayMs));
+    this.#lastDelay.set(queue, delayMs);
+    if (delayMs <= this.targetMs) this.#aboveSince.delete(queue);
+    else if (!this.#aboveSince.has(queue)) this.#aboveSince.set(queue, now);
     const elapsedMs = now - this.#intervalStart;
-    if (elapsedMs < intervalMs) return;
-    const worst = Math.max(...this.#smallest.values());
-    // As many calls wait as come in while one waits (Little's law), or are under way.
+    if (elapsedMs < this.intervalMs) return;
+    // Queue length by Little's law (arrivals during the delay), or the calls in flight if more.
+    const worst = Math.max(...this.#lastDelay.values());
     const waiting = Math.max(inFlight, (this.#calls / elapsedMs) * worst);
-    if (waiting > this.fewCalls && worst > this.targetMs) {
+    if (waiting > this.fewCalls && this.#isStanding(now)) {
       this.#share = Math.max(leastShare, this.#share * cut);
     } else {
       this.#share = Math.min(1, this.#share + growth);
@@ -48,11 +50,13 @@ export class Shedder {
     this.#begin(now);
   }
 
-  /** True when one more call may be taken in. */
+  /** Whether one more call is admitted. */
   admits(now: number): boolean {
-    // Nobody came for a while, so nobody waits.
-    if (now - this.#intervalStart > 4 * intervalMs) {
+    // After an idle interval nothing is waiting.
+    if (now - this.#intervalStart > 4 * this.intervalMs) {
       this.#share = 1;
+      this.#aboveSince.clear();
+      this.#lastDelay.clear();
       this.#begin(now);
     }
     this.#calls++;
@@ -65,7 +69,13 @@ export class Shedder {
 
   #begin(now: number): void {
     this.#intervalStart = now;
-    this.#smallest.clear();
     this.#calls = 0;
+  }
+
+  #isStanding(now: number): boolean {
+    for (const since of this.#aboveSince.values()) {
+      if (now - since >= this.intervalMs) return true;
+    }
+    return false;
   }
 }

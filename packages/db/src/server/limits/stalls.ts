@@ -4,9 +4,8 @@ const queryStallMs = 60_000;
 const watchStallMs = 600_000;
 
 /**
- * How long a caller may take nothing of a stream. A query or a backup holds a snapshot, which
- * keeps the file from being used again; a watch holds only its place among the watches, and its
- * caller goes on later with the resume token.
+ * How long a caller may read nothing from a stream. A query or backup holds a snapshot, which
+ * blocks reuse of file space; a watch holds only a slot, and its caller can resume later.
  */
 export function stallMsOf(rpc: StreamingRpc): number {
   return rpc === 'Watch' ? watchStallMs : queryStallMs;

@@ -1,9 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
 
 /**
- * Measures how long a turn of the event loop takes from the first call it begins with: everyone
- * else who came in at the same time has waited up to that long. One measurement for each turn
- * that has a call, none while there is nothing to do.
+ * Measures the duration of an event loop turn from its first call on, which is how long other calls
+ * that arrived at the same time may have waited. One measurement per turn with a call; none while
+ * idle.
  */
 export class TurnProbe {
   #isArmed = false;
@@ -13,7 +13,7 @@ export class TurnProbe {
     private readonly observe: (delayMs: number) => void,
   ) {}
 
-  /** A call comes in. */
+  /** Starts a measurement unless one is running in this turn. */
   arm(): void {
     if (this.#isArmed) return;
     this.#isArmed = true;

@@ -1,22 +1,21 @@
 import { createServer, type Server } from 'node:net';
-import type { Server as HttpServer } from 'node:http';
 import type { Address } from '@millrace/kit/config';
 import type { Clock } from '@millrace/kit/clock';
-import { urlOf } from '@millrace/kit/http';
+import { closeGracefully, listenAt, urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
-import type { Gate } from '../access/gate.js';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
+import type { TransportKind } from '@millrace/wire/grpc';
+import type { Authenticator } from '../access/authenticator.js';
 import type { Calls } from '../calls/calls.js';
-import { GrpcFace } from '../grpc/face.js';
+import { GrpcServer } from '../grpc/server.js';
 import type { Health } from '../grpc/health.js';
 import type { Readiness } from '../readiness.js';
-import { repeat } from '../repeat.js';
-import { RestFace } from '../rest/face.js';
+import { RestServer } from '../rest/server.js';
 import { Pages } from '../rest/pages.js';
 import { httpServer } from './http.js';
 import { fitsSocket, listenOnSocket } from './socket.js';
-import { closeServer, listenAt } from './tcp.js';
-import type { TlsFiles } from './tls.js';
+import type { TlsFiles } from '../tls.js';
 
 export interface ListenerAddress {
   readonly listener: 'grpc' | 'http' | 'socket';
@@ -24,32 +23,41 @@ export interface ListenerAddress {
 }
 
 export interface ListenerOptions {
-  settings: { grpc: Address; http: Address; socket: string };
-  /** Someone named the socket: then it must be there. */
-  isSocketAsked: boolean;
+  settings: {
+    grpc: Address;
+    http: Address;
+    socket: string;
+    max_connections: number;
+    grpc_transport: TransportKind;
+  };
+  /** The configuration names the socket, so failing to open it is an error. */
+  isSocketRequired: boolean;
   tls: TlsFiles | undefined;
   parts: {
     calls: Calls;
     clock: Clock;
     log: Log;
-    gate: Gate;
+    authenticator: Authenticator;
     health: Health;
     readiness: Readiness;
     metrics: Metrics;
+    /** Memory accounting shared by all listeners. */
+    memory: PeerMemory;
   };
 }
 
-/** The open doors of the server. */
+/** The open listeners of the server. */
 export interface Listeners {
   readonly addresses: readonly ListenerAddress[];
-  /** Rejects when a door falls shut. */
+  /** Rejects when a listener fails. */
   readonly failed: Promise<void>;
-  /** Lets open connections finish; `signal` cuts them. */
+  /** Waits for open connections to finish; `signal` closes them. */
   close(signal: AbortSignal): Promise<void>;
 }
 
 export async function openListeners(options: ListenerOptions): Promise<Listeners> {
   const { settings, tls, parts } = options;
+  const transport = settings.grpc_transport;
   const addresses: ListenerAddress[] = [];
   const closers: ((signal: AbortSignal) => Promise<void>)[] = [];
   const failures = new Failures();
@@ -57,26 +65,36 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     await Promise.all(closers.map((each) => each(signal)));
   };
   try {
-    const grpc = grpcListener(new GrpcFace({ ...parts, trusted: false, tls }), failures);
+    const grpc = grpcListener(
+      new GrpcServer({ ...parts, transport, trusted: false, tls }),
+      failures,
+    );
+    grpc.server.maxConnections = settings.max_connections;
     closers.push(grpc.close);
     const grpcAt = await listenAt(grpc.server, settings.grpc, '--grpc');
     addresses.push({ listener: 'grpc', url: urlOf(grpcAt, tls ? 'grpcs' : 'grpc') });
 
-    const face = new RestFace({ ...parts, pages: new Pages(parts) });
-    const http = httpServer(face, tls, parts.log);
-    failures.watch(http);
-    closers.push((signal) => closeHttp(http, parts.clock, signal));
-    const httpAt = await listenAt(http, settings.http, '--http');
+    const rest = new RestServer({ ...parts, pages: new Pages(parts) });
+    const http = httpServer(rest, tls, {
+      ...parts,
+      peerMemory: parts.memory,
+      maxConnections: settings.max_connections,
+    });
+    failures.watch(http.node);
+    closers.push(async (signal) => void (await closeGracefully(http, parts.clock, signal)));
+    const httpAt = await listenAt(http.node, settings.http, '--http');
+    rest.port = httpAt.port;
     addresses.push({ listener: 'http', url: urlOf(httpAt, tls ? 'https' : 'http') });
 
-    if (options.isSocketAsked || fitsSocket(settings.socket)) {
-      const trusted = new GrpcFace({ ...parts, trusted: true, tls: undefined });
+    if (options.isSocketRequired || fitsSocket(settings.socket)) {
+      const trusted = new GrpcServer({ ...parts, transport, trusted: true, tls: undefined });
       const socket = grpcListener(trusted, failures);
+      socket.server.maxConnections = settings.max_connections;
       closers.push(socket.close);
       await listenOnSocket(socket.server, settings.socket, parts.log);
       addresses.push({ listener: 'socket', url: `unix://${settings.socket}` });
     } else {
-      const text = 'no Unix socket: the path in the data directory is too long for one';
+      const text = 'Unix socket disabled: path too long';
       parts.log.warn({ socket: settings.socket }, text);
     }
   } catch (error) {
@@ -86,38 +104,26 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
   return { addresses, failed: failures.first, close };
 }
 
-/** Accepts connections for a face. */
-function grpcListener(face: GrpcFace, failures: Failures) {
+/** Accepts connections for a gRPC server. */
+function grpcListener(grpc: GrpcServer, failures: Failures) {
   const server = createServer({ noDelay: true, keepAlive: true }, (connection) => {
-    // Whatever ends a connection is the face's to notice; here it must only not be thrown.
+    // The gRPC server handles the close; this only keeps the error from being thrown.
     connection.on('error', () => connection.destroy());
-    face.take(connection);
+    grpc.take(connection);
   });
   failures.watch(server);
   const close = async (signal: AbortSignal) => {
     const closed = closeServer(server);
-    await face.close(signal);
+    await grpc.close(signal);
     await closed;
   };
   return { server, close };
 }
 
-const idleCheckMs = 20;
-
-async function closeHttp(server: HttpServer, clock: Clock, signal: AbortSignal): Promise<void> {
-  const closed = closeServer(server);
-  const cut = () => server.closeAllConnections();
-  server.closeIdleConnections();
-  // A connection that was busy when the server closed turns idle later.
-  const stop = repeat(clock, idleCheckMs, () => server.closeIdleConnections());
-  if (signal.aborted) cut();
-  signal.addEventListener('abort', cut, { once: true });
-  try {
-    await closed;
-  } finally {
-    stop();
-    signal.removeEventListener('abort', cut);
-  }
+/** Stops accepting. Resolves when the last connection is closed. */
+function closeServer(server: Server): Promise<void> {
+  // The error of a server that is not listening is ignored.
+  return new Promise((resolve) => server.close(() => resolve()));
 }
 
 class Failures {
@@ -125,7 +131,7 @@ class Failures {
   readonly first = new Promise<void>((_, reject) => (this.#reject = reject));
 
   constructor() {
-    // Someone may never look at it.
+    // Keeps an unobserved failure from being an unhandled rejection.
     this.first.catch(() => undefined);
   }
 

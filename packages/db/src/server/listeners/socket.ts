@@ -5,21 +5,21 @@ import { isMainThread } from 'node:worker_threads';
 import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 
-/** The most bytes that a path may have in a socket's address on every system. */
-export const longestSocketPath = 103;
+/** Maximum length of a Unix socket path that every supported system accepts. */
+export const maxSocketPathBytes = 103;
 
 export function fitsSocket(path: string): boolean {
-  return Buffer.byteLength(path) <= longestSocketPath;
+  return Buffer.byteLength(path) <= maxSocketPathBytes;
 }
 
 /**
- * Listens on a Unix socket that its owner alone can open: 0600, in a directory of 0700. Whoever
- * connects there is trusted, so the socket is never open to others, not even for a moment.
+ * Listens on a Unix socket with mode 0600 in a directory with mode 0700. Connections there need no
+ * key, so the socket must never be accessible to other users, not even briefly.
  */
 export async function listenOnSocket(server: Server, path: string, log: Log): Promise<void> {
   if (!fitsSocket(path)) {
     throw new UsageError(
-      `socket ${path} is too long: a socket's path has at most ${longestSocketPath} bytes`,
+      `socket ${path} is too long: use a path of at most ${maxSocketPathBytes} bytes`,
     );
   }
   makePrivateDirectory(dirname(path), log);
@@ -27,7 +27,7 @@ export async function listenOnSocket(server: Server, path: string, log: Log): Pr
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      // Node binds a path at once, so the mask holds for this file and no other.
+      // Node binds a path synchronously, so the umask applies to this file only.
       withMask(0o177, () =>
         server.listen(path, () => {
           server.removeListener('error', reject);
@@ -37,11 +37,11 @@ export async function listenOnSocket(server: Server, path: string, log: Log): Pr
     });
     chmodSync(path, 0o600);
   } catch (error) {
-    throw new UsageError(`socket ${path} cannot be listened at: ${messageOf(error)}`);
+    throw new UsageError(`cannot listen at socket ${path}: ${messageOf(error)}`);
   }
 }
 
-/** Threads cannot set the mask; for them the directory and the mode that follows must do. */
+/** Worker threads cannot set the umask; the directory mode and the later chmod protect them. */
 function withMask(mask: number, run: () => void): void {
   const before = isMainThread ? process.umask(mask) : undefined;
   try {
@@ -55,19 +55,17 @@ function makePrivateDirectory(directory: string, log: Log): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new UsageError(
-      `the directory of socket ${directory} cannot be made: ${messageOf(error)}`,
-    );
+    throw new UsageError(`cannot create the socket directory ${directory}: ${messageOf(error)}`);
   }
   const mode = statSync(directory).mode & 0o777;
   if ((mode & 0o077) === 0) return;
   log.warn(
     { directory, mode: mode.toString(8) },
-    'others may enter the directory of the socket; chmod 700 keeps them out',
+    'socket directory is accessible to other users, run chmod 700',
   );
 }
 
-/** Removes the socket of a server that was killed. One that answers is in use. */
+/** Removes the socket of a killed server. A socket that accepts connections is in use. */
 async function removeStale(path: string): Promise<void> {
   let isSocket: boolean;
   try {
@@ -76,9 +74,10 @@ async function removeStale(path: string): Promise<void> {
     if (systemCode(error) === 'ENOENT') return;
     throw new UsageError(`socket ${path}: ${messageOf(error)}`);
   }
-  if (!isSocket) throw new UsageError(`socket ${path} is another file; name a path that is free`);
+  if (!isSocket)
+    throw new UsageError(`socket ${path} is an existing file of another type; use another path`);
   if (await answers(path)) {
-    throw new UsageError(`socket ${path} is in use by another server; name another one`);
+    throw new UsageError(`socket ${path} is in use by another server; use another path`);
   }
   unlinkSync(path);
 }

@@ -9,13 +9,13 @@ const delayBuckets = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.
 const flushBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2];
 const sizeBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** Measures one database at a time: a follower that takes a fresh copy goes on with another. */
+/** Measures the current database; a follower that takes a new copy attaches another. */
 export interface DatabaseMeter {
   attach(database: Database): void;
   stop(): void;
 }
 
-/** What an operator wants to see of the engine. */
+/** Registers the engine's metrics. */
 export function measureDatabase(
   metrics: Metrics,
   database: Database,
@@ -24,12 +24,12 @@ export function measureDatabase(
   let current: Database | undefined;
   const wait = metrics.histogram({
     name: 'queue_delay_seconds',
-    help: 'How long a write waited for its turn in the writer.',
+    help: 'Time a write waited for the writer.',
     buckets: delayBuckets,
   });
   const flush = metrics.histogram({
     name: 'fsync_duration_seconds',
-    help: 'How long a batch of commits took to reach the disk.',
+    help: 'Time a batch of commits took to reach the disk.',
     buckets: flushBuckets,
   });
   const [waits, flushes] = [wait.of({}), flush.of({})];
@@ -59,7 +59,7 @@ function commitCounter(metrics: Metrics): (database: Database) => () => void {
   const commits = metrics.counter({ name: 'commits_total', help: 'Commits since the start.' });
   const sizes = metrics.histogram({
     name: 'commit_batch_size',
-    help: 'Commits that shared one flush to the disk.',
+    help: 'Commits per fsync.',
     buckets: sizeBuckets,
   });
   return ({ core }) => {
@@ -77,33 +77,29 @@ function commitCounter(metrics: Metrics): (database: Database) => () => void {
 function describeState(metrics: Metrics, current: () => Database): void {
   const gauge = (name: string, help: string, read: (core: Core, database: Database) => number) =>
     metrics.gauge({ name, help, read: () => read(current().core, current()) });
-  gauge('seq', 'The last commit that is on disk.', (core) => core.durable.seq);
-  gauge('oldest_seq', 'The oldest commit a watch can start at.', (core) => core.durable.oldestSeq);
-  gauge('epoch', 'One more with every promotion.', (core) => core.durable.epoch);
-  gauge('log_bytes', 'Bytes of the change log.', (core) => core.store.log?.bytes ?? 0);
-  gauge('log_lag_commits', 'How many commits the slowest watch is behind.', (core, database) => {
+  gauge('seq', 'Last commit on disk.', (core) => core.durable.seq);
+  gauge('oldest_seq', 'Oldest commit a watch can start at.', (core) => core.durable.oldestSeq);
+  gauge('epoch', 'Epoch, which each promotion increments.', (core) => core.durable.epoch);
+  gauge('log_bytes', 'Size of the change log.', (core) => core.store.log?.bytes ?? 0);
+  gauge('log_lag_commits', 'Lag of the slowest watch, in commits.', (core, database) => {
     const oldest = database.watches.oldestSeq;
     return oldest === undefined ? 0 : Math.max(0, core.durable.seq - oldest);
   });
-  gauge('readers', 'Snapshots that are open.', (core) => core.snapshots.size);
-  gauge('oldest_reader_commits', 'How many commits the oldest open snapshot is behind.', (core) => {
+  gauge('readers', 'Open snapshots.', (core) => core.snapshots.size);
+  gauge('oldest_reader_commits', 'Age of the oldest open snapshot, in commits.', (core) => {
     let oldest = core.durable.seq;
     for (const { seq } of core.snapshots) oldest = Math.min(oldest, seq);
     return core.durable.seq - oldest;
   });
-  gauge(
-    'transactions',
-    'Transactions that are open.',
-    (_core, database) => database.transactions.size,
-  );
-  gauge('writer_backlog', 'Writes that wait for their turn.', (core) => core.writer.backlog);
+  gauge('transactions', 'Open transactions.', (_core, database) => database.transactions.size);
+  gauge('writer_backlog', 'Writes waiting for the writer.', (core) => core.writer.backlog);
   gauge('file_bytes', 'Size of the data file.', (core) => fileBytes(core));
-  gauge('durability_relaxed', '1 when a write is answered before it is on disk.', (core) =>
+  gauge('durability_relaxed', '1 if writes are acknowledged before they are on disk.', (core) =>
     core.options.durability === 'relaxed' ? 1 : 0,
   );
 }
 
-/** 0 in the moment in which another file takes its place. */
+/** 0 while the file is being replaced. */
 function fileBytes({ tables }: Core): number {
   return statSync(tables.path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -111,15 +107,15 @@ function fileBytes({ tables }: Core): number {
 function describeAdmission(metrics: Metrics, admission: Admission): void {
   const gauge = (name: string, help: string, read: () => number) =>
     metrics.gauge({ name, help, read });
-  gauge('calls_in_flight', 'Calls that are under way, without watches.', () => admission.inflight);
-  gauge('watches', 'Watches that are open.', () => admission.watches);
-  gauge('admitted_share', 'Share of calls taken in; below 1 load is shed.', () => admission.share);
-  gauge('loop_turn_seconds', 'How long the last turn of the event loop with a call took.', () => {
+  gauge('calls_in_flight', 'Calls in flight, without watches.', () => admission.inflight);
+  gauge('watches', 'Open watches.', () => admission.watches);
+  gauge('admitted_share', 'Share of calls admitted; below 1 load is shed.', () => admission.share);
+  gauge('loop_turn_seconds', 'Duration of the last event loop turn that handled a call.', () => {
     return admission.turnMs / 1000;
   });
   const shed = metrics.counter({
     name: 'shed_calls_total',
-    help: 'Calls that were shed, by what was too much.',
+    help: 'Shed calls by cause.',
     labelNames: ['cause'],
   });
   admission.onShed = (cause) => shed.inc({ cause });

@@ -1,13 +1,13 @@
 import type { Core } from '../../engine/core.js';
 
 export interface WriterObserver {
-  /** A job waited this long for its turn in the writer. */
+  /** A write waited this long for the writer. */
   waited(delayMs: number): void;
   /** A batch of commits took this long to reach the disk. */
   flushed(durationMs: number): void;
 }
 
-/** Times the writer's queue and its flushes, these from outside: each is wrapped. */
+/** Measures the writer's queue delay and commit latency by wrapping the commit function. */
 export function meterWriter(core: Core, observer: WriterObserver): void {
   core.writer.onWaited = observer.waited;
   const { store, clock } = core;

@@ -5,26 +5,26 @@ import { emptyHash } from '../../engine/hash.js';
 import { canCut } from '../../engine/replica/cut-tail.js';
 import { lastCommonCommit } from './common-commit.js';
 import type { FollowState } from './follow-state.js';
-import type { DatabaseHolder } from './holder.js';
+import type { DatabaseHandle } from './database-handle.js';
 import { isRefusal, type LeaderLink } from './leader-link.js';
-import { readPlace, writePlace } from './place.js';
-import { describeNewcomer, describeSelf, type Identity, type PeerFields } from './self.js';
+import { readNodeState, writeNodeState } from './node-state.js';
+import { describeEmptyNode, describeSelf, type Identity, type PeerFields } from './self.js';
 import { saveTail } from './tail-file.js';
 
 export interface CatchUpParts {
-  holder: DatabaseHolder;
+  handle: DatabaseHandle;
   link: LeaderLink;
   identity: Identity;
   clock: Clock;
   log: Log;
-  /** Something happened that a counter counts. */
+  /** Increments a counter. */
   count: (what: 'copies' | 'streams' | 'tails') => void;
 }
 
-/** A history of nothing, which is the beginning of every other. */
-const nothing = { seq: 0, chain: emptyHash };
+/** The empty history, a prefix of every history. */
+const emptyHistory = { seq: 0, chain: emptyHash };
 
-/** Brings a follower to a place from which the stream of its leader goes on. */
+/** Brings a follower to a state from which it can stream from its leader. */
 export class CatchUp {
   #hasCopy: boolean;
 
@@ -34,10 +34,10 @@ export class CatchUp {
     private readonly signal: AbortSignal,
   ) {
     this.#hasCopy = this.#core.state.seq > 0;
-    parts.holder.isServed = this.#hasCopy;
+    parts.handle.isServed = this.#hasCopy;
   }
 
-  /** False before the first copy: then there is nothing to serve. */
+  /** False before the first copy, when there is nothing to serve. */
   get hasCopy(): boolean {
     return this.#hasCopy;
   }
@@ -46,56 +46,72 @@ export class CatchUp {
     const { identity } = this.parts;
     return this.#hasCopy
       ? describeSelf(identity, this.#core, 'follower', at)
-      : describeNewcomer(identity);
+      : describeEmptyNode(identity);
   }
 
-  /** Takes a whole copy of the leader. What is here stays, and is served, until it is complete. */
+  /** Takes a full copy of the leader. The old data is served until it is complete. */
   async copy(reason: string): Promise<void> {
-    const { link, holder, log, count } = this.parts;
+    const { link, handle, log, count } = this.parts;
     this.state.enter('bootstrapping', { leader: link.url, reason });
-    const parts = link.copy(this.self(nothing), this.signal);
-    const header = await holder.replace(parts, `The copy of ${link.url}`);
+    const parts = link.copy(this.self(emptyHistory), this.signal);
+    const header = await handle.replace(parts, `The copy of ${link.url}`);
     this.#hasCopy = true;
-    holder.isServed = true;
+    handle.isServed = true;
     await this.prove(header.epoch);
     count('copies');
-    log.info({ leader: link.url, seq: header.seq }, 'the copy of the leader is complete');
+    log.info({ leader: link.url, seq: header.seq }, 'copy of the leader completed');
   }
 
-  /** As `copy`, by a node whose commits the leader can no longer be asked for one by one. */
-  async copyAnew(leaderEpoch: number, reason: string): Promise<void> {
-    const place = readPlace(this.#core);
-    const isProven = place.role === 'follower' && place.provenEpoch === leaderEpoch;
-    if (!isProven) await this.#save(0, 'the leader can no longer tell which of these it has');
+  /** Like `copy`, for a node whose commits can no longer be compared with the leader's log. */
+  async recopy(leaderEpoch: number, reason: string): Promise<void> {
+    const nodeState = readNodeState(this.#core);
+    const isProven = nodeState.role === 'follower' && nodeState.provenEpoch === leaderEpoch;
+    if (!isProven)
+      await this.#saveTail(0, 'the leader can no longer check which of these commits it has');
     await this.copy(reason);
   }
 
-  /** The leader of this epoch knows every commit that is here. */
+  /** Records that the leader of this epoch has all commits of this node. */
   async prove(epoch: number, leaderId = ''): Promise<void> {
-    const place = readPlace(this.#core);
+    const nodeState = readNodeState(this.#core);
     const leader = this.parts.link.url;
-    const isNoted =
-      place.role === 'follower' && place.leader === leader && place.leaderId === leaderId;
-    if (isNoted && place.provenEpoch === epoch && this.#core.state.epoch >= epoch) return;
-    const proven = { ...place, role: 'follower' as const, leader, leaderId, provenEpoch: epoch };
-    await writePlace(this.#core, proven, epoch);
+    const isSaved =
+      nodeState.role === 'follower' &&
+      nodeState.leader === leader &&
+      nodeState.leaderId === leaderId;
+    if (isSaved && nodeState.provenEpoch === epoch && this.#core.state.epoch >= epoch) return;
+    const proven = {
+      ...nodeState,
+      role: 'follower' as const,
+      leader,
+      leaderId,
+      provenEpoch: epoch,
+    };
+    await writeNodeState(this.#core, proven, epoch);
   }
 
-  /** The histories went apart: saves what the leader has not, and goes back to where they meet. */
+  /**
+   * Resolves diverged histories: saves the commits that the leader lacks and rolls back to the last
+   * common commit.
+   */
   async reconcile(): Promise<void> {
-    const { holder, link } = this.parts;
+    const { handle, link } = this.parts;
     const core = this.#core;
-    this.state.enter('diverged', { leader: link.url }, 'it has commits that the leader has not');
-    const leader = await link.status(this.self(nothing), this.signal);
+    this.state.enter(
+      'diverged',
+      { leader: link.url },
+      'this node has commits that the leader lacks',
+    );
+    const leader = await link.status(this.self(emptyHistory), this.signal);
     const common = await lastCommonCommit({
       low: Math.max(core.durable.oldestSeq, Number(leader.oldestSeq)) - 1,
       high: Math.min(core.durable.seq, Number(leader.durableSeq)),
-      chainAt: (seq) => holder.current.watches.chainAt(seq),
+      chainAt: (seq) => handle.current.watches.chainAt(seq),
       isShared: (at) => this.#isShared(at),
     });
-    await this.#save(common ?? 0, 'the leader has other commits in their place');
-    if (common !== undefined && canCut(core, common)) await holder.current.cutTail(common);
-    else await this.copy('its own commits cannot be taken back');
+    await this.#saveTail(common ?? 0, 'the leader has other commits at these positions');
+    if (common !== undefined && canCut(core, common)) await handle.current.cutTail(common);
+    else await this.copy('the local commits cannot be rolled back');
   }
 
   async #isShared(at: { seq: number; chain: typeof emptyHash }): Promise<boolean> {
@@ -108,19 +124,19 @@ export class CatchUp {
     }
   }
 
-  async #save(afterSeq: number, reason: string): Promise<void> {
-    const { holder, link, identity, clock, log, count } = this.parts;
-    const { directory, core } = holder.current;
+  async #saveTail(afterSeq: number, reason: string): Promise<void> {
+    const { handle, link, identity, clock, log, count } = this.parts;
+    const { directory, core } = handle.current;
     const { nodeId } = identity;
-    const ask = { directory, nodeId, leader: link.url, reason, afterSeq, now: clock.now() };
-    const tail = await saveTail(core, ask);
+    const options = { directory, nodeId, leader: link.url, reason, afterSeq, now: clock.now() };
+    const tail = await saveTail(core, options);
     if (!tail) return;
     count('tails');
     const { file, firstSeq, lastSeq } = tail;
-    log.warn({ file, first_seq: firstSeq, last_seq: lastSeq, reason }, 'commits are set aside');
+    log.warn({ file, first_seq: firstSeq, last_seq: lastSeq, reason }, 'diverged commits saved');
   }
 
   get #core(): Core {
-    return this.parts.holder.current.core;
+    return this.parts.handle.current.core;
   }
 }

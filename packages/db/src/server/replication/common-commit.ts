@@ -1,27 +1,27 @@
 import type { Hash64 } from '../../engine/hash.js';
 
 export interface HistoryProbe {
-  /** Where both histories can be looked at: the commit before the oldest that either log has. */
+  /** Lower bound: the commit before the oldest one in both logs. */
   low: number;
-  /** The last commit that both could have. */
+  /** Upper bound: the last commit that both may have. */
   high: number;
-  /** The chain of this node after a commit. */
+  /** The chain hash of this node after a commit. */
   chainAt(seq: number): Hash64;
-  /** Whether the leader has the same chain there. */
+  /** Whether the leader has the same chain hash at this commit. */
   isShared(at: { seq: number; chain: Hash64 }): Promise<boolean>;
 }
 
 /**
- * The last commit that two histories share; undefined when it lies before what their logs still
- * have. Equal chains mean equal histories up to there, so halving finds it.
+ * The last common commit of two histories; undefined when it is older than their logs. Equal chain
+ * hashes mean equal histories, so binary search finds it.
  */
 export async function lastCommonCommit(probe: HistoryProbe): Promise<number | undefined> {
-  const ask = (seq: number) => probe.isShared({ seq, chain: probe.chainAt(seq) });
+  const isSharedAt = (seq: number) => probe.isShared({ seq, chain: probe.chainAt(seq) });
   let { low, high } = probe;
-  if (high < low || !(await ask(low))) return undefined;
+  if (high < low || !(await isSharedAt(low))) return undefined;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (await ask(middle)) low = middle;
+    if (await isSharedAt(middle)) low = middle;
     else high = middle - 1;
   }
   return low;

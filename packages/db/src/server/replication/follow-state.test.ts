@@ -3,16 +3,16 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '../../engine/manual-clock.test-support.js';
 import { FollowState } from './follow-state.js';
 
-test('the lag is what is missing, since when it is', () => {
+test('follow state: lag in commits and milliseconds', () => {
   const clock = new ManualClock();
   let seq = 10;
   const state = new FollowState(clock, memoryLog(), () => seq);
   expect([state.lag, state.lagMs]).toEqual([0, undefined]);
   state.enter('streaming');
-  state.heard(10);
+  state.onLeaderSeq(10);
   expect([state.lag, state.lagMs]).toEqual([0, 0]);
   clock.skip(500);
-  state.heard(14);
+  state.onLeaderSeq(14);
   expect([state.lag, state.lagMs, state.leaderSeq]).toEqual([4, 500, 14]);
   clock.skip(100);
   seq = 12;
@@ -23,28 +23,28 @@ test('the lag is what is missing, since when it is', () => {
   expect([state.lag, state.lagMs]).toEqual([0, 0]);
 });
 
-test('before the leader has spoken, what it said the last time counts', () => {
+test('follow state: uses the saved leader position before the first contact', () => {
   let seq = 10;
   const state = new FollowState(new ManualClock(), memoryLog(), () => seq, 14);
   expect([state.lag, state.lagMs, state.leaderSeq]).toEqual([4, undefined, 14]);
-  // It has a new leader, or the old one lost some: what it says now counts.
-  state.heard(11);
+  // After a failover the leader may have fewer commits: its latest value counts.
+  state.onLeaderSeq(11);
   expect(state.lag).toBe(1);
   seq = 12;
   expect(state.lag).toBe(0);
 });
 
-test('of a silent leader it is known how long it has been silent', () => {
+test('follow state: lag grows while the leader is silent', () => {
   const clock = new ManualClock();
   const state = new FollowState(clock, memoryLog(), () => 3);
   state.enter('streaming');
-  state.heard(3);
+  state.onLeaderSeq(3);
   state.enter('disconnected', {}, 'cut');
   clock.skip(7_000);
   expect([state.lag, state.lagMs]).toEqual([0, 7_000]);
 });
 
-test('each change is one line, and so is each new reason', () => {
+test('follow state: logs each change and each new problem once', () => {
   const log = memoryLog();
   const state = new FollowState(new ManualClock(), log, () => 1);
   state.enter('bootstrapping', { leader: 'x' });
@@ -53,10 +53,10 @@ test('each change is one line, and so is each new reason', () => {
   state.enter('disconnected', {}, 'refused');
   state.enter('streaming');
   expect(log.lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
-    'info copying the leader',
-    'info following the leader',
-    'warn not connected to the leader',
-    'warn not connected to the leader',
-    'info following the leader',
+    'info copying from leader',
+    'info streaming from leader',
+    'warn disconnected from leader',
+    'warn disconnected from leader',
+    'info streaming from leader',
   ]);
 });

@@ -3,12 +3,12 @@ import type { Log } from '@millrace/kit/log';
 
 export type FollowStage = 'bootstrapping' | 'streaming' | 'disconnected' | 'diverged';
 
-/** Where a follower stands, and how far behind its leader. */
+/** State of a follower and its lag. */
 export class FollowState {
   #stage: FollowStage = 'disconnected';
   #leaderSeq: number | undefined;
-  readonly #notedSeq: number;
-  /** When it last had all that its leader had; undefined: not since the start. */
+  readonly #savedLeaderSeq: number;
+  /** When the follower was last caught up; undefined: not since the start. */
   #caughtUpAt: number | undefined;
   #lastProblem = '';
 
@@ -16,34 +16,34 @@ export class FollowState {
     private readonly clock: Clock,
     private readonly log: Log,
     private readonly ownSeq: () => number,
-    /** How far the leader was when this node last ran. */
-    notedSeq = 0,
+    /** The leader's last commit known to the previous run. */
+    savedLeaderSeq = 0,
   ) {
-    this.#notedSeq = notedSeq;
+    this.#savedLeaderSeq = savedLeaderSeq;
   }
 
   get stage(): FollowStage {
     return this.#stage;
   }
 
-  /** A line in the log whenever it changes, and for each new reason why it does not. */
-  enter(stage: FollowStage, about: object = {}, problem = ''): void {
+  /** Logs each change of stage and each new problem. */
+  enter(stage: FollowStage, details: object = {}, problem = ''): void {
     const isNews = stage !== this.#stage || problem !== this.#lastProblem;
     this.#stage = stage;
     this.#lastProblem = problem;
     if (!isNews) return;
-    const fields = { state: stage, seq: this.ownSeq(), ...about };
-    if (stage === 'streaming' || stage === 'bootstrapping') this.log.info(fields, lines[stage]);
-    else this.log.warn({ ...fields, problem }, lines[stage]);
+    const fields = { state: stage, seq: this.ownSeq(), ...details };
+    if (stage === 'streaming' || stage === 'bootstrapping') this.log.info(fields, messages[stage]);
+    else this.log.warn({ ...fields, problem }, messages[stage]);
   }
 
-  /** The leader has said how far it is. */
-  heard(leaderSeq: number): void {
+  /** The leader reported its last commit. */
+  onLeaderSeq(leaderSeq: number): void {
     this.#leaderSeq = leaderSeq;
     this.check();
   }
 
-  /** Something was put on disk here. */
+  /** Call after each local commit. */
   check(): void {
     if (this.#leaderSeq !== undefined && this.ownSeq() >= this.#leaderSeq) {
       this.#caughtUpAt = this.clock.monotonic();
@@ -51,15 +51,15 @@ export class FollowState {
   }
 
   get leaderSeq(): number {
-    return Math.max(this.#leaderSeq ?? this.#notedSeq, this.ownSeq());
+    return Math.max(this.#leaderSeq ?? this.#savedLeaderSeq, this.ownSeq());
   }
 
-  /** Commits that are missing here, as far as this node has heard. */
+  /** Commits of the leader that are missing here, as far as known. */
   get lag(): number {
     return this.leaderSeq - this.ownSeq();
   }
 
-  /** undefined: not known. */
+  /** Undefined: unknown. */
   get lagMs(): number | undefined {
     if (this.#caughtUpAt === undefined) return undefined;
     if (this.#stage === 'streaming' && this.lag === 0) return 0;
@@ -67,9 +67,9 @@ export class FollowState {
   }
 }
 
-const lines: Record<FollowStage, string> = {
-  bootstrapping: 'copying the leader',
-  streaming: 'following the leader',
-  disconnected: 'not connected to the leader',
-  diverged: 'the history of the leader is another one',
+const messages: Record<FollowStage, string> = {
+  bootstrapping: 'copying from leader',
+  streaming: 'streaming from leader',
+  disconnected: 'disconnected from leader',
+  diverged: 'history diverged from leader',
 };

@@ -10,34 +10,34 @@ const peer = (nodeId: string, seq: number) =>
   create(PeerSchema, { nodeId, ackedSeq: BigInt(seq), address: `grpc://${nodeId}` });
 const contextOf = (deadline?: number) => ({ deadline }) as CallContext;
 
-test('a write is confirmed by as many followers as it needs, not by one twice', async () => {
+test('followers: a write needs acks of distinct followers', async () => {
   const followers = new Followers(new ManualClock(), silentLog, 2);
   let isConfirmed = false;
   const confirmed = followers.confirmed(5, contextOf())?.then(() => (isConfirmed = true));
-  followers.heard(peer('a', 5));
-  followers.heard(peer('a', 6));
-  followers.heard(peer('b', 4));
+  followers.onAck(peer('a', 5));
+  followers.onAck(peer('a', 6));
+  followers.onAck(peer('b', 4));
   await Promise.resolve();
   expect(isConfirmed).toBe(false);
-  followers.heard(peer('b', 5));
+  followers.onAck(peer('b', 5));
   await confirmed;
   expect(followers.confirmed(5, contextOf())).toBeUndefined();
   const next = followers.confirmed(6, contextOf());
-  followers.giveUp();
+  followers.rejectWaiters();
   await expect(next).rejects.toMatchObject({ code: 'NOT_ENOUGH_ACKS' });
 });
 
-test('a follower that goes back no longer counts for what it had', () => {
+test('followers: a follower that rolls back no longer counts', () => {
   const followers = new Followers(new ManualClock(), silentLog, 1);
-  followers.heard(peer('a', 9));
+  followers.onAck(peer('a', 9));
   expect(followers.confirmed(9, contextOf())).toBeUndefined();
-  followers.heard(peer('a', 3));
+  followers.onAck(peer('a', 3));
   followers.confirmed(9, contextOf())?.catch(() => undefined);
   expect(followers.all).toMatchObject([{ followerId: 'a', ackedSeq: 3 }]);
-  followers.giveUp();
+  followers.rejectWaiters();
 });
 
-test('the wait ends before the deadline of the call, or after five seconds', async () => {
+test('followers: the wait ends before the deadline, or after five seconds', async () => {
   const clock = new ManualClock();
   const followers = new Followers(clock, silentLog, 1);
   const outcomes: string[] = [];
@@ -58,25 +58,25 @@ test('the wait ends before the deadline of the call, or after five seconds', asy
   expect(clock.timers).toBe(0);
 });
 
-test('a follower is connected for as long as one of its streams is', () => {
+test('followers: connected while one of its streams is open', () => {
   const log = memoryLog();
   const followers = new Followers(new ManualClock(), log, 0);
   const [first, second] = [new AbortController(), new AbortController()];
-  followers.streams(peer('a', 1), first.signal);
-  followers.streams(peer('a', 1), second.signal);
+  followers.onStream(peer('a', 1), first.signal);
+  followers.onStream(peer('a', 1), second.signal);
   first.abort();
   expect(followers.connected).toBe(1);
   expect(followers.all[0]!.connectedAt).toBeDefined();
   second.abort();
   expect(followers.connected).toBe(0);
   expect(followers.all[0]!.connectedAt).toBeUndefined();
-  expect(log.lines.filter(({ message }) => message === 'a follower is gone')).toHaveLength(1);
+  expect(log.lines.filter(({ message }) => message === 'follower disconnected')).toHaveLength(1);
 });
 
-test('there is an end to the followers that are remembered, but not to those that stream', () => {
+test('followers: limits remembered followers, but not connected ones', () => {
   const followers = new Followers(new ManualClock(), silentLog, 0);
-  followers.streams(peer('keeps', 1), new AbortController().signal);
-  for (let n = 0; n < 1_000; n++) followers.heard(peer(`n${n}`, 1));
+  followers.onStream(peer('keeps', 1), new AbortController().signal);
+  for (let n = 0; n < 1_000; n++) followers.onAck(peer(`n${n}`, 1));
   expect(followers.all.length).toBeLessThanOrEqual(256);
   expect(followers.all.map(({ followerId }) => followerId)).toContain('keeps');
 });

@@ -6,7 +6,7 @@ import type { FollowerState } from '../service/replication.js';
 import { notEnoughAcks } from './refusals.js';
 
 interface Known extends FollowerState {
-  /** Streams that are open: a new one may come before the old one is known to be dead. */
+  /** Open streams; a new one may start before the old one is detected as dead. */
   streams: number;
 }
 
@@ -15,12 +15,12 @@ interface Waiter {
   settle(failure?: Error): void;
 }
 
-const patienceMs = 5_000;
-const mostKnown = 256;
-const lastWordsMs = 2_000;
-const lookEveryMs = 10;
+const ackTimeoutMs = 5_000;
+const maxKnown = 256;
+const catchUpTimeoutMs = 2_000;
+const pollIntervalMs = 10;
 
-/** What a leader knows of its followers, and the writes that wait for them. */
+/** The leader's followers and the writes that wait for their acks. */
 export class Followers {
   readonly #known = new Map<string, Known>();
   readonly #waiters = new Set<Waiter>();
@@ -39,8 +39,8 @@ export class Followers {
     return [...this.#known.values()].filter(({ streams }) => streams > 0).length;
   }
 
-  /** A follower says what it has on its disk. */
-  heard(peer: Peer): void {
+  /** A follower acknowledged its last commit on disk. */
+  onAck(peer: Peer): void {
     const known = this.#of(peer);
     known.ackedSeq = Number(peer.ackedSeq);
     known.lastAckAt = this.clock.now();
@@ -50,21 +50,21 @@ export class Followers {
     for (const waiter of this.#waiters) if (waiter.seq <= safeSeq) waiter.settle();
   }
 
-  /** A follower streams from us until the signal is aborted. */
-  streams(peer: Peer, signal: AbortSignal): void {
+  /** A follower opened a stream, which ends with the signal. */
+  onStream(peer: Peer, signal: AbortSignal): void {
     const known = this.#of(peer);
-    const about = { follower: known.followerId, address: known.address };
+    const fields = { follower: known.followerId, address: known.address };
     known.streams++;
     known.connectedAt = this.clock.now();
-    this.log.info({ ...about, seq: Number(peer.ackedSeq) }, 'a follower streams');
-    const gone = () => {
+    this.log.info({ ...fields, seq: Number(peer.ackedSeq) }, 'follower connected');
+    const disconnect = () => {
       known.streams--;
       if (known.streams > 0) return;
       known.connectedAt = undefined;
-      this.log.warn({ ...about, acked_seq: known.ackedSeq }, 'a follower is gone');
+      this.log.warn({ ...fields, acked_seq: known.ackedSeq }, 'follower disconnected');
     };
-    if (signal.aborted) gone();
-    else signal.addEventListener('abort', gone, { once: true });
+    if (signal.aborted) disconnect();
+    else signal.addEventListener('abort', disconnect, { once: true });
   }
 
   /** See `Replication.confirmed`. */
@@ -72,8 +72,8 @@ export class Followers {
     const { minAcks, clock } = this;
     if (minAcks === 0 || seq <= this.#safeSeq()) return undefined;
     const { deadline } = context;
-    const leftMs = deadline === undefined ? patienceMs : deadline - clock.now();
-    // The caller is to hear of it before it stops listening.
+    const leftMs = deadline === undefined ? ackTimeoutMs : deadline - clock.now();
+    // Ends before the caller's deadline, so that it receives the refusal.
     const waitMs = deadline === undefined ? leftMs : leftMs - Math.max(20, leftMs / 10);
     return new Promise<void>((resolve, reject) => {
       const waiter: Waiter = {
@@ -85,32 +85,32 @@ export class Followers {
           else resolve();
         },
       };
-      const timer = clock.after(Math.max(0, waitMs), () => waiter.settle(this.#tooFew(seq)));
+      const timer = clock.after(Math.max(0, waitMs), () => waiter.settle(this.#notEnough(seq)));
       this.#waiters.add(waiter);
     });
   }
 
-  /** Resolves when every follower that streams has this commit, or has had time enough for it. */
+  /** Resolves when every connected follower has this commit, or on timeout. */
   async caughtUp(seq: number): Promise<void> {
     const { clock } = this;
-    const until = clock.monotonic() + lastWordsMs;
+    const until = clock.monotonic() + catchUpTimeoutMs;
     const isBehind = ({ streams, ackedSeq }: Known) => streams > 0 && ackedSeq < seq;
     while ([...this.#known.values()].some(isBehind) && clock.monotonic() < until) {
-      await clock.sleep(lookEveryMs);
+      await clock.sleep(pollIntervalMs);
     }
   }
 
-  /** Nobody will confirm anything any more. */
-  giveUp(): void {
-    for (const waiter of this.#waiters) waiter.settle(this.#tooFew(waiter.seq));
+  /** Rejects all waiting writes: no more acks will arrive. */
+  rejectWaiters(): void {
+    for (const waiter of this.#waiters) waiter.settle(this.#notEnough(waiter.seq));
   }
 
-  #tooFew(seq: number): Error {
+  #notEnough(seq: number): Error {
     const acks = this.all.filter(({ ackedSeq }) => ackedSeq >= seq).length;
     return notEnoughAcks(seq, this.minAcks, acks);
   }
 
-  /** The last commit that enough followers have. */
+  /** The last commit that enough followers have on disk. */
   #safeSeq(): number {
     const acked = Array.from(this.#known.values(), ({ ackedSeq }) => ackedSeq);
     return acked.sort((a, b) => b - a)[this.minAcks - 1] ?? 0;
@@ -119,7 +119,7 @@ export class Followers {
   #of({ nodeId, address }: Peer): Known {
     const known = this.#known.get(nodeId);
     if (known) return known;
-    if (this.#known.size >= mostKnown) this.#forgetOne();
+    if (this.#known.size >= maxKnown) this.#evictOne();
     const fresh: Known = {
       followerId: nodeId,
       ackedSeq: 0,
@@ -132,7 +132,7 @@ export class Followers {
     return fresh;
   }
 
-  #forgetOne(): void {
+  #evictOne(): void {
     for (const [id, { streams }] of this.#known) {
       if (streams > 0) continue;
       this.#known.delete(id);

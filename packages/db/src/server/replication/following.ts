@@ -8,7 +8,7 @@ import { notedLeaderSeq } from '../../engine/replica/leader-seq.js';
 import { CatchUp, type CatchUpParts } from './catch-up.js';
 import { FollowState } from './follow-state.js';
 import { isRefusal, otherLeaderIn } from './leader-link.js';
-import { readPlace, writePlace } from './place.js';
+import { readNodeState, writeNodeState } from './node-state.js';
 import { describeSelf } from './self.js';
 import { CommitStream } from './stream.js';
 
@@ -16,8 +16,8 @@ export interface FollowingParts extends CatchUpParts {
   random: Random;
 }
 
-/** Another node does not change its mind about these within moments. */
-const stubborn: ReadonlySet<string> = new Set([
+/** Errors that a quick retry will not resolve. */
+const persistentErrors: ReadonlySet<string> = new Set([
   'LINEAGE_MISMATCH',
   'FENCED',
   'NOT_LEADER',
@@ -26,14 +26,14 @@ const stubborn: ReadonlySet<string> = new Set([
   'EXPIRED_KEY',
   'SCOPE',
 ]);
-const stubbornDelayMs = 2_000;
+const persistentErrorDelayMs = 2_000;
 const fullDiskDelayMs = 30_000;
-const askLeaderMs = 2_000;
-const lastCommitsMs = 5_000;
+const statusTimeoutMs = 2_000;
+const lastCommitsTimeoutMs = 5_000;
 
 /**
- * Follows a leader: takes a first copy, then streams its commits, for as long as it is not told to
- * stop. Whatever is cut begins again where it stopped, after a delay that grows.
+ * Follows a leader until stopped: takes a first copy, then streams commits. Reconnects with backoff
+ * and resumes where it stopped.
  */
 export class Following {
   readonly state: FollowState;
@@ -41,18 +41,18 @@ export class Following {
   readonly #stop = new AbortController();
   readonly #backoff: Backoff;
   #running: Promise<void> | undefined;
-  /** The commit that did not fit the last time, and whether the copy is to blame. */
+  /** The commit that could not be applied last time, and whether a new copy is needed. */
   #misfitSeq = 0;
   #isCopyWrong = false;
   #isTakingOver = false;
-  /** The epoch that the leader has left to this node, while it does not lead yet. */
+  /** The epoch that the leader has handed over, while this node does not lead yet. */
   #claimedEpoch = 0;
   #newerLeader = '';
 
   constructor(private readonly parts: FollowingParts) {
     const { clock, log, random } = parts;
-    const notedSeq = notedLeaderSeq(this.#core);
-    this.state = new FollowState(clock, log, () => this.#core.durable.seq, notedSeq);
+    const savedLeaderSeq = notedLeaderSeq(this.#core);
+    this.state = new FollowState(clock, log, () => this.#core.durable.seq, savedLeaderSeq);
     this.#catchUp = new CatchUp(parts, this.state, this.#stop.signal);
     this.#backoff = new Backoff(random);
   }
@@ -61,7 +61,7 @@ export class Following {
     return this.#catchUp.hasCopy;
   }
 
-  /** Who leads now, when the leader said that it does not any more; "": not known. */
+  /** Address of the new leader when the old one has stepped down; "": unknown. */
   get newerLeader(): string {
     return this.#newerLeader;
   }
@@ -70,7 +70,7 @@ export class Following {
     this.#running = this.#run();
   }
 
-  /** Resolves when nothing more will be written. */
+  /** Resolves when no more commits will be applied. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -78,8 +78,8 @@ export class Following {
   }
 
   /**
-   * Before a promotion: asks the leader, if it is there, to take no more writes, and waits for the
-   * last ones. True when it agreed. When it has left the epoch to another node, that is noted.
+   * Before a promotion: requests the leader to stop accepting writes and waits for its last
+   * commits. True when it agreed. Saves the other node's epoch when the leader was already fenced.
    */
   async takeOver(): Promise<boolean> {
     if (this.state.stage !== 'streaming') return false;
@@ -90,17 +90,17 @@ export class Following {
     const enough = new AbortController();
     try {
       const next = { ...self, epoch: self.epoch + 1n };
-      const leader = await link.status(next, this.#stop.signal, askLeaderMs);
+      const leader = await link.status(next, this.#stop.signal, statusTimeoutMs);
       if (leader.role === 'leader') return false;
       this.#claimedEpoch = Number(next.epoch);
       const lastSeq = Number(leader.durableSeq);
-      this.state.heard(lastSeq);
-      const timeUp = clock.sleep(lastCommitsMs, enough.signal).catch(() => undefined);
+      this.state.onLeaderSeq(lastSeq);
+      const timeUp = clock.sleep(lastCommitsTimeoutMs, enough.signal).catch(() => undefined);
       await Promise.race([untilDurable(core, lastSeq), timeUp]);
       return true;
     } catch (error) {
-      log.warn({ problem: messageOf(error) }, 'the old leader did not hand over');
-      await this.#noteOther(error);
+      log.warn({ problem: messageOf(error) }, 'handover by the old leader failed');
+      await this.#saveOtherLeader(error);
       return false;
     } finally {
       enough.abort();
@@ -109,7 +109,7 @@ export class Following {
   }
 
   get #core(): Core {
-    return this.parts.holder.current.core;
+    return this.parts.handle.current.core;
   }
 
   async #run(): Promise<void> {
@@ -119,7 +119,7 @@ export class Following {
         () => this.#afterCut('the leader ended the stream'),
         async (error: unknown) => {
           if (signal.aborted) return 0;
-          await this.#noteOther(error);
+          await this.#saveOtherLeader(error);
           return this.#afterFailure(error);
         },
       );
@@ -127,24 +127,24 @@ export class Following {
     }
   }
 
-  /** One connection from its first word to its end. */
+  /** Runs one connection to the leader until it ends. */
   async #connection(): Promise<void> {
-    const { link, holder } = this.parts;
+    const { link, handle } = this.parts;
     const { signal } = this.#stop;
-    await holder.reopen();
-    if (!this.hasCopy) await this.#catchUp.copy('this node has none yet');
-    const greet = () => link.status(this.#catchUp.self(), signal);
-    const leader = await greet().catch(async (error: unknown) => {
+    await handle.reopen();
+    if (!this.hasCopy) await this.#catchUp.copy('first copy');
+    const readStatus = () => link.status(this.#catchUp.self(), signal);
+    const leader = await readStatus().catch(async (error: unknown) => {
       if (!isRefusal(error, 'DIVERGED')) throw error;
       await this.#catchUp.reconcile();
-      return greet();
+      return readStatus();
     });
     const epoch = Number(leader.epoch);
     if (this.#isCopyWrong) {
-      await this.#catchUp.copyAnew(epoch, 'the commits of the leader do not fit the one it has');
+      await this.#catchUp.recopy(epoch, 'the commits of the leader do not apply to the local copy');
       this.#isCopyWrong = false;
     } else if (Number(leader.oldestSeq) > this.#core.durable.seq + 1) {
-      await this.#catchUp.copyAnew(epoch, 'the log of the leader no longer reaches back to it');
+      await this.#catchUp.recopy(epoch, 'the log of the leader no longer has the next commit');
     }
     await this.#catchUp.prove(epoch, leader.nodeId);
     await this.#stream(Number(leader.durableSeq));
@@ -158,10 +158,10 @@ export class Following {
       clock,
       state: this.state,
       self: () => this.#catchUp.self(),
-      onEpoch: (epoch) => this.#noteEpoch(epoch),
-      isOver: (error) => !this.#isTakingOver && isParting(error),
+      onEpoch: (epoch) => this.#saveEpoch(epoch),
+      isFinal: (error) => !this.#isTakingOver && isLeaderGone(error),
     });
-    this.state.heard(Math.max(leaderSeq, this.#core.durable.seq));
+    this.state.onLeaderSeq(Math.max(leaderSeq, this.#core.durable.seq));
     this.state.enter('streaming', { leader: link.url, leader_seq: leaderSeq });
     this.#backoff.reset();
     this.#newerLeader = '';
@@ -169,42 +169,42 @@ export class Following {
     await stream.run(this.#stop.signal);
   }
 
-  #noteEpoch(epoch: number): void {
+  #saveEpoch(epoch: number): void {
     if (epoch <= Math.max(this.#core.state.epoch, this.#claimedEpoch) || this.#isTakingOver) return;
     this.#writeEpoch(epoch).catch((error: unknown) =>
-      this.parts.log.error({ err: error, epoch }, 'the new epoch could not be noted'),
+      this.parts.log.error({ err: error, epoch }, 'failed to save epoch'),
     );
   }
 
-  /** Not proven by it: a leader that was fenced meanwhile speaks of the epoch of another one. */
+  /** Does not record proof of history: a fenced leader may report the epoch of another leader. */
   #writeEpoch(epoch: number): Promise<void> {
     const core = this.#core;
-    return writePlace(core, { ...readPlace(core), leaderId: '' }, epoch);
+    return writeNodeState(core, { ...readNodeState(core), leaderId: '' }, epoch);
   }
 
-  /** Notes what a leader says of the one that leads in its place. */
-  async #noteOther(error: unknown): Promise<void> {
+  /** Saves the new leader that a fenced leader reports. */
+  async #saveOtherLeader(error: unknown): Promise<void> {
     const other = otherLeaderIn(error);
     if (!other || other.address === this.parts.identity.address) return;
     this.#newerLeader = other.address;
     if (other.epoch > this.#core.state.epoch) await this.#writeEpoch(other.epoch);
   }
 
-  /** Says what went wrong and how long to wait before the next try. */
+  /** Logs the failure and returns the delay before the next attempt. */
   #afterFailure(error: unknown): number {
     const { link, log } = this.parts;
-    const about = { leader: link.url };
+    const fields = { leader: link.url };
     if (isRefusal(error, 'WATCH_COMPACTED')) return 0;
     if (error instanceof DoesNotFit) return this.#afterMisfit(error);
-    if (error instanceof Refusal && stubborn.has(error.code)) {
+    if (error instanceof Refusal && persistentErrors.has(error.code)) {
       const stage = error.code === 'LINEAGE_MISMATCH' ? 'diverged' : 'disconnected';
-      this.state.enter(stage, { ...about, reason: error.code }, error.detail);
-      return this.#backoff.next(stubbornDelayMs);
+      this.state.enter(stage, { ...fields, reason: error.code }, error.detail);
+      return this.#backoff.next(persistentErrorDelayMs);
     }
     if (!(error instanceof Refusal) || error.code === 'CORRUPT') {
-      log.error({ ...about, err: error }, 'following failed');
+      log.error({ ...fields, err: error }, 'replication failed');
     }
-    // A copy that did not fit must not be fetched again and again.
+    // Retries slowly on a full disk, because each attempt may fetch a full copy.
     return this.#afterCut(messageOf(error), isRefusal(error, 'DISK_FULL') ? fullDiskDelayMs : 0);
   }
 
@@ -213,7 +213,9 @@ export class Following {
     return this.#backoff.next(atLeastMs);
   }
 
-  /** The first time it may have been the way here; the second time it is the copy. */
+  /**
+   * The first failure may be a transmission error; the second at the same commit needs a new copy.
+   */
   #afterMisfit(error: DoesNotFit): number {
     this.#isCopyWrong = error.seq === this.#misfitSeq;
     this.#misfitSeq = error.seq;
@@ -222,7 +224,9 @@ export class Following {
   }
 }
 
-/** Whether the leader says that it leads us no more, or never did. */
-function isParting(error: unknown): boolean {
-  return error instanceof Refusal && (stubborn.has(error.code) || error.code === 'DIVERGED');
+/** Whether the leader refuses to lead this node. */
+function isLeaderGone(error: unknown): boolean {
+  return (
+    error instanceof Refusal && (persistentErrors.has(error.code) || error.code === 'DIVERGED')
+  );
 }

@@ -17,7 +17,7 @@ const ops = {
   [ChangeOp.EXPIRE]: 'expire',
 } as const;
 
-/** A message of the leader's watch as the commit that it tells of. */
+/** Converts a message of the leader's watch to a commit. */
 export function incomingCommit(message: WatchResponse): IncomingCommit {
   const seq = Number(message.seq);
   return {
@@ -33,7 +33,7 @@ export function incomingCommit(message: WatchResponse): IncomingCommit {
 function incomingChange(change: Change, seq: number): IncomingChange {
   const { collection, record } = change;
   const op = ops[change.op];
-  if (!op || !record) throw new DoesNotFit(seq, 'it has a change of an unknown kind');
+  if (!op || !record) throw new DoesNotFit(seq, 'it has a change of unknown kind');
   const isThere = op === 'insert' || op === 'update';
   return {
     op,
@@ -52,7 +52,7 @@ function incomingChange(change: Change, seq: number): IncomingChange {
   };
 }
 
-/** 0 when it is not set. */
+/** 0 when unset. */
 function timeOf(time: Timestamp | undefined): number {
   return time ? timestampMs(time) : 0;
 }

@@ -15,7 +15,7 @@ import type { PeerFields } from './self.js';
 
 const { method: rpc } = Database;
 
-/** How often a quiet leader says that it is there, and how much silence is too much. */
+/** Heartbeat interval of the leader's stream, and the timeout without any message. */
 const heartbeat = { seconds: 0n, nanos: 500_000_000 };
 const silenceMs = 5_000;
 const copySilenceMs = 30_000;
@@ -28,7 +28,7 @@ export interface LinkOptions {
   random: Random;
 }
 
-/** The connection of a node to its leader. Every call carries what the node says of itself. */
+/** Connection of a node to its leader. Every call carries the node's peer information. */
 export class LeaderLink {
   readonly url: string;
   readonly #session: Session;
@@ -48,7 +48,7 @@ export class LeaderLink {
     return answer;
   }
 
-  /** The commits after those that the peer has. */
+  /** Streams the commits after the peer's last one. */
   commits(peer: PeerFields, signal: AbortSignal): AsyncGenerator<WatchResponse, void, void> {
     const request = {
       peer,
@@ -72,7 +72,7 @@ export class LeaderLink {
   }
 }
 
-/** The leader that a node names which leads no more; undefined when it says nothing of the kind. */
+/** The new leader named in a FENCED refusal; undefined for other errors. */
 export function otherLeaderIn(error: unknown): { epoch: number; address: string } | undefined {
   if (!(error instanceof Refusal) || error.code !== 'FENCED') return undefined;
   const { epoch = '0', leader = '' } = (error.extra.members?.['metadata'] ?? {}) as {
@@ -82,7 +82,7 @@ export function otherLeaderIn(error: unknown): { epoch: number; address: string 
   return { epoch: Number(epoch), address: leader };
 }
 
-/** Whether the other node refused with this reason. */
+/** Whether the error is a refusal with this reason. */
 export function isRefusal(error: unknown, code: string): boolean {
   return error instanceof Refusal && error.code === code;
 }

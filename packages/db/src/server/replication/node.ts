@@ -14,10 +14,10 @@ import type {
 } from '../service/replication.js';
 import { Following } from './following.js';
 import { Followers } from './followers.js';
-import type { DatabaseHolder } from './holder.js';
+import type { DatabaseHandle } from './database-handle.js';
 import { LeaderLink } from './leader-link.js';
 import { checkHistory, checkPeer } from './peer-checks.js';
-import { readPlace, roleAtStart, writePlace, type Place } from './place.js';
+import { readNodeState, roleAtStart, writeNodeState, type NodeState } from './node-state.js';
 import {
   fenced,
   lineageMismatch,
@@ -29,9 +29,9 @@ import {
 } from './refusals.js';
 import { describeSelf, type Identity } from './self.js';
 import { savedTails } from './tail-file.js';
-import { TellLeader, type Heard } from './tell-leader.js';
+import { LeaderNotifier, type LeaderReply } from './leader-notifier.js';
 
-/** Who leads in an epoch. Empty texts: not known. */
+/** The leader of an epoch. Empty strings mean unknown. */
 interface NewerLeader {
   epoch: number;
   address: string;
@@ -41,9 +41,9 @@ interface NewerLeader {
 export type NodeEvent = 'copies' | 'streams' | 'tails';
 
 export interface NodeOptions extends World {
-  holder: DatabaseHolder;
+  handle: DatabaseHandle;
   nodeId: string;
-  /** Address of the leader to follow. undefined: none. */
+  /** Address of the leader to follow; undefined: none. */
   follow: string | undefined;
   followKey: string | undefined;
   tls: TlsOptions;
@@ -51,74 +51,74 @@ export interface NodeOptions extends World {
   count: (what: NodeEvent) => void;
 }
 
-/** Why a store takes no commits of its own, as it lies there; undefined: it does. */
+/** Why a store accepts no local commits at startup; undefined: it accepts them. */
 export function sealOf(core: Core, follow: string | undefined): (() => Error) | undefined {
-  const place = readPlace(core);
-  const role = roleAtStart(place, follow);
+  const nodeState = readNodeState(core);
+  const role = roleAtStart(nodeState, follow);
   if (role === 'leader') return undefined;
   return role === 'follower'
     ? () => readOnlyReplica(follow ?? '')
-    : () => fenced(core.state.epoch, place.leader);
+    : () => fenced(core.state.epoch, nodeState.leader);
 }
 
 /**
- * This node's place among the others: leader, follower or fenced, and how it gets from one to the
- * other. What it becomes is on disk before anyone hears of it, but for the fencing: that works at
- * once, and is answered when it is on disk.
+ * Role of this node (leader, follower or fenced) and its transitions. A new role is saved before it
+ * takes effect, except fencing, which takes effect at once and is confirmed when it is on disk.
  */
 export class Node implements Replication {
   readonly #identity: Identity;
   readonly #followers: Followers;
   #role: Role;
   #following: Following | undefined;
-  #telling: TellLeader | undefined;
+  #notifier: LeaderNotifier | undefined;
   #isPromoting = false;
-  /** The newer leader that is being noted. */
+  /** The newer leader that is being saved. */
   #fencer: NewerLeader | undefined;
   #tails: readonly SavedTailState[];
 
   constructor(private readonly options: NodeOptions) {
-    const { holder, nodeId, clock, log, minAcks, follow } = options;
+    const { handle, nodeId, clock, log, minAcks, follow } = options;
     this.#identity = { nodeId, address: '' };
     this.#followers = new Followers(clock, log, minAcks);
-    this.#role = roleAtStart(this.#place, follow);
-    this.#tails = savedTails(holder.current.directory);
+    this.#role = roleAtStart(this.#nodeState, follow);
+    this.#tails = savedTails(handle.current.directory);
     if (this.#role === 'follower') this.#prepareFollowing();
   }
 
-  /** Begins to follow, or to tell of a promotion. `address` is where others reach this node. */
+  /**
+   * Starts following, or notifying the old leader of a promotion. `address` is the public gRPC
+   * address of this node.
+   */
   start(address: string): void {
     this.#identity.address = address;
     const { log, follow } = this.options;
     const { epoch, seq } = this.#core.state;
-    log.info(
-      { role: this.#role, epoch, seq, ...(follow && { follow }) },
-      `starts as ${this.#role}`,
-    );
+    log.info({ role: this.#role, epoch, seq, ...(follow && { follow }) }, 'node started');
     if (this.#role === 'leader' && follow !== undefined) {
-      log.warn({ follow }, 'it was promoted and leads on; take follow out of its settings');
+      log.warn({ follow }, 'setting follow ignored: this node was promoted');
     }
     if (this.#role === 'fenced') {
-      const { leader } = this.#place;
-      log.warn({ leader }, 'it takes no writes; tell it whom to follow, or promote it by force');
+      const { leader } = this.#nodeState;
+      log.warn({ leader }, 'node is fenced: set follow, or promote it with force');
     }
     this.#following?.start();
-    if (this.#role === 'leader' && this.#place.untold !== '') this.#tell(this.#place.untold);
+    if (this.#role === 'leader' && this.#nodeState.untold !== '')
+      this.#notifyOldLeader(this.#nodeState.untold);
   }
 
   async stop(): Promise<void> {
-    this.#followers.giveUp();
-    await Promise.all([this.#following?.stop(), this.#telling?.stop()]);
+    this.#followers.rejectWaiters();
+    await Promise.all([this.#following?.stop(), this.#notifier?.stop()]);
   }
 
-  /** Before the end: lets followers have the last commits. */
-  async lastWords(): Promise<void> {
+  /** Before shutdown: waits for followers to receive the last commits. */
+  async drainFollowers(): Promise<void> {
     if (this.#role === 'leader') await this.#followers.caughtUp(this.#core.durable.seq);
   }
 
   checkWritable(): void {
     if (this.#role === 'leader') return;
-    throw this.#whyReadOnly();
+    throw this.#readOnlyError();
   }
 
   confirmed(seq: number, context: CallContext): Promise<void> | undefined {
@@ -147,18 +147,18 @@ export class Node implements Replication {
     return {
       ...common,
       state: isLeader ? 'leading' : 'fenced',
-      leaderAddress: isLeader ? '' : this.#place.leader,
+      leaderAddress: isLeader ? '' : this.#nodeState.leader,
       leaderSeq: seq,
       lag: 0,
       lagMs: isLeader ? 0 : undefined,
     };
   }
 
-  meet(peer: Peer, call: PeerCall, context: CallContext): Promise<void> | undefined {
-    const { lineageId } = this.options.holder;
+  handlePeer(peer: Peer, call: PeerCall, context: CallContext): Promise<void> | undefined {
+    const { lineageId } = this.options.handle;
     checkPeer(peer);
     if (peer.lineageId !== '' && peer.lineageId !== lineageId) throw lineageMismatch(lineageId);
-    // What has no history yet cannot have seen a newer leader of ours.
+    // A node without history cannot know a newer leader.
     const epoch = peer.lineageId === '' ? 0 : Number(peer.epoch);
     const isNews = peer.role === 'leader' && call === 'ReplicationStatus';
     if (epoch > this.#newest.epoch && this.#role !== 'follower') {
@@ -167,58 +167,61 @@ export class Node implements Replication {
       const done = this.#fence(peer.role === 'leader' ? newer : { epoch, address: '', nodeId: '' });
       if (isNews) return done;
       return done.then(() => {
-        throw this.#whyReadOnly();
+        throw this.#readOnlyError();
       });
     }
-    if (isNews) return this.#meetRival(peer, epoch);
-    if (this.#role === 'fenced') throw this.#whyReadOnly();
+    if (isNews) return this.#checkRivalLeader(peer, epoch);
+    if (this.#role === 'fenced') throw this.#readOnlyError();
     if (this.#role === 'follower') throw notLeader(this.options.follow ?? '');
-    checkHistory(this.options.holder.current, peer);
-    this.#followers.heard(peer);
-    if (call === 'Watch') this.#followers.streams(peer, context.signal);
+    checkHistory(this.options.handle.current, peer);
+    this.#followers.onAck(peer);
+    if (call === 'Watch') this.#followers.onStream(peer, context.signal);
     return undefined;
   }
 
   /**
-   * An epoch has one leader: to this node the first of whom it heard. The others are told so. Of
-   * two that lead and meet, the one with the older data directory goes on.
+   * An epoch has one leader: the first one this node knows. Others are refused. Of two leaders in
+   * the same epoch, the one with the lower node id (older data directory) continues.
    */
-  #meetRival({ nodeId, address }: Peer, epoch: number): Promise<void> | undefined {
+  #checkRivalLeader({ nodeId, address }: Peer, epoch: number): Promise<void> | undefined {
     const newest = this.#newest;
     const isSame = newest.nodeId === '' || newest.nodeId === nodeId;
     if (epoch !== newest.epoch || isSame) return undefined;
     if (this.#role !== 'leader') throw fenced(epoch, newest.address);
-    this.options.log.error({ epoch, other: address }, 'another node leads in the same epoch');
+    this.options.log.error({ epoch, other: address }, 'another leader in the same epoch');
     if (nodeId < newest.nodeId) return this.#fence({ epoch, address, nodeId });
     throw fenced(epoch, this.#identity.address);
   }
 
-  async promote(ask: { force: boolean; maxLag: number }): Promise<Promotion> {
+  async promote(options: { force: boolean; maxLag: number }): Promise<Promotion> {
     if (this.#role === 'leader') return { role: 'leader', lag: 0 };
     if (this.#isPromoting) {
-      throw refuse('ALREADY_RUNNING', 'This node is being promoted already; wait for it to end.');
+      throw refuse(
+        'ALREADY_RUNNING',
+        'A promotion of this node is already running. Wait for it to end.',
+      );
     }
     this.#isPromoting = true;
     try {
-      return await this.#promote(ask);
+      return await this.#promote(options);
     } finally {
       this.#isPromoting = false;
     }
   }
 
-  async #promote(ask: { force: boolean; maxLag: number }): Promise<Promotion> {
+  async #promote(options: { force: boolean; maxLag: number }): Promise<Promotion> {
     const following = this.#following;
     const checkLag = () => {
       const lag = following?.state.lag ?? 0;
-      if (lag > ask.maxLag && !ask.force) throw replicaLag(lag);
+      if (lag > options.maxLag && !options.force) throw replicaLag(lag);
       return lag;
     };
-    if (!following && !ask.force) throw this.#whyReadOnly();
+    if (!following && !options.force) throw this.#readOnlyError();
     if (following && !following.hasCopy) throw noFirstCopy();
-    // What another leader has committed since is not known here, and so not in the lag.
+    // Commits of another leader are unknown here and not part of the lag.
     const checkEpoch = () => {
       const { epoch } = this.#core.state;
-      if (!following || ask.force || this.#place.provenEpoch === epoch) return;
+      if (!following || options.force || this.#nodeState.provenEpoch === epoch) return;
       throw newerLeader(epoch, following.newerLeader);
     };
     checkEpoch();
@@ -233,53 +236,50 @@ export class Node implements Replication {
     const followed = following ? (this.options.follow ?? '') : '';
     const untold = hasAgreed ? '' : followed;
     const leads = { role: 'leader' as const, leader: '', leaderId: this.#identity.nodeId };
-    await writePlace(core, { ...this.#place, ...leads, followed, untold }, epoch);
+    await writeNodeState(core, { ...this.#nodeState, ...leads, followed, untold }, epoch);
     this.#following = undefined;
     this.#role = 'leader';
     core.sealed = undefined;
-    this.options.log.warn({ epoch, seq: core.state.seq, lag, followed }, 'promoted: it leads now');
-    if (untold !== '') this.#tell(untold);
+    this.options.log.warn({ epoch, seq: core.state.seq, lag, followed }, 'promoted to leader');
+    if (untold !== '') this.#notifyOldLeader(untold);
     return { role: 'leader', lag };
   }
 
   /**
-   * Takes no more writes, from this moment on. Resolves when that will outlast a restart. It then
-   * follows whom it is told to, unless that one is known not to lead.
+   * Stops accepting writes at once. Resolves when this is on disk. Then follows the configured
+   * leader, unless that one is known not to lead.
    */
   async #fence(newer: NewerLeader, mayFollow = true): Promise<void> {
     const core = this.#core;
     const { epoch, address: leader, nodeId: leaderId } = newer;
     if (this.#role === 'leader') {
-      this.options.log.warn(
-        { epoch, leader, seq: core.state.seq },
-        'fenced: a newer leader is there',
-      );
+      this.options.log.warn({ epoch, leader, seq: core.state.seq }, 'fenced by a newer leader');
     }
     this.#role = 'fenced';
     this.#fencer = newer;
-    core.sealed = () => this.#whyReadOnly();
-    this.#followers.giveUp();
-    const place = { ...this.#place, role: 'fenced' as const, leader, leaderId, untold: '' };
-    await writePlace(core, place, epoch);
+    core.sealed = () => this.#readOnlyError();
+    this.#followers.rejectWaiters();
+    const nodeState = { ...this.#nodeState, role: 'fenced' as const, leader, leaderId, untold: '' };
+    await writeNodeState(core, nodeState, epoch);
     if (this.#fencer === newer) this.#fencer = undefined;
-    const telling = this.#telling;
-    this.#telling = undefined;
-    await telling?.stop();
-    const isTold = this.options.follow !== undefined;
-    if (isTold && mayFollow && this.#role === 'fenced') this.#followAgain();
+    const notifier = this.#notifier;
+    this.#notifier = undefined;
+    await notifier?.stop();
+    const hasLeader = this.options.follow !== undefined;
+    if (hasLeader && mayFollow && this.#role === 'fenced') this.#followAgain();
   }
 
   #followAgain(): void {
     this.#role = 'follower';
     this.#prepareFollowing();
-    this.options.log.info({ follow: this.options.follow }, 'follows again');
+    this.options.log.info({ follow: this.options.follow }, 'following resumed');
     this.#following?.start();
   }
 
   #prepareFollowing(): void {
-    const { holder, clock, log, random, count, follow } = this.options;
+    const { handle, clock, log, random, count, follow } = this.options;
     this.#following = new Following({
-      holder,
+      handle,
       clock,
       log,
       random,
@@ -287,36 +287,36 @@ export class Node implements Replication {
       link: this.#link(follow ?? ''),
       count: (what) => {
         count(what);
-        if (what === 'tails') this.#tails = savedTails(holder.current.directory);
+        if (what === 'tails') this.#tails = savedTails(handle.current.directory);
       },
     });
   }
 
-  #tell(oldLeader: string): void {
+  #notifyOldLeader(oldLeader: string): void {
     const { clock, log, random } = this.options;
-    this.#telling = new TellLeader({
+    this.#notifier = new LeaderNotifier({
       clock,
       log,
       random,
       link: this.#link(oldLeader),
       self: () => describeSelf(this.#identity, this.#core, this.#role),
-      onHeard: (answer) => this.#told(oldLeader, answer),
+      onReply: (answer) => this.#onOldLeaderReply(oldLeader, answer),
     });
   }
 
-  #told(oldLeader: string, { epoch, role, leader, isOther }: Heard): void {
+  #onOldLeaderReply(oldLeader: string, { epoch, role, leader, isOther }: LeaderReply): void {
     const { log } = this.options;
     const core = this.#core;
     if (this.#role !== 'leader') return;
-    const failed = (error: unknown) => log.error({ err: error }, 'the place could not be noted');
+    const failed = (error: unknown) => log.error({ err: error }, 'failed to save node state');
     if (isOther) {
       const about = { epoch, other: leader, own_epoch: core.state.epoch };
-      log.error(about, 'another node was promoted as well: this one takes no more writes');
+      log.error(about, 'another node was promoted, fencing this one');
       this.#fence({ epoch, address: leader, nodeId: '' }, role === 'leader').catch(failed);
       return;
     }
-    log.info({ old_leader: oldLeader, role }, 'the old leader knows');
-    writePlace(core, { ...this.#place, untold: '' }).catch(failed);
+    log.info({ old_leader: oldLeader, role }, 'old leader notified');
+    writeNodeState(core, { ...this.#nodeState, untold: '' }).catch(failed);
   }
 
   #link(url: string): LeaderLink {
@@ -324,25 +324,25 @@ export class Node implements Replication {
     return new LeaderLink({ url, key, tls, clock, random });
   }
 
-  #whyReadOnly(): Error {
+  #readOnlyError(): Error {
     return this.#role === 'follower'
       ? readOnlyReplica(this.options.follow ?? '')
       : fenced(this.#newest.epoch, this.#newest.address);
   }
 
   get #core(): Core {
-    return this.options.holder.current.core;
+    return this.options.handle.current.core;
   }
 
-  /** The newest epoch that this node knows of, and who leads in it. */
+  /** The newest epoch known to this node, and its leader. */
   get #newest(): NewerLeader {
     const { epoch } = this.#core.state;
     if (this.#fencer && this.#fencer.epoch >= epoch) return this.#fencer;
-    const { leader, leaderId } = this.#place;
+    const { leader, leaderId } = this.#nodeState;
     return { epoch, address: leader, nodeId: leaderId };
   }
 
-  get #place(): Place {
-    return readPlace(this.#core);
+  get #nodeState(): NodeState {
+    return readNodeState(this.#core);
   }
 }

@@ -3,7 +3,7 @@ import { refuse } from '../../engine/refusal.js';
 export function readOnlyReplica(leader: string): Error {
   return refuse(
     'READ_ONLY_REPLICA',
-    `This node is a follower and takes no writes; send them to its leader, ${leader}.`,
+    `This node is a follower and accepts no writes. Send them to its leader, ${leader}.`,
     { leader },
   );
 }
@@ -12,35 +12,31 @@ export function fenced(epoch: number, leader: string): Error {
   const where = leader === '' ? '' : ` at ${leader}`;
   return refuse(
     'FENCED',
-    `This node takes no writes any more: it knows of another leader${where}, of epoch ${epoch}. ` +
-      'Start it again with follow to have it copy that one.',
+    `This node no longer accepts writes: another leader${where} has epoch ${epoch}. ` +
+      'Restart it with follow set to that leader.',
     { epoch: String(epoch), leader },
   );
 }
 
-/** To a promotion that would make a second leader. */
+/** Refuses a promotion that would create a second leader. */
 export function newerLeader(epoch: number, leader: string): Error {
   const where = leader === '' ? '' : ` at ${leader}`;
   return refuse(
     'FENCED',
-    `Another node${where} was promoted in epoch ${epoch}, and this one may lack commits of it: ` +
-      'follow that one, or promote this one with force.',
+    `Another node${where} was promoted in epoch ${epoch}, and this one may lack its commits. ` +
+      'Follow that leader, or promote this node with force.',
     { epoch: String(epoch), leader },
   );
 }
 
 export function notLeader(leader: string): Error {
-  return refuse(
-    'NOT_LEADER',
-    `This node does not lead, so no follower can follow it; follow its leader, ${leader}.`,
-    { leader },
-  );
+  return refuse('NOT_LEADER', `This node does not lead. Follow its leader, ${leader}.`, { leader });
 }
 
 export function lineageMismatch(lineageId: string): Error {
   return refuse(
     'LINEAGE_MISMATCH',
-    `This is another database (lineage ${lineageId}); a follower of it needs an empty data ` +
+    `This is another database (lineage ${lineageId}). A follower of it needs an empty data ` +
       'directory.',
     { lineage_id: lineageId },
   );
@@ -49,8 +45,8 @@ export function lineageMismatch(lineageId: string): Error {
 export function diverged(ackedSeq: number, afterSeq: number): Error {
   return refuse(
     'DIVERGED',
-    `Commit ${ackedSeq} of the follower is not in the history of this leader; it must set aside ` +
-      `its commits after ${afterSeq}, if not more.`,
+    `Commit ${ackedSeq} of the follower is not in the history of this leader. It must save ` +
+      `and remove its commits after ${afterSeq}, or more.`,
     { diverged_after_seq: String(afterSeq) },
   );
 }
@@ -58,25 +54,28 @@ export function diverged(ackedSeq: number, afterSeq: number): Error {
 export function replicaLag(lag: number): Error {
   return refuse(
     'REPLICA_LAG',
-    `This follower lacks ${lag} commits of its leader; wait until it has them, or promote with ` +
+    `This follower lacks ${lag} commits of its leader. Wait until it has them, or promote with ` +
       'force and lose them.',
     { lag: String(lag) },
   );
 }
 
 export function noFirstCopy(): Error {
-  return refuse('NOT_READY', 'This follower has no first copy of its leader yet; try again.');
+  return refuse('NOT_READY', 'This follower has no first copy of its leader yet. Retry later.');
 }
 
-export function changingOver(): Error {
-  return refuse('NOT_READY', 'This follower goes over to a fresh copy of its leader; try again.');
+export function switchingCopy(): Error {
+  return refuse(
+    'NOT_READY',
+    'This follower is switching to a new copy of its leader. Retry later.',
+  );
 }
 
 export function notEnoughAcks(seq: number, minAcks: number, acks: number): Error {
   return refuse(
     'NOT_ENOUGH_ACKS',
-    `The write is on the disk of the leader as commit ${seq}, but ${acks} of the ${minAcks} ` +
-      'followers asked for confirmed it in time; repeat it with the same request_id.',
+    `The leader has the write on disk as commit ${seq}, but only ${acks} of ${minAcks} required ` +
+      'followers confirmed it in time. Retry it with the same request_id.',
     { min_acks: String(minAcks), acks: String(acks) },
   );
 }

@@ -3,7 +3,7 @@ import { lineageOf } from '../../engine/format.js';
 import { emptyHash, hashToBigInt, type Hash64 } from '../../engine/hash.js';
 import type { Role } from '../service/replication.js';
 
-/** What a node says of itself to another one. */
+/** Peer information that a node sends to another. */
 export interface PeerFields {
   nodeId: string;
   role: Role;
@@ -14,14 +14,14 @@ export interface PeerFields {
   address: string;
 }
 
-/** Who this node is, whatever its place. */
+/** Identity of this node, independent of its role. */
 export interface Identity {
   nodeId: string;
-  /** gRPC address at which others reach it; known once it listens. */
+  /** Public gRPC address; known once the server listens. */
   address: string;
 }
 
-/** What the node says when all its commits are meant, or when only those up to `at` are. */
+/** Peer information with all commits, or only those up to `at`. */
 export function describeSelf(
   { nodeId, address }: Identity,
   core: Core,
@@ -39,8 +39,8 @@ export function describeSelf(
   };
 }
 
-/** What a follower says that has nothing yet: no history that could differ. */
-export function describeNewcomer({ nodeId, address }: Identity): PeerFields {
+/** Peer information of a follower without any history. */
+export function describeEmptyNode({ nodeId, address }: Identity): PeerFields {
   return {
     nodeId,
     role: 'follower',

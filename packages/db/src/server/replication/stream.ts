@@ -8,9 +8,9 @@ import { incomingCommit } from './incoming.js';
 import type { LeaderLink } from './leader-link.js';
 import type { PeerFields } from './self.js';
 
-// Enough to share a flush; beyond that the leader waits for us.
-const mostUnderWay = 256;
-const mostBytesUnderWay = 32 * 2 ** 20;
+// Enough commits to share an fsync; beyond this, backpressure stops the leader.
+const maxInFlight = 256;
+const maxBytesInFlight = 32 * 2 ** 20;
 const reportEveryMs = 1_000;
 
 export interface StreamParts {
@@ -19,27 +19,26 @@ export interface StreamParts {
   state: FollowState;
   clock: Clock;
   self: () => PeerFields;
-  /** The leader speaks of this epoch. */
+  /** Called with the epoch of each message. */
   onEpoch: (epoch: number) => void;
-  /** Whether this answer to a report means that the leader leads us no more. */
-  isOver: (error: unknown) => boolean;
+  /** Whether this error of a status report ends the stream. */
+  isFinal: (error: unknown) => boolean;
 }
 
 /**
- * One stream of commits from the leader, until it is cut: each becomes a commit here, and as soon
- * as some are on disk the leader is told.
+ * Applies the leader's commit stream until it ends, and acknowledges commits once they are on disk.
  */
 export class CommitStream {
   readonly #stop = new AbortController();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inFlight = new Set<Promise<void>>();
   #failure: { error: unknown } | undefined;
   #reporting = false;
   #reportedSeq = -1;
-  #bytesUnderWay = 0;
+  #bytesInFlight = 0;
 
   constructor(private readonly parts: StreamParts) {}
 
-  /** Resolves or rejects when the stream is over and all that came by it is settled. */
+  /** Settles when the stream has ended and all its commits are applied. */
   async run(signal: AbortSignal): Promise<void> {
     const { core, link, clock, self, state } = this.parts;
     const onAbort = () => this.#stop.abort(signal.reason);
@@ -62,7 +61,7 @@ export class CommitStream {
       stopListening();
       signal.removeEventListener('abort', onAbort);
       this.#stop.abort();
-      await Promise.allSettled(this.#underWay);
+      await Promise.allSettled(this.#inFlight);
     }
     if (this.#failure) throw this.#failure.error;
   }
@@ -75,19 +74,19 @@ export class CommitStream {
       const applied = applyCommit(core, incomingCommit(message))
         .catch((error: unknown) => this.#fail(error))
         .then(() => {
-          this.#underWay.delete(applied);
-          this.#bytesUnderWay -= bytes;
+          this.#inFlight.delete(applied);
+          this.#bytesInFlight -= bytes;
         });
-      this.#underWay.add(applied);
-      this.#bytesUnderWay += bytes;
+      this.#inFlight.add(applied);
+      this.#bytesInFlight += bytes;
     }
-    state.heard(Number(message.leaderSeq));
-    while (this.#underWay.size >= mostUnderWay || this.#bytesUnderWay > mostBytesUnderWay) {
-      await Promise.race(this.#underWay);
+    state.onLeaderSeq(Number(message.leaderSeq));
+    while (this.#inFlight.size >= maxInFlight || this.#bytesInFlight > maxBytesInFlight) {
+      await Promise.race(this.#inFlight);
     }
   }
 
-  /** Tells the leader what is on disk here; one report at a time, the newest state each. */
+  /** Reports the last commit on disk to the leader, one report at a time. */
   #report(isDue = false): void {
     const { core, link, state, self, onEpoch } = this.parts;
     const { seq } = core.durable;
@@ -99,12 +98,12 @@ export class CommitStream {
       (leader) => {
         this.#reporting = false;
         onEpoch(Number(leader.epoch));
-        state.heard(Math.max(Number(leader.durableSeq), core.durable.seq));
+        state.onLeaderSeq(Math.max(Number(leader.durableSeq), core.durable.seq));
         this.#report();
       },
       (error: unknown) => {
         this.#reporting = false;
-        if (this.parts.isOver(error)) this.#fail(error);
+        if (this.parts.isFinal(error)) this.#fail(error);
       },
     );
   }

@@ -23,46 +23,49 @@ interface TailHeader {
   version: 1;
   lineage_id: string;
   node_id: string;
-  /** Epoch of the last commit in it. */
+  /** Epoch of the last commit in the file. */
   epoch: number;
   first_seq: number;
   last_seq: number;
   saved_at: string;
-  /** Whose history these commits are not part of. */
+  /** The leader that does not have these commits. */
   leader: string;
   reason: string;
 }
 
-export interface TailAsk {
+export interface TailOptions {
   directory: string;
   nodeId: string;
   leader: string;
   reason: string;
-  /** The last commit that is not in the tail. */
+  /** The last commit before the tail. */
   afterSeq: number;
   now: number;
 }
 
 const pattern = /^tail-[\d-]+\.jsonl$/;
-const longestHeader = 16 * 1024;
+const maxHeaderBytes = 16 * 1024;
 
 /**
- * Writes the commits after `afterSeq`, as far as the log has them, to a file of JSON lines: a
- * header, then one line for each commit with its records before and after. The file is on disk
- * when this resolves; undefined when there is nothing to save.
+ * Saves the logged commits after `afterSeq` as JSON lines: a header, then one line per commit with
+ * its records before and after. The file is synced when this resolves; undefined when there is
+ * nothing to save.
  */
-export async function saveTail(core: Core, ask: TailAsk): Promise<SavedTailState | undefined> {
+export async function saveTail(
+  core: Core,
+  options: TailOptions,
+): Promise<SavedTailState | undefined> {
   const { seq: lastSeq, oldestSeq } = core.durable;
-  const firstSeq = Math.max(ask.afterSeq + 1, oldestSeq);
+  const firstSeq = Math.max(options.afterSeq + 1, oldestSeq);
   if (firstSeq > lastSeq) return undefined;
-  const header = headerOf(core, ask, firstSeq, lastSeq);
-  const name = freeName(ask.directory, `tail-${header.epoch}-${firstSeq}-${lastSeq}`);
-  const unfinished = join(ask.directory, `${name}.new`);
+  const header = headerOf(core, options, firstSeq, lastSeq);
+  const name = freeName(options.directory, `tail-${header.epoch}-${firstSeq}-${lastSeq}`);
+  const unfinished = join(options.directory, `${name}.new`);
   const file = await open(unfinished, 'w', 0o600);
   const unpin = core.pinLog(firstSeq);
   try {
     await file.write(`${JSON.stringify(header)}\n`);
-    // A few at a time, for there may be a day's worth of them.
+    // Written in batches, because there may be a day of commits.
     let lines: string[] = [];
     for (let seq = firstSeq; seq <= lastSeq; seq++) {
       const row = core.commitRow(seq);
@@ -82,12 +85,12 @@ export async function saveTail(core: Core, ask: TailAsk): Promise<SavedTailState
     unpin();
     await file.close();
   }
-  renameSync(unfinished, join(ask.directory, name));
-  syncDirectory(ask.directory);
+  renameSync(unfinished, join(options.directory, name));
+  syncDirectory(options.directory);
   return stateOf(name, header);
 }
 
-/** The tails in a data directory, oldest first. */
+/** Saved tails in a data directory, oldest first. */
 export function savedTails(directory: string): SavedTailState[] {
   const names = readdirSync(directory).filter((name) => pattern.test(name));
   const tails = names.flatMap((name) => {
@@ -97,19 +100,19 @@ export function savedTails(directory: string): SavedTailState[] {
   return tails.sort((a, b) => a.savedAt - b.savedAt || a.firstSeq - b.firstSeq);
 }
 
-function headerOf(core: Core, ask: TailAsk, firstSeq: number, lastSeq: number): TailHeader {
+function headerOf(core: Core, options: TailOptions, firstSeq: number, lastSeq: number): TailHeader {
   const last = core.commitRow(lastSeq);
   return {
     format: 'millrace.db.tail',
     version: 1,
     lineage_id: lineageOf(core.tables),
-    node_id: ask.nodeId,
+    node_id: options.nodeId,
     epoch: last ? decodeCommit(lastSeq, last, core.codec).epoch : core.durable.epoch,
     first_seq: firstSeq,
     last_seq: lastSeq,
-    saved_at: new Date(ask.now).toISOString(),
-    leader: ask.leader,
-    reason: ask.reason,
+    saved_at: new Date(options.now).toISOString(),
+    leader: options.leader,
+    reason: options.reason,
   };
 }
 
@@ -152,12 +155,12 @@ function freeName(directory: string, stem: string): string {
   }
 }
 
-/** undefined when the file is none of ours. */
+/** Undefined when the file is not a tail file. */
 function readHeader(path: string): TailHeader | undefined {
   const file = openSync(path, 'r');
   try {
-    const bytes = Buffer.alloc(longestHeader);
-    const text = bytes.toString('utf8', 0, readSync(file, bytes, 0, longestHeader, 0));
+    const bytes = Buffer.alloc(maxHeaderBytes);
+    const text = bytes.toString('utf8', 0, readSync(file, bytes, 0, maxHeaderBytes, 0));
     const header = JSON.parse(text.slice(0, text.indexOf('\n'))) as Partial<TailHeader>;
     return header.format === 'millrace.db.tail' ? (header as TailHeader) : undefined;
   } catch (error) {

@@ -3,7 +3,7 @@ import { fileBytes } from '../../engine/backup/file.js';
 import type { BackupPart } from '../../engine/backup/parts.js';
 import type { StreamForm } from './streams.js';
 
-/** A backup as the bytes of a backup file, which `ctl db restore` reads. */
+/** A backup in the file format that `ctl db restore` reads. */
 export const backupFileForm: StreamForm = {
   contentType: 'application/octet-stream',
   failure: undefined,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '@millrace/kit/clock';
 import { refuse } from '../../engine/refusal.js';
-import { callOver, type CallScope } from '../calls/scope.js';
+import { callEnded, type CallScope } from '../calls/scope.js';
 import { badField } from '../service/values.js';
 
 const unitMs: Readonly<Record<string, number>> = {
@@ -13,7 +13,7 @@ const unitMs: Readonly<Record<string, number>> = {
   n: 1e-6,
 };
 
-/** The deadline of a caller who sends `Grpc-Timeout`, as gRPC itself does: `250m` is 250 ms. */
+/** The deadline from the `Grpc-Timeout` header, in gRPC's format: `250m` is 250 ms. */
 export function deadlineOf(headers: IncomingHttpHeaders, clock: Clock): number | undefined {
   const header = headers['grpc-timeout'];
   if (typeof header !== 'string') return undefined;
@@ -24,11 +24,11 @@ export function deadlineOf(headers: IncomingHttpHeaders, clock: Clock): number |
 export function checkTimeout(headers: IncomingHttpHeaders): void {
   const header = headers['grpc-timeout'];
   if (typeof header === 'string' && !/^\d{1,8}[HMSmun]$/.test(header)) {
-    throw badField('Grpc-Timeout', 'must be a number and a unit, as 250m for 250 ms or 5S');
+    throw badField('Grpc-Timeout', 'must be a number and a unit, such as 250m for 250 ms or 5S');
   }
 }
 
-/** The work, or the end of the caller's patience. */
+/** The result of the work, or the abort reason when the deadline passes first. */
 export async function untilAborted(
   scope: CallScope,
   clock: Clock,
@@ -41,8 +41,8 @@ export async function untilAborted(
   let onAbort: (() => void) | undefined;
   const aborted = new Promise<never>((_, reject) => {
     onAbort = () => {
-      // The work ends its scope itself, a moment before it is done.
-      if (signal.reason !== callOver) reject(signal.reason);
+      // The work aborts its own scope just before it completes.
+      if (signal.reason !== callEnded) reject(signal.reason);
     };
     signal.addEventListener('abort', onAbort);
   });

@@ -4,7 +4,7 @@ import { kindOf } from './kind-of.js';
 
 const pattern = /^(\d{1,12})(?:\.(\d{1,9}))?s$/;
 
-/** Reads `3.5s`. */
+/** Parses `3.5s`. */
 export function durationFrom(value: unknown, path: string): Duration {
   const found = typeof value === 'string' ? pattern.exec(value) : null;
   if (!found) {
@@ -18,7 +18,7 @@ export function durationFrom(value: unknown, path: string): Duration {
   };
 }
 
-/** Writes `3.500s`: no digits behind the point, or three, six or nine. */
+/** Formats `3.500s`: zero, three, six or nine fraction digits. */
 export function durationText({ seconds, nanos }: Pick<Duration, 'seconds' | 'nanos'>): string {
   if (nanos === 0) return `${seconds}s`;
   const digits = String(nanos)

@@ -5,7 +5,7 @@ import { durationText } from './durations.js';
 
 const type = (name: string) => `type.googleapis.com/google.rpc.${name}`;
 
-/** The body of an error answer: a google.rpc.Status. */
+/** The body of an error response: a google.rpc.Status. */
 export function statusJson(status: CallStatus): object {
   const { reason, message, metadata, retryAfterMs, violations } = status;
   const details: object[] = [
@@ -32,7 +32,7 @@ export function statusJson(status: CallStatus): object {
   return { code: grpcCodes[status.code], message, details };
 }
 
-/** The headers that belong to an error. */
+/** Headers of an error response. */
 export function statusHeaders(status: CallStatus): Record<string, string> {
   const headers: Record<string, string> = {};
   if (status.status === 401) headers['www-authenticate'] = 'Bearer realm="millrace"';

@@ -9,7 +9,7 @@ import {
   type StreamForm,
 } from './streams.js';
 
-/** The forms of a streaming method by media type, the default first. */
+/** Response formats of a streaming method by media type, the default first. */
 export function formsOf({ rpc, media }: DbRoute): ReadonlyMap<string, StreamForm> {
   const streaming = rpc as StreamingRpc;
   const isWatch = rpc === 'Watch';
@@ -28,7 +28,7 @@ export function formsOf({ rpc, media }: DbRoute): ReadonlyMap<string, StreamForm
   );
 }
 
-/** The form that the caller asks for; the default when it asks for none of ours. */
+/** The format from the Accept header, or the default. */
 export function chooseForm(
   forms: ReadonlyMap<string, StreamForm>,
   accept: string | undefined,

@@ -15,7 +15,7 @@ import { RequestReader } from './json-in.js';
 const find = new RequestReader(FindRequestSchema);
 const insert = new RequestReader(InsertRequestSchema);
 
-test('a request that says nothing is the same as the empty message', () => {
+test('json request: an empty request is the empty message', () => {
   for (const schema of [FindRequestSchema, InsertRequestSchema, WatchRequestSchema]) {
     const request = new RequestReader(schema).fromBody({}, {});
     expect(request).toEqual({ ...create(schema), ...request });
@@ -23,7 +23,7 @@ test('a request that says nothing is the same as the empty message', () => {
   }
 });
 
-test('both spellings of a name are taken', () => {
+test('json request: accepts both spellings of a name', () => {
   const snake = find.fromBody({ collection: 'c' }, { order_by: [{ field: 'a' }], min_seq: 5 });
   const camel = find.fromBody({ collection: 'c' }, { orderBy: [{ field: 'a' }], minSeq: '5' });
   expect(camel).toEqual(snake);
@@ -34,7 +34,7 @@ test('both spellings of a name are taken', () => {
   });
 });
 
-test('enum values are taken short, long and as numbers', () => {
+test('json request: accepts enum values as short names, long names and numbers', () => {
   const reader = new RequestReader(UpsertRequestSchema);
   for (const mode of ['MERGE', 'UPDATE_MODE_MERGE', 2]) {
     expect(reader.fromBody({}, { mode })).toMatchObject({ mode: UpdateMode.MERGE });
@@ -44,7 +44,7 @@ test('enum values are taken short, long and as numbers', () => {
   }
 });
 
-test('durations are seconds', () => {
+test('json request: durations are seconds', () => {
   const ttl = (text: unknown) => insert.fromBody({}, { ttl: text })['ttl'];
   expect(ttl('3.5s')).toMatchObject({ seconds: 3n, nanos: 500_000_000 });
   expect(ttl('0s')).toMatchObject({ seconds: 0n, nanos: 0 });
@@ -54,20 +54,20 @@ test('durations are seconds', () => {
   }
 });
 
-test('null is a field that is not set', () => {
+test('json request: null means unset', () => {
   expect(find.fromBody({}, { limit: null, filter: null, order_by: null })).toEqual(
     find.fromBody({}, {}),
   );
 });
 
-test('documents and conditions go through as they are', () => {
+test('json request: documents and filters pass unchanged', () => {
   const data = { a: [1, { b: null }] };
   expect(insert.fromBody({}, { data })['data']).toBe(data);
   const filter = { field: 'a', op: 'eq', value: null };
   expect(find.fromBody({}, { filter })['filter']).toBe(filter);
 });
 
-test('what is nested is named by its whole path', () => {
+test('json request: errors name the full path of a nested field', () => {
   const aggregate = new RequestReader(AggregateRequestSchema);
   expect(() => aggregate.fromBody({}, { aggregates: [{}, { nmae: 'x' }] })).toThrow(
     'aggregates[1].nmae is not known here; did you mean "name"?',
@@ -78,7 +78,7 @@ test('what is nested is named by its whole path', () => {
   expect(() => find.fromBody({}, { orderBy: {} })).toThrow('orderBy must be a list, not an object');
 });
 
-test('numbers are whole, and no larger than they may be', () => {
+test('json request: numbers are whole and within range', () => {
   const rev = new RequestReader(UpdateIfRevRequestSchema);
   for (const wrong of [-1, 1.5, '1.5', 'x', 2 ** 53, true, '']) {
     expect(() => rev.fromBody({}, { expected_rev: wrong })).toThrow('expected_rev must be a whole');
@@ -86,16 +86,16 @@ test('numbers are whole, and no larger than they may be', () => {
   expect(() => find.fromBody({}, { limit: 2 ** 32 })).toThrow('from 0 to 4294967295');
 });
 
-test('a field of the path may stand in the body if it says the same', () => {
+test('json request: a path field may be repeated in the body with the same value', () => {
   expect(insert.fromBody({ collection: 'c' }, { collection: 'c' })).toMatchObject({
     collection: 'c',
   });
   expect(() => insert.fromBody({ collection: 'c' }, { collection: 'd' })).toThrow(
-    'collection is "d" in the body and another in the path',
+    'collection is "d" in the body and different in the path',
   );
 });
 
-test('a query gives lists, numbers, flags and conditions', () => {
+test('json request: a query carries lists, numbers, flags and filters', () => {
   const byId = new RequestReader(FindByIdRequestSchema);
   const known = ['fields', 'tx_id', 'min_seq'];
   const query: [string, string][] = [
@@ -134,7 +134,7 @@ test('a query gives lists, numbers, flags and conditions', () => {
       'heartbeat is given twice',
     ],
     [[['collection', 'c']], 'collection is not known here'],
-    [[['encoding', 'JSON']], 'encoding travels on gRPC alone'],
+    [[['encoding', 'JSON']], 'encoding is supported on gRPC only'],
   ];
   for (const [each, text] of wrong) expect(() => watch.fromQuery({}, each, names)).toThrow(text);
 });

@@ -5,20 +5,20 @@ import { badField } from '../service/values.js';
 import { durationFrom } from './durations.js';
 import { kindOf } from './kind-of.js';
 
-/** Makes the value of a field from JSON; `path` names the field in errors. */
+/** Converts JSON to the value of a field; `path` names the field in errors. */
 type Read = (value: unknown, path: string) => unknown;
 
 interface Field {
   readonly name: string;
   readonly local: string;
   readonly isList: boolean;
-  /** A list's item, or the value itself. */
+  /** Reads a list item or a single value. */
   readonly read: Read;
-  /** From the text of a query parameter. */
+  /** Reads the text of a query parameter. */
   readonly readText: (text: string, path: string) => unknown;
 }
 
-/** Reads the requests of one method from JSON, from a query and from a path. */
+/** Builds the requests of one method from JSON body, query and path. */
 export class RequestReader {
   readonly #message: MessageReader;
 
@@ -26,7 +26,7 @@ export class RequestReader {
     this.#message = readerOf(desc);
   }
 
-  /** The request that the path and the body make. */
+  /** Builds a request from path and body. */
   fromBody(path: Readonly<Record<string, string>>, body: unknown): Record<string, unknown> {
     const request = this.#message.fresh();
     this.#message.fill(request, body, '');
@@ -34,14 +34,14 @@ export class RequestReader {
       const { local } = this.#message.fieldOf(name, '');
       const given = request[local];
       if (given !== '' && given !== text) {
-        throw badField(name, `is ${JSON.stringify(given)} in the body and another in the path`);
+        throw badField(name, `is ${JSON.stringify(given)} in the body and different in the path`);
       }
       request[local] = text;
     }
     return request;
   }
 
-  /** The request that the path and the query make. Only `known` parameters are taken. */
+  /** Builds a request from path and query. Accepts `known` parameters only. */
   fromQuery(
     path: Readonly<Record<string, string>>,
     query: readonly (readonly [string, string])[],
@@ -105,11 +105,11 @@ class MessageReader {
     return this.#fresh();
   }
 
-  /** The field of this name, in either spelling; only one of `known` where that is given. */
+  /** The field with this name in either spelling, restricted to `known` if given. */
   fieldOf(name: string, path: string, known?: readonly string[]): Field {
     const field = this.#fields.get(name);
     if (field && (known?.includes(field.name) ?? true)) return field;
-    if (this.#grpcOnly.has(name)) throw badField(path + name, 'travels on gRPC alone');
+    if (this.#grpcOnly.has(name)) throw badField(path + name, 'is supported on gRPC only');
     throw badField(path + name, `is not known here${suggestion(name, known ?? this.#names)}`);
   }
 
@@ -124,7 +124,7 @@ class MessageReader {
       const at = prefix + name;
       if (seen.has(field.name)) throw badField(at, 'is given twice, in two spellings');
       seen.add(field.name);
-      // As proto3 has it: null is a field that is not set.
+      // As in proto3 JSON, null means unset.
       if (value === null) continue;
       message[field.local] = field.isList ? listOf(field, value, at) : field.read(value, at);
     }
@@ -195,7 +195,7 @@ function readerFor(field: DescField): Read {
 
 function messageReader(desc: DescMessage): Read {
   switch (desc.typeName) {
-    // The engine looks at documents and conditions itself, and says more about them.
+    // The engine validates documents and filters with better error messages.
     case 'google.protobuf.Struct':
     case FilterSchema.typeName:
       return (value) => value;

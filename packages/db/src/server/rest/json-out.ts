@@ -10,13 +10,13 @@ type Write = (value: unknown) => string;
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Writes a message as JSON: snake_case, 64-bit numbers as numbers, times as RFC 3339. Numbers,
- * texts, flags and lists are always there; the rest only when it is set.
+ * Writes a message as JSON: snake_case, 64-bit integers as numbers, times as RFC 3339. Scalars and
+ * lists are always present; other fields only when set.
  */
 export function jsonWriter(desc: DescMessage): Write {
   let write = writers.get(desc.typeName);
   if (!write) {
-    // Before its fields are looked at: a message may hold others of its type.
+    // Registered before its fields are read, because message types may be recursive.
     let made: Write | undefined;
     write = (message) => (made ??= writerWithout(desc))(message);
     writers.set(desc.typeName, write);
@@ -26,7 +26,7 @@ export function jsonWriter(desc: DescMessage): Write {
 
 const writers = new Map<string, Write>();
 
-/** As `jsonWriter`, but for one field. */
+/** Like `jsonWriter`, without one field. */
 export function writerWithout(desc: DescMessage, left?: DescField): Write {
   const grpcOnly = new Set(dbGrpcOnlyFields[desc.name]);
   const fields = desc.fields
@@ -49,7 +49,7 @@ export function writerWithout(desc: DescMessage, left?: DescField): Write {
   };
 }
 
-/** A record straight from its stored bytes. */
+/** Writes a record directly from its stored bytes. */
 function recordText(record: ShownRecord): string {
   const { image } = record;
   const { key, expiresAt } = image;

@@ -1,4 +1,4 @@
-/** What kind of JSON a value is, for an error text. */
+/** The JSON type of a value, for error messages. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';

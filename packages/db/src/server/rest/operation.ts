@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { Database as Api, DataEncoding, UpdateMode, type DbRoute } from '@millrace/contract/db';
-import { badField } from '../service/values.js';
-import { parseBody, readBody } from './body.js';
+import { refuse } from '../../engine/refusal.js';
+import { tooLarge } from '../grpc/codec.js';
+import { badField, parseJson } from '../service/values.js';
+import type { Exchange } from '@millrace/kit/http';
 import { chooseForm, formsOf } from './forms.js';
 import { RequestReader } from './json-in.js';
 import { jsonWriter } from './json-out.js';
@@ -9,25 +11,25 @@ import { parseQuery } from './query.js';
 import type { StreamForm } from './streams.js';
 
 const pageRecords = 100;
-const mostPageRecords = 10_000;
+const maxPageRecords = 10_000;
 
 const modes: Partial<Record<DbRoute['method'], UpdateMode>> = {
   PUT: UpdateMode.REPLACE,
   PATCH: UpdateMode.MERGE,
 };
 
-/** The fields of a request message, by their local names. */
+/** Fields of a request message by local name. */
 export type Fields = Record<string, unknown>;
 
-/** One HTTP binding of a method: how its request is read and its answer is written. */
+/** One HTTP binding of a method: decodes its request and encodes its response. */
 export class Operation {
   readonly forms: ReadonlyMap<string, StreamForm> | undefined;
-  /** The text of an answer. */
+  /** Encodes a response as JSON. */
   readonly write: (message: unknown) => string;
   readonly #reader: RequestReader;
   readonly #mode: UpdateMode | undefined;
-  /** Records are asked for as JSON; groups have a form for REST alone. */
-  readonly #asksJson: boolean;
+  /** Requests records as JSON; Aggregate has its own REST format. */
+  readonly #wantsJson: boolean;
 
   constructor(readonly route: DbRoute) {
     const method = Api.methods.find(({ name }) => name === route.rpc)!;
@@ -35,36 +37,21 @@ export class Operation {
     this.write = jsonWriter(method.output);
     this.forms = route.streaming ? formsOf(route) : undefined;
     const hasEncoding = method.input.fields.some(({ name }) => name === 'encoding');
-    this.#asksJson = hasEncoding && route.rpc !== 'Aggregate';
+    this.#wantsJson = hasEncoding && route.rpc !== 'Aggregate';
     const hasMode = method.input.fields.some(({ name }) => name === 'mode');
     this.#mode = hasMode ? modes[route.method] : undefined;
   }
 
-  /** The request, at once when it has no body to wait for. */
-  read(
-    request: IncomingMessage,
-    path: Readonly<Record<string, string>>,
-    queryText: string,
-  ): Fields | Promise<Fields> {
+  /** The request message. */
+  read({ request, params: path, queryText }: Exchange, bytes: Buffer | 'too large'): Fields {
     const query = parseQuery(queryText);
-    const bytes = readBody(request);
-    return bytes instanceof Promise
-      ? bytes.then((all) => this.#make(request, path, query, all))
-      : this.#make(request, path, query, bytes);
-  }
-
-  #make(
-    request: IncomingMessage,
-    path: Readonly<Record<string, string>>,
-    query: [name: string, value: string][],
-    bytes: Buffer,
-  ): Fields {
+    if (bytes === 'too large') throw tooLarge(announcedBytes(request));
     if (this.route.body === '') {
       checkNoBody(request, bytes);
       return this.#finish(this.#reader.fromQuery(path, query, this.route.queryFields), request);
     }
-    const [stray] = query;
-    if (stray) throw badField(stray[0], 'is no parameter of the query; send it in the body');
+    const [unknown] = query;
+    if (unknown) throw badField(unknown[0], 'is not a query parameter; send it in the body');
     const body = this.#reader.fromBody(path, parseBody(request, bytes));
     return this.#finish(body, request);
   }
@@ -75,8 +62,8 @@ export class Operation {
 
   #finish(message: Fields, request: IncomingMessage): Fields {
     if (this.#mode !== undefined) this.#setMode(message);
-    // The text of a record can then be made of its bytes.
-    if (this.#asksJson) message['encoding'] = DataEncoding.JSON;
+    // Lets the JSON of a record be written from its stored bytes.
+    if (this.#wantsJson) message['encoding'] = DataEncoding.JSON;
     if (this.route.rpc === 'Find') this.#setLimit(message, request);
     if (this.route.rpc === 'Watch') setPosition(message, request);
     return message;
@@ -95,14 +82,14 @@ export class Operation {
     message['mode'] = this.#mode;
   }
 
-  /** A page has an end; a stream has as much as there is. */
+  /** A page has a limit; a stream returns all records. */
   #setLimit(message: Fields, request: IncomingMessage): void {
     if (this.chooseForm(request).contentType !== 'application/json') return;
-    message['limit'] = Math.min(Number(message['limit']) || pageRecords, mostPageRecords);
+    message['limit'] = Math.min(Number(message['limit']) || pageRecords, maxPageRecords);
   }
 }
 
-/** A browser that reconnects sends the same address again: what it has seen last wins. */
+/** A reconnecting EventSource repeats the URL, so Last-Event-ID overrides its resume token. */
 function setPosition(message: Fields, request: IncomingMessage): void {
   const lastEvent = request.headers['last-event-id'];
   if (typeof lastEvent !== 'string' || lastEvent === '') return;
@@ -110,7 +97,25 @@ function setPosition(message: Fields, request: IncomingMessage): void {
   message['startSeq'] = 0n;
 }
 
+function announcedBytes({ headers }: IncomingMessage): number | undefined {
+  const length = headers['content-length'];
+  return length === undefined ? undefined : Number(length);
+}
+
+/** Parses the body as JSON; an empty body is an empty object. */
+function parseBody(request: IncomingMessage, bytes: Buffer): unknown {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw badField('Content-Encoding', `${encoding} is not supported: send the body uncompressed`);
+  }
+  if (bytes.length === 0) return {};
+  return parseJson(bytes, (problem) => refuse('BAD_REQUEST', `The body ${problem}.`));
+}
+
 function checkNoBody(request: IncomingMessage, bytes: Buffer): void {
   if (bytes.length === 0 || bytes.toString('latin1').trim() === '{}') return;
-  throw badField('The body', `of a ${request.method} is not read: send its fields in the query`);
+  throw badField(
+    'The body',
+    `of a ${request.method} is not supported: send its fields in the query`,
+  );
 }

@@ -1,36 +1,31 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import { isLoopback } from '@millrace/kit/config';
+import {
+  crossSiteHeader,
+  hasBody,
+  mediaTypeOf,
+  shownHeader,
+  type Exchange,
+} from '@millrace/kit/http';
 import { refuse } from '../../engine/refusal.js';
-
-// Nearly all requests ask for the same host, and looking at it costs more than comparing it.
-let lastHost = '';
+import { badField } from '../service/values.js';
 
 /**
- * Without keys, whoever reaches the server may do everything, and a browser on this machine
- * reaches it for any page it shows. So a page of another site is told apart: by its origin, and,
- * where its name was made to point here, by the host it asks for.
+ * Protects a server without keys from web pages in a local browser: refuses foreign Host, Origin
+ * and Sec-Fetch-Site headers, and, from browsers, bodies that need no CORS preflight (forms, plain
+ * text). A client that sends neither Origin nor Sec-Fetch-Site is not a browser; its body is
+ * accepted with any Content-Type or none, so that plain `curl -d` keeps working.
  */
-export function checkOrigin({ host, origin }: IncomingHttpHeaders): void {
-  if (host !== undefined && host !== lastHost) {
-    if (!isLoopback(hostOf(host))) throw foreign('Host', host);
-    lastHost = host;
+export function checkOrigin({ headers, request }: Exchange, port: number): void {
+  const foreign = crossSiteHeader(headers, { port, needsLoopbackHost: true });
+  if (foreign) {
+    throw refuse(
+      'BAD_REQUEST',
+      `The ${foreign.header} ${shownHeader(foreign.value)} is not this machine. A server without ` +
+        'keys serves localhost only. Configure a keys_file to serve other hosts.',
+    );
   }
-  if (origin !== undefined && !isLocalOrigin(origin)) throw foreign('Origin', origin);
-}
-
-function hostOf(header: string): string {
-  return header.replace(/:\d+$/, '');
-}
-
-function isLocalOrigin(origin: string): boolean {
-  const found = /^https?:\/\/([^/]+)$/.exec(origin);
-  return found !== null && isLoopback(hostOf(found[1]!));
-}
-
-function foreign(header: string, value: string): Error {
-  return refuse(
-    'BAD_REQUEST',
-    `The ${header} ${JSON.stringify(value.slice(0, 100))} is not this machine. A server without ` +
-      'keys answers to localhost alone; give it a keys_file to serve others.',
-  );
+  const { origin, 'sec-fetch-site': site, 'content-type': type = 'none' } = headers;
+  // Browsers send at least one of these with every cross-site request that has a body.
+  const isFromPage = origin !== undefined || site !== undefined;
+  if (!isFromPage || !hasBody(request) || mediaTypeOf(type) === 'application/json') return;
+  throw badField('Content-Type', `${type.slice(0, 100)} is not supported: send application/json`);
 }

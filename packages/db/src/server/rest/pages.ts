@@ -1,52 +1,43 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { openApiYaml } from '@millrace/contract/documents';
 import { isLoopback } from '@millrace/kit/config';
+import { headerList, type Exchange } from '@millrace/kit/http';
 import type { Metrics } from '@millrace/kit/metrics';
-import type { Gate } from '../access/gate.js';
+import type { Authenticator } from '../access/authenticator.js';
 import type { Readiness } from '../readiness.js';
 import { docsAsset, docsHeaders } from './assets.js';
-import { checkOrigin } from './origin.js';
+import { noSuchRoute, type Page } from './routes.js';
 
 export interface PageParts {
-  gate: Gate;
+  authenticator: Authenticator;
   readiness: Readiness;
   metrics: Metrics;
 }
 
-type Page = (request: IncomingMessage, response: ServerResponse) => Promise<void> | void;
-
 const retryAfterSeconds = '1';
 
-/** What is served beside the methods: health, metrics and the description of it all. */
+/** Health, metrics and API documentation pages. */
 export class Pages {
-  readonly #pages: ReadonlyMap<string, Page>;
+  /** By path. */
+  readonly all: ReadonlyMap<string, Page>;
   #yaml: Buffer | undefined;
 
   constructor(private readonly parts: PageParts) {
-    this.#pages = new Map<string, Page>([
-      ['/healthz', (_, response) => sendJson(response, 200, { status: 'ok' })],
-      ['/readyz', (_, response) => this.#ready(response)],
-      ['/metrics', (request, response) => this.#metrics(request, response)],
-      ['/openapi.yaml', (_, response) => this.#openApi(response)],
+    this.all = new Map<string, Page>([
+      ['/healthz', (exchange) => sendJson(exchange, 200, { status: 'ok' })],
+      ['/readyz', (exchange) => this.#ready(exchange)],
+      ['/metrics', (exchange) => this.#metrics(exchange)],
+      ['/openapi.yaml', (exchange) => this.#openApi(exchange)],
+      ['/docs', sendAsset],
+      ['/docs/{file}', sendAsset],
     ]);
   }
 
-  find(path: string): Page | undefined {
-    const page = this.#pages.get(path);
-    if (page) return page;
-    if (!path.startsWith('/docs')) return undefined;
-    const asset = docsAsset(path);
-    return (
-      asset && ((_, response) => send(response, 200, asset.contentType, asset.bytes, docsHeaders))
-    );
-  }
-
-  async #ready(response: ServerResponse): Promise<void> {
-    const { isReady, checks } = await this.parts.readiness.look();
-    if (isReady) sendJson(response, 200, { status: 'ready', checks });
+  async #ready(exchange: Exchange): Promise<void> {
+    const { isReady, checks } = await this.parts.readiness.check();
+    if (isReady) sendJson(exchange, 200, { status: 'ready', checks });
     else {
       sendJson(
-        response,
+        exchange,
         503,
         { status: 'not_ready', checks },
         { 'retry-after': retryAfterSeconds },
@@ -54,46 +45,49 @@ export class Pages {
     }
   }
 
-  async #metrics(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { gate, metrics } = this.parts;
-    if (!gate.needsKeys) checkOrigin(request.headers);
-    else if (!isLoopback(request.socket.remoteAddress ?? '')) {
-      gate.identify({
-        apiKey: request.headers['x-api-key']?.toString(),
-        authorization: request.headers.authorization,
-      });
+  async #metrics(exchange: Exchange): Promise<void> {
+    const { authenticator, metrics } = this.parts;
+    const { headers, ip } = exchange;
+    if (authenticator.needsKeys && !isLoopback(ip)) {
+      const { 'x-api-key': apiKey, authorization } = headers;
+      authenticator.identify({ apiKey: apiKey?.toString(), authorization });
     }
-    send(response, 200, metrics.contentType, Buffer.from(await metrics.text()), {});
+    send(exchange, 200, metrics.contentType, Buffer.from(await metrics.text()), {});
   }
 
-  #openApi(response: ServerResponse): void {
+  #openApi(exchange: Exchange): void {
     this.#yaml ??= Buffer.from(openApiYaml('db'));
-    send(response, 200, 'application/yaml', this.#yaml, {});
+    send(exchange, 200, 'application/yaml', this.#yaml, {});
   }
 }
 
+function sendAsset(exchange: Exchange): void {
+  const asset = docsAsset(exchange.path);
+  if (!asset) throw noSuchRoute(exchange.path);
+  send(exchange, 200, asset.contentType, asset.bytes, docsHeaders);
+}
+
 function sendJson(
-  response: ServerResponse,
+  exchange: Exchange,
   status: number,
   body: object,
   headers: Record<string, string> = {},
 ): void {
-  send(response, status, 'application/json', Buffer.from(JSON.stringify(body)), headers);
+  send(exchange, status, 'application/json', Buffer.from(JSON.stringify(body)), headers);
 }
 
 function send(
-  response: ServerResponse,
+  exchange: Exchange,
   status: number,
   contentType: string,
   bytes: Buffer,
   headers: Record<string, string>,
 ): void {
-  response.writeHead(status, {
+  const list = headerList({
     'content-type': contentType,
-    'content-length': bytes.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...headers,
   });
-  response.end(bytes);
+  exchange.send(status, list, bytes);
 }

@@ -1,6 +1,6 @@
 import { badField } from '../service/values.js';
 
-/** The parameters of a query, in order. */
+/** The query parameters, in order. */
 export function parseQuery(text: string): [name: string, value: string][] {
   if (text === '') return [];
   return text
@@ -18,6 +18,6 @@ function decode(text: string, name: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    throw badField(name, 'is not UTF-8 behind its percent signs');
+    throw badField(name, 'is not UTF-8 after percent-decoding');
   }
 }

@@ -1,78 +1,63 @@
-import type { ServerResponse } from 'node:http';
-import type { Clock } from '@millrace/kit/clock';
-import { stalled } from '../grpc/sender.js';
+import type { Exchange } from '@millrace/kit/http';
 
-export interface WriterOptions {
-  response: ServerResponse;
-  clock: Clock;
-  signal: AbortSignal;
-  /** A caller that takes nothing for this long is given up. */
-  stallMs: number;
-}
-
-/** Writes an answer that comes in pieces, no faster than the caller takes them. */
+/** Writes a chunked response with backpressure. */
 export class ResponseWriter {
-  constructor(private readonly options: WriterOptions) {}
+  constructor(
+    private readonly exchange: Exchange,
+    private readonly signal: AbortSignal,
+  ) {}
 
   get hasBegun(): boolean {
-    return this.options.response.headersSent;
+    return this.exchange.response.headersSent;
   }
 
   begin(contentType: string): void {
-    const { response } = this.options;
-    response.writeHead(200, {
-      'content-type': contentType,
-      'cache-control': 'no-store',
-      'x-accel-buffering': 'no',
-    });
-    response.flushHeaders();
+    const noBuffering = ['x-accel-buffering', 'no'];
+    this.exchange.begin(200, [
+      'content-type',
+      contentType,
+      'cache-control',
+      'no-store',
+      ...noBuffering,
+    ]);
   }
 
   async write(piece: string | Uint8Array): Promise<void> {
-    const { response, signal } = this.options;
-    signal.throwIfAborted();
-    if (!response.write(piece)) await this.#taken();
+    this.signal.throwIfAborted();
+    const drained = this.exchange.write(piece);
+    if (!drained) return;
+    await untilAborted(drained, this.signal);
   }
 
-  /** What is pushed now would not have to wait. */
+  /** Whether a push would be sent without waiting. */
   hasRoom(): boolean {
-    const { response } = this.options;
+    const { response } = this.exchange;
     return !response.writableNeedDrain && !response.destroyed;
   }
 
-  /** As `write`, for those who ask first whether there is room. */
+  /** Like `write`, for callers that check `hasRoom` first. */
   push(piece: Uint8Array): void {
-    this.options.response.write(piece);
+    this.exchange.response.write(piece);
   }
 
-  /** The last piece; an answer that has not begun is sent as a whole, with its length. */
+  /** Writes the last chunk. A response that has not begun is sent whole, with Content-Length. */
   end(contentType: string, piece = ''): void {
-    const { response } = this.options;
-    if (!this.hasBegun) {
-      response.writeHead(200, {
-        'content-type': contentType,
-        'content-length': Buffer.byteLength(piece),
-        'cache-control': 'no-store',
-      });
-    }
-    response.end(piece);
+    const { exchange } = this;
+    if (this.hasBegun) exchange.response.end(piece);
+    else exchange.send(200, ['content-type', contentType, 'cache-control', 'no-store'], piece);
   }
+}
 
-  async #taken(): Promise<void> {
-    const { response, clock, signal, stallMs } = this.options;
-    await new Promise<void>((resolve, reject) => {
-      const end = (settle: () => void) => {
-        timer.cancel();
-        signal.removeEventListener('abort', onAbort);
-        response.removeListener('drain', onDrain);
-        settle();
-      };
-      const onDrain = () => end(resolve);
-      const onAbort = () => end(() => reject(signal.reason));
-      const timer = clock.after(stallMs, () => end(() => reject(stalled(stallMs))));
-      response.on('drain', onDrain);
-      signal.addEventListener('abort', onAbort);
-      if (signal.aborted) onAbort();
-    });
+async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort);
+  });
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    work.catch(() => undefined);
   }
 }

@@ -1,19 +1,25 @@
-import { dbRoutes } from '@millrace/contract/db';
+import { dbRoutes, type DbRoute } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
-import { RouteTable } from './routes.js';
+import { restRouter } from './routes.js';
 
-const table = new RouteTable();
+const byPath = new Map<string, Map<string, DbRoute>>();
+const table = restRouter<Map<string, DbRoute>>();
+for (const route of dbRoutes) {
+  const methods = byPath.get(route.path) ?? new Map<string, DbRoute>();
+  if (!byPath.has(route.path)) table.add(route.path, methods);
+  byPath.set(route.path, methods.set(route.method, route));
+}
 const values: Record<string, string> = { collection: 'people', id: '01J', key: 'k', tx_id: 't' };
 
 test.each(dbRoutes.map((route) => [route.method, route.path, route] as const))(
-  '%s %s finds its own binding',
+  'routes: %s %s matches its binding',
   (method, path, route) => {
     const sent = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
     const found = table.find(sent)!;
-    expect(found.methods.get(method)).toBe(route);
-    expect(Object.keys(found.fields)).toEqual([...route.pathFields]);
-    for (const name of route.pathFields) expect(found.fields[name]).toBe(values[name]);
+    expect(found.leaf.get(method)).toBe(route);
+    expect(Object.keys(found.params)).toEqual([...route.pathFields]);
+    for (const name of route.pathFields) expect(found.params[name]).toBe(values[name]);
   },
 );
 
@@ -23,8 +29,8 @@ test.each([
   ['/v1/people/keys/x%3Aupsert', 'x:upsert'],
   ['/v1/people/keys/%E2%82%AC', '€'],
   ['/v1/people/keys/a+b', 'a+b'],
-])('%s has the key %s', (path, key) => {
-  expect(table.find(path)?.fields['key']).toBe(key);
+])('routes: %s has the key %s', (path, key) => {
+  expect(table.find(path)?.params['key']).toBe(key);
 });
 
 test.each([
@@ -39,17 +45,17 @@ test.each([
   '/v1/people/records:find/',
   '/v1/people/%72ecords',
   '/v2/people/records',
-])('%s is no path of ours', (path) => {
+])('routes: %s is not found', (path) => {
   expect(table.find(path)).toBeUndefined();
 });
 
-test('a collection may bear the name of another path', () => {
-  expect(table.find('/v1/tx/records')?.fields).toEqual({ collection: 'tx' });
-  expect(table.find('/v1/admin/records:find')?.fields).toEqual({ collection: 'admin' });
-  expect(table.find('/v1/records/records')?.fields).toEqual({ collection: 'records' });
+test('routes: a collection may have the name of a path segment', () => {
+  expect(table.find('/v1/tx/records')?.params).toEqual({ collection: 'tx' });
+  expect(table.find('/v1/admin/records:find')?.params).toEqual({ collection: 'admin' });
+  expect(table.find('/v1/records/records')?.params).toEqual({ collection: 'records' });
 });
 
-test('what is not UTF-8 is refused, not guessed', () => {
+test('routes: invalid UTF-8 is refused', () => {
   expect(() => table.find('/v1/people/keys/%ff')).toThrow(Refusal);
   expect(() => table.find('/v1/people/keys/%zz')).toThrow('key is not UTF-8');
 });

@@ -1,30 +1,30 @@
 import { Database as Api } from '@millrace/contract/db';
 import type { DescField } from '@bufbuild/protobuf';
 import type { StreamingRpc } from '../service/call.js';
-import { madeOnce } from '../service/made-once.js';
-import type { Pushing } from '../service/pushing.js';
+import { computeOnce } from '../service/compute-once.js';
+import type { PushSource } from '../service/push-source.js';
 import { jsonWriter, writerWithout } from './json-out.js';
 import type { ResponseWriter } from './response-writer.js';
 
-type Messages = AsyncIterable<unknown> & Partial<Pushing<unknown>>;
+type Messages = AsyncIterable<unknown> & Partial<PushSource<unknown>>;
 
-/** How the messages of a streaming method become one HTTP answer. */
+/** How the messages of a streaming method are sent as one HTTP response. */
 export interface StreamForm {
   readonly contentType: string;
-  /** Sends the answer; the caller ends it, or says what went wrong in its last piece. */
+  /** Sends the messages. */
   deliver(messages: Messages, writer: ResponseWriter): Promise<void>;
-  /** The last piece of an answer that fails after it began; undefined: it is cut off. */
+  /** Last chunk of a response that fails after it began; undefined: the connection is closed. */
   failure: ((status: object) => string) | undefined;
 }
 
-// What fits in here is sent in one piece, with its length.
-const mostHeldBytes = 1024 * 1024;
+// A response up to this size is sent whole, with Content-Length.
+const maxBufferedBytes = 1024 * 1024;
 
 function outputOf(rpc: StreamingRpc) {
   return Api.methods.find(({ name }) => name === rpc)!.output;
 }
 
-/** How the items of a message's list are written, and the rest of it. */
+/** Writers for the list items of a message and for its other fields. */
 function partsOf(rpc: StreamingRpc) {
   const output = outputOf(rpc);
   const list = output.fields.find((field) => field.fieldKind === 'list')!;
@@ -38,34 +38,34 @@ function partsOf(rpc: StreamingRpc) {
   };
 }
 
-/** All messages as one JSON object: their lists joined, the rest as the last one has it. */
+/** All messages as one JSON object: lists are joined, other fields come from the last message. */
 export function pageForm(rpc: StreamingRpc): StreamForm {
   const { list, itemsOf, writeItem, writeRest } = partsOf(rpc);
   return {
     contentType: 'application/json',
     failure: undefined,
     async deliver(messages, writer) {
-      let held = `{${JSON.stringify(list.name)}:[`;
+      let buffered = `{${JSON.stringify(list.name)}:[`;
       let isFirst = true;
       let rest = '{}';
       for await (const message of messages) {
         rest = writeRest(message);
         for (const item of itemsOf(message)) {
-          held += (isFirst ? '' : ',') + writeItem(item);
+          buffered += (isFirst ? '' : ',') + writeItem(item);
           isFirst = false;
         }
-        if (held.length <= mostHeldBytes) continue;
+        if (buffered.length <= maxBufferedBytes) continue;
         if (!writer.hasBegun) writer.begin('application/json');
-        await writer.write(held);
-        held = '';
+        await writer.write(buffered);
+        buffered = '';
       }
       const tail = rest.slice(1);
-      writer.end('application/json', `${held}]${tail === '}' ? '' : ','}${tail}`);
+      writer.end('application/json', `${buffered}]${tail === '}' ? '' : ','}${tail}`);
     },
   };
 }
 
-/** Each item of the messages' list on a line of its own, then the rest of the last message. */
+/** One line per list item, then one line with the other fields of the last message. */
 export function itemLinesForm(rpc: StreamingRpc): StreamForm {
   const { list, itemsOf, writeItem, writeRest } = partsOf(rpc);
   const label = JSON.stringify(singular(list));
@@ -86,12 +86,12 @@ export function itemLinesForm(rpc: StreamingRpc): StreamForm {
   };
 }
 
-/** `records` holds a `record`. */
+/** `records` becomes `record`. */
 function singular(list: DescField): string {
   return list.name.replace(/s$/, '');
 }
 
-/** Each message on a line of its own. */
+/** One line per message. */
 export function messageLinesForm(rpc: StreamingRpc): StreamForm {
   const write = sharedWriter(rpc);
   const deliverPieces = pieceByPiece((message) => `${write(message)}\n`);
@@ -107,27 +107,27 @@ export function messageLinesForm(rpc: StreamingRpc): StreamForm {
 }
 
 /**
- * Sends each message as a piece of text. What comes while the stream waits is pushed, all of a
- * moment in one write; streams that show the same are given the same row, whose text is made once.
+ * Sends each message as text. Messages that arrive while the stream waits are pushed, all of one
+ * turn in one write. Streams with the same view share arrays, so the text is built once.
  */
 function pieceByPiece(pieceOf: (message: unknown) => string) {
   const rowOf = (messages: readonly unknown[]) => Buffer.from(messages.map(pieceOf).join(''));
   return async (messages: Messages, writer: ResponseWriter): Promise<void> => {
     messages.pushTo?.({
       hasRoom: () => writer.hasRoom(),
-      take: (some) => writer.push(madeOnce(some, rowOf)),
+      take: (some) => writer.push(computeOnce(some, rowOf)),
     });
     for await (const message of messages) await writer.write(pieceOf(message));
   };
 }
 
-/** Watches that show the same are given the same messages, whose text is then made once. */
+/** Watches with the same view share messages, so the text is built once. */
 function sharedWriter(rpc: StreamingRpc): (message: unknown) => string {
   const write = jsonWriter(outputOf(rpc));
-  return (message) => madeOnce(message as object, write, asText);
+  return (message) => computeOnce(message as object, write, asText);
 }
 
-// Lines and events show the same text.
+// NDJSON and server-sent events share the same text.
 const asText = 'text';
 
 function errorLine(status: object): string {
@@ -139,7 +139,7 @@ export function eventsForm(rpc: StreamingRpc): StreamForm {
   const write = sharedWriter(rpc);
   const deliverPieces = pieceByPiece((message) => {
     const { resumeToken: token } = message as { readonly resumeToken?: string };
-    // An empty id would make a browser forget the one it has.
+    // An empty id would reset the browser's last event id.
     const id = token ? `id: ${token}\n` : '';
     return `${id}data: ${write(message)}\n\n`;
   });
@@ -148,7 +148,7 @@ export function eventsForm(rpc: StreamingRpc): StreamForm {
     failure: (status) => `data: ${JSON.stringify({ error: status })}\n\n`,
     async deliver(messages, writer) {
       writer.begin('text/event-stream');
-      // Something must be sent for some clients to see that the stream is open.
+      // Some clients report an open stream only after the first bytes.
       await writer.write(': open\n\n');
       await deliverPieces(messages, writer);
       writer.end('text/event-stream');

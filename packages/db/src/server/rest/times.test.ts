@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { timeText } from './times.js';
 
-test('a time is written as a Date writes it', () => {
+test('timeText: formats like Date.toISOString', () => {
   const [first, last] = [Date.UTC(-200, 0, 1), Date.UTC(10_000, 0, 1) - 1];
   fc.assert(
     fc.property(fc.integer({ min: first, max: last }), (time) => {

@@ -33,7 +33,7 @@ export function adminMethods(parts: ServiceParts): AdminMethods {
     Promote: async (request) => {
       const maxLag = wholeNumber(request.maxLag, 'max_lag');
       const { role, lag } = await parts.replication.promote({ force: request.force, maxLag });
-      const { epoch, seq } = parts.holder.current.core.state;
+      const { epoch, seq } = parts.handle.current.core.state;
       return create(PromoteResponseSchema, {
         role,
         epoch: BigInt(epoch),
@@ -50,7 +50,7 @@ async function* backupParts(
   request: Request<'Backup'>,
   context: CallContext,
 ): AsyncGenerator<BackupResponse, void, void> {
-  if (request.peer) await parts.replication.meet(request.peer, 'Backup', context);
+  if (request.peer) await parts.replication.handlePeer(request.peer, 'Backup', context);
   const made = parts.database.backup({
     format: backupFormat(request.format),
     collections: request.collections,

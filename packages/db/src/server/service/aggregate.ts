@@ -7,31 +7,31 @@ import { planMessage } from './find.js';
 import type { ServiceParts } from './parts.js';
 import { checkReadSeq, reachSeq } from './reach-seq.js';
 import { jsonBytes } from './records.js';
-import { noteSlowQuery } from './slow-query.js';
+import { logSlowQuery } from './slow-query.js';
 import { stoppableAggregate } from './stoppable-queries.js';
-import type { TransactionDesk } from './transactions.js';
+import type { TransactionRegistry } from './transactions.js';
 import { wantsJson } from './values.js';
 
-const mostBatchGroups = 256;
-const mostBatchBytes = 256 * 1024;
+const maxBatchGroups = 256;
+const maxBatchBytes = 256 * 1024;
 const noBytes = new Uint8Array(0);
 
 export function aggregateMethod(
   parts: ServiceParts,
-  desk: TransactionDesk,
+  transactions: TransactionRegistry,
 ): StreamingMethods['Aggregate'] {
   return async function* aggregateRecords(request, context) {
     checkCollectionName(request.collection);
     const json = wantsJson(request.encoding);
     const query = checkAggregate(aggregateQuery(request));
     const { collection } = request;
-    const transaction = desk.of(request.txId, context);
+    const transaction = transactions.of(request.txId, context);
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
     else await reachSeq(parts, request.minSeq, context);
 
     const place = { collection, transaction, signal: context.signal };
     const { groups, plan, readSeq } = await stoppableAggregate(parts.database.core, place, query);
-    noteSlowQuery(parts, context, { method: 'Aggregate', collection, query, plan });
+    logSlowQuery(parts, context, { method: 'Aggregate', collection, query, plan });
     let sent = 0;
     for (const batch of batchesOf(groups, json)) {
       sent += batch.length;
@@ -62,7 +62,7 @@ function aggregateQuery(request: Request<'Aggregate'>) {
   };
 }
 
-/** At least one batch, be it empty: a stream without a message would not say what was read. */
+/** Always at least one batch, so that the stream reports `read_seq`. */
 function* batchesOf(groups: readonly AggregateGroup[], json: boolean): Iterable<GroupMessage[]> {
   let batch: GroupMessage[] = [];
   let bytes = 0;
@@ -70,7 +70,7 @@ function* batchesOf(groups: readonly AggregateGroup[], json: boolean): Iterable<
     const keyJson = jsonBytes(group.key);
     const valuesJson = jsonBytes(group.values);
     const size = keyJson.length + valuesJson.length;
-    if (batch.length === mostBatchGroups || (batch.length > 0 && bytes + size > mostBatchBytes)) {
+    if (batch.length === maxBatchGroups || (batch.length > 0 && bytes + size > maxBatchBytes)) {
       yield batch;
       batch = [];
       bytes = 0;

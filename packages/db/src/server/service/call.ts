@@ -13,8 +13,7 @@ export type StreamingRpc = {
 export type UnaryRpc = Exclude<DbMethod, StreamingRpc>;
 
 /**
- * A request as the service takes it: the message, but for conditions, which are plain JSON. REST
- * has them as such, and the engine checks them.
+ * A request to the service: the message, with filters as plain JSON, which the engine validates.
  */
 export type Request<Rpc extends DbMethod> = {
   [Field in Exclude<keyof RequestMessage<Rpc>, '$typeName' | '$unknown'>]: NonNullable<
@@ -24,16 +23,16 @@ export type Request<Rpc extends DbMethod> = {
     : RequestMessage<Rpc>[Field];
 };
 
-/** Who calls, from where, and for how long they wait. */
+/** Caller, deadline and cancellation of a call. */
 export interface CallContext {
   readonly principal: Principal;
-  /** Aborted with a refusal when the caller leaves, the deadline passes or the server ends. */
+  /** Aborted with a refusal on cancellation, deadline or server shutdown. */
   readonly signal: AbortSignal;
-  /** Milliseconds since the epoch; undefined: none. */
+  /** Milliseconds since the epoch; undefined: no deadline. */
   readonly deadline: number | undefined;
   /** For logs. */
   readonly peer: string;
-  /** How the face writes records that are found as JSON; undefined: it takes messages. */
+  /** Encodes found records directly as JSON or protobuf; undefined: records are messages. */
   readonly recordWriter?: (() => RecordWriter) | undefined;
 }
 
@@ -44,13 +43,13 @@ export type UnaryMethods = {
   ) => Promise<ResponseMessage<Rpc>> | ResponseMessage<Rpc>;
 };
 
-/** A stream that can tell without waiting whether it has more to say. */
+/** A stream that can be polled without waiting. */
 export interface Pollable<Answer> {
-  /** The next message if it is there now; undefined: ask as one asks any stream. */
+  /** The next message if one is ready; undefined: use `next()`. */
   poll(): Answer | undefined;
 }
 
-/** A method throws what it can refuse before its answer begins. */
+/** A method throws refusals that are known before the response begins. */
 export type StreamingMethods = {
   [Rpc in StreamingRpc]: (
     request: Request<Rpc>,
@@ -58,5 +57,5 @@ export type StreamingMethods = {
   ) => Promise<AsyncIterable<ResponseMessage<Rpc>>> | AsyncIterable<ResponseMessage<Rpc>>;
 };
 
-/** The 20 methods, in neutral terms: both faces call these and nothing else. */
+/** The 20 methods, independent of the protocol; gRPC and REST both call these. */
 export type Service = UnaryMethods & StreamingMethods;

@@ -7,24 +7,27 @@ import { MessageSink, WritingSink, type FoundRecords } from './found-records.js'
 import { ownIds } from './own-writes.js';
 import type { ServiceParts } from './parts.js';
 import { checkReadSeq, reachSeq } from './reach-seq.js';
-import { noteSlowQuery } from './slow-query.js';
+import { logSlowQuery } from './slow-query.js';
 import { stoppableFind } from './stoppable-queries.js';
-import type { TransactionDesk } from './transactions.js';
+import type { TransactionRegistry } from './transactions.js';
 import { wantsJson } from './values.js';
 
-export function findMethod(parts: ServiceParts, desk: TransactionDesk): StreamingMethods['Find'] {
+export function findMethod(
+  parts: ServiceParts,
+  transactions: TransactionRegistry,
+): StreamingMethods['Find'] {
   return async function* findRecords(request, context) {
     checkCollectionName(request.collection);
     const json = wantsJson(request.encoding);
     const query = checkFind(findQuery(request));
     const { collection } = request;
-    const transaction = desk.of(request.txId, context);
+    const transaction = transactions.of(request.txId, context);
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
     else await reachSeq(parts, request.minSeq, context);
     const own = transaction && ownIds(parts.database, transaction, collection);
-    const showing = { json, project: query.project, own };
+    const view = { json, project: query.project, own };
     const writer = json ? context.recordWriter?.() : undefined;
-    const sink = writer ? new WritingSink(writer, showing) : new MessageSink(showing);
+    const sink = writer ? new WritingSink(writer, view) : new MessageSink(view);
 
     const place = { collection, transaction, signal: context.signal };
     for await (const batch of stoppableFind(parts.database.core, place, query, sink)) {
@@ -34,7 +37,7 @@ export function findMethod(parts: ServiceParts, desk: TransactionDesk): Streamin
         message.nextCursor = end.nextCursor;
         if (query.explain) message.plan = planMessage(end.plan);
         if (end.count !== undefined) message.count = BigInt(end.count);
-        noteSlowQuery(parts, context, { method: 'Find', collection, query, plan: end.plan });
+        logSlowQuery(parts, context, { method: 'Find', collection, query, plan: end.plan });
       }
       yield message;
     }

@@ -5,41 +5,41 @@ import type { RecordSink } from '../../engine/query/record-sink.js';
 import type { RecordImage } from '../../engine/record.js';
 import { recordMessage } from './records.js';
 
-/** Writes records as a face sends them, from where they lie and without a message for each. */
+/** Encodes records directly from their stored bytes, without a message for each. */
 export interface RecordWriter {
-  /** `parts`: what to show of the document; undefined: all of it. `commit`: the commit to show. */
+  /** `parts`: the projected document; undefined: the whole document. `commit`: the seq to show. */
   add(image: RecordImage, parts: JsonObject | undefined, commit: number): void;
-  /** All since the last time, as the face knows it again. */
+  /** Returns everything added since the last call. */
   take(): object;
 }
 
-/** The records of a message: a list of them, or what a face has written in its place. */
+/** The records of a message: as messages, or already encoded. */
 export interface FoundRecords {
   readonly records: Record[];
   readonly written?: object;
 }
 
-/** How records are shown. */
-export interface Showing {
-  /** Bodies as JSON bytes in place of structs. */
+/** How records are presented. */
+export interface RecordView {
+  /** Bodies as JSON bytes instead of structs. */
   readonly json: boolean;
-  /** What to show of the documents; undefined: all of them. */
+  /** Projection of the documents; undefined: whole documents. */
   readonly project: Projection | undefined;
-  /** The ids of records that are not committed yet. */
+  /** Ids of records that the transaction has written and not committed. */
   readonly own: { has(id: string): boolean } | undefined;
 }
 
-/** Makes a message of each record. */
+/** Creates a message for each record. */
 export class MessageSink implements RecordSink<FoundRecords> {
   #records: Record[] = [];
 
-  constructor(private readonly showing: Showing) {}
+  constructor(private readonly view: RecordView) {}
 
   add(image: RecordImage): void {
-    const { json, project, own } = this.showing;
-    const kept = image.keep();
-    const seq = own?.has(kept.id) ? 0 : undefined;
-    this.#records.push(recordMessage(kept, { json, data: project?.(kept.data), seq }));
+    const { json, project, own } = this.view;
+    const copy = image.keep();
+    const seq = own?.has(copy.id) ? 0 : undefined;
+    this.#records.push(recordMessage(copy, { json, data: project?.(copy.data), seq }));
   }
 
   take(): FoundRecords {
@@ -49,15 +49,15 @@ export class MessageSink implements RecordSink<FoundRecords> {
   }
 }
 
-/** Hands each record to the writer of a face. */
+/** Passes each record to a record writer. */
 export class WritingSink implements RecordSink<FoundRecords> {
   constructor(
     private readonly writer: RecordWriter,
-    private readonly showing: Showing,
+    private readonly view: RecordView,
   ) {}
 
   add(image: RecordImage): void {
-    const { project, own } = this.showing;
+    const { project, own } = this.view;
     const commit = own?.has(image.id) ? 0 : image.seq;
     this.writer.add(image, project?.(image.data), commit);
   }

@@ -1,7 +1,7 @@
 import type { Database } from '../../engine/database.js';
 import type { Transaction } from '../../engine/transactions.js';
 
-/** The ids of the records that a transaction has written and not committed yet. */
+/** Ids of the records that a transaction has written and not committed. */
 export function ownIds(
   database: Database,
   transaction: Transaction,

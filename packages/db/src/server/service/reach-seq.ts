@@ -6,8 +6,8 @@ import { wholeNumber } from './values.js';
 const patienceMs = 5_000;
 
 /**
- * Waits until the database has commit `minSeq`, so that a caller reads its own write from any
- * node. Gives up with REPLICA_BEHIND in time for the caller to hear it before its deadline.
+ * Waits until the database has commit `minSeq`, so that a caller can read its own writes on any
+ * node. Refuses REPLICA_BEHIND shortly before the caller's deadline.
  */
 export async function reachSeq(
   parts: Pick<ServiceParts, 'database' | 'clock'>,
@@ -40,7 +40,7 @@ export async function reachSeq(
   });
 }
 
-/** A transaction reads the snapshot it began with and none other. */
+/** A transaction only reads the snapshot it began with. */
 export function checkReadSeq(readSeq: number, minSeq: bigint): void {
   if (minSeq !== 0n && BigInt(readSeq) < minSeq) {
     throw behind(readSeq, wholeNumber(minSeq, 'min_seq'));
@@ -50,7 +50,7 @@ export function checkReadSeq(readSeq: number, minSeq: bigint): void {
 function behind(seq: number, minSeq: number): Error {
   return refuse(
     'REPLICA_BEHIND',
-    `This node is at commit ${seq} and did not reach ${minSeq} in time; try again or ask the leader.`,
+    `This node is at commit ${seq} and did not reach ${minSeq} in time. Retry, or read from the leader.`,
     { seq: String(seq), min_seq: String(minSeq) },
   );
 }

@@ -10,16 +10,16 @@ import { ownIds } from './own-writes.js';
 import type { ServiceParts } from './parts.js';
 import { checkReadSeq, reachSeq } from './reach-seq.js';
 import { recordMessage } from './records.js';
-import type { TransactionDesk } from './transactions.js';
+import type { TransactionRegistry } from './transactions.js';
 import { wantsJson } from './values.js';
 
 type ReadRequest = Request<'FindById'> | Request<'FindByKey'>;
 
 export function readMethods(
   parts: ServiceParts,
-  desk: TransactionDesk,
+  transactions: TransactionRegistry,
 ): Pick<UnaryMethods, 'FindById' | 'FindByKey'> {
-  /** Looks a record up at the state the request asks for, and shows what it asks for. */
+  /** Reads a record in the requested snapshot and projects the requested fields. */
   function read(
     request: ReadRequest,
     context: CallContext,
@@ -30,8 +30,8 @@ export function readMethods(
     const json = wantsJson(request.encoding);
     const { fields } = request;
     const project = fields.length > 0 ? checkFind({ fields }).project : undefined;
-    const transaction = desk.of(request.txId, context);
-    const look = (): Record => {
+    const transaction = transactions.of(request.txId, context);
+    const readRecord = (): Record => {
       const image = find(transaction);
       if (!image) throw missing();
       const own = transaction && ownIds(parts.database, transaction, request.collection);
@@ -42,9 +42,10 @@ export function readMethods(
       });
     };
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
-    // Most reads have nothing to wait for.
-    else if (request.minSeq !== 0n) return reachSeq(parts, request.minSeq, context).then(look);
-    return look();
+    // Most reads need not wait.
+    else if (request.minSeq !== 0n)
+      return reachSeq(parts, request.minSeq, context).then(readRecord);
+    return readRecord();
   }
 
   return {
@@ -53,7 +54,7 @@ export function readMethods(
       const record = read(
         request,
         context,
-        // What cannot be an id names no record either.
+        // An invalid id matches no record.
         (transaction) =>
           isUlid(id)
             ? parts.database.reads.byId(collection, normalizeUlid(id), transaction)

@@ -8,30 +8,30 @@ import { parseJson, timestamp } from './values.js';
 const noBytes = new Uint8Array(0);
 
 export interface RecordForm {
-  /** The body as JSON bytes in place of a struct. */
+  /** The body as JSON bytes instead of a struct. */
   json: boolean;
-  /** What to show of the record; its whole document unless told. */
+  /** The projected document; the whole document by default. */
   data?: JsonObject | undefined;
-  /** 0 for what a transaction has not committed yet. */
+  /** 0 for uncommitted writes of a transaction. */
   seq?: number | undefined;
 }
 
 /**
- * A record whose body travels as JSON: a message of the contract, but nothing of it is made before
- * it is asked for. Both faces write it straight from the stored bytes.
+ * A record message whose body is JSON. Its fields are computed lazily, because gRPC and REST encode
+ * it directly from the stored bytes.
  */
 export class ShownRecord {
   readonly $typeName = 'millrace.db.v1.Record';
 
   constructor(
     readonly image: RecordImage,
-    /** What to show of the document; undefined: all of it. */
+    /** The projected document; undefined: the whole document. */
     readonly parts: JsonObject | undefined,
-    /** The commit to show. */
+    /** The seq to show. */
     readonly commit: number,
   ) {}
 
-  /** The body. Valid until that of the next record is asked for. */
+  /** The body. Valid until the body of another record is read. */
   get json(): Uint8Array {
     return this.parts === undefined ? this.image.json : jsonBytes(this.parts);
   }
@@ -63,7 +63,7 @@ export class ShownRecord {
   }
 }
 
-/** A record as it travels. */
+/** The message of a record. */
 export function recordMessage(image: RecordImage, form: RecordForm): Record {
   const commit = form.seq ?? image.seq;
   if (form.json) return new ShownRecord(image, form.data, commit);
@@ -87,7 +87,7 @@ export function jsonBytes(value: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(value));
 }
 
-/** What is left to say of a record that is gone. */
+/** The message of a deleted record. */
 export function removedRecord(id: string, key: string, rev: number, seq: number): Record {
   return {
     $typeName: 'millrace.db.v1.Record',
@@ -99,7 +99,7 @@ export function removedRecord(id: string, key: string, rev: number, seq: number)
   };
 }
 
-/** The body of a write, however it travelled. The engine says what is wrong with it. */
+/** The document of a write, from either encoding. The engine validates it. */
 export function documentOf(request: {
   readonly data?: JsonObject | undefined;
   readonly dataJson: Uint8Array;

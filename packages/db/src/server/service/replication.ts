@@ -3,16 +3,16 @@ import type { CallContext } from './call.js';
 
 export type Role = 'leader' | 'follower' | 'fenced';
 
-/** What a node says of its place among the nodes of a replicated database. Times are epoch ms. */
+/** Replication state of a node. Times are epoch milliseconds. */
 export interface ReplicationState {
   role: Role;
   state: 'leading' | 'bootstrapping' | 'streaming' | 'disconnected' | 'diverged' | 'fenced';
   /** gRPC address of the leader; "" on the leader itself. */
   leaderAddress: string;
-  /** The leader's last commit, as last heard. */
+  /** The leader's last commit known here. */
   leaderSeq: number;
   lag: number;
-  /** undefined: not known. */
+  /** Undefined: unknown. */
   lagMs: number | undefined;
   minAcks: number;
   followers: readonly FollowerState[];
@@ -37,29 +37,29 @@ export interface SavedTailState {
 
 export interface Promotion {
   role: Role;
-  /** How many commits of the old leader were missing, as far as this node knew. */
+  /** Commits of the old leader that were missing here, as far as known. */
   lag: number;
 }
 
-/** The calls that nodes make among themselves. */
+/** Calls between nodes. */
 export type PeerCall = 'Watch' | 'Backup' | 'ReplicationStatus';
 
-/** What the service asks of replication. */
+/** What the service needs from replication. */
 export interface Replication {
-  /** Refuses READ_ONLY_REPLICA or FENCED where this node takes no writes. */
+  /** Refuses READ_ONLY_REPLICA or FENCED when this node accepts no writes. */
   checkWritable(): void;
   /**
-   * Resolves when enough followers have the commit on their disks, refuses NOT_ENOUGH_ACKS when
-   * they do not in time. undefined: nothing to wait for.
+   * Resolves when enough followers have the commit on disk; refuses NOT_ENOUGH_ACKS on timeout.
+   * Undefined: nothing to wait for.
    */
   confirmed(seq: number, context: CallContext): Promise<void> | undefined;
   /**
-   * Another node speaks in a call. Refuses FENCED, NOT_LEADER, DIVERGED or LINEAGE_MISMATCH.
-   * Whatever it notes for as long as the call lasts ends with the context's signal. A promise is
-   * of what must be on disk before the call is answered.
+   * Handles the peer information in a call of another node. Refuses FENCED, NOT_LEADER, DIVERGED or
+   * LINEAGE_MISMATCH. State that belongs to the call ends with the context's signal. A returned
+   * promise must resolve before the call is answered.
    */
-  meet(peer: Peer, call: PeerCall, context: CallContext): Promise<void> | undefined;
-  promote(ask: { force: boolean; maxLag: number }): Promise<Promotion>;
+  handlePeer(peer: Peer, call: PeerCall, context: CallContext): Promise<void> | undefined;
+  promote(options: { force: boolean; maxLag: number }): Promise<Promotion>;
   state(): ReplicationState;
   stop(): Promise<void>;
 }

@@ -4,20 +4,20 @@ import type { Service } from './call.js';
 import { findMethod } from './find.js';
 import type { ServiceParts } from './parts.js';
 import { readMethods } from './reads.js';
-import { TransactionDesk } from './transactions.js';
+import { TransactionRegistry } from './transactions.js';
 import { watchMethod } from './watch.js';
 import { writeMethods } from './writes.js';
 
-/** The methods of the database: no network, no keys, no limits. */
+/** The methods of the database, without network, authentication or limits. */
 export function createService(parts: ServiceParts): Service {
-  const desk = new TransactionDesk(parts);
+  const transactions = new TransactionRegistry(parts);
   return {
-    ...writeMethods(parts, desk),
-    ...readMethods(parts, desk),
-    ...desk.methods,
+    ...writeMethods(parts, transactions),
+    ...readMethods(parts, transactions),
+    ...transactions.methods,
     ...adminMethods(parts),
-    Find: findMethod(parts, desk),
-    Aggregate: aggregateMethod(parts, desk),
+    Find: findMethod(parts, transactions),
+    Aggregate: aggregateMethod(parts, transactions),
     Watch: watchMethod(parts),
   };
 }

@@ -10,8 +10,8 @@ export interface FinishedQuery {
   plan: PlanReport;
 }
 
-/** Logs a query that worked for long, with its plan and without the values it asked for. */
-export function noteSlowQuery(
+/** Logs a slow query with its plan, without the values of its filter. */
+export function logSlowQuery(
   parts: Pick<ServiceParts, 'log' | 'slowQueryMs'>,
   context: CallContext,
   { method, collection, query, plan }: FinishedQuery,
@@ -36,7 +36,9 @@ export function noteSlowQuery(
   );
 }
 
-/** `(age gt and (name eq or name prefix))`: people's data has no place in a log. */
+/**
+ * `(age gt and (name eq or name prefix))`: values are left out because they may be personal data.
+ */
 function shapeOf(condition: Condition): string {
   switch (condition.kind) {
     case 'all':

@@ -9,7 +9,7 @@ import {
 } from '@millrace/contract/db';
 import type { CollectionInfo } from '../../engine/catalog.js';
 import { checkFind } from '../../engine/query/query.js';
-import { KeptRecords } from '../../engine/query/record-sink.js';
+import { RecordList } from '../../engine/query/record-sink.js';
 import type { CallContext, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import type { FollowerState, SavedTailState } from './replication.js';
@@ -18,11 +18,12 @@ import { duration, timestamp } from './values.js';
 
 export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStatus'] {
   return async (request, context) => {
-    if (request.peer) await parts.replication.meet(request.peer, 'ReplicationStatus', context);
-    const { holder } = parts;
-    const isAsked = request.includeCollections && holder.isServed;
-    const collections = isAsked ? await collectionsOf(parts, context) : [];
-    const { core } = holder.current;
+    if (request.peer)
+      await parts.replication.handlePeer(request.peer, 'ReplicationStatus', context);
+    const { handle } = parts;
+    const showsCollections = request.includeCollections && handle.isServed;
+    const collections = showsCollections ? await collectionsOf(parts, context) : [];
+    const { core } = handle.current;
     const place = parts.replication.state();
     const { state, durable } = core;
     return create(ReplicationStatusResponseSchema, {
@@ -31,7 +32,7 @@ export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStat
       seq: BigInt(state.seq),
       durableSeq: BigInt(durable.seq),
       oldestSeq: BigInt(durable.oldestSeq),
-      lineageId: holder.lineageId,
+      lineageId: handle.lineageId,
       leaderAddress: place.leaderAddress,
       leaderSeq: BigInt(place.leaderSeq),
       lag: BigInt(place.lag),
@@ -44,6 +45,7 @@ export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStat
       minAcks: place.minAcks,
       savedTails: place.savedTails.map(savedTail),
       collections,
+      auth: parts.auth,
     });
   };
 }
@@ -104,7 +106,7 @@ async function countRecords(
 ): Promise<number> {
   const place = { collection: name, transaction: undefined, signal: context.signal };
   const query = checkFind({ countOnly: true });
-  const sink = new KeptRecords(undefined);
+  const sink = new RecordList(undefined);
   for await (const { end } of stoppableFind(parts.database.core, place, query, sink)) {
     if (end) return end.count ?? 0;
   }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { useScratch } from '../../engine/scratch.test-support.js';
 import { checkAggregate } from '../../engine/query/aggregate-query.js';
 import { checkFind } from '../../engine/query/query.js';
-import { KeptRecords } from '../../engine/query/record-sink.js';
+import { RecordList } from '../../engine/query/record-sink.js';
 import { systemClock } from '@millrace/kit/clock';
 import { stoppableAggregate, stoppableFind } from './stoppable-queries.js';
 
@@ -19,13 +19,13 @@ async function largeCollection() {
   return database;
 }
 
-test('a signal stops a scan in its middle, and the snapshot is given back', async () => {
+test('stoppable query: a signal stops a scan and releases its snapshot', async () => {
   const { core } = await largeCollection();
   const query = checkFind({ filter: { field: 'text', op: 'regex', value: 'x$' } });
   const reason = new Error('enough');
   const abort = new AbortController();
   const place = { collection: 'c', transaction: undefined, signal: abort.signal };
-  const found = stoppableFind(core, place, query, new KeptRecords(undefined)).next();
+  const found = stoppableFind(core, place, query, new RecordList(undefined)).next();
   abort.abort(reason);
   await expect(found).rejects.toBe(reason);
   expect(core.snapshots.size).toBe(0);
@@ -38,12 +38,12 @@ test('a signal stops a scan in its middle, and the snapshot is given back', asyn
   expect(core.snapshots.size).toBe(0);
 });
 
-test('without a signal both come to their end', async () => {
+test('stoppable query: completes without a signal', async () => {
   const { core } = await largeCollection();
   const { signal } = new AbortController();
   const place = { collection: 'c', transaction: undefined, signal };
   const batches = [];
-  const sink = new KeptRecords(undefined);
+  const sink = new RecordList(undefined);
   for await (const batch of stoppableFind(core, place, checkFind({ countOnly: true }), sink)) {
     batches.push(batch);
   }

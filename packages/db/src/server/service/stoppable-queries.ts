@@ -18,7 +18,7 @@ export interface QueryPlace {
   signal: AbortSignal;
 }
 
-/** As the engine's own find, but a signal stops it within milliseconds, wherever it is. */
+/** Like the engine's find, but a signal stops it within milliseconds. */
 export async function* stoppableFind<Records>(
   core: Core,
   place: QueryPlace,
@@ -56,7 +56,7 @@ function sourceOf(
   condition: Condition,
 ): [QuerySource, () => void] {
   const { clock } = core;
-  // A collection that nobody has written to yet answers like an empty one.
+  // A collection without any write is treated as empty.
   const collection: CollectionInfo = core.catalog.find(name) ?? {
     id: 0,
     name,
@@ -70,7 +70,7 @@ function sourceOf(
     return [from(view), () => view.done()];
   }
   transaction.use();
-  // What the query did not find must still not be there when the transaction commits.
+  // Records the collection for conflict detection: the result must still hold at commit.
   transaction.notePredicate({ collection: name, matches: compilePredicate(condition) });
   const overlay = transaction.overlay(collection.id);
   const seen = { ...collection, indexes: transaction.usableIndexes(collection) };

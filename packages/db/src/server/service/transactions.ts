@@ -13,8 +13,8 @@ import type { ServiceParts } from './parts.js';
 import { durationMs, timestamp } from './values.js';
 import { reachSeq } from './reach-seq.js';
 
-/** Each holds a snapshot and up to 8 MiB, so there is an end to them. */
-export const mostTransactions = 256;
+/** Limited, because each transaction holds a snapshot and up to 8 MiB. */
+export const maxTransactions = 256;
 
 interface Begun {
   owner: string;
@@ -28,14 +28,14 @@ interface BegunByRequest {
   at: number;
 }
 
-/** Whose transaction is whose: one that another principal began is not there for a caller. */
-export class TransactionDesk {
+/** Open transactions by owner: a caller cannot see those of another principal. */
+export class TransactionRegistry {
   readonly #begun = new Map<string, Begun>();
   readonly #byRequest = new Map<string, BegunByRequest>();
 
   constructor(private readonly parts: ServiceParts) {}
 
-  /** The transaction a request belongs to; undefined when it belongs to none. */
+  /** The transaction of a request; undefined without one. */
   of(txId: string, context: CallContext): Transaction | undefined {
     if (txId === '') return undefined;
     this.#checkOwner(txId, context);
@@ -80,12 +80,15 @@ export class TransactionDesk {
     }
     if (!readOnly) this.parts.replication.checkWritable();
     await reachSeq(this.parts, request.minSeq, context);
-    // A repetition may have begun it while this call waited for its commit.
+    // A retry of the same request may have begun it while this call waited for its commit.
     const meanwhile = requestId === '' ? undefined : this.#byRequest.get(name);
     if (meanwhile?.fingerprint === fingerprint) return meanwhile.answer;
     const { transactions } = this.parts.database;
-    if (transactions.size >= mostTransactions) {
-      throw refuse('TX_LIMIT', `There are ${mostTransactions} transactions open; try again later.`);
+    if (transactions.size >= maxTransactions) {
+      throw refuse(
+        'TX_LIMIT',
+        `The maximum of ${maxTransactions} transactions is open. Retry later.`,
+      );
     }
     const transaction = transactions.begin({ readOnly, ...(timeoutMs && { timeoutMs }) });
     this.#begun.set(transaction.id, { owner: context.principal.id, readOnly, at: now });
@@ -101,20 +104,24 @@ export class TransactionDesk {
   #checkOwner(txId: string, context: CallContext): void {
     const begun = this.#begun.get(txId);
     if (begun === undefined || begun.owner === context.principal.id) return;
-    throw refuse('TX_NOT_FOUND', `There is no transaction ${txId}; it may have ended.`, {
-      tx_id: txId,
-    });
+    throw refuse(
+      'TX_NOT_FOUND',
+      `There is no open transaction ${txId}. It may have ended; begin a new one.`,
+      {
+        tx_id: txId,
+      },
+    );
   }
 
-  /** What ended is remembered as long as its commit may be repeated. */
+  /** Ended transactions are remembered as long as their commit may be repeated. */
   #forget(now: number): void {
     for (const notes of [this.#begun, this.#byRequest]) {
       for (const [name, { at }] of notes) {
-        if (now - at <= requestMemoryMs + longestLifeMs) break;
+        if (now - at <= requestMemoryMs + maxLifetimeMs) break;
         notes.delete(name);
       }
     }
   }
 }
 
-const longestLifeMs = 60_000;
+const maxLifetimeMs = 60_000;

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 import { DataEncoding, UpdateMode } from '@millrace/contract/db';
-import { messageOf } from '@millrace/kit/errors';
+import { isTooDeepJson, jsonErrorReason, maxJsonDepth } from '@millrace/kit/http';
 import { refuse } from '../../engine/refusal.js';
 import type { UpdateMode as EngineMode } from '../../engine/operations.js';
 
-/** A refusal of one field of the request, which it names. */
+/** A refusal that names the invalid field. */
 export function badField(field: string, problem: string): Error {
   const end = problem.endsWith('?') ? '' : '.';
   return refuse('BAD_REQUEST', `${field} ${problem}${end}`, undefined, {
@@ -31,7 +31,7 @@ export function duration(lengthMs: number): Duration {
   };
 }
 
-/** Milliseconds; undefined when the field is not set. */
+/** Milliseconds; undefined when unset. */
 export function durationMs(value: Duration | undefined, field: string): number | undefined {
   if (value === undefined) return undefined;
   const lengthMs = Number(value.seconds) * 1000 + value.nanos / 1e6;
@@ -39,13 +39,13 @@ export function durationMs(value: Duration | undefined, field: string): number |
   return lengthMs;
 }
 
-/** The number of a commit or revision, as the engine counts: up to 2^53. */
+/** A commit or revision number, at most 2^53. */
 export function wholeNumber(value: bigint, field: string): number {
   if (value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-  throw badField(field, 'is larger than any number this database gives');
+  throw badField(field, 'is larger than any number this database assigns');
 }
 
-/** True when bodies are to travel as JSON bytes. */
+/** Whether bodies are sent as JSON bytes. */
 export function wantsJson(encoding: DataEncoding): boolean {
   if (encoding === DataEncoding.JSON) return true;
   if (encoding === DataEncoding.STRUCT || encoding === DataEncoding.UNSPECIFIED) return false;
@@ -58,52 +58,22 @@ export function engineMode(mode: UpdateMode): EngineMode {
   throw badField('mode', 'must be UPDATE_MODE_REPLACE or UPDATE_MODE_MERGE');
 }
 
-// Megabytes of brackets hold up the parser for seconds, and no request of ours is this deep.
-const deepestJson = 128;
+// Shorter bodies are cheap to parse at any depth; the engine checks their depth.
 const shortBytes = 8 * 1024;
-const [quote, backslash] = [0x22, 0x5c];
-const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Parses JSON; `fail` makes the error from what is wrong with it. */
+/** Parses JSON; `fail` creates the error from the problem. */
 export function parseJson(bytes: Uint8Array, fail: (problem: string) => Error): unknown {
   if (!isUtf8(bytes)) throw fail('is not UTF-8');
   const buffer = Buffer.isBuffer(bytes)
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (buffer.length > shortBytes && isTooDeep(buffer)) {
-    throw fail(`is nested more than ${deepestJson} levels deep`);
+  if (buffer.length > shortBytes && isTooDeepJson(buffer)) {
+    throw fail(`is nested more than ${maxJsonDepth} levels deep`);
   }
   const text = buffer.toString('utf8');
   try {
     return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
   } catch (error) {
-    // JSON.parse repeats a piece of the text, which may be anything.
-    const reason = messageOf(error).replace(
-      /, (?:\.\.\.)?"[^]*" ?(?:\.\.\. )?is not valid JSON$/,
-      '',
-    );
-    throw fail(`is not valid JSON: ${reason}`);
+    throw fail(`is not valid JSON: ${jsonErrorReason(error)}`);
   }
-}
-
-/** True when brackets are nested deeper than any request may be. */
-function isTooDeep(bytes: Buffer): boolean {
-  let depth = 0;
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i];
-    if (byte === quote) i = endOfString(bytes, i + 1);
-    else if (byte === openList || byte === openObject) depth++;
-    else if (byte === closeList || byte === closeObject) depth--;
-    if (depth > deepestJson) return true;
-  }
-  return false;
-}
-
-function endOfString(bytes: Buffer, start: number): number {
-  for (let at = bytes.indexOf(quote, start); at !== -1; at = bytes.indexOf(quote, at + 1)) {
-    let slashes = 0;
-    while (at - slashes > start && bytes[at - slashes - 1] === backslash) slashes++;
-    if (slashes % 2 === 0) return at;
-  }
-  return bytes.length;
 }

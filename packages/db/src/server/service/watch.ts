@@ -12,9 +12,9 @@ import type { RecordImage } from '../../engine/record.js';
 import type { VisibleChange, WatchMessage } from '../../engine/watch/message.js';
 import type { Watch } from '../../engine/watch/watch.js';
 import type { CallContext, Pollable, Request, StreamingMethods } from './call.js';
-import { madeOnce } from './made-once.js';
+import { computeOnce } from './compute-once.js';
 import type { ServiceParts } from './parts.js';
-import type { Pushing, PushSink } from './pushing.js';
+import type { PushSource, PushSink } from './push-source.js';
 import { recordMessage, removedRecord } from './records.js';
 import { badField, durationMs, timestamp, wantsJson, wholeNumber } from './values.js';
 
@@ -47,7 +47,7 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
       heartbeatMs: durationMs(request.heartbeat, 'heartbeat'),
       signal: context.signal,
       show: changeShower(request, project),
-      look: lookOf(request),
+      shareKey: shareKeyOf(request),
     });
     return new WatchStream(watch, context.signal);
   };
@@ -59,7 +59,7 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
 
 type OpenWatch = (request: Request<'Watch'>, context: CallContext) => WatchStream;
 
-/** The watch of a follower: all that comes after what it has. */
+/** The watch of a follower: everything after its last commit. */
 async function followed(
   { replication }: ServiceParts,
   peer: Peer,
@@ -71,19 +71,22 @@ async function followed(
   if (request.startSeq !== peer.ackedSeq + 1n) {
     throw badField('start_seq', 'must be the commit after the acked_seq of peer');
   }
-  await replication.meet(peer, 'Watch', context);
+  await replication.handlePeer(peer, 'Watch', context);
   return open(request, context);
 }
 
-/** What the messages of a watch depend on. */
-function lookOf(request: Request<'Watch'>): string {
+/** Watches with equal keys share messages. */
+function shareKeyOf(request: Request<'Watch'>): string {
   const { collection, filter = null, fields, encoding, includeBefore } = request;
   return JSON.stringify([collection, filter, fields, wantsJson(encoding), includeBefore]);
 }
 
-/** The answers of a watch; those of watches that show the same are the same objects. */
+/** The responses of a watch; watches with the same view share response objects. */
 class WatchStream
-  implements AsyncIterableIterator<WatchResponse>, Pollable<WatchResponse>, Pushing<WatchResponse>
+  implements
+    AsyncIterableIterator<WatchResponse>,
+    Pollable<WatchResponse>,
+    PushSource<WatchResponse>
 {
   constructor(
     private readonly watch: Watch<Change>,
@@ -93,7 +96,7 @@ class WatchStream
   async next(): Promise<IteratorResult<WatchResponse, undefined>> {
     const step = await this.watch.next();
     if (!step.done) return { done: false, value: sharedResponse(step.value) };
-    // The engine ends a watch in silence; whoever ended it has a reason for the caller.
+    // The engine ends a watch without an error; the signal has the reason.
     this.signal.throwIfAborted();
     return { done: true, value: undefined };
   }
@@ -106,7 +109,7 @@ class WatchStream
   pushTo(sink: PushSink<WatchResponse>): void {
     this.watch.pushTo({
       hasRoom: () => sink.hasRoom(),
-      take: (messages) => sink.take(madeOnce(messages, rowOf)),
+      take: (messages) => sink.take(computeOnce(messages, rowOf)),
     });
   }
 
@@ -121,7 +124,7 @@ class WatchStream
 }
 
 function sharedResponse(message: WatchMessage<Change>): WatchResponse {
-  return madeOnce(message, watchResponse);
+  return computeOnce(message, watchResponse);
 }
 
 function rowOf(messages: readonly WatchMessage<Change>[]): readonly WatchResponse[] {

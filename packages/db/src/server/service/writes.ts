@@ -6,7 +6,7 @@ import { refuse } from '../../engine/refusal.js';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { documentOf, recordMessage } from './records.js';
-import type { TransactionDesk } from './transactions.js';
+import type { TransactionRegistry } from './transactions.js';
 import { badField, durationMs, engineMode, wantsJson, wholeNumber } from './values.js';
 
 type WriteMethods = Pick<
@@ -21,7 +21,7 @@ type WriteMethods = Pick<
   | 'DeleteByKey'
 >;
 
-/** What every write may carry. */
+/** Fields common to all writes. */
 interface WriteRequest {
   readonly ttl?: Request<'Insert'>['ttl'];
   readonly txId: string;
@@ -29,17 +29,17 @@ interface WriteRequest {
   readonly encoding: Request<'Insert'>['encoding'];
 }
 
-/** What the engine is told of a write. Always of one shape: most calls are writes. */
+/** Write options for the engine. Always the same shape, for speed. */
 interface WriteOptions extends CallOptions {
   readonly id: string | undefined;
   readonly key: string | undefined;
   readonly mode: EngineMode | undefined;
 }
 
-export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteMethods {
+export function writeMethods(parts: ServiceParts, transactions: TransactionRegistry): WriteMethods {
   const { replication } = parts;
 
-  /** Refuses what could not be answered, before anything is written. */
+  /** Refuses invalid options before anything is written. */
   function prepare(
     request: WriteRequest,
     context: CallContext,
@@ -48,10 +48,10 @@ export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteM
     wantsJson(request.encoding);
     replication.checkWritable();
     return {
-      transaction: desk.of(request.txId, context),
+      transaction: transactions.of(request.txId, context),
       ttlMs: durationMs(request.ttl, 'ttl'),
       requestId: request.requestId,
-      // It was read from the request, which nobody looks at again.
+      // The document comes from the request, which is not used again.
       isDataOwn: true,
       id: place.id === '' ? undefined : place.id,
       key: place.key,
@@ -59,7 +59,7 @@ export function writeMethods(parts: ServiceParts, desk: TransactionDesk): WriteM
     };
   }
 
-  /** The answer waits for the disk, and for followers where they are asked for. */
+  /** Responds when the commit is on disk and, with min_acks, on enough followers. */
   function settled<Answer>(
     write: Promise<Outcome>,
     { transaction }: WriteOptions,

@@ -18,7 +18,7 @@ export interface TestNode {
   readonly data: string;
   readonly log: MemoryLog;
   readonly client: RemoteDatabase;
-  /** A connection by its socket, which needs neither key nor certificate. */
+  /** A connection over the Unix socket, which needs neither key nor certificate. */
   local(): Promise<RemoteDatabase>;
   status(): Promise<DatabaseStatus>;
   stop(): Promise<void>;
@@ -26,7 +26,7 @@ export interface TestNode {
 
 type Flags = Readonly<Record<string, FlagValue>>;
 
-/** Nodes in this process, on free ports and in directories of their own, gone after each test. */
+/** Nodes in this process, on free ports and in their own directories, removed after each test. */
 export function useNodes() {
   const closing: (() => unknown)[] = [];
   const directories: string[] = [];
@@ -52,8 +52,9 @@ export function useNodes() {
         grpc: '127.0.0.1:0',
         http: '127.0.0.1:0',
         data,
-        // A busy machine is not what is tested here.
+        // Shedding is off: a busy machine is not what is tested here.
         'shed-target-ms': '0',
+        auth: flags['keys-file'] === undefined ? 'none' : 'keys',
         ...flags,
       },
     });
@@ -107,7 +108,7 @@ export function useNodes() {
 
 const patience = { timeout: 60_000, interval: 20 };
 
-/** Waits until the follower hears its leader and has all that it has. */
+/** Waits until the follower streams and has caught up. */
 export async function streaming(node: TestNode): Promise<void> {
   const stateOf = async () => {
     const { state, lag } = await node.status();
@@ -127,14 +128,14 @@ export async function inState(node: TestNode, state: string): Promise<void> {
   await expect.poll(async () => (await node.status()).state, patience).toBe(state);
 }
 
-/** Waits for a line of the log with this field. */
+/** Waits for a log line with this field. */
 export async function logged({ log }: TestNode, name: string, value: unknown): Promise<void> {
   const has = ({ fields }: { fields: object }) =>
     (fields as Record<string, unknown>)[name] === value;
   await expect.poll(() => log.lines.some(has), patience).toBe(true);
 }
 
-/** Everything that two nodes must have in common, in a form that can be compared. */
+/** Comparable dump of everything that two nodes must have in common. */
 export function contentOf({ server: { database } }: TestNode) {
   const { seq, chain } = database.core.durable;
   const view = database.core.snapshot();
@@ -162,7 +163,7 @@ export function contentOf({ server: { database } }: TestNode) {
   }
 }
 
-/** Both are whole, and the same. */
+/** Both nodes are intact and equal. */
 export async function expectSame(a: TestNode, b: TestNode): Promise<void> {
   await reached(b, a.server.database.core.durable.seq);
   expect(contentOf(b)).toEqual(contentOf(a));

@@ -17,7 +17,7 @@ export type PeerCall = 'Watch' | 'Backup' | 'ReplicationStatus';
 
 const { method: rpc } = Database;
 
-/** What a follower with all commits of the node would say. */
+/** Peer information of a follower that has all commits of the node. */
 export async function kinOf(node: TestNode): Promise<PeerFields> {
   const { seq, chain } = node.server.database.core.durable;
   const { lineageId, epoch } = await node.status();
@@ -31,7 +31,7 @@ export async function kinOf(node: TestNode): Promise<PeerFields> {
   };
 }
 
-/** Speaks to a node as another one would; answers the refusal, or undefined when there is none. */
+/** Calls a node like a peer; returns the refusal, or undefined. */
 export async function speak(
   { url }: TestNode,
   call: PeerCall,

@@ -10,7 +10,7 @@ import { afterEach, beforeAll, expect } from 'vitest';
 const program = fileURLToPath(new URL('../../server/programs/serve.mjs', import.meta.url));
 const built = new URL('../../../dist/server/serve.js', import.meta.url);
 
-/** A node as a process of its own, which keeps its port and its directory over restarts. */
+/** A node as a process, with a stable port and directory across restarts. */
 export class NodeProcess {
   readonly url: string;
   #child: ChildProcess | undefined;
@@ -36,6 +36,7 @@ export class NodeProcess {
       `--grpc=127.0.0.1:${this.port}`,
       '--http=127.0.0.1:0',
       '--shed-target-ms=0',
+      '--auth=none',
     ];
     const child = spawn(process.execPath, [program, ...own, ...this.flags, ...flags], {
       env: { ...process.env, NODE_OPTIONS: '' },
@@ -89,7 +90,7 @@ export function useProcesses() {
   };
 }
 
-/** A port that nobody has now. */
+/** A free port. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

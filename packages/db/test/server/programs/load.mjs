@@ -1,5 +1,5 @@
-// Callers who never wait: each sends its next call as soon as the last one is answered. Prints
-// how often each status came back.
+// A closed-loop load generator: each caller sends its next call as soon as the last one is
+// answered, until a call is shed or the time is up. Prints the count of each status.
 import { Agent, request } from 'node:http';
 
 const [base, callers, lengthMs] = process.argv.slice(2);
@@ -20,7 +20,7 @@ function call() {
 }
 
 async function caller() {
-  while (performance.now() < until) {
+  while (performance.now() < until && !statuses[429]) {
     const status = await call();
     statuses[status] = (statuses[status] ?? 0) + 1;
   }

@@ -5,7 +5,7 @@ import { fromStruct, type Message } from './proto.js';
 import { RestClient } from './rest.js';
 import { startServer, type TestServer } from './server.js';
 
-/** One server for a file of tests, and a client for each face of it. */
+/** One server per test file, with a gRPC and a REST client. */
 export interface Both {
   server: TestServer;
   grpc: GrpcClient;
@@ -28,7 +28,7 @@ export function useServer(flags: Readonly<Record<string, FlagValue>> = {}): Both
 
 let collections = 0;
 
-/** A name that no other test has. */
+/** A unique collection name. */
 export function freshName(): string {
   return `c${++collections}`;
 }
@@ -37,7 +37,7 @@ export function recordOf(answer: Message): Message {
   return answer['record'] as Message;
 }
 
-/** A record of gRPC as REST would show it. */
+/** Converts a gRPC record to its REST form. */
 export function plainRecord(record: Message): Message {
   const json = record['data_json'] as Buffer;
   const plain: Message = {

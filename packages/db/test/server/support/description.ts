@@ -24,7 +24,7 @@ const operations: Described[] = Object.entries(document.paths).flatMap(([path, m
   })),
 );
 
-/** Holds an answer against what the server itself says of it in /openapi.yaml. */
+/** Validates a response against the server's /openapi.yaml. */
 export function checkDescribed(method: string, url: string, status: number, body: unknown): void {
   const path = url.replace(/\?.*$/, '');
   const found = operations.find((each) => each.method === method && each.pattern.test(path));

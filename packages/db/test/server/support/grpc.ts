@@ -32,7 +32,7 @@ export interface CallSettings {
   timeoutMs?: number;
 }
 
-/** An error of a call, with its details read. */
+/** The error of a call with decoded details. */
 export interface Failure {
   code: string;
   message: string;
@@ -44,7 +44,7 @@ export interface Failure {
 
 const streaming = ['Find', 'Aggregate', 'Watch', 'Backup'];
 
-/** A client that knows nothing of our code: the proto files and the libraries of gRPC. */
+/** An independent client: the proto files and the public gRPC libraries. */
 export class GrpcClient {
   readonly #database: Stub;
   readonly #health: Stub;
@@ -93,7 +93,7 @@ export class GrpcClient {
     return unary(this.#health, 'List', {}, {});
   }
 
-  /** The refusal that a call must end in. */
+  /** The refusal of a call that must fail. */
   async refusal(
     method: string,
     request: Message = {},

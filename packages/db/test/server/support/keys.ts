@@ -7,7 +7,7 @@ export interface KeyEntry {
   expiresAt?: string;
 }
 
-/** A keys file, as someone writes it from the documentation. */
+/** A keys file, written as in the documentation. */
 export function keysYaml(keys: readonly KeyEntry[]): string {
   const entries = keys.map(({ id, secret, scopes, expiresAt }) => {
     const sha = createHash('sha256').update(secret).digest('hex');

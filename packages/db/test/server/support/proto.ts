@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 
-/** A message as the libraries of gRPC show it. */
+/** A message as the gRPC libraries represent it. */
 export type Message = Record<string, unknown>;
 
 const home = fileURLToPath(new URL('../../../../contract/proto', import.meta.url));
@@ -14,7 +14,7 @@ const files = [
   'google/rpc/status.proto',
 ];
 
-/** The contract as someone else's client reads it: from the proto files. */
+/** The contract, loaded from the proto files. */
 export const definition = loadSync(files, {
   includeDirs: [home],
   keepCase: true,

@@ -44,14 +44,14 @@ export class RestClient {
     return answer;
   }
 
-  /** The answer of a call that goes well. */
+  /** The response of a call that must succeed. */
   async ok(method: string, path: string, body?: unknown): Promise<Message> {
     const answer = await this.send(method, path, body);
     if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.text}`);
     return answer.body;
   }
 
-  /** The refusal that a call must end in. */
+  /** The refusal of a call that must fail. */
   async refusal(
     method: string,
     path: string,
@@ -63,7 +63,7 @@ export class RestClient {
     return restFailure(answer);
   }
 
-  /** An answer that is read piece by piece. */
+  /** A response that is read in chunks. */
   async open(
     method: string,
     path: string,
@@ -108,7 +108,7 @@ function jsonOf(text: string): Message {
   }
 }
 
-/** The lines of an answer as they come. */
+/** The lines of a response as they arrive. */
 export class OpenAnswer {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();

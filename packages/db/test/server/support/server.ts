@@ -19,7 +19,7 @@ export interface TestServer extends RunningDatabase {
   dispose(): Promise<void>;
 }
 
-/** A whole server in this process, on free ports and in a directory of its own. */
+/** A complete server in this process, on free ports and in its own directory. */
 export async function startServer(
   flags: Readonly<Record<string, FlagValue>> = {},
   data = mkdtempSync(join(tmpdir(), 'mr-db-')),
@@ -27,8 +27,15 @@ export async function startServer(
   const log = memoryLog();
   const { values } = loadConfig(databaseConfig, {
     environment: {},
-    // A busy machine must not make a server shed what a test asks; those about shedding say so.
-    flags: { grpc: '127.0.0.1:0', http: '127.0.0.1:0', data, 'shed-target-ms': '0', ...flags },
+    // Shedding is off so that a busy machine does not fail tests; tests of shedding enable it.
+    flags: {
+      grpc: '127.0.0.1:0',
+      http: '127.0.0.1:0',
+      data,
+      'shed-target-ms': '0',
+      auth: flags['keys-file'] === undefined ? 'none' : 'keys',
+      ...flags,
+    },
   });
   const server = await serveDatabase(values, { clock: systemClock, random: systemRandom, log });
   const urlOf = (name: string) =>

@@ -4,7 +4,7 @@ import type { Message } from './proto.js';
 
 /** Reads a stream message by message. */
 export class WatchReader {
-  /** Resolves when the server has taken the call. */
+  /** Resolves when the server has accepted the call. */
   readonly isOpen: Promise<unknown>;
   readonly #messages: Message[] = [];
   #wake: (() => void) | undefined;

@@ -1,7 +1,7 @@
 import type { Attempt } from '../../core/task.js';
-import { mostAttempts } from '../task-row.js';
+import { maxStoredAttempts } from '../task-row.js';
 
-const mostInlineBytes = 1_024;
+const maxInlineBytes = 1_024;
 
 export type StoredAttempt = [
   attempt: number,
@@ -30,13 +30,13 @@ export function decodeAttempt(bytes: Buffer): Attempt {
   return attemptOf(JSON.parse(bytes.toString()) as StoredAttempt);
 }
 
-/** Whether an attempt is small enough to be kept with its task. */
+/** Whether an attempt is small enough to be stored in the row of its task. */
 export function isSmall(attempt: Attempt): boolean {
   const texts = [attempt.message, attempt.responseSnippet, attempt.url];
-  return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0) <= mostInlineBytes;
+  return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0) <= maxInlineBytes;
 }
 
-/** The numbers of the attempts that have rows of their own: the first one and the last. */
+/** Numbers of the attempts with rows of their own: the first one and the last ones. */
 export function attemptsApart(task: {
   attemptsApart: number;
   lastAttempt: Attempt | null;
@@ -44,7 +44,7 @@ export function attemptsApart(task: {
   const numbers: number[] = [];
   const all = task.attemptsApart + (task.lastAttempt ? 1 : 0);
   for (let i = 0; i < task.attemptsApart; i++) {
-    if (i === 0 || i > all - mostAttempts) numbers.push(i);
+    if (i === 0 || i > all - maxStoredAttempts) numbers.push(i);
   }
   return numbers;
 }

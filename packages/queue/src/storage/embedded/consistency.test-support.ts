@@ -23,8 +23,8 @@ import { queues } from './reading.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 
 /**
- * Everything that is wrong with the rows of an embedded store: what tasks should have is worked out
- * from the tasks alone and compared with what is there.
+ * Finds inconsistencies in the rows of an embedded store: computes the expected index rows from
+ * the tasks and compares them with the stored rows.
  */
 export function storeProblems(rows: RowReader): string[] {
   return new Inspection(rows).problems;
@@ -52,7 +52,7 @@ const taskKinds: readonly number[] = [
   kinds.expiry,
   kinds.created,
   kinds.dead,
-  kinds.forgotten,
+  kinds.tombstone,
 ];
 
 class Inspection {
@@ -106,7 +106,7 @@ class Inspection {
 
   #task(id: string, bytes: Buffer): void {
     const task = decodeTask(id, bytes);
-    if (isTombstone(task)) return this.#expect(timeKey(kinds.forgotten, task.purgedAt, id));
+    if (isTombstone(task)) return this.#expect(timeKey(kinds.tombstone, task.purgedAt, id));
     const tally = this.#tallies.get(task.queueNumber);
     if (!tally) return this.#say(`${id} has no queue`);
     if (task.payload === undefined) this.#expect(idKey(kinds.payload, id));
@@ -197,7 +197,7 @@ class Inspection {
     this.#expect(readyKey(queue.number, priority, group, dueAt!, id));
   }
 
-  /** What lets claims look at fewer rows must not hide any. */
+  /** Low-water marks and priority bits must not hide ready tasks. */
   #ready({ queue, counters }: Tally): void {
     for (const { key } of this.#rowsOf(kinds.ready)) {
       if (key.readUInt32BE(1) !== queue.number) continue;

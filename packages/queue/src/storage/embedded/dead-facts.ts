@@ -3,7 +3,7 @@ import type { TaskRow } from '../task-row.js';
 import { timeOf } from './keys.js';
 import { encodeJson } from './queue-rows.js';
 
-/** What the row of a dead task says, so that a filter need not read the task. */
+/** Value of a dead task's index row, so that a filter need not read the task. */
 type StoredFacts = [errorType: string | null, httpStatus: number | null, handlerRef: string];
 
 export function encodeFacts(row: TaskRow): Buffer {

@@ -1,17 +1,17 @@
 import type { RowReader } from '@millrace/db';
 import { DeadGroups, matchesDeadFilter, pageBytes } from '../dead-letters.js';
 import { redriveRow } from '../task-row.js';
-import type { DeadAsk, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
+import type { DeadTaskQuery, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
 import { factsOf } from './dead-facts.js';
 import { after, idKey, idOf, kinds, queueKey, queueTimeKey } from './keys.js';
 import type { Step } from './step.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 import { showWhole } from './whole-tasks.js';
 
-/** Rows looked at before others get their turn. */
+/** Rows read in one slice, before other work runs. */
 const sliceRows = 2_000;
 
-/** One page in the making, a slice at a time. */
+/** Reads one page in slices. */
 export class DeadPageReader {
   readonly page: DeadPage = { tasks: [], next: undefined };
   #at: Buffer;
@@ -20,39 +20,39 @@ export class DeadPageReader {
 
   constructor(
     queue: number,
-    private readonly ask: DeadAsk,
+    private readonly query: DeadTaskQuery,
   ) {
-    const { start, end } = boundsOf(queue, ask);
+    const { start, end } = boundsOf(queue, query);
     this.#at = start;
     this.#end = end;
   }
 
-  /** Reads on. True: the page is done. */
+  /** Reads the next slice. True: the page is complete. */
   readSlice(rows: RowReader): boolean {
-    const reverse = this.ask.order === 'newest_first';
+    const reverse = this.query.order === 'newest_first';
     const range = { start: this.#at, end: this.#end, reverse, limit: sliceRows };
     let seen = 0;
     for (const row of rows.range(range)) {
       const { key } = row;
       seen++;
-      const isWanted = matchesDeadFilter(factsOf(row), this.ask.filter);
+      const isWanted = matchesDeadFilter(factsOf(row), this.query.filter);
       if (isWanted && !this.#add(rows, idOf(key))) return true;
       this.#at = reverse ? keyBefore(key) : Buffer.concat([key, Buffer.of(0)]);
     }
     return seen < sliceRows;
   }
 
-  /** False: the page is full and the task is the first of the next one. */
+  /** False: the page is full, and the task starts the next one. */
   #add(rows: RowReader, id: string): boolean {
     const { tasks } = this.page;
     const last = tasks.at(-1);
-    if (last && tasks.length >= this.ask.limit) {
+    if (last && tasks.length >= this.query.limit) {
       this.page.next = { deadAt: last.deadAt!, id: last.id };
       return false;
     }
     const task = showWhole(rows, stored(rows, id));
     this.#bytes += pageBytes(task);
-    if (last && this.#bytes > this.ask.maxBytes) {
+    if (last && this.#bytes > this.query.maxBytes) {
       this.page.next = { deadAt: last.deadAt!, id: last.id };
       return false;
     }
@@ -61,7 +61,7 @@ export class DeadPageReader {
   }
 }
 
-/** All failures of a queue, gathered a slice at a time. */
+/** Groups all failures of a queue, in slices. */
 export class DeadGroupsReader {
   readonly groups = new DeadGroups();
   #at: Buffer;
@@ -106,7 +106,7 @@ export function purge(step: Step, change: PurgeChange): string[] {
     const task = deadIn(step, id, change);
     if (!task) continue;
     step.leaveDead(task);
-    step.bury(task, change.now);
+    step.replaceByTombstone(task, change.now);
     purged.push(id);
   }
   recordAct(step, 'purge', change, purged.length);
@@ -128,8 +128,8 @@ function deadIn(step: Step, id: string, change: PurgeChange): StoredTask | undef
   return task.row.deadAt! <= change.diedBy ? task : undefined;
 }
 
-function boundsOf(queue: number, ask: DeadAsk): { start: Buffer; end: Buffer } {
-  const { after: place, filter, order } = ask;
+function boundsOf(queue: number, query: DeadTaskQuery): { start: Buffer; end: Buffer } {
+  const { after: place, filter, order } = query;
   const low = queueTimeKey(kinds.dead, queue, filter.diedFrom ?? 0);
   const high =
     filter.diedBefore === undefined
@@ -140,15 +140,15 @@ function boundsOf(queue: number, ask: DeadAsk): { start: Buffer; end: Buffer } {
     const beyond = seen && Buffer.concat([seen, Buffer.of(0)]);
     return { start: beyond && beyond.compare(low) > 0 ? beyond : low, end: high };
   }
-  // Bounds of a range in reverse: the start is included, and so must the very first row be.
+  // Bounds of a reverse range: the start is inclusive.
   const start = seen && seen.compare(high) < 0 ? keyBefore(seen) : keyBefore(high);
   return { start, end: keyBefore(low) };
 }
 
-/** A key below this one with none of the dead between them. */
+/** The greatest key below this one. */
 function keyBefore(key: Buffer): Buffer {
   const before = Buffer.concat([key, Buffer.alloc(1)]);
-  // The highest bytes of the key's own length that come before it, and whatever follows them.
+  // The preceding bytes of the same length, and every key that starts with them.
   for (let i = key.length - 1; i >= 0; i--) {
     if (before[i]! > 0) {
       before[i]!--;
@@ -162,6 +162,6 @@ function keyBefore(key: Buffer): Buffer {
 function stored(rows: RowReader, id: string): StoredTask {
   const bytes = rows.get(idKey(kinds.task, id));
   const task = bytes && decodeTask(id, bytes);
-  if (!task || isTombstone(task)) throw new Error(`A dead task is not there: ${id}`);
+  if (!task || isTombstone(task)) throw new Error(`A dead task is missing: ${id}`);
   return task;
 }

@@ -6,9 +6,9 @@ import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
   StorageUnavailable,
-  type AuditAsk,
-  type ClaimAsk,
-  type DeadAsk,
+  type AuditQuery,
+  type ClaimRequest,
+  type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
   type InsertResult,
@@ -21,59 +21,58 @@ import {
   type SettleResult,
   type TaskStore,
 } from '../task-store.js';
-import { Arrivals } from './arrivals.js';
-import { claimDue, convertOrder } from './claims.js';
+import { Batcher } from './batcher.js';
+import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
-import { Gathering, type Act } from './gathering.js';
+import { DueTimes } from './due-times.js';
 import { insertTask } from './inserts.js';
 import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
 import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
 import * as reading from './reading.js';
 import { RecentTasks } from './recent-tasks.js';
+import { reorder } from './reorder.js';
 import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
 import {
-  clearWreck,
+  deleteTasksOf,
   deleteFinished,
   deleteTombstones,
   endedLeases,
   expireTasks,
 } from './upkeep.js';
 
-const wreckTasks = 500;
-/** So many tasks of different callers may share a step. */
-const gatheredTasks = 500;
+const deletedPerStep = 500;
+const maxBatchedTasks = 500;
 
 interface Insert {
   task: NewTask;
   now: number;
 }
 
-/** The port on the database engine in this process. Made by `openEmbeddedStore`. */
+/** The task store on the database engine in this process. Opened by `openEmbeddedStore`. */
 export class EmbeddedStore implements TaskStore {
-  readonly pushesDownFilters = false;
-  readonly claimsFollowSettlements = true;
+  /** The engine's writer runs calls in the order in which they arrive. */
+  readonly capabilities = { claimsFollowSettlements: true };
   readonly #listeners = new Set<(queue: string) => void>();
-  readonly #due = new reading.DueTimes();
+  readonly #due = new DueTimes();
   readonly #recent = new RecentTasks();
-  /** Queues that were read since they last changed. Nobody else writes here, so they are right. */
-  readonly #known = new Map<string, Queue>();
-  readonly #gathered: Gathering<Insert | Settlement, InsertResult | SettleResult>;
-  readonly #arrivals = new Arrivals();
+  /** Configs as last read; this process is the only writer. */
+  readonly #queues = new Map<string, Queue>();
+  readonly #inserts: Batcher<Insert, InsertResult>;
+  readonly #settlements: Batcher<Settlement, SettleResult>;
 
   constructor(
     private readonly database: Database,
     private readonly random: Random,
   ) {
-    const act: Act = (run) => this.#act(run);
-    const run = (step: Step, item: Insert | Settlement) =>
-      'verdict' in item ? settle(step, item) : insertTask(step, item.task, item.now);
-    this.#gathered = new Gathering(
-      act,
-      gatheredTasks,
-      (step, list) => list.map((item) => run(step, item)),
-      (queue) => this.#hint(queue),
-    );
+    const transact = <Result>(run: (step: Step) => Result) => this.#transact(run);
+    const shared = { transact, maxItems: maxBatchedTasks };
+    this.#inserts = new Batcher({
+      ...shared,
+      run: (step, { task, now }) => insertTask(step, task, now),
+      notify: (queue) => this.#notify(queue),
+    });
+    this.#settlements = new Batcher({ ...shared, run: settle });
   }
 
   async listQueues(): Promise<Queue[]> {
@@ -81,10 +80,10 @@ export class EmbeddedStore implements TaskStore {
   }
 
   async getQueue(name: string): Promise<Queue | undefined> {
-    const known = this.#known.get(name);
+    const known = this.#queues.get(name);
     if (known) return known;
     const found = this.#read((rows) => readPlainQueue(rows, name));
-    if (found) this.#known.set(name, found);
+    if (found) this.#queues.set(name, found);
     return found;
   }
 
@@ -93,14 +92,14 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#change(put.queue, (step) => putQueue(step, put, incarnation));
     if (result.kind === 'written') {
       this.#due.forgetQueues();
-      this.#tell(put.queue);
+      this.#workChanged(put.queue);
     }
     return result;
   }
 
   async setPaused(change: QueueAct & { paused: boolean }): Promise<boolean> {
     const isThere = await this.#change(change.queue, (step) => setPaused(step, change));
-    if (isThere) this.#tell(change.queue);
+    if (isThere) this.#workChanged(change.queue);
     return isThere;
   }
 
@@ -108,7 +107,7 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#change(change.queue, (step) => deleteQueue(step, change));
     if (typeof result !== 'number') return result;
     this.#due.forgetQueues();
-    await this.clearWreck(result);
+    await this.deleteTasksOf(result);
     return 'deleted';
   }
 
@@ -129,15 +128,16 @@ export class EmbeddedStore implements TaskStore {
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
     const queues = new Set<string>();
     for (const task of tasks) queues.add(task.queue);
-    const inserts = tasks.map((task) => ({ task, now }));
-    this.#arrivals.begin(queues);
+    this.#due.beginInsert(queues);
     try {
-      // Told before it is on disk: whoever claims now does so in the step of the insert, behind it,
-      // and shares its commit. Neither hears of it before that is safe.
-      return (await this.#gathered.add(inserts, queues)) as InsertResult[];
+      // Listeners are notified before the commit: a claim made now runs behind the insert in the
+      // writer's queue and mostly shares its commit. Neither resolves before that is on disk.
+      return await this.#inserts.add(
+        tasks.map((task) => ({ task, now })),
+        queues,
+      );
     } finally {
-      this.#arrivals.end(queues);
-      for (const queue of queues) this.#due.forget(queue);
+      this.#due.endInsert(queues);
     }
   }
 
@@ -145,50 +145,43 @@ export class EmbeddedStore implements TaskStore {
     return this.#read((rows) => reading.task(rows, id));
   }
 
-  async claimDue(ask: ClaimAsk): Promise<WholeTask[]> {
-    // A look costs far less than a commit of nothing.
-    if (!this.#mayBeDue(ask)) return [];
-    const claim = (step: Step) => claimDue(step, ask);
-    const convert = (step: Step) => convertOrder(step, ask.queue, ask.fifoGroups);
-    let claimed = await this.#gathered.join(claim);
-    while (!claimed) {
-      while (!(await this.#act(convert))) continue;
-      claimed = await this.#act(claim);
+  async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
+    // A read costs far less than a commit that changes nothing.
+    const { queue, now } = request;
+    const mayBeDue = (rows: RowReader) => this.#due.isDue(queue, now, rows);
+    if (!this.#due.isAssumedDue(queue) && !this.#read(mayBeDue)) return [];
+    let claimed: WholeTask[] | undefined;
+    while (!(claimed = await this.#transact((step) => claimDue(step, request)))) {
+      await this.#untilDone((step) => reorder(step, queue, request.fifoGroups));
     }
-    // Who got all that was asked for asks again, and need not look first.
-    if (claimed.length === ask.limit) this.#due.suppose(ask.queue);
-    else this.#due.forget(ask.queue);
+    // After a full claim there is probably more: the next one need not read first.
+    if (claimed.length === request.limit) this.#due.assumeDue(queue);
+    else this.#due.forget(queue);
     return claimed;
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
-    // As with an insert: who claims now does so behind this, and the places that it frees are free.
-    const hinted = this.#recent.queuesOf(settlements);
-    const results = (await this.#gathered.add(settlements, hinted)) as SettleResult[];
+    const results = await this.#settlements.add(settlements);
     const queues = new Set<string>();
-    for (const result of results) {
-      if (result.kind !== 'settled') continue;
-      const { queue, status } = result.task;
-      if (status === 'PENDING' || !hinted.has(queue)) queues.add(queue);
-    }
-    for (const queue of queues) this.#tell(queue);
+    for (const result of results) if (result.kind === 'settled') queues.add(result.task.queue);
+    for (const queue of queues) this.#workChanged(queue);
     return results;
   }
 
   async extendLease(
     change: Parameters<TaskStore['extendLease']>[0],
   ): Promise<Task | 'lease_lost' | 'not_found'> {
-    return this.#act((step) => extendLease(step, change));
+    return this.#transact((step) => extendLease(step, change));
   }
 
-  async endedLeases(ask: { now: number; limit: number }): Promise<WholeTask[]> {
-    return this.#read((rows) => endedLeases(rows, ask));
+  async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
+    return this.#read((rows) => endedLeases(rows, request));
   }
 
-  async expireTasks(ask: { now: number; limit: number }): Promise<Task[]> {
-    if (!this.#read((rows) => reading.hasExpired(rows, ask.now))) return [];
-    const expired = await this.#act((step) => expireTasks(step, ask));
-    for (const queue of new Set(expired.map((task) => task.queue))) this.#tell(queue);
+  async expireTasks(request: { now: number; limit: number }): Promise<Task[]> {
+    if (!this.#read((rows) => reading.hasExpired(rows, request.now))) return [];
+    const expired = await this.#transact((step) => expireTasks(step, request));
+    for (const queue of new Set(expired.map((task) => task.queue))) this.#workChanged(queue);
     return expired;
   }
 
@@ -202,8 +195,8 @@ export class EmbeddedStore implements TaskStore {
     }));
   }
 
-  async groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
-    return this.#read((rows) => reading.groupIsBusy(rows, ask));
+  async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+    return this.#read((rows) => reading.groupIsBusy(rows, request));
   }
 
   onWork(listener: (queue: string) => void): () => void {
@@ -211,53 +204,53 @@ export class EmbeddedStore implements TaskStore {
     return () => this.#listeners.delete(listener);
   }
 
-  async deadTasks(ask: DeadAsk): Promise<DeadPage> {
-    const queue = this.#read((rows) => readQueue(rows, ask.queue));
+  async deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
+    const queue = this.#read((rows) => readQueue(rows, request.queue));
     if (!queue) return { tasks: [], next: undefined };
-    const reader = new DeadPageReader(queue.number, ask);
+    const reader = new DeadPageReader(queue.number, request);
     await this.#readSlices(reader);
     return reader.page;
   }
 
-  async deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]> {
-    const queue = this.#read((rows) => readQueue(rows, ask.queue));
+  async deadGroups(request: { queue: string; limit: number }): Promise<DeadGroup[]> {
+    const queue = this.#read((rows) => readQueue(rows, request.queue));
     if (!queue) return [];
     const reader = new DeadGroupsReader(queue.number);
     await this.#readSlices(reader);
-    return reader.groups.top(ask.limit);
+    return reader.groups.top(request.limit);
   }
 
   async redrive(change: RedriveChange): Promise<string[]> {
-    const changed = await this.#act((step) =>
+    const changed = await this.#transact((step) =>
       step.queue(change.queue) ? redrive(step, change) : [],
     );
-    if (changed.length > 0) this.#tell(change.queue);
+    if (changed.length > 0) this.#workChanged(change.queue);
     return changed;
   }
 
   async purge(change: PurgeChange): Promise<string[]> {
-    return this.#act((step) => (step.queue(change.queue) ? purge(step, change) : []));
+    return this.#transact((step) => (step.queue(change.queue) ? purge(step, change) : []));
   }
 
-  async deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
-    if (!this.#read((rows) => reading.hasFinished(rows, ask))) return 0;
-    return this.#act((step) => deleteFinished(step, ask));
+  async deleteFinished(request: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
+    if (!this.#read((rows) => reading.hasFinished(rows, request))) return 0;
+    return this.#transact((step) => deleteFinished(step, request));
   }
 
-  async deleteTombstones(ask: { now: number; limit: number }): Promise<number> {
-    if (!this.#read((rows) => reading.hasOldTombstones(rows, ask.now))) return 0;
-    return this.#act((step) => deleteTombstones(step, ask));
+  async deleteTombstones(request: { now: number; limit: number }): Promise<number> {
+    if (!this.#read((rows) => reading.hasOldTombstones(rows, request.now))) return 0;
+    return this.#transact((step) => deleteTombstones(step, request));
   }
 
-  async auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
-    const reader = new reading.AuditReader(ask);
+  async auditPage(request: AuditQuery): Promise<AuditRecord[]> {
+    const reader = new reading.AuditReader(request);
     await this.#readSlices(reader);
     return reader.records;
   }
 
-  /** Goes through the writer and the disk, because that is what may fail. */
+  /** Uses the writer and the disk, because those are what may fail. */
   async probe(): Promise<void> {
-    await this.#act(() => undefined);
+    await this.#transact(() => undefined);
   }
 
   async close(): Promise<void> {
@@ -265,17 +258,21 @@ export class EmbeddedStore implements TaskStore {
     await this.database.close();
   }
 
-  /** What the tasks of deleted queues left behind, also by a process that was killed at it. */
-  async clearWrecks(): Promise<void> {
-    for (const queue of this.#read(reading.wrecks)) await this.clearWreck(queue);
+  /** Deletes the tasks of deleted queues, also after a crash. */
+  async finishQueueDeletions(): Promise<void> {
+    for (const queue of this.#read(reading.deletedQueues)) await this.deleteTasksOf(queue);
   }
 
-  private async clearWreck(queue: number): Promise<void> {
-    while (!(await this.#act((step) => clearWreck(step, queue, wreckTasks)))) continue;
+  private async deleteTasksOf(queue: number): Promise<void> {
+    await this.#untilDone((step) => deleteTasksOf(step, queue, deletedPerStep));
   }
 
-  /** Runs one act as one commit. Resolves when it is on disk. */
-  async #act<Result>(run: (step: Step) => Result): Promise<Result> {
+  async #untilDone(run: (step: Step) => boolean): Promise<void> {
+    while (!(await this.#transact(run))) continue;
+  }
+
+  /** Runs a step as one commit. Resolves when it is on disk. */
+  async #transact<Result>(run: (step: Step) => Result): Promise<Result> {
     const bug: { thrown?: unknown } = {};
     try {
       return await this.database.transact((target) => {
@@ -290,18 +287,18 @@ export class EmbeddedStore implements TaskStore {
         }
       });
     } catch (error) {
-      // What was refused may be in the file all the same.
+      // A failed commit may be on disk nevertheless.
       this.#due.forgetAll();
       throw error === bug.thrown ? unavailableIfRefused(error) : unavailable(error);
     }
   }
 
-  /** An act on the queue itself. */
+  /** A change of the queue itself. */
   async #change<Result>(queue: string, run: (step: Step) => Result): Promise<Result> {
     try {
-      return await this.#act(run);
+      return await this.#transact(run);
     } finally {
-      this.#known.delete(queue);
+      this.#queues.delete(queue);
     }
   }
 
@@ -319,28 +316,23 @@ export class EmbeddedStore implements TaskStore {
     }
   }
 
-  #mayBeDue({ queue, now }: ClaimAsk): boolean {
-    if (this.#arrivals.at(queue)) return true;
-    if (this.#due.isSupposed(queue)) return true;
-    const dueAt = this.#read((rows) => this.#due.of(queue, rows));
-    return dueAt !== undefined && dueAt <= now;
-  }
-
-  #tell(queue: string): void {
+  #workChanged(queue: string): void {
     this.#due.forget(queue);
-    this.#hint(queue);
+    this.#notify(queue);
   }
 
-  #hint(queue: string): void {
+  #notify(queue: string): void {
     for (const listener of this.#listeners) listener(queue);
   }
 }
 
 function unavailable(error: unknown): StorageUnavailable {
-  return new StorageUnavailable(`The store does not answer: ${messageOf(error)}`, { cause: error });
+  return new StorageUnavailable(`The store does not respond: ${messageOf(error)}`, {
+    cause: error,
+  });
 }
 
-/** The engine refuses when it cannot; everything else is a bug and stays one. */
+/** A refusal of the engine means unavailable; everything else is a bug and is thrown as it is. */
 function unavailableIfRefused(error: unknown): unknown {
   return error instanceof Refusal ? unavailable(error) : error;
 }

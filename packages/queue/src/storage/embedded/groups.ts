@@ -18,7 +18,7 @@ interface GroupHead {
   id: string;
 }
 
-/** What is kept of a group while there is something to say. */
+/** Stored state of a group; absent if empty. */
 export interface GroupState {
   inFlight: number;
   /** PENDING tasks that were claimed before. */
@@ -47,7 +47,7 @@ function writeGroup(rows: RowWriter, queue: number, group: Buffer, state: GroupS
   rows.put(key, encodeJson(stored));
 }
 
-/** What a group needs to know of its queue. */
+/** State of the queue that a group needs. */
 interface QueueOfGroup {
   stored: { number: number };
   counters: { fifo: boolean; lanes: number };
@@ -61,8 +61,8 @@ interface TouchedGroup {
 }
 
 /**
- * The groups that one step touches. In a FIFO queue a group has one ready task at most, its head:
- * none while one is in flight, and while some wait to be retried, the first of those.
+ * The groups that one step changes. In a FIFO queue only the head of a group is ready: none while
+ * a task of the group is in flight, else the first that waits for a retry, else the first.
  */
 export class TouchedGroups {
   readonly #groups = new Map<string, TouchedGroup>();
@@ -80,7 +80,7 @@ export class TouchedGroups {
     return touched.state;
   }
 
-  /** Puts the right head in front of each. All is read first: reading between writes is slow. */
+  /** Updates the head of each group. Reads everything first: reads between writes are slow. */
   write(): void {
     const heads = [...this.#groups.values()].map((touched) => this.#headOf(touched));
     let i = 0;
@@ -108,7 +108,7 @@ export class TouchedGroups {
       return first ? headFrom(first.key, first.value) : null;
     }
     const [retried] = this.#first(kinds.retried, number, group);
-    if (!retried) throw new Error('A group counts a retried task that is not there');
+    if (!retried) throw new Error('A group counts a retried task that does not exist');
     const [due, id] = [timeOf(retried.key), idOf(retried.key)];
     const key = groupTimeKey(kinds.lined, number, group, due, id);
     const priority = this.rows.get(key);

@@ -2,7 +2,7 @@ import { newRow, toTask } from '../task-row.js';
 import { tombstoneMs, type InsertResult, type NewTask } from '../task-store.js';
 import { idKey, kinds, timeKey } from './keys.js';
 import type { Step } from './step.js';
-import { encodeFixed, isTombstone, mostInlineBytes } from './task-codec.js';
+import { encodeFixed, isTombstone, maxInlineBytes } from './task-codec.js';
 
 export function insertTask(step: Step, task: NewTask, now: number): InsertResult {
   const queue = step.queue(task.queue);
@@ -13,8 +13,8 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
   if (task.maxPending > 0 && queue.counters.pending >= task.maxPending) {
     return { kind: 'queue_full' };
   }
-  if (found) step.rows.remove(timeKey(kinds.forgotten, found.purgedAt, found.id));
-  const isApart = task.payload.length > mostInlineBytes;
+  if (found) step.rows.remove(timeKey(kinds.tombstone, found.purgedAt, found.id));
+  const isApart = task.payload.length > maxInlineBytes;
   const stored = {
     row: newRow(task, now),
     queueNumber: queue.stored.number,

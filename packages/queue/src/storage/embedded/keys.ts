@@ -19,8 +19,8 @@
  *   created    queue | time                                how many PENDING tasks are of this time
  *   done       queue | time | first id                     ids of tasks that SUCCEEDED
  *   dead       queue | time | id                           DEAD
- *   forgotten  time | id                                   tombstones by age
- *   wreck      queue                                       a deleted queue with tasks still to go
+ *   tombstone  time | id                                   tombstones by age
+ *   deleted    queue                                       a deleted queue with tasks still to go
  *   audit      seq                                         the audit log
  */
 export const kinds = {
@@ -40,8 +40,8 @@ export const kinds = {
   created: 14,
   done: 15,
   dead: 16,
-  forgotten: 17,
-  wreck: 18,
+  tombstone: 17,
+  deletedQueue: 18,
   audit: 19,
 } as const;
 
@@ -49,7 +49,7 @@ export type Kind = (typeof kinds)[keyof typeof kinds];
 
 export const idLength = 26;
 const timeLength = 6;
-/** The latest time that a key can tell. */
+/** The latest time that a key can encode. */
 const latestTime = 2 ** 48 - 1;
 
 export function nameKey(kind: Kind, name: string): Buffer {

@@ -2,17 +2,16 @@ import type { RowReader, RowWriter } from '@millrace/db';
 import { idLength, kinds, timeKey, timeOf } from './keys.js';
 
 /**
- * Leases that end at one moment and were taken by one claim share a row, a list of ids: what is
- * claimed together is mostly settled together, and a row for each task would be written twice.
- * The row is named after the first task that was in it.
+ * Leases of one claim with the same expiry share a row, a list of ids: tasks claimed together are
+ * mostly settled together, so this saves writes. The key of the row has the id of its first task.
  */
 export class TouchedLeases {
   readonly #lists = new Map<string, TouchedList>();
-  /** The list that this step begins for each end. */
+  /** The list that this step creates for each expiry. */
   readonly #begun = new Map<number, TouchedList>();
   #last: TouchedList | undefined;
 
-  /** Notes the end of a lease. Returns the name of the list that it is in. */
+  /** Adds a lease. Returns the name of its list. */
   add(end: number, id: string): string {
     let list = this.#begun.get(end);
     if (!list) this.#begun.set(end, (list = this.#touch(end, id)));
@@ -36,7 +35,7 @@ export class TouchedLeases {
   }
 
   #touch(end: number, name: string): TouchedList {
-    // What is settled together was mostly claimed together.
+    // Tasks settled together were mostly claimed together.
     if (this.#last?.end === end && this.#last.name === name) return this.#last;
     const place = `${end} ${name}`;
     let list = this.#lists.get(place);

@@ -13,10 +13,10 @@ export interface EmbeddedStoreOptions {
   log: Log;
 }
 
-/** The layout of the rows, as told in keys.ts. */
+/** Version of the row layout in keys.ts. */
 const formatVersion = 1;
 
-/** Opens the store in a directory, which is made when it is not there. One process at a time. */
+/** Opens the store in a directory, which is created if needed. One process at a time. */
 export async function openEmbeddedStore(
   directory: string,
   options: EmbeddedStoreOptions,
@@ -25,7 +25,7 @@ export async function openEmbeddedStore(
   try {
     await checkFormat(database, directory);
     const store = new EmbeddedStore(database, options.random);
-    await store.clearWrecks();
+    await store.finishQueueDeletions();
     return store;
   } catch (error) {
     await database.close();
@@ -33,12 +33,12 @@ export async function openEmbeddedStore(
   }
 }
 
-/** Where the store of a data directory lies. */
+/** Directory of the store in a data directory. */
 export function embeddedStoreIn(dataDirectory: string): string {
   return join(dataDirectory, 'queue');
 }
 
-/** Where tasks that are moved into a data directory lie until all of them are there. */
+/** Directory of an unfinished transfer into a data directory. */
 export function embeddedPartIn(dataDirectory: string): string {
   return `${embeddedStoreIn(dataDirectory)}.part`;
 }
@@ -54,7 +54,7 @@ async function checkFormat(database: Database, directory: string): Promise<void>
   if (version === formatVersion) return;
   if (version > formatVersion) {
     throw new UsageError(
-      `${directory} has queue format ${version}; this Millrace knows formats up to ` +
+      `${directory} has queue format ${version}; this Millrace supports formats up to ` +
         `${formatVersion}. Use a newer Millrace.`,
     );
   }

@@ -41,7 +41,7 @@ export function setPaused(step: Step, change: QueueAct & { paused: boolean }): b
   return true;
 }
 
-/** Returns the number of the queue that is gone; its tasks are to follow. */
+/** Returns the number of the deleted queue, whose tasks are still to be deleted. */
 export function deleteQueue(step: Step, change: QueueAct): number | 'not_empty' | 'not_found' {
   const queue = step.queue(change.queue);
   if (!queue) return 'not_found';
@@ -50,7 +50,7 @@ export function deleteQueue(step: Step, change: QueueAct): number | 'not_empty' 
   const { number } = queue.stored;
   step.rows.remove(nameKey(kinds.queue, change.queue));
   step.rows.remove(queueKey(kinds.counters, number));
-  step.rows.put(queueKey(kinds.wreck, number), Buffer.from(String(change.now)));
+  step.rows.put(queueKey(kinds.deletedQueue, number), Buffer.from(String(change.now)));
   step.drop(change.queue);
   step.record(act('delete', change.queue, change.now, change.by));
   return number;

@@ -2,14 +2,14 @@ import type { RowReader } from '@millrace/db';
 import type { Queue } from '../../core/queue.js';
 import type { Starts } from '../../core/start-window.js';
 import { kinds, nameKey, queueKey } from './keys.js';
-import type { ReadyOrder } from './ready-lanes.js';
+import type { ReadyOrder } from './ready-tasks.js';
 
 export interface StoredQueue extends Queue {
-  /** What its tasks' keys begin with. */
+  /** Prefix of the keys of its tasks. */
   number: number;
 }
 
-/** What is kept for a queue apart from its config, because every claim and settle changes it. */
+/** State of a queue that every claim and settlement changes; stored apart from the config. */
 export interface Counters extends ReadyOrder {
   pending: number;
   inFlight: number;
@@ -17,9 +17,9 @@ export interface Counters extends ReadyOrder {
   starts: Starts;
   /** No scheduled task is due before this; null: none is scheduled. */
   nextDue: number | null;
-  /** Groups are kept as FIFO: of each only the first task is ready. */
+  /** FIFO ordering: only the head of each group is ready. */
   fifo: boolean;
-  /** The rows are being brought from one order to the other and have come to this key, in hex. */
+  /** Progress of a change of ordering: the next key, in hex. */
   converting: string | null;
 }
 
@@ -36,16 +36,16 @@ export const noCounters: Counters = {
   converting: null,
 };
 
-/** What was last read of each queue, by name: a config is large, and every call begins with it. */
+/** Cache of decoded queues by name: configs are large, and every call reads one. */
 const decoded = new Map<string, { bytes: Buffer; stored: StoredQueue; queue: Queue }>();
-const mostDecoded = 1_000;
+const maxDecoded = 1_000;
 
-/** The queue as it is stored. It is shared: nobody may change it. */
+/** The stored queue. It is shared and must not be changed. */
 export function readQueue(rows: RowReader, name: string): StoredQueue | undefined {
   return decodeQueue(rows, name)?.stored;
 }
 
-/** As `readQueue`, without what is the store's own. */
+/** Like `readQueue`, without internal fields. */
 export function readPlainQueue(rows: RowReader, name: string): Queue | undefined {
   return decodeQueue(rows, name)?.queue;
 }
@@ -56,9 +56,9 @@ function decodeQueue(rows: RowReader, name: string) {
   const known = decoded.get(name);
   if (known?.bytes.equals(bytes)) return known;
   const stored = frozen(JSON.parse(bytes.toString()) as StoredQueue);
-  // What is read may lie in memory of the database.
+  // Copied: the bytes may be in memory of the database.
   const entry = { bytes: Buffer.from(bytes), stored, queue: Object.freeze(toQueue(stored)) };
-  if (decoded.size >= mostDecoded) decoded.clear();
+  if (decoded.size >= maxDecoded) decoded.clear();
   decoded.set(name, entry);
   return entry;
 }
@@ -75,7 +75,7 @@ export function readCounters(rows: RowReader, queue: number): Counters {
   return bytes ? (JSON.parse(bytes.toString()) as Counters) : structuredClone(noCounters);
 }
 
-/** Without what is the store's own. */
+/** Without internal fields. */
 export function toQueue(stored: StoredQueue): Queue {
   const { number: _number, ...queue } = stored;
   return queue;

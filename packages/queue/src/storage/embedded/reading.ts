@@ -2,7 +2,7 @@ import type { RowReader } from '@millrace/db';
 import type { AuditRecord } from '../../core/audit.js';
 import type { Tombstone, WholeTask } from '../../core/task.js';
 import { toTombstone } from '../task-row.js';
-import { tombstoneMs, type AuditAsk } from '../task-store.js';
+import { tombstoneMs, type AuditQuery } from '../task-store.js';
 import { readGroup } from './groups.js';
 import {
   after,
@@ -15,7 +15,7 @@ import {
   timeOf,
   type Kind,
 } from './keys.js';
-import { readCounters, readQueue, type StoredQueue } from './queue-rows.js';
+import { readQueue, type StoredQueue } from './queue-rows.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 import { firstTime } from './upkeep.js';
 import { showWhole } from './whole-tasks.js';
@@ -40,29 +40,29 @@ function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {
   if (!bytes) return undefined;
   const found = decodeTask(id, bytes);
   if (isTombstone(found)) return found;
-  // Its queue may have been deleted, and it is about to follow.
-  const wreck = rows.get(queueKey(kinds.wreck, found.queueNumber));
-  return wreck ? toTombstone(found.row, Number(wreck.toString())) : found;
+  // Its queue may have been deleted; the task will be.
+  const deletion = rows.get(queueKey(kinds.deletedQueue, found.queueNumber));
+  return deletion ? toTombstone(found.row, Number(deletion.toString())) : found;
 }
 
 export function groupIsBusy(
   rows: RowReader,
-  ask: { queue: string; groupKey: string; id: string },
+  query: { queue: string; groupKey: string; id: string },
 ): boolean {
-  const queue = readQueue(rows, ask.queue);
+  const queue = readQueue(rows, query.queue);
   if (!queue) return false;
-  const { inFlight, retried } = readGroup(rows, queue.number, groupBytes(ask.groupKey));
-  const found = find(rows, ask.id);
+  const { inFlight, retried } = readGroup(rows, queue.number, groupBytes(query.groupKey));
+  const found = find(rows, query.id);
   let own = 0;
-  if (found && !isTombstone(found) && isOf(found, ask)) {
+  if (found && !isTombstone(found) && isOf(found, query)) {
     const { status, started } = found.row;
     if (status === 'IN_FLIGHT' || (status === 'PENDING' && started)) own = 1;
   }
   return inFlight + retried > own;
 }
 
-function isOf({ row }: StoredTask, ask: { queue: string; groupKey: string }): boolean {
-  return row.queue === ask.queue && row.groupKey === ask.groupKey;
+function isOf({ row }: StoredTask, query: { queue: string; groupKey: string }): boolean {
+  return row.queue === query.queue && row.groupKey === query.groupKey;
 }
 
 export function upkeepAt(rows: RowReader): number | undefined {
@@ -77,90 +77,26 @@ export function hasExpired(rows: RowReader, now: number): boolean {
 }
 
 export function hasOldTombstones(rows: RowReader, now: number): boolean {
-  return (firstTime(rows, kinds.forgotten) ?? Infinity) <= now - tombstoneMs;
+  return (firstTime(rows, kinds.tombstone) ?? Infinity) <= now - tombstoneMs;
 }
 
 export function hasFinished(
   rows: RowReader,
-  ask: { queue: string; status: 'SUCCEEDED' | 'DEAD'; endedBefore: number },
+  query: { queue: string; status: 'SUCCEEDED' | 'DEAD'; endedBefore: number },
 ): boolean {
-  const queue = readQueue(rows, ask.queue);
+  const queue = readQueue(rows, query.queue);
   if (!queue) return false;
-  const kind = ask.status === 'DEAD' ? kinds.dead : kinds.done;
+  const kind = query.status === 'DEAD' ? kinds.dead : kinds.done;
   const first = firstOf(rows, kind, queue.number);
-  return first !== undefined && timeOf(first) < ask.endedBefore;
+  return first !== undefined && timeOf(first) < query.endedBefore;
 }
 
-export function wrecks(rows: RowReader): number[] {
-  const range = { start: Buffer.of(kinds.wreck), end: Buffer.of(kinds.wreck + 1) };
+export function deletedQueues(rows: RowReader): number[] {
+  const range = { start: Buffer.of(kinds.deletedQueue), end: Buffer.of(kinds.deletedQueue + 1) };
   return Array.from(rows.range(range), ({ key }) => key.readUInt32BE(1));
 }
 
-/**
- * When a task of each running queue is next due. It is asked often and of all queues, few of which
- * have changed since, so what was found is remembered until someone says that it may be otherwise.
- */
-export class DueTimes {
-  readonly #known = new Map<string, number | undefined>();
-  readonly #supposed = new Set<string>();
-  #names: readonly string[] | undefined;
-
-  forget(queue: string): void {
-    this.#known.delete(queue);
-    this.#supposed.delete(queue);
-  }
-
-  /** More may be due, which the next claim finds out by itself. */
-  suppose(queue: string): void {
-    this.#known.delete(queue);
-    this.#supposed.add(queue);
-  }
-
-  isSupposed(queue: string): boolean {
-    return this.#supposed.has(queue);
-  }
-
-  forgetAll(): void {
-    this.#known.clear();
-    this.#supposed.clear();
-  }
-
-  /** There is a queue more, or less. */
-  forgetQueues(): void {
-    this.#names = undefined;
-  }
-
-  read(rows: RowReader): Map<string, number> {
-    const due = new Map<string, number>();
-    this.#names ??= queues(rows).map((queue) => queue.name);
-    for (const name of this.#names) {
-      const at = this.of(name, rows);
-      if (at !== undefined) due.set(name, at);
-    }
-    return due;
-  }
-
-  /** Undefined: nothing waits, or the queue does not run. */
-  of(name: string, rows: RowReader): number | undefined {
-    if (!this.#known.has(name)) this.#known.set(name, dueAt(rows, name));
-    return this.#known.get(name);
-  }
-}
-
-function dueAt(rows: RowReader, name: string): number | undefined {
-  const queue = readQueue(rows, name);
-  if (!queue || queue.paused) return undefined;
-  const { number } = queue;
-  if (readCounters(rows, number).pending === 0) return undefined;
-  let earliest: number | undefined;
-  for (const kind of [kinds.ready, kinds.lined, kinds.scheduled]) {
-    const first = firstOf(rows, kind, number);
-    if (first) earliest = Math.min(earliest ?? Infinity, timeOf(first));
-  }
-  return earliest;
-}
-
-function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | undefined {
+export function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | undefined {
   const start = queueKey(kind, queue);
   for (const { key } of rows.range({ start, end: after(start), limit: 1 })) return key;
   return undefined;
@@ -168,17 +104,17 @@ function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | undefined
 
 const auditSlice = 500;
 
-/** A page of the audit log, newest first, a slice at a time. */
+/** Reads a page of the audit log, newest first, in slices. */
 export class AuditReader {
   readonly records: AuditRecord[] = [];
   #before: number;
 
-  constructor(private readonly ask: AuditAsk) {
-    this.#before = Math.min(ask.beforeSeq ?? Infinity, 2 ** 48 - 1);
+  constructor(private readonly query: AuditQuery) {
+    this.#before = Math.min(query.beforeSeq ?? Infinity, 2 ** 48 - 1);
   }
 
   readSlice(rows: RowReader): boolean {
-    const { limit } = this.ask;
+    const { limit } = this.query;
     if (this.#before <= 1 || this.records.length >= limit) return true;
     const start = auditKey(this.#before - 1);
     const range = { start, end: auditKey(0), reverse: true, limit: auditSlice };
@@ -187,14 +123,14 @@ export class AuditReader {
       const record = JSON.parse(value.toString()) as AuditRecord;
       seen++;
       this.#before = record.seq;
-      if (this.#isAsked(record)) this.records.push(record);
+      if (this.#matches(record)) this.records.push(record);
       if (this.records.length >= limit) return true;
     }
     return seen < auditSlice;
   }
 
-  #isAsked(record: AuditRecord): boolean {
-    const { queue, from, to, allowed } = this.ask;
+  #matches(record: AuditRecord): boolean {
+    const { queue, from, to, allowed } = this.query;
     return (
       (queue === undefined || record.queue === queue) &&
       (from === undefined || record.at >= from) &&

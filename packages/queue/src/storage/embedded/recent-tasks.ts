@@ -1,18 +1,18 @@
 import type { StoredTask } from './task-codec.js';
 
-const mostKept = 8_192;
+const maxTasks = 8_192;
 
 /**
- * Tasks as they were written lately, so that whoever reads the same bytes again need not decode
- * them: most tasks are settled soon after they were claimed. Says nothing of what is stored.
+ * Cache of decoded tasks by their stored bytes: most tasks are settled soon after their claim, and
+ * need not be decoded again.
  */
 export class RecentTasks {
   readonly #tasks = new Map<string, { bytes: Buffer; task: StoredTask }>();
 
-  /** Keep a task only when nobody changes it any more. */
+  /** The caller must not change the task any more. */
   keep(bytes: Buffer, task: StoredTask): void {
-    // The oldest goes: a map gives its keys in the order they came.
-    if (this.#tasks.size >= mostKept) {
+    // Drops the oldest: a map iterates in insertion order.
+    if (this.#tasks.size >= maxTasks) {
       for (const id of this.#tasks.keys()) {
         this.#tasks.delete(id);
         break;
@@ -21,21 +21,11 @@ export class RecentTasks {
     this.#tasks.set(task.row.id, { bytes, task });
   }
 
-  /** The queues of those tasks that are here. */
-  queuesOf(tasks: readonly { id: string }[]): Set<string> {
-    const queues = new Set<string>();
-    for (const { id } of tasks) {
-      const kept = this.#tasks.get(id);
-      if (kept) queues.add(kept.task.row.queue);
-    }
-    return queues;
-  }
-
-  /** The task of these bytes, if it is here. It is the caller's from then on. */
+  /** Removes and returns the task that was stored as these bytes. */
   take(id: string, bytes: Buffer): StoredTask | undefined {
-    const kept = this.#tasks.get(id);
-    if (!kept) return undefined;
+    const cached = this.#tasks.get(id);
+    if (!cached) return undefined;
     this.#tasks.delete(id);
-    return kept.bytes.equals(bytes) ? kept.task : undefined;
+    return cached.bytes.equals(bytes) ? cached.task : undefined;
   }
 }

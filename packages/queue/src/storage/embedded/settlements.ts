@@ -12,7 +12,7 @@ export function settle(step: Step, settlement: Settlement): SettleResult {
     if (settled?.token !== settlement.token) return { kind: 'lease_lost', task: toTask(row) };
     return { kind: 'repeated', task: toTask(row), verdict: settled.verdict };
   }
-  step.unlease(task);
+  step.removeLease(task);
   settleRow(row, settlement);
   step.addAttempt(task, settlement.attempt);
   if (row.status === 'PENDING') step.enter(task, settlement.now);

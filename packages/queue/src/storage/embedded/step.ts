@@ -1,7 +1,8 @@
 import type { RowWriter } from '@millrace/db';
 import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
-import type { Attempt, Tombstone } from '../../core/task.js';
-import { mostAttempts, toTombstone } from '../task-row.js';
+import type { Attempt, Tombstone, WholeTask } from '../../core/task.js';
+import { claimRow, maxStoredAttempts, toTombstone } from '../task-row.js';
+import type { ClaimRequest } from '../task-store.js';
 import { attemptsApart, encodeAttempt, isSmall } from './attempt-codec.js';
 import { encodeFacts } from './dead-facts.js';
 import { TouchedGroups } from './groups.js';
@@ -21,7 +22,7 @@ import {
   readyKey,
   timeKey,
 } from './keys.js';
-import { lowerFloor } from './ready-lanes.js';
+import { lowerMark } from './ready-tasks.js';
 import {
   encodeJson,
   readCounters,
@@ -36,22 +37,23 @@ import {
   isTombstone,
   type StoredTask,
 } from './task-codec.js';
+import { showWhole } from './whole-tasks.js';
 
-/** A queue in the hands of a step. */
+/** A queue as one step sees and changes it. */
 export interface StepQueue {
   stored: StoredQueue;
   counters: Counters;
-  /** How many PENDING tasks more there are, by when they were created. */
+  /** Change of the number of PENDING tasks, by creation time. */
   created: Map<number, number>;
-  /** Ids of tasks that SUCCEEDED in this step, by when. */
+  /** Ids of tasks that SUCCEEDED in this step, by time. */
   done: Map<number, string[]>;
 }
 
 const noBytes = Buffer.alloc(0);
 
 /**
- * One act of the store in the making: the rows it reads and writes, and what it gathers of counters
- * and groups to write once at the end. Everything of it becomes one commit.
+ * The unit of work of the store: one step is one commit. It changes the rows of tasks at once, and
+ * collects counters, groups and leases to write them once at the end.
  */
 export class Step {
   readonly #queues = new Map<string, StepQueue | undefined>();
@@ -78,10 +80,11 @@ export class Step {
     return queue;
   }
 
-  /** The queue of a task that is stored as one of its. */
+  /** The queue of a stored task. */
   queueOf(task: StoredTask): StepQueue {
     const queue = this.queue(task.row.queue);
-    if (queue?.stored.number !== task.queueNumber) throw new Error('A task without its queue');
+    if (queue?.stored.number !== task.queueNumber)
+      throw new Error(`The queue of the task ${task.row.id} does not exist`);
     return queue;
   }
 
@@ -92,9 +95,9 @@ export class Step {
     const found = this.recent.take(id, bytes) ?? decodeTask(id, bytes);
     if (isTombstone(found)) return found;
     if (this.queue(found.row.queue)?.stored.number === found.queueNumber) return found;
-    // Its queue was deleted and it is about to follow.
-    const wreck = this.rows.get(queueKey(kinds.wreck, found.queueNumber));
-    return wreck && toTombstone(found.row, Number(wreck.toString()));
+    // Its queue was deleted, and the task will be.
+    const deletion = this.rows.get(queueKey(kinds.deletedQueue, found.queueNumber));
+    return deletion && toTombstone(found.row, Number(deletion.toString()));
   }
 
   task(id: string): StoredTask | undefined {
@@ -102,23 +105,23 @@ export class Step {
     return found && !isTombstone(found) ? found : undefined;
   }
 
-  /** Writes the task as it is now. Nobody may change it any more in this step. */
+  /** Writes the task. It must not change afterwards in this step. */
   store(task: StoredTask): void {
     const bytes = encodeTask(task);
     this.rows.put(idKey(kinds.task, task.row.id), bytes);
     if (task.row.lease) this.recent.keep(bytes, task);
   }
 
-  /** Deletes the task and leaves a tombstone. Its places must be gone before. */
-  bury(task: StoredTask, now: number): void {
+  /** Deletes the task and leaves a tombstone. The caller has removed its index rows. */
+  replaceByTombstone(task: StoredTask, now: number): void {
     const { id } = task.row;
     if (task.payload === undefined) this.rows.remove(idKey(kinds.payload, id));
     for (const number of attemptsApart(task)) this.rows.remove(attemptKey(id, number));
     this.rows.put(idKey(kinds.task, id), encodeTombstone(toTombstone(task.row, now)));
-    this.rows.put(timeKey(kinds.forgotten, now, id), noBytes);
+    this.rows.put(timeKey(kinds.tombstone, now, id), noBytes);
   }
 
-  /** Adds to the history. The last attempt stays with the task if it is small. */
+  /** Adds to the history. A small last attempt is stored in the row of the task. */
   addAttempt(task: StoredTask, attempt: Attempt): void {
     const putApart = (each: Attempt) => {
       this.rows.put(attemptKey(task.row.id, task.attemptsApart++), encodeAttempt(each));
@@ -127,10 +130,10 @@ export class Step {
     task.lastAttempt = isSmall(attempt) ? attempt : null;
     if (!task.lastAttempt) putApart(attempt);
     const all = task.attemptsApart + (task.lastAttempt ? 1 : 0);
-    if (all > mostAttempts) this.rows.remove(attemptKey(task.row.id, all - mostAttempts));
+    if (all > maxStoredAttempts) this.rows.remove(attemptKey(task.row.id, all - maxStoredAttempts));
   }
 
-  /** Puts a PENDING task where claims will find it, and counts it. */
+  /** Adds the index rows of a PENDING task, and counts it. */
   enter(task: StoredTask, now: number): void {
     const queue = this.queueOf(task);
     const { row } = task;
@@ -153,11 +156,11 @@ export class Step {
     counters.nextDue = Math.min(counters.nextDue ?? Infinity, row.dueAt!);
   }
 
-  /** Makes a task that is due ready, or lines it up in its group. */
+  /** Makes a due task ready, or adds it to the line of its FIFO group. */
   ready(queue: StepQueue, priority: number, group: Buffer, due: number, id: string): void {
     const { number } = queue.stored;
     if (!queue.counters.fifo || !isGrouped(group)) {
-      if (!isGrouped(group)) lowerFloor(queue.counters.floors, priority, due, id);
+      if (!isGrouped(group)) lowerMark(queue.counters.floors, priority, due, id);
       queue.counters.lanes |= 1 << priority;
       this.rows.put(readyKey(number, priority, group, due, id), noBytes);
       return;
@@ -166,7 +169,7 @@ export class Step {
     this.group(queue, group);
   }
 
-  /** Takes a PENDING task out of all its places; `isReady`: it is known to be ready. */
+  /** Removes the index rows of a PENDING task; `isReady`: it has no scheduled row. */
   leave(task: StoredTask, { isReady }: { isReady: boolean }): void {
     const queue = this.queueOf(task);
     const { row } = task;
@@ -179,19 +182,29 @@ export class Step {
       this.rows.remove(timeKey(kinds.expiry, row.expiresAt, row.id));
     }
     if (!isReady) this.rows.remove(queueTimeKey(kinds.scheduled, number, due, row.id));
-    const isLined = isGrouped(group) && (fifo || converting !== null);
-    if (!isLined || converting !== null) {
+    const isInLine = isGrouped(group) && (fifo || converting !== null);
+    if (!isInLine || converting !== null) {
       this.rows.remove(readyKey(number, row.priority, group, due, row.id));
     }
     if (!isGrouped(group)) return;
     const state = this.group(queue, group);
-    if (isLined) this.rows.remove(groupTimeKey(kinds.lined, number, group, due, row.id));
+    if (isInLine) this.rows.remove(groupTimeKey(kinds.lined, number, group, due, row.id));
     if (!row.started) return;
     this.rows.remove(groupTimeKey(kinds.retried, number, group, due, row.id));
     state.retried--;
   }
 
-  /** Notes the lease of a task that was just claimed. */
+  /** Takes a ready task under a new lease. */
+  claim(task: StoredTask, request: ClaimRequest): WholeTask {
+    const { now, nodeId, leaseExpiresAt } = request;
+    this.leave(task, { isReady: true });
+    claimRow(task.row, { token: request.newToken(), now, nodeId, leaseExpiresAt });
+    this.lease(task);
+    this.store(task);
+    return showWhole(this.rows, task);
+  }
+
+  /** Adds the lease of a claimed task to the index rows. */
   lease(task: StoredTask): void {
     const queue = this.queueOf(task);
     queue.counters.inFlight++;
@@ -200,8 +213,8 @@ export class Step {
     if (isGrouped(group)) this.group(queue, group).inFlight++;
   }
 
-  /** Forgets a lease that is about to end. */
-  unlease(task: StoredTask): void {
+  /** Removes the lease of a task that is about to be settled. */
+  removeLease(task: StoredTask): void {
     const queue = this.queueOf(task);
     queue.counters.inFlight--;
     this.#leases.remove(task.row.lease!.expiresAt, task.leaseList, task.row.id);
@@ -255,17 +268,17 @@ export class Step {
     return this.#groups.touch(queue, group);
   }
 
-  /** Brings the heads of the groups touched so far to the front. */
+  /** Makes the heads of the groups touched so far ready. */
   writeGroups(): void {
     this.#groups.write();
   }
 
-  /** Forgets a queue that this step deleted. */
+  /** Drops a queue that this step deleted. */
   drop(name: string): void {
     this.#queues.set(name, undefined);
   }
 
-  /** Writes what was gathered. Nothing may follow. */
+  /** Writes what was collected. The step must not be used afterwards. */
   finish(): void {
     this.writeGroups();
     this.#leases.write(this.rows);
@@ -275,7 +288,7 @@ export class Step {
   #writeQueue({ stored, counters, created, done }: StepQueue): void {
     const key = queueKey(kinds.counters, stored.number);
     const bytes = encodeJson(counters);
-    // Many a step only looks.
+    // Some steps change nothing.
     if (!this.rows.get(key)?.equals(bytes)) this.rows.put(key, bytes);
     for (const [at, delta] of created) {
       if (delta === 0) continue;

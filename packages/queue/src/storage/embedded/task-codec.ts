@@ -13,13 +13,13 @@ import { attemptOf, storedAttempt, type StoredAttempt } from './attempt-codec.js
  */
 export interface StoredTask {
   row: TaskRow;
-  /** The number of the queue, which no later queue of the name has. */
+  /** Number of the queue, unique also among queues with the same name. */
   queueNumber: number;
-  /** The attempts in rows of their own, of all those there ever were. */
+  /** Count of all attempts that were stored in rows of their own. */
   attemptsApart: number;
-  /** The last attempt, if it is not apart. */
+  /** The last attempt, if it is stored in this row. */
   lastAttempt: Attempt | null;
-  /** While it is in flight: the list that its lease is in. */
+  /** While in flight: the list of its lease. */
   leaseList: string;
   /** Undefined: in a row of its own. */
   payload: Uint8Array | undefined;
@@ -27,7 +27,7 @@ export interface StoredTask {
   fixed: Buffer;
 }
 
-export const mostInlineBytes = 1_024;
+export const maxInlineBytes = 1_024;
 
 const forms = { task: 1, payloadApart: 2, tombstone: 3 } as const;
 const statuses = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
@@ -52,7 +52,7 @@ type State = [
   totalAttempts: number,
   redriveCount: number,
   updatedAt: number,
-  /** Of PENDING when it is due, of SUCCEEDED and DEAD when that was. */
+  /** PENDING: due time. SUCCEEDED and DEAD: end time. */
   at: number,
   expiresAt: number | null,
   deadReason: number,
@@ -90,7 +90,7 @@ export function encodeFixed(task: NewTask, queueNumber: number, now: number): Bu
     task.submittedBy,
   ];
   const text = JSON.stringify(head);
-  const isApart = task.payload.length > mostInlineBytes;
+  const isApart = task.payload.length > maxInlineBytes;
   const payload = isApart ? 0 : task.payload.length;
   const length = Buffer.byteLength(text);
   const bytes = Buffer.allocUnsafe(9 + length + payload);
@@ -135,7 +135,7 @@ export function encodeTombstone(tombstone: Tombstone): Buffer {
   return Buffer.concat([Buffer.of(forms.tombstone), Buffer.from(text)]);
 }
 
-/** What the row of an id holds. */
+/** Content of the row of an id. */
 export function decodeTask(id: string, bytes: Buffer): StoredTask | Tombstone {
   if (bytes[0] === forms.tombstone) return decodeTombstone(id, bytes);
   const headEnd = 5 + bytes.readUInt32BE(1);

@@ -19,21 +19,20 @@ import type { Step, StepQueue } from './step.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 import { showWhole } from './whole-tasks.js';
 
-export function endedLeases(rows: RowReader, ask: { now: number; limit: number }): WholeTask[] {
-  return endedLeaseIds(rows, ask.now, ask.limit).map((id) => {
+export function endedLeases(rows: RowReader, request: { now: number; limit: number }): WholeTask[] {
+  return endedLeaseIds(rows, request.now, request.limit).map((id) => {
     const bytes = rows.get(idKey(kinds.task, id));
     const task = bytes && decodeTask(id, bytes);
-    if (!task || isTombstone(task))
-      throw new Error(`A lease is of a task that is not there: ${id}`);
+    if (!task || isTombstone(task)) throw new Error(`A lease belongs to a missing task: ${id}`);
     return showWhole(rows, task);
   });
 }
 
-export function expireTasks(step: Step, ask: { now: number; limit: number }): Task[] {
-  return expiredIds(step.rows, ask).map((id) => {
+export function expireTasks(step: Step, request: { now: number; limit: number }): Task[] {
+  return expiredIds(step.rows, request).map((id) => {
     const task = existing(step, id);
     step.leave(task, { isReady: false });
-    expireRow(task.row, ask.now);
+    expireRow(task.row, request.now);
     step.died(task);
     step.store(task);
     return toTask(task.row);
@@ -46,37 +45,44 @@ function expiredIds(rows: RowReader, { now, limit }: { now: number; limit: numbe
   return Array.from(rows.range(range), ({ key }) => idOf(key));
 }
 
-type FinishedAsk = Parameters<TaskStore['deleteFinished']>[0];
+type DeleteFinishedRequest = Parameters<TaskStore['deleteFinished']>[0];
 
-export function deleteFinished(step: Step, ask: FinishedAsk): number {
-  const queue = step.queue(ask.queue);
+export function deleteFinished(step: Step, request: DeleteFinishedRequest): number {
+  const queue = step.queue(request.queue);
   if (!queue) return 0;
-  return ask.status === 'DEAD' ? deleteDead(step, queue, ask) : deleteDone(step, queue, ask);
+  return request.status === 'DEAD'
+    ? deleteDead(step, queue, request)
+    : deleteDone(step, queue, request);
 }
 
-function deleteDead(step: Step, queue: StepQueue, ask: FinishedAsk): number {
+function deleteDead(step: Step, queue: StepQueue, request: DeleteFinishedRequest): number {
   const { number } = queue.stored;
   const range = {
     start: queueKey(kinds.dead, number),
-    end: queueTimeKey(kinds.dead, number, ask.endedBefore),
-    limit: ask.limit,
+    end: queueTimeKey(kinds.dead, number, request.endedBefore),
+    limit: request.limit,
   };
   const ids = Array.from(step.rows.range(range), ({ key }) => idOf(key));
   for (const id of ids) {
     const task = existing(step, id);
     step.leaveDead(task);
-    step.bury(task, ask.now);
+    step.replaceByTombstone(task, request.now);
   }
   return ids.length;
 }
 
-function deleteDone(step: Step, queue: StepQueue, ask: FinishedAsk): number {
+function deleteDone(step: Step, queue: StepQueue, request: DeleteFinishedRequest): number {
   const { number } = queue.stored;
-  const ended = queueTimeKey(kinds.done, number, ask.endedBefore);
-  return takeDone(step, number, ended, ask.limit, (id) => step.bury(existing(step, id), ask.now));
+  const ended = queueTimeKey(kinds.done, number, request.endedBefore);
+  return takeDone(step, number, ended, request.limit, (id) =>
+    step.replaceByTombstone(existing(step, id), request.now),
+  );
 }
 
-/** Hands out ids of tasks that SUCCEEDED before the key `end`, and strikes them off. */
+/**
+ * Passes ids of tasks that SUCCEEDED before the key `end` to the callback, and removes them from
+ * the index.
+ */
 function takeDone(
   step: Step,
   queue: number,
@@ -105,25 +111,25 @@ function takeDone(
   return taken;
 }
 
-/** Tasks of a deleted queue follow it, some at a time. True: all are gone. */
-export function clearWreck(step: Step, queue: number, limit: number): boolean {
-  const wreck = queueKey(kinds.wreck, queue);
-  const deletedAt = step.rows.get(wreck);
+/** Deletes some tasks of a deleted queue. True: none is left. */
+export function deleteTasksOf(step: Step, queue: number, limit: number): boolean {
+  const deletionKey = queueKey(kinds.deletedQueue, queue);
+  const deletedAt = step.rows.get(deletionKey);
   if (!deletedAt) return true;
   const end = after(queueKey(kinds.done, queue));
   const taken = takeDone(step, queue, end, limit, (id) => {
     const bytes = step.rows.get(idKey(kinds.task, id));
     const task = bytes && decodeTask(id, bytes);
-    if (task && !isTombstone(task)) step.bury(task, Number(deletedAt.toString()));
+    if (task && !isTombstone(task)) step.replaceByTombstone(task, Number(deletedAt.toString()));
   });
   if (taken >= limit) return false;
-  step.rows.remove(wreck);
+  step.rows.remove(deletionKey);
   return true;
 }
 
 export function deleteTombstones(step: Step, { now, limit }: { now: number; limit: number }) {
-  const old = { start: Buffer.of(kinds.forgotten), limit };
-  const end = timeKey(kinds.forgotten, now - tombstoneMs + 1);
+  const old = { start: Buffer.of(kinds.tombstone), limit };
+  const end = timeKey(kinds.tombstone, now - tombstoneMs + 1);
   const keys = Array.from(step.rows.range({ ...old, end }), ({ key }) => key);
   for (const key of keys) {
     step.rows.remove(key);
@@ -132,7 +138,7 @@ export function deleteTombstones(step: Step, { now, limit }: { now: number; limi
   return keys.length;
 }
 
-/** The time of the first row of a kind by time. */
+/** Time of the first row of a kind that is sorted by time. */
 export function firstTime(rows: RowReader, kind: Kind): number | undefined {
   for (const { key } of rows.range({
     start: Buffer.of(kind),
@@ -146,6 +152,6 @@ export function firstTime(rows: RowReader, kind: Kind): number | undefined {
 
 function existing(step: Step, id: string): StoredTask {
   const task = step.task(id);
-  if (!task) throw new Error(`A row is of a task that is not there: ${id}`);
+  if (!task) throw new Error(`A row belongs to a missing task: ${id}`);
   return task;
 }

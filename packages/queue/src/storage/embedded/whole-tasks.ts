@@ -5,7 +5,7 @@ import { attemptsApart, decodeAttempt } from './attempt-codec.js';
 import { attemptKey, idKey, kinds } from './keys.js';
 import type { StoredTask } from './task-codec.js';
 
-/** The task with its payload and its history, wherever they lie. */
+/** The task with its payload and history. */
 export function showWhole(rows: RowReader, task: StoredTask): WholeTask {
   return toWholeTask(task.row, payloadOf(rows, task), historyOf(rows, task));
 }

@@ -1,5 +1,5 @@
 import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
-import type { AuditAsk } from '../task-store.js';
+import type { AuditQuery } from '../task-store.js';
 
 export class AuditLog {
   readonly #records: AuditRecord[] = [];
@@ -8,8 +8,8 @@ export class AuditLog {
     this.#records.push(chainAct(this.#records.at(-1), act));
   }
 
-  page({ allowed, queue, from, to, beforeSeq, limit }: AuditAsk): AuditRecord[] {
-    const asked = this.#records.filter(
+  page({ allowed, queue, from, to, beforeSeq, limit }: AuditQuery): AuditRecord[] {
+    const matching = this.#records.filter(
       (record) =>
         (queue === undefined || record.queue === queue) &&
         (from === undefined || record.at >= from) &&
@@ -17,6 +17,6 @@ export class AuditLog {
         (beforeSeq === undefined || record.seq < beforeSeq) &&
         (!allowed || allowed(record.queue)),
     );
-    return asked.toReversed().slice(0, limit);
+    return matching.toReversed().slice(0, limit);
   }
 }

@@ -1,15 +1,15 @@
 import type { WholeTask } from '../../core/task.js';
 import { deadFacts, matchesDeadFilter, pageBytes } from '../dead-letters.js';
-import type { DeadAsk, DeadPage } from '../task-store.js';
-import { compareText } from './lanes.js';
+import type { DeadTaskQuery, DeadPage } from '../task-store.js';
+import { compareText } from './claim-order.js';
 
-/** The page that is asked for of these dead tasks. */
-export function deadPage(dead: readonly WholeTask[], ask: DeadAsk): DeadPage {
-  const sign = ask.order === 'oldest_first' ? 1 : -1;
+/** The requested page of these dead tasks. */
+export function deadPage(dead: readonly WholeTask[], query: DeadTaskQuery): DeadPage {
+  const sign = query.order === 'oldest_first' ? 1 : -1;
   const order = (a: Place, b: Place) => sign * (a.deadAt! - b.deadAt! || compareText(a.id, b.id));
-  const { after } = ask;
+  const { after } = query;
   const matching = dead
-    .filter((task) => matchesDeadFilter(deadFacts(task), ask.filter))
+    .filter((task) => matchesDeadFilter(deadFacts(task), query.filter))
     .filter((task) => !after || order(task, after) > 0)
     .toSorted(order);
   const page: DeadPage = { tasks: [], next: undefined };
@@ -17,7 +17,7 @@ export function deadPage(dead: readonly WholeTask[], ask: DeadAsk): DeadPage {
   for (const task of matching) {
     bytes += pageBytes(task);
     const last = page.tasks.at(-1);
-    if (last && (page.tasks.length >= ask.limit || bytes > ask.maxBytes)) {
+    if (last && (page.tasks.length >= query.limit || bytes > query.maxBytes)) {
       page.next = { deadAt: last.deadAt!, id: last.id };
       break;
     }

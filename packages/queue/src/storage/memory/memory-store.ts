@@ -17,9 +17,9 @@ import {
 } from '../task-row.js';
 import {
   tombstoneMs,
-  type AuditAsk,
-  type ClaimAsk,
-  type DeadAsk,
+  type AuditQuery,
+  type ClaimRequest,
+  type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
   type InsertResult,
@@ -30,11 +30,12 @@ import {
   type RedriveChange,
   type Settlement,
   type SettleResult,
+  type StoreCapabilities,
   type TaskStore,
 } from '../task-store.js';
 import { AuditLog } from './audit-log.js';
 import { deadPage } from './dead-page.js';
-import { compareText, headsOfGroups, pickInTurn, type Turns } from './lanes.js';
+import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
 
 interface MemoryRow extends TaskRow {
   payload: Uint8Array;
@@ -47,11 +48,11 @@ interface MemoryQueue extends Queue {
 }
 
 /**
- * The port at its plainest: everything in maps, every question a walk over all of it. It is the
- * model that other stores are held against, and the disk of simulated servers.
+ * The simplest task store: maps and full scans. It is the reference model for other stores, and
+ * the storage of simulated servers.
  */
 export class MemoryStore implements TaskStore {
-  readonly pushesDownFilters = true;
+  readonly capabilities: StoreCapabilities = {};
   readonly #queues = new Map<string, MemoryQueue>();
   readonly #rows = new Map<string, MemoryRow>();
   readonly #tombstones = new Map<string, Tombstone>();
@@ -87,7 +88,7 @@ export class MemoryStore implements TaskStore {
     };
     this.#queues.set(name, queue);
     this.#record('config_write', { queue: name, now, by });
-    this.#tell([name]);
+    this.#notify([name]);
     return { kind: 'written', queue: showQueue(queue), created: !before };
   }
 
@@ -101,7 +102,7 @@ export class MemoryStore implements TaskStore {
     if (!queue) return false;
     queue.paused = change.paused;
     this.#record(change.paused ? 'pause' : 'resume', change);
-    this.#tell([queue.name]);
+    this.#notify([queue.name]);
     return true;
   }
 
@@ -113,7 +114,7 @@ export class MemoryStore implements TaskStore {
     if (!this.#queues.has(change.queue)) return 'not_found';
     const rows = this.#rowsOf(change.queue);
     if (rows.some((row) => row.status !== 'SUCCEEDED')) return 'not_empty';
-    this.#bury(rows, change.now);
+    this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
     this.#record('delete', change);
     return 'deleted';
@@ -133,7 +134,7 @@ export class MemoryStore implements TaskStore {
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
     const results = tasks.map((task) => this.#insert(task, now));
-    this.#tell(tasks.filter((_, i) => results[i]!.kind === 'stored').map((task) => task.queue));
+    this.#notify(tasks.filter((_, i) => results[i]!.kind === 'stored').map((task) => task.queue));
     return results;
   }
 
@@ -142,30 +143,30 @@ export class MemoryStore implements TaskStore {
     return row ? showWhole(row) : this.#tombstones.get(id);
   }
 
-  async claimDue(ask: ClaimAsk): Promise<WholeTask[]> {
-    const queue = this.#queues.get(ask.queue);
+  async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
+    const queue = this.#queues.get(request.queue);
     if (!queue || queue.paused) return [];
-    const rows = this.#rowsOf(ask.queue);
+    const rows = this.#rowsOf(request.queue);
     const inFlight = rows.filter((row) => row.status === 'IN_FLIGHT').length;
-    const { now, newToken, nodeId, leaseExpiresAt } = ask;
+    const { now, newToken, nodeId, leaseExpiresAt } = request;
     const limit = Math.min(
-      ask.limit,
-      ask.maxInFlight - inFlight,
-      mayStart(queue.starts, now, ask.dispatchPerSecond),
+      request.limit,
+      request.maxInFlight - inFlight,
+      mayStart(queue.starts, now, request.dispatchPerSecond),
     );
-    const free = ask.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
+    const free = request.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
     const due = rows.filter((row) => isDue(row, now) && free.has(row));
     const picked = pickInTurn(due, queue.turns, limit) as MemoryRow[];
     for (const row of picked) claimRow(row, { token: newToken(), now, nodeId, leaseExpiresAt });
-    if (ask.dispatchPerSecond > 0 && picked.length > 0) {
-      queue.starts = withStarts(queue.starts, now, picked.length, ask.dispatchPerSecond);
+    if (request.dispatchPerSecond > 0 && picked.length > 0) {
+      queue.starts = withStarts(queue.starts, now, picked.length, request.dispatchPerSecond);
     }
     return picked.map(showWhole);
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = settlements.map((settlement) => this.#settle(settlement));
-    this.#tell(results.flatMap((result) => (result.kind === 'settled' ? result.task.queue : [])));
+    this.#notify(results.flatMap((result) => (result.kind === 'settled' ? result.task.queue : [])));
     return results;
   }
 
@@ -200,7 +201,7 @@ export class MemoryStore implements TaskStore {
       a.expiresAt! - b.expiresAt! || compareText(a.id, b.id);
     const rows = expired.toSorted(order).slice(0, limit);
     for (const row of rows) expireRow(row, now);
-    this.#tell(rows.map((row) => row.queue));
+    this.#notify(rows.map((row) => row.queue));
     return rows.map(toTask);
   }
 
@@ -220,11 +221,11 @@ export class MemoryStore implements TaskStore {
     return { dueByQueue, upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt };
   }
 
-  async groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
-    return this.#rowsOf(ask.queue).some(
+  async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+    return this.#rowsOf(request.queue).some(
       (row) =>
-        row.groupKey === ask.groupKey &&
-        row.id !== ask.id &&
+        row.groupKey === request.groupKey &&
+        row.id !== request.id &&
         (row.status === 'IN_FLIGHT' || (row.status === 'PENDING' && row.started)),
     );
   }
@@ -234,8 +235,8 @@ export class MemoryStore implements TaskStore {
     return () => this.#listeners.delete(listener);
   }
 
-  async deadTasks(ask: DeadAsk): Promise<DeadPage> {
-    return deadPage(this.#dead(ask.queue).map(showWhole), ask);
+  async deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
+    return deadPage(this.#dead(request.queue).map(showWhole), request);
   }
 
   async deadGroups({ queue, limit }: { queue: string; limit: number }): Promise<DeadGroup[]> {
@@ -254,7 +255,7 @@ export class MemoryStore implements TaskStore {
       changed.push(id);
     }
     this.#record('redrive', change, change.selector, changed.length);
-    if (changed.length > 0) this.#tell([change.queue]);
+    if (changed.length > 0) this.#notify([change.queue]);
     return changed;
   }
 
@@ -262,12 +263,12 @@ export class MemoryStore implements TaskStore {
     if (!this.#queues.has(change.queue)) return [];
     const rows = [...new Set(change.ids)].flatMap((id) => this.#rows.get(id) ?? []);
     const dead = rows.filter((row) => isDeadIn(row, change));
-    this.#bury(dead, change.now);
+    this.#replaceByTombstones(dead, change.now);
     this.#record('purge', change, change.selector, dead.length);
     return dead.map((row) => row.id);
   }
 
-  async deleteFinished(ask: {
+  async deleteFinished(request: {
     queue: string;
     status: 'SUCCEEDED' | 'DEAD';
     endedBefore: number;
@@ -275,11 +276,11 @@ export class MemoryStore implements TaskStore {
     limit: number;
   }): Promise<number> {
     const endedAt = (row: TaskRow) => (row.completedAt ?? row.deadAt)!;
-    const rows = this.#rowsOf(ask.queue)
-      .filter((row) => row.status === ask.status && endedAt(row) < ask.endedBefore)
+    const rows = this.#rowsOf(request.queue)
+      .filter((row) => row.status === request.status && endedAt(row) < request.endedBefore)
       .toSorted((a, b) => endedAt(a) - endedAt(b) || compareText(a.id, b.id))
-      .slice(0, ask.limit);
-    this.#bury(rows, ask.now);
+      .slice(0, request.limit);
+    this.#replaceByTombstones(rows, request.now);
     return rows.length;
   }
 
@@ -291,13 +292,13 @@ export class MemoryStore implements TaskStore {
     return old.length;
   }
 
-  async auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
-    return this.#audit.page(ask);
+  async auditPage(request: AuditQuery): Promise<AuditRecord[]> {
+    return this.#audit.page(request);
   }
 
   async probe(): Promise<void> {}
 
-  /** What is stored stays: the next server goes on with it. */
+  /** Keeps the data: the next server continues with it. */
   async close(): Promise<void> {
     this.#listeners.clear();
   }
@@ -347,7 +348,7 @@ export class MemoryStore implements TaskStore {
       .toSorted((a, b) => a.deadAt! - b.deadAt! || compareText(a.id, b.id));
   }
 
-  #bury(rows: readonly MemoryRow[], now: number): void {
+  #replaceByTombstones(rows: readonly MemoryRow[], now: number): void {
     for (const row of rows) {
       this.#rows.delete(row.id);
       this.#tombstones.set(row.id, toTombstone(row, now));
@@ -363,7 +364,7 @@ export class MemoryStore implements TaskStore {
     this.#audit.add({ at: now, principal: by, action, queue, selector, count });
   }
 
-  #tell(queues: readonly string[]): void {
+  #notify(queues: readonly string[]): void {
     for (const queue of new Set(queues)) for (const listener of this.#listeners) listener(queue);
   }
 }

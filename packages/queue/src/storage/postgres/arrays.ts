@@ -1,10 +1,10 @@
 /**
- * Lists as the database takes them in its binary form. The driver would write each value as text with
- * every quote escaped, and the database would read that again: most of what a batch costs here.
+ * Arrays in PostgreSQL's binary format. The driver would send each value as escaped text, which was
+ * most of the cost of a batch.
  */
 
 interface Kind {
-  /** The database's number for the type of an element. */
+  /** The type of an element. */
   readonly oid: number;
   readonly bytes: 2 | 4 | 8;
 }
@@ -39,7 +39,7 @@ export function textArray(list: readonly (string | null)[]): Buffer {
 
 export const smallintArray = (list: readonly (number | null)[]) => numberArray(list, smallint);
 export const integerArray = (list: readonly (number | null)[]) => numberArray(list, integer);
-/** Of whole numbers that a double has exactly. */
+/** Safe integers only. */
 export const bigintArray = (list: readonly (number | null)[]) => numberArray(list, bigint);
 
 function numberArray(list: readonly (number | null)[], { oid, bytes }: Kind): Buffer {
@@ -68,7 +68,7 @@ function writeBigint(buffer: Buffer, value: number, at: number): number {
   return buffer.writeUInt32BE(value - high * twoTo32, at + lengthBytes);
 }
 
-/** One dimension that begins at 1; an empty array has none, and needs no more than this either. */
+/** One dimension with lower bound 1. */
 function writeHead(buffer: Buffer, oid: number, count: number, hasNull: boolean): void {
   buffer.writeInt32BE(1, 0);
   buffer.writeInt32BE(hasNull ? 1 : 0, 4);

@@ -1,7 +1,7 @@
 import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
-import type { AuditAsk } from '../task-store.js';
-import type { Asking, Transaction } from './connections.js';
-import { withoutZeros } from './rows.js';
+import type { AuditQuery } from '../task-store.js';
+import type { Queryable, Transaction } from './connections.js';
+import { withoutZeros } from './task-columns.js';
 import { addAudit, auditPage, lockAuditHead } from './statements/audit.sql.js';
 
 export interface AuditColumns {
@@ -17,14 +17,14 @@ export interface AuditColumns {
 }
 
 /**
- * Adds to the chain, as the last thing of a transaction: the chain is one over all servers, and who
- * holds its head keeps the others waiting.
+ * Appends to the audit chain. The last step of a transaction: the head of the chain is locked for
+ * all servers until the commit.
  */
 export async function recordAct(transaction: Transaction, act: AuditAct): Promise<void> {
-  const [head] = await transaction.ask<{ seq: number; hash: string | null }>(lockAuditHead);
+  const [head] = await transaction.query<{ seq: number; hash: string | null }>(lockAuditHead);
   const last = head!.hash === null ? undefined : { seq: head!.seq, hash: head!.hash };
   const record = chainAct(last, { ...act, principal: withoutZeros(act.principal) });
-  await transaction.askLast(addAudit, auditValues(record));
+  await transaction.queryLast(addAudit, auditValues(record));
 }
 
 export function auditValues(record: AuditRecord): unknown[] {
@@ -33,20 +33,20 @@ export function auditValues(record: AuditRecord): unknown[] {
   return [seq, at, principal, action, queue, text, count, prevHash, hash];
 }
 
-const leastRead = 500;
+const minPageSize = 500;
 
-export async function readAudit(asking: Asking, ask: AuditAsk): Promise<AuditRecord[]> {
+export async function readAudit(db: Queryable, query: AuditQuery): Promise<AuditRecord[]> {
   const records: AuditRecord[] = [];
-  let beforeSeq = ask.beforeSeq;
+  let beforeSeq = query.beforeSeq;
   for (;;) {
-    const wanted = ask.allowed ? Math.max(ask.limit, leastRead) : ask.limit;
-    const { statement, values } = auditPage({ ...ask, beforeSeq }, wanted);
-    const rows = await asking.ask<AuditColumns>(statement, values);
+    const wanted = query.allowed ? Math.max(query.limit, minPageSize) : query.limit;
+    const { statement, values } = auditPage({ ...query, beforeSeq }, wanted);
+    const rows = await db.query<AuditColumns>(statement, values);
     for (const row of rows) {
-      if (records.length >= ask.limit) return records;
-      if (!ask.allowed || ask.allowed(row.queue)) records.push(toRecord(row));
+      if (records.length >= query.limit) return records;
+      if (!query.allowed || query.allowed(row.queue)) records.push(toRecord(row));
     }
-    if (rows.length < wanted || records.length >= ask.limit) return records;
+    if (rows.length < wanted || records.length >= query.limit) return records;
     beforeSeq = rows.at(-1)!.seq;
   }
 }

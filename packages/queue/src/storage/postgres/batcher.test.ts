@@ -3,17 +3,13 @@ import { StorageUnavailable } from '../task-store.js';
 import { Batcher, partsWithoutRepeats } from './batcher.js';
 
 /** Answers in capitals; each run waits until it is let go. */
-function batcher(over: {
-  mostItems?: number;
-  mostBytes?: number;
-  fail?: (list: string[]) => void;
-}) {
+function batcher(over: { maxItems?: number; maxBytes?: number; fail?: (list: string[]) => void }) {
   const runs: string[][] = [];
   const gates: (() => void)[] = [];
   const made = new Batcher<string, string>({
-    mostItems: over.mostItems ?? 100,
-    mostAtOnce: 1,
-    mostBytes: over.mostBytes ?? Infinity,
+    maxItems: over.maxItems ?? 100,
+    maxConcurrent: 1,
+    maxBytes: over.maxBytes ?? Infinity,
     bytesOf: (item) => item.length,
     run: async (items) => {
       runs.push([...items]);
@@ -45,13 +41,13 @@ test('calls that come while one is under way share the next run, and each gets i
 });
 
 test('a call stays whole, and a run takes no more than it may', async () => {
-  const { made, runs, letAllGo } = batcher({ mostItems: 3, mostBytes: 6 });
+  const { made, runs, letAllGo } = batcher({ maxItems: 3, maxBytes: 6 });
   const calls = [['a', 'b'], ['c', 'd'], ['e'], ['large', 'x'], ['y']];
   await letAllGo(Promise.all(calls.map((call) => made.add(call))));
   expect(runs).toEqual([['a', 'b'], ['c', 'd', 'e'], ['large', 'x'], ['y']]);
 });
 
-test('one that is wrong does not take the others with it', async () => {
+test('a failing call does not fail the others', async () => {
   const fail = (list: string[]) => {
     if (list.includes('bad')) throw new Error('no');
   };
@@ -64,7 +60,7 @@ test('one that is wrong does not take the others with it', async () => {
   ]);
 });
 
-test('a database that is away is not asked again for each', async () => {
+test('an unavailable database is not called again for each item', async () => {
   const fail = () => {
     throw new StorageUnavailable('away');
   };

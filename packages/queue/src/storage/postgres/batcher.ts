@@ -8,22 +8,22 @@ interface Call<Item, Answer> {
 }
 
 export interface BatcherOptions<Item, Answer> {
-  /** Answers each item, in order, in one commit. */
+  /** Handles all items in one commit; a result for each, in order. */
   run: (items: readonly Item[]) => Promise<Answer[]>;
-  mostItems: number;
-  mostAtOnce: number;
-  /** So many bytes of items may share a commit. */
-  mostBytes?: number;
+  maxItems: number;
+  maxConcurrent: number;
+  /** Bytes of items that may share a commit. */
+  maxBytes?: number;
   bytesOf?: (item: Item) => number;
 }
 
 /**
- * Calls that come while others are under way share the next commit: a round trip to the database
- * and its disk costs the same for one task and for a hundred. What one call brings stays together.
+ * Calls that arrive while a commit runs share the next one: a round trip and an fsync cost the same
+ * for one task and for a hundred. The items of one call stay together.
  */
 export class Batcher<Item, Answer> {
   #waiting: Call<Item, Answer>[] = [];
-  #underWay = 0;
+  #running = 0;
 
   constructor(private readonly options: BatcherOptions<Item, Answer>) {}
 
@@ -39,36 +39,36 @@ export class Batcher<Item, Answer> {
   }
 
   #next(): void {
-    while (this.#waiting.length > 0 && this.#underWay < this.options.mostAtOnce) {
+    while (this.#waiting.length > 0 && this.#running < this.options.maxConcurrent) {
       void this.#run(this.#take());
     }
   }
 
   #take(): Call<Item, Answer>[] {
-    const { mostItems, mostBytes = Infinity } = this.options;
+    const { maxItems, maxBytes = Infinity } = this.options;
     let [count, items, bytes] = [0, 0, 0];
     for (const call of this.#waiting) {
       items += call.items.length;
       bytes += call.bytes;
-      if (count > 0 && (items > mostItems || bytes > mostBytes)) break;
+      if (count > 0 && (items > maxItems || bytes > maxBytes)) break;
       count++;
     }
     return this.#waiting.splice(0, count);
   }
 
   async #run(calls: readonly Call<Item, Answer>[]): Promise<void> {
-    this.#underWay++;
+    this.#running++;
     try {
       await this.#answer(calls);
     } catch (error) {
       if (calls.length === 1 || error instanceof StorageUnavailable) {
         for (const call of calls) call.reject(error);
       } else {
-        // One of them is wrong, and the others have nothing to do with it.
+        // One call failed: run each alone, so that the others succeed.
         for (const call of calls) await this.#answer([call]).catch(call.reject);
       }
     }
-    this.#underWay--;
+    this.#running--;
     this.#next();
   }
 
@@ -83,7 +83,7 @@ export class Batcher<Item, Answer> {
   }
 }
 
-/** Splits a list so that no key comes twice in a part; the order stays. */
+/** Splits a list so that no part has a key twice. Keeps the order. */
 export function partsWithoutRepeats<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { settingsTrouble } from './check-url.js';
+import { settingsProblem } from './check-url.js';
 
 const failure = (message: string, code?: string) => Object.assign(new Error(message), { code });
 
@@ -10,7 +10,7 @@ test.each([
   [failure('altnames', 'ERR_TLS_CERT_ALTNAME_INVALID'), /not trusted/],
   [failure('The server does not support SSL connections'), /sslmode=disable/],
 ])('%s is a mistake in the settings', (error, words) => {
-  expect(settingsTrouble(error)).toMatch(words);
+  expect(settingsProblem(error)).toMatch(words);
 });
 
 test.each([
@@ -19,5 +19,5 @@ test.each([
   failure('too many connections', '53300'),
   failure('timeout expired'),
 ])('%s is waited for', (error) => {
-  expect(settingsTrouble(error)).toBeUndefined();
+  expect(settingsProblem(error)).toBeUndefined();
 });

@@ -2,11 +2,11 @@ import type { Task } from '../../core/task.js';
 import { settleRow, type TaskRow } from '../task-row.js';
 import type { Settlement } from '../task-store.js';
 
-const most = 50_000;
+const maxTasks = 50_000;
 
 /**
- * Tasks that were claimed through this store and are not settled yet, by token. What a settlement
- * makes of them is known here, so the database need not be asked to tell.
+ * Tasks claimed by this server and not settled yet, by lease token. The result of a settlement is
+ * computed from them, so the database need not return it.
  */
 export class ClaimedTasks {
   readonly #tasks = new Map<string, Task>();
@@ -14,19 +14,19 @@ export class ClaimedTasks {
   add(task: Task): void {
     if (!task.lease) return;
     this.#tasks.set(task.lease.token, task);
-    if (this.#tasks.size <= most) return;
+    if (this.#tasks.size <= maxTasks) return;
     const [oldest] = this.#tasks.keys();
     this.#tasks.delete(oldest!);
   }
 
-  /** The task as it is after the settlement, which took effect; undefined: not known. */
+  /** The task after its settlement; undefined if it was not claimed here. */
   settled(settlement: Settlement): Task | undefined {
     const claimed = this.#tasks.get(settlement.token);
     this.#tasks.delete(settlement.token);
     if (claimed?.id !== settlement.id) return undefined;
     const task = plainCopy(claimed);
     if (settlement.verdict.kind === 'succeeded' && !settlement.error) {
-      // As most are: what settleRow makes of it, without a second copy.
+      // The common case: like settleRow, without a second copy.
       task.status = 'SUCCEEDED';
       task.lease = null;
       task.updatedAt = settlement.now;
@@ -39,7 +39,7 @@ export class ClaimedTasks {
   }
 }
 
-/** Without payload, history and what a settlement notes beside them. */
+/** Without payload and history. */
 function plainCopy(task: Task): Task {
   return {
     id: task.id,

@@ -1,6 +1,4 @@
-import type { Client as PgClient } from 'pg';
-import DriverClient from 'pg/lib/client.js';
+import pg from 'pg';
 
-/** The driver's client, and not its pool. */
-export const Client: typeof PgClient = DriverClient;
-export type Client = PgClient;
+export const { Client } = pg;
+export type Client = pg.Client;

@@ -1,15 +1,14 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 
-/** Clocks that are kept right are nearer than this; they are left alone, to the millisecond. */
-const rightWithinMs = 1_000;
-/** An answer that took this long says too little. */
-const longestTripMs = 2_000;
+/** A smaller difference is ignored: clocks that are synchronised are closer. */
+const toleranceMs = 1_000;
+/** A measurement with a longer round trip is discarded. */
+const maxRoundTripMs = 2_000;
 
 /**
- * How far the database's clock is ahead of this machine's. Leases and due times go by the
- * database's, so that they end for all servers at the same moment, however wrong the clock of one of
- * them is. 0 for a clock that is right.
+ * How far the clock of the database is ahead of this machine's; 0 if they agree. Leases and due times
+ * use the clock of the database, so that all servers agree on them even if one has a wrong clock.
  */
 export class ClockShift {
   #shiftMs = 0;
@@ -23,18 +22,18 @@ export class ClockShift {
     return this.#shiftMs;
   }
 
-  /** Takes over what the database answers to the question of the time. */
+  /** Measures the difference by the time that the database returns. */
   async measure(readTime: () => Promise<number>): Promise<void> {
-    const asked = this.clock.monotonic();
+    const sentAt = this.clock.monotonic();
     const time = await readTime();
-    const tripMs = this.clock.monotonic() - asked;
-    if (tripMs > longestTripMs) return;
+    const tripMs = this.clock.monotonic() - sentAt;
+    if (tripMs > maxRoundTripMs) return;
     const shiftMs = Math.round(time + tripMs / 2 - this.clock.now());
-    const isRight = Math.abs(shiftMs) < rightWithinMs;
-    if (isRight ? this.#shiftMs === 0 : Math.abs(shiftMs - this.#shiftMs) < rightWithinMs) return;
+    const isRight = Math.abs(shiftMs) < toleranceMs;
+    if (isRight ? this.#shiftMs === 0 : Math.abs(shiftMs - this.#shiftMs) < toleranceMs) return;
     this.#shiftMs = isRight ? 0 : shiftMs;
     const fields = { ahead_ms: -shiftMs };
-    if (isRight) this.log.info(fields, 'the clock of this machine is that of PostgreSQL again');
-    else this.log.warn(fields, 'the clock of this machine is not that of PostgreSQL: set it right');
+    if (isRight) this.log.info(fields, 'clock of this machine agrees with PostgreSQL again');
+    else this.log.warn(fields, 'clock of this machine differs from PostgreSQL: set it right');
   }
 }

@@ -2,9 +2,9 @@ import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import type { Client, ClientConfig, QueryConfig } from 'pg';
+import type { ClientBase, ClientConfig, PoolClient, QueryConfig } from 'pg';
 import { StorageUnavailable } from '../task-store.js';
-import { isAway, isConflict, isGivenUp, unavailable } from './failures.js';
+import { isAway, isConflict, isTimeout, unavailable } from './failures.js';
 import { Pool } from './pool.js';
 import type { Statement } from './statement.js';
 
@@ -12,67 +12,61 @@ export interface ConnectionsOptions {
   clock: Clock;
   random: Random;
   log: Log;
-  /** Connections at most, beside the one that listens. */
+  /** Connections at most, besides the one that listens. */
   connections?: number | undefined;
-  /** How long a statement may take, on either side. */
+  /** How long a statement may take. */
   statementTimeoutMs?: number | undefined;
-  /** What the sessions are called in the database. */
+  /** `application_name` of the sessions. */
   sessionName?: string | undefined;
 }
 
-/** What a statement or a transaction is asked through. */
-export interface Asking {
-  ask<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+/** Runs statements: a connection pool or a transaction. */
+export interface Queryable {
+  query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 
 /** One transaction. */
-export interface Transaction extends Asking {
+export interface Transaction extends Queryable {
   /**
-   * The last statement: the commit is sent right behind it. What is asked after that is answered
-   * when the commit is done, and no part of it.
+   * The last statement: COMMIT is sent right behind it.
    */
-  askLast<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+  queryLast<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 
 export const serverSessions = 'millrace-queue';
-const usualConnections = 8;
-const usualStatementTimeoutMs = 5_000;
+const defaultConnections = 8;
+const defaultStatementTimeoutMs = 5_000;
+/** The driver waits this much longer than the server may take. */
+const driverTimeoutMs = 1_000;
 const connectTimeoutMs = 2_000;
-const mostConflicts = 8;
-/** Between two tries to reach a database that is away. */
-const restMs = 250;
+const maxConflicts = 8;
+/** Between two attempts to reach a database that is away. */
+const reconnectMs = 250;
 const begin: Statement = { name: '', text: 'BEGIN ISOLATION LEVEL READ COMMITTED' };
 const commit: Statement = { name: '', text: 'COMMIT' };
 
-/** Connections to the database, and what to do when there are none to be had. */
+/** Runs statements, retries conflicts, and fails fast while the database is away. */
 export class Connections {
-  readonly #pool: Pool;
-  /** Why the database is taken to be away; undefined while it is not. */
-  #trouble: { cause: unknown } | undefined;
-  #isTrying = false;
-  #tryAt = -Infinity;
+  #pool: Pool;
+  /** Why the database is considered away; undefined while it is not. */
+  #outage: { cause: unknown } | undefined;
+  #isReconnecting = false;
+  #reconnectAt = -Infinity;
 
   constructor(
-    url: string,
+    private readonly url: string,
     private readonly options: ConnectionsOptions,
   ) {
-    const { connections = usualConnections, clock, log } = options;
-    this.#pool = new Pool({
-      config: clientConfig(url, options),
-      most: connections,
-      clock,
-      opened: (client) => void prepare(client),
-      lost: (error) => log.debug({ err: error }, 'a connection to PostgreSQL was lost'),
-    });
+    this.#pool = this.#newPool();
   }
 
   /** One statement, one commit. */
-  ask<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+  query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     return this.#trying((client) => rowsOf<Row>(client, statement, values));
   }
 
-  /** One statement that only reads. Undefined: it took longer than it may, and was given up. */
-  askWithin<Row>(
+  /** One statement with a time limit. Undefined: it took longer and was cancelled. */
+  queryWithin<Row>(
     limitMs: number,
     statement: Statement,
     values: readonly unknown[] = [],
@@ -80,20 +74,25 @@ export class Connections {
     return this.#trying(async (client) => {
       const limit = { name: '', text: `SET LOCAL statement_timeout = ${limitMs}` };
       const before = [rowsOf(client, begin, []), rowsOf(client, limit, [])];
-      const asked = rowsOf<Row>(client, statement, values);
-      const all = await Promise.allSettled([...before, asked, rowsOf(client, commit, [])]);
+      const timeoutMs = limitMs + driverTimeoutMs;
+      const result = rowsOf<Row>(client, { ...statement, timeoutMs }, values);
+      const all = await Promise.allSettled([
+        ...before,
+        result,
+        rowsOf(client, { ...commit, timeoutMs }, []),
+      ]);
       const failed = all.find(({ status }) => status === 'rejected');
-      if (!failed) return asked;
+      if (!failed) return result;
       const { reason } = failed as PromiseRejectedResult;
-      if (isGivenUp(reason)) return undefined;
+      if (isTimeout(reason)) return undefined;
       throw reason;
     });
   }
 
-  /** All or nothing. `work` may run again from its beginning, so it must only ask. */
+  /** Runs `work` in a transaction. After a conflict it runs again, so it must only run statements. */
   transact<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     return this.#trying(async (client) => {
-      // Sent with the first statement: nobody waits for it.
+      // Sent together with the first statement.
       const begun = rowsOf(client, begin, []);
       begun.catch(() => {});
       const transaction = new OpenTransaction(client);
@@ -109,25 +108,36 @@ export class Connections {
     });
   }
 
-  async close(): Promise<void> {
-    await this.#pool.close();
+  close(): Promise<void> {
+    return this.#pool.close();
   }
 
-  async #trying<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
+  #newPool(): Pool {
+    const { connections = defaultConnections, clock, log } = this.options;
+    return new Pool({
+      config: clientConfig(this.url, this.options),
+      max: connections,
+      clock,
+      onConnect: (client) => void applySettings(client),
+      onError: (error) => log.debug({ err: error }, 'connection lost'),
+    });
+  }
+
+  async #trying<Result>(work: (client: ClientBase) => Promise<Result>): Promise<Result> {
     for (let conflicts = 0; ; conflicts++) {
       try {
         return await this.#once(work);
       } catch (error) {
         if (!isConflict(error)) throw error;
-        if (conflicts >= mostConflicts) throw unavailable(error);
+        if (conflicts >= maxConflicts) throw unavailable(error);
         const { clock, random } = this.options;
         await clock.sleep(2 ** conflicts * (1 + random.next()));
       }
     }
   }
 
-  async #once<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
-    const client = this.#trouble ? await this.#tryAgain(this.#trouble.cause) : await this.#take();
+  async #once<Result>(work: (client: ClientBase) => Promise<Result>): Promise<Result> {
+    const client = this.#outage ? await this.#reconnect(this.#outage.cause) : await this.#connect();
     let isBroken = false;
     try {
       return await work(client);
@@ -137,46 +147,48 @@ export class Connections {
       this.#lost(error);
       throw unavailable(error);
     } finally {
-      this.#pool.give(client, isBroken);
+      client.release(isBroken);
     }
   }
 
-  async #take(): Promise<Client> {
+  async #connect(): Promise<PoolClient> {
     try {
-      return await this.#pool.take();
+      return await this.#pool.connect();
     } catch (error) {
-      // It may only be that all are in use.
+      // Without a free connection the database may still be there.
       if (!(error instanceof StorageUnavailable)) this.#lost(error);
       throw unavailable(error);
     }
   }
 
-  /** The next call finds out whether it was only this connection. */
+  /** Replaces all connections: idle ones may be as dead as the one that failed. */
   #lost(error: unknown): void {
-    if (this.#trouble) return;
-    this.#trouble = { cause: error };
-    this.#tryAt = this.options.clock.monotonic();
-    this.#pool.dropIdle();
+    if (this.#outage || this.#pool.isClosed) return;
+    this.#outage = { cause: error };
+    this.#reconnectAt = this.options.clock.monotonic();
+    const old = this.#pool;
+    this.#pool = this.#newPool();
+    old.abandon(unavailable(error));
   }
 
-  /** One call at a time tries to connect; the others are told at once. */
-  async #tryAgain(cause: unknown): Promise<Client> {
+  /** One call at a time tries to connect; the others fail at once. */
+  async #reconnect(cause: unknown): Promise<PoolClient> {
     const { clock } = this.options;
-    if (this.#isTrying || clock.monotonic() < this.#tryAt) {
-      const message = `PostgreSQL did not answer a moment ago: ${messageOf(cause)}`;
+    if (this.#isReconnecting || clock.monotonic() < this.#reconnectAt) {
+      const message = `PostgreSQL did not respond a moment ago: ${messageOf(cause)}`;
       throw new StorageUnavailable(message, { cause });
     }
-    this.#isTrying = true;
+    this.#isReconnecting = true;
     try {
-      const client = await this.#pool.take();
-      this.#trouble = undefined;
+      const client = await this.#pool.connect();
+      this.#outage = undefined;
       return client;
     } catch (error) {
-      this.#trouble = { cause: error };
+      this.#outage = { cause: error };
       throw unavailable(error);
     } finally {
-      this.#tryAt = clock.monotonic() + restMs;
-      this.#isTrying = false;
+      this.#reconnectAt = clock.monotonic() + reconnectMs;
+      this.#isReconnecting = false;
     }
   }
 }
@@ -184,44 +196,48 @@ export class Connections {
 class OpenTransaction implements Transaction {
   isOver = false;
 
-  constructor(private readonly client: Client) {}
+  constructor(private readonly client: ClientBase) {}
 
-  ask<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+  query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     return rowsOf<Row>(this.client, statement, values);
   }
 
-  async askLast<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+  async queryLast<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     this.isOver = true;
-    const asked = rowsOf<Row>(this.client, statement, values);
-    // Behind a failed statement the database takes it for a rollback.
+    const result = rowsOf<Row>(this.client, statement, values);
+    // After a failed statement this is a rollback.
     const committed = rowsOf(this.client, commit, []);
     committed.catch(() => {});
-    const rows = await asked;
+    const rows = await result;
     await committed;
     return rows;
   }
 }
 
 async function rowsOf<Row>(
-  client: Client,
-  { name, text, rowMode }: Statement,
+  client: ClientBase,
+  { name, text, rowMode, timeoutMs }: Statement,
   values: readonly unknown[],
 ): Promise<Row[]> {
-  const query: QueryConfig & { rowMode?: string } = { text, values: [...values] };
+  const query: QueryConfig & { rowMode?: string; query_timeout?: number } = {
+    text,
+    values: [...values],
+  };
+  if (timeoutMs) query.query_timeout = timeoutMs;
   if (name) query.name = name;
   if (rowMode) query.rowMode = rowMode;
   const { rows } = await client.query(query);
   return rows as Row[];
 }
 
-async function rollBack(client: Client): Promise<void> {
+async function rollBack(client: ClientBase): Promise<void> {
   await client.query('ROLLBACK');
 }
 
 export function clientConfig(
   url: string,
   {
-    statementTimeoutMs = usualStatementTimeoutMs,
+    statementTimeoutMs = defaultStatementTimeoutMs,
     sessionName = serverSessions,
   }: Pick<ConnectionsOptions, 'statementTimeoutMs' | 'sessionName'>,
 ): ClientConfig {
@@ -229,21 +245,21 @@ export function clientConfig(
     connectionString: url,
     application_name: sessionName,
     connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: statementTimeoutMs + 1_000,
+    query_timeout: statementTimeoutMs + driverTimeoutMs,
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: statementTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    // Statements are sent one behind the other, without waiting for each answer.
+    // Send statements without waiting for the result of the one before.
     pipeline: true,
   };
   return config;
 }
 
 /**
- * Every statement goes from a few rows to others by an index; the planner, whose figures on a queue's
- * tables are always out of date, would sometimes rather read all. Engines that do not know a setting
- * refuse it and are none the worse.
+ * Every statement finds a few rows by an index. The statistics of a queue's tables are always out of
+ * date, so the planner would sometimes rather read all. A database that does not know a setting
+ * refuses it, which does no harm.
  */
 const settings = [
   'enable_seqscan = off',
@@ -254,6 +270,6 @@ const settings = [
   'plan_cache_mode = force_generic_plan',
 ];
 
-async function prepare(client: Client): Promise<void> {
+async function applySettings(client: ClientBase): Promise<void> {
   await Promise.allSettled(settings.map((setting) => client.query(`SET ${setting}`)));
 }

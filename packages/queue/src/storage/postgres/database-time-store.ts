@@ -2,9 +2,9 @@ import type { AuditRecord } from '../../core/audit.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
 import type {
-  AuditAsk,
-  ClaimAsk,
-  DeadAsk,
+  AuditQuery,
+  ClaimRequest,
+  DeadTaskQuery,
   DeadGroup,
   DeadPage,
   InsertResult,
@@ -19,28 +19,22 @@ import type {
   Verdict,
 } from '../task-store.js';
 import type { ClockShift } from './clock-shift.js';
-import type { PostgresStore, TransferAsk } from './postgres-store.js';
-import type { TransferTally } from './transfer/transfer.js';
+import type { PostgresStore } from './postgres-store.js';
+import type { Source, Target } from '../transfer/moved.js';
 
 /**
- * The store as a server with a wrong clock sees it: what it says of now goes in as the database's
- * time, and the leases that it counts down come out as its own. All other times are shown as they
- * are stored. A server whose clock is right sees no difference.
+ * Converts between the clock of this machine and that of the database: `now` and due times on the way
+ * in, leases on the way out. Other times are returned as stored. It changes nothing if the clocks
+ * agree.
  */
 export class DatabaseTimeStore implements TaskStore {
-  readonly pushesDownFilters = true;
-
   constructor(
     private readonly store: PostgresStore,
     private readonly shift: ClockShift,
   ) {}
 
-  get cursorKey(): Uint8Array {
-    return this.store.cursorKey;
-  }
-
-  get bestSteps(): PostgresStore['bestSteps'] {
-    return this.store.bestSteps;
+  get capabilities(): PostgresStore['capabilities'] {
+    return this.store.capabilities;
   }
 
   listQueues(): Promise<Queue[]> {
@@ -81,11 +75,11 @@ export class DatabaseTimeStore implements TaskStore {
     return found && 'lease' in found ? this.#own(found) : found;
   }
 
-  async claimDue(ask: ClaimAsk): Promise<WholeTask[]> {
+  async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     const { ms } = this.shift;
-    if (ms === 0) return this.store.claimDue(ask);
-    const leaseExpiresAt = ask.leaseExpiresAt + ms;
-    const tasks = await this.store.claimDue({ ...this.#atNow(ask), leaseExpiresAt });
+    if (ms === 0) return this.store.claimDue(request);
+    const leaseExpiresAt = request.leaseExpiresAt + ms;
+    const tasks = await this.store.claimDue({ ...this.#atNow(request), leaseExpiresAt });
     return tasks.map((task) => this.#own(task));
   }
 
@@ -106,13 +100,13 @@ export class DatabaseTimeStore implements TaskStore {
     return typeof moved === 'string' ? moved : this.#own(moved);
   }
 
-  async endedLeases(ask: { now: number; limit: number }): Promise<WholeTask[]> {
-    const tasks = await this.store.endedLeases(this.#atNow(ask));
+  async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
+    const tasks = await this.store.endedLeases(this.#atNow(request));
     return tasks.map((task) => this.#own(task));
   }
 
-  expireTasks(ask: { now: number; limit: number }): Promise<Task[]> {
-    return this.store.expireTasks(this.#atNow(ask));
+  expireTasks(request: { now: number; limit: number }): Promise<Task[]> {
+    return this.store.expireTasks(this.#atNow(request));
   }
 
   async nextEventAt(): ReturnType<TaskStore['nextEventAt']> {
@@ -126,20 +120,20 @@ export class DatabaseTimeStore implements TaskStore {
     };
   }
 
-  groupIsBusy(ask: { queue: string; groupKey: string; id: string }): Promise<boolean> {
-    return this.store.groupIsBusy(ask);
+  groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+    return this.store.groupIsBusy(request);
   }
 
   onWork(listener: (queue: string) => void): () => void {
     return this.store.onWork(listener);
   }
 
-  deadTasks(ask: DeadAsk): Promise<DeadPage> {
-    return this.store.deadTasks(ask);
+  deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
+    return this.store.deadTasks(request);
   }
 
-  deadGroups(ask: { queue: string; limit: number }): Promise<DeadGroup[]> {
-    return this.store.deadGroups(ask);
+  deadGroups(request: { queue: string; limit: number }): Promise<DeadGroup[]> {
+    return this.store.deadGroups(request);
   }
 
   redrive(change: RedriveChange): Promise<string[]> {
@@ -152,17 +146,17 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.purge({ ...this.#atNow(change), diedBy: change.diedBy + this.shift.ms });
   }
 
-  deleteFinished(ask: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
-    const endedBefore = ask.endedBefore + this.shift.ms;
-    return this.store.deleteFinished({ ...this.#atNow(ask), endedBefore });
+  deleteFinished(request: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
+    const endedBefore = request.endedBefore + this.shift.ms;
+    return this.store.deleteFinished({ ...this.#atNow(request), endedBefore });
   }
 
-  deleteTombstones(ask: { now: number; limit: number }): Promise<number> {
-    return this.store.deleteTombstones(this.#atNow(ask));
+  deleteTombstones(request: { now: number; limit: number }): Promise<number> {
+    return this.store.deleteTombstones(this.#atNow(request));
   }
 
-  auditPage(ask: AuditAsk): Promise<AuditRecord[]> {
-    return this.store.auditPage(ask);
+  auditPage(request: AuditQuery): Promise<AuditRecord[]> {
+    return this.store.auditPage(request);
   }
 
   probe(): Promise<void> {
@@ -173,16 +167,16 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.close();
   }
 
-  transfer(ask: TransferAsk): Promise<TransferTally> {
-    return this.store.transfer(ask);
+  transferEnd(): Source & Target {
+    return this.store.transferEnd();
   }
 
-  #atNow<Ask extends { now: number }>(ask: Ask): Ask {
+  #atNow<Request extends { now: number }>(request: Request): Request {
     const { ms } = this.shift;
-    return ms === 0 ? ask : { ...ask, now: ask.now + ms };
+    return ms === 0 ? request : { ...request, now: request.now + ms };
   }
 
-  /** With its lease in the server's own time. */
+  /** With its lease in the time of this machine. */
   #own<Shown extends Task>(task: Shown): Shown {
     const { ms } = this.shift;
     if (ms === 0 || !task.lease) return task;

@@ -1,23 +1,32 @@
 import type { WholeTask } from '../../core/task.js';
 import { pageBytes } from '../dead-letters.js';
-import type { DeadAsk, DeadGroup, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
+import type {
+  DeadTaskQuery,
+  DeadGroup,
+  DeadPage,
+  PurgeChange,
+  RedriveChange,
+} from '../task-store.js';
 import { recordAct } from './audit.js';
 import type { Connections, Transaction } from './connections.js';
 import { attemptsOf } from './history.js';
-import { toTask, wholeMs, withoutZeros, type TaskColumns } from './rows.js';
-import { purge as purgeTasks } from './statements/bury.sql.js';
+import { toTask, wholeMs, withoutZeros, type TaskColumns } from './task-columns.js';
+import { purge as purgeTasks } from './statements/retention.sql.js';
 import { deadGroups } from './statements/dead-groups.sql.js';
 import { deadPage, payloads } from './statements/dead-page.sql.js';
-import { holdQueue } from './statements/queues.sql.js';
+import { keepQueue } from './statements/queues.sql.js';
 import { redrive as redriveTasks } from './statements/redrive.sql.js';
 
 type PageColumns = TaskColumns & { attempts: string; payload_bytes: number };
 
 const noBytes = new Uint8Array(0);
 
-export async function readDeadPage(connections: Connections, ask: DeadAsk): Promise<DeadPage> {
-  const { statement, values } = deadPage(cleaned(ask));
-  const rows = await connections.ask<PageColumns>(statement, values);
+export async function readDeadPage(
+  connections: Connections,
+  query: DeadTaskQuery,
+): Promise<DeadPage> {
+  const { statement, values } = deadPage(cleaned(query));
+  const rows = await connections.query<PageColumns>(statement, values);
   const page: DeadPage = { tasks: [], next: undefined };
   let bytes = 0;
   for (const row of rows) {
@@ -26,7 +35,7 @@ export async function readDeadPage(connections: Connections, ask: DeadAsk): Prom
     task.attempts = attemptsOf(row.attempts);
     bytes += pageBytes(task) + Math.ceil(row.payload_bytes / 3) * 4;
     const last = page.tasks.at(-1);
-    if (last && (page.tasks.length >= ask.limit || bytes > ask.maxBytes)) {
+    if (last && (page.tasks.length >= query.limit || bytes > query.maxBytes)) {
       page.next = { deadAt: last.deadAt!, id: last.id };
       break;
     }
@@ -43,28 +52,28 @@ async function withPayloads(
 ): Promise<WholeTask[]> {
   if (tasks.length === 0) return [];
   const ids = tasks.map(({ id }) => id);
-  const rows = await connections.ask<{ id: string; payload: Buffer }>(payloads, [ids]);
+  const rows = await connections.query<{ id: string; payload: Buffer }>(payloads, [ids]);
   const byId = new Map(rows.map((row) => [row.id, row.payload]));
   return tasks.flatMap((task) => {
     const payload = byId.get(task.id);
-    // Forgotten between the two statements.
+    // Deleted between the two statements.
     if (!payload) return [];
     task.payload = payload;
     return task;
   });
 }
 
-function cleaned(ask: DeadAsk): DeadAsk {
-  const { errorType } = ask.filter;
-  if (errorType === undefined) return ask;
-  return { ...ask, filter: { ...ask.filter, errorType: withoutZeros(errorType) } };
+function cleaned(query: DeadTaskQuery): DeadTaskQuery {
+  const { errorType } = query.filter;
+  if (errorType === undefined) return query;
+  return { ...query, filter: { ...query.filter, errorType: withoutZeros(errorType) } };
 }
 
 export async function readDeadGroups(
   connections: Connections,
   { queue, limit }: { queue: string; limit: number },
 ): Promise<DeadGroup[]> {
-  const rows = await connections.ask<{
+  const rows = await connections.query<{
     error_type: string | null;
     handler_ref: string;
     http_status: number | null;
@@ -84,34 +93,31 @@ export async function readDeadGroups(
   }));
 }
 
-/** Returns the tasks that it changed, in the order of the ids given. */
-export function redrive(
-  connections: Connections,
-  change: RedriveChange,
-): Promise<{ id: string; dueAt: number }[]> {
+/** Returns the ids that it changed, in the order given. */
+export function redrive(connections: Connections, change: RedriveChange): Promise<string[]> {
   const dueAt = new Map<string, number>();
   for (const [index, id] of change.ids.entries()) {
     if (!dueAt.has(id)) dueAt.set(id, wholeMs(change.dueAt(index)));
   }
   return connections.transact(async (transaction) => {
-    const [queue] = await transaction.ask<{ no: number }>(holdQueue, [change.queue]);
+    const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
     if (!queue) return [];
     const ids = [...dueAt.keys()];
     const values = [queue.no, ids, [...dueAt.values()], change.diedBy, change.now];
-    const rows = await transaction.ask<{ id: string }>(redriveTasks, values);
+    const rows = await transaction.query<{ id: string }>(redriveTasks, values);
     const changed = new Set(rows.map(({ id }) => id));
     await record(transaction, 'redrive', change, changed.size);
-    return ids.filter((id) => changed.has(id)).map((id) => ({ id, dueAt: dueAt.get(id)! }));
+    return ids.filter((id) => changed.has(id));
   });
 }
 
 export function purge(connections: Connections, change: PurgeChange): Promise<string[]> {
   const ids = [...new Set(change.ids)];
   return connections.transact(async (transaction) => {
-    const [queue] = await transaction.ask<{ no: number }>(holdQueue, [change.queue]);
+    const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
     if (!queue) return [];
     const values = [queue.no, ids, change.diedBy, change.now];
-    const rows = await transaction.ask<{ id: string }>(purgeTasks, values);
+    const rows = await transaction.query<{ id: string }>(purgeTasks, values);
     const gone = new Set(rows.map(({ id }) => id));
     await record(transaction, 'purge', change, gone.size);
     return ids.filter((id) => gone.has(id));

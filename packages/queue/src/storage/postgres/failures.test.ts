@@ -29,5 +29,5 @@ test('conflicts are those that the database undid', () => {
 test('what is unavailable already stays what it is', () => {
   const error = new StorageUnavailable('away');
   expect(unavailable(error)).toBe(error);
-  expect(unavailable(new Error('gone')).message).toBe('PostgreSQL does not answer: gone');
+  expect(unavailable(new Error('gone')).message).toBe('PostgreSQL does not respond: gone');
 });

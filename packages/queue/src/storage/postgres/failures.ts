@@ -1,23 +1,23 @@
 import { messageOf, systemCode } from '@millrace/kit/errors';
 import { StorageUnavailable } from '../task-store.js';
 
-/** Two transactions stood in each other's way; the database undid one, which may try again. */
+/** Serialization failure or deadlock: the transaction can be tried again. */
 export function isConflict(error: unknown): boolean {
   const code = systemCode(error);
   return code === '40001' || code === '40P01';
 }
 
-/** It took longer than it was given. */
-export function isGivenUp(error: unknown): boolean {
+/** The statement was cancelled by its timeout. */
+export function isTimeout(error: unknown): boolean {
   return systemCode(error) === '57014';
 }
 
-/** By SQLSTATE, or by what the system says: away, full, starting, read only, too slow. */
+/** SQLSTATE or system code: away, full, starting, read only, too slow. */
 const awayCodes = /^(?:(?:08|53|57|58|28)[0-9A-Z]{3}|25006|25P03|55P03|E[A-Z_]{3,})$/;
-/** The driver's own failures have no code. */
+/** Errors of the driver have no code. */
 const awayMessages = /connection|timeout|closed|terminated|not queryable/i;
 
-/** Nothing is wrong with what was asked: the database cannot do it now. */
+/** The request is fine, but the database cannot serve it now. */
 export function isAway(error: unknown): boolean {
   const code = systemCode(error);
   return code ? awayCodes.test(code) : awayMessages.test(messageOf(error));
@@ -25,6 +25,6 @@ export function isAway(error: unknown): boolean {
 
 export function unavailable(error: unknown): StorageUnavailable {
   if (error instanceof StorageUnavailable) return error;
-  const message = `PostgreSQL does not answer: ${messageOf(error)}`;
+  const message = `PostgreSQL does not respond: ${messageOf(error)}`;
   return new StorageUnavailable(message, { cause: error });
 }

@@ -1,10 +1,10 @@
 import type { Attempt, AttemptOutcome } from '../../core/task.js';
 
 /**
- * An attempt as the table has it: the values of its fields as JSON in this order, without the nulls at
- * the end. With its names it would be three times as long, and most of what a settlement sends.
+ * An attempt as stored: its values as a JSON array in this order, without trailing nulls. With field
+ * names it would be three times as long, and most of what a settlement sends.
  */
-type Kept = [
+type StoredAttempt = [
   attempt: number,
   redrive: number,
   startedAt: number,
@@ -48,7 +48,7 @@ function quoted(text: string | null): string {
   return text === null ? 'null' : JSON.stringify(text);
 }
 
-/** For texts that are mostly the same as the one before: to quote them is a third of what they cost. */
+/** Caches the last quoted text: most texts are the same as the one before. */
 function quoter(): (text: string | null) => string {
   let last: string | null = null;
   let lastQuoted = quoted(last);
@@ -61,31 +61,31 @@ function quoter(): (text: string | null) => string {
   };
 }
 
-/** Of attempts that were joined by commas. Older programs wrote them with their names. */
+/** Parses attempts joined by commas. Older versions wrote them with field names. */
 export function attemptsOf(text: string): Attempt[] {
   if (text === '') return [];
-  return (JSON.parse(`[${text}]`) as (Attempt | Kept)[]).map((kept) =>
-    Array.isArray(kept) ? toAttempt(kept) : kept,
+  return (JSON.parse(`[${text}]`) as (Attempt | StoredAttempt)[]).map((stored) =>
+    Array.isArray(stored) ? toAttempt(stored) : stored,
   );
 }
 
-function toAttempt(kept: Kept): Attempt {
+function toAttempt(stored: StoredAttempt): Attempt {
   return {
-    attempt: kept[0],
-    redrive: kept[1],
-    startedAt: kept[2],
-    endedAt: kept[3],
-    durationMs: kept[4],
-    outcome: kept[5],
-    errorType: kept[12] ?? null,
-    message: kept[13] ?? null,
-    httpStatus: kept[7] ?? null,
-    retryAfterMs: kept[14] ?? null,
-    nextAttemptAt: kept[15] ?? null,
-    responseSnippet: kept[11] ?? null,
-    url: kept[8] ?? null,
-    remoteIp: kept[9] ?? null,
-    nodeId: kept[6],
-    traceId: kept[10] ?? null,
+    attempt: stored[0],
+    redrive: stored[1],
+    startedAt: stored[2],
+    endedAt: stored[3],
+    durationMs: stored[4],
+    outcome: stored[5],
+    errorType: stored[12] ?? null,
+    message: stored[13] ?? null,
+    httpStatus: stored[7] ?? null,
+    retryAfterMs: stored[14] ?? null,
+    nextAttemptAt: stored[15] ?? null,
+    responseSnippet: stored[11] ?? null,
+    url: stored[8] ?? null,
+    remoteIp: stored[9] ?? null,
+    nodeId: stored[6],
+    traceId: stored[10] ?? null,
   };
 }

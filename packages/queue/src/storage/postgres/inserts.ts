@@ -3,12 +3,12 @@ import { newRow, toTask as toNewTask } from '../task-row.js';
 import { tombstoneMs, type InsertResult, type NewTask } from '../task-store.js';
 import { bigintArray, integerArray, smallintArray, textArray } from './arrays.js';
 import { partsWithoutRepeats } from './batcher.js';
-import type { Asking, Connections } from './connections.js';
-import type { Ledger } from './ledger.js';
-import { toTask, toTombstone, wholeMs, type FoundColumns } from './rows.js';
+import type { Queryable, Connections } from './connections.js';
+import type { Counters } from './counters.js';
+import { toTask, toTombstone, wholeMs, type FoundColumns } from './task-columns.js';
 import { findTasks } from './statements/find-tasks.sql.js';
 import { insertTasks } from './statements/insert-tasks.sql.js';
-import { lockGates, pendingOf } from './statements/room.sql.js';
+import { lockForInsert, pendingOf } from './statements/room.sql.js';
 
 export interface Insert {
   task: NewTask;
@@ -18,7 +18,7 @@ export interface Insert {
 /** Stores tasks in one commit; a result for each, in order. */
 export async function insertAll(
   connections: Connections,
-  ledger: Ledger,
+  counters: Counters,
   inserts: readonly Insert[],
 ): Promise<InsertResult[]> {
   const parts = partsWithoutRepeats(inserts, ({ task }) => task.id);
@@ -26,9 +26,9 @@ export async function insertAll(
   if (parts.length === 1 && !isLimited) return insertPart(connections, inserts);
   return connections.transact(async (transaction) => {
     const results: InsertResult[] = [];
-    if (isLimited) await transaction.ask(lockGates, [limitedQueues(inserts)]);
+    if (isLimited) await transaction.query(lockForInsert, [limitedQueues(inserts)]);
     for (const part of parts) {
-      if (isLimited) results.push(...(await insertLimited(transaction, ledger, part)));
+      if (isLimited) results.push(...(await insertLimited(transaction, counters, part)));
       else results.push(...(await insertPart(transaction, part)));
     }
     return results;
@@ -40,9 +40,9 @@ function limitedQueues(inserts: readonly Insert[]): string[] {
   return [...new Set(queues)].toSorted();
 }
 
-async function insertPart(asking: Asking, inserts: readonly Insert[]): Promise<InsertResult[]> {
+async function insertPart(db: Queryable, inserts: readonly Insert[]): Promise<InsertResult[]> {
   const values = valuesOf(inserts);
-  const [answer] = await asking.ask<{ stored: string | null; known: string | null }>(
+  const [answer] = await db.query<{ stored: string | null; known: string | null }>(
     insertTasks,
     values,
   );
@@ -54,21 +54,21 @@ async function insertPart(asking: Asking, inserts: readonly Insert[]): Promise<I
   });
   const taken = inserts.filter((_, i) => results[i] === undefined);
   if (taken.length === 0) return results as InsertResult[];
-  const found = await findTaken(asking, taken);
+  const found = await findTaken(db, taken);
   return results.map((result, i) => result ?? found.get(inserts[i]!.task.id)!);
 }
 
 async function findTaken(
-  asking: Asking,
+  db: Queryable,
   taken: readonly Insert[],
 ): Promise<Map<string, InsertResult>> {
   const ids = taken.map(({ task }) => task.id);
-  const rows = await asking.ask<FoundColumns>(findTasks, [ids]);
+  const rows = await db.query<FoundColumns>(findTasks, [ids]);
   const found = new Map<string, InsertResult>(rows.map((row) => [row.id, takenBy(row)]));
   const gone = taken.filter(({ task }) => !found.has(task.id));
-  // It was there a moment ago, and its tombstone is gone since.
+  // The tombstone was deleted in between.
   if (gone.length > 0) {
-    const results = await insertPart(asking, gone);
+    const results = await insertPart(db, gone);
     gone.forEach(({ task }, i) => found.set(task.id, results[i]!));
   }
   return found;
@@ -79,17 +79,17 @@ function takenBy(row: FoundColumns): InsertResult {
   return { kind: 'existing', task: toTask(row) };
 }
 
-/** With the gates of the queues held, so that their counts are what they are. */
+/** Holds the claim locks of the queues, so that `max_pending` is exact. */
 async function insertLimited(
-  asking: Asking,
-  ledger: Ledger,
+  db: Queryable,
+  counters: Counters,
   inserts: readonly Insert[],
 ): Promise<InsertResult[]> {
   const [ids, queues] = [inserts.map(({ task }) => task.id), limitedQueues(inserts)];
-  const taken = await asking.ask<FoundColumns>(findTasks, [ids]);
-  const counts = await asking.ask<{ name: string; pending: number }>(pendingOf, [
+  const taken = await db.query<FoundColumns>(findTasks, [ids]);
+  const counts = await db.query<{ name: string; pending: number }>(pendingOf, [
     textArray(queues),
-    bigintArray(queues.map((queue) => ledger.firstEntry(queue))),
+    bigintArray(queues.map((queue) => counters.firstEntry(queue))),
   ]);
   const pending = new Map(counts.map((count) => [count.name, count.pending]));
   const takenIds = new Map(taken.map((row) => [row.id, row]));
@@ -102,7 +102,7 @@ async function insertLimited(
     else pending.set(task.queue, count + 1);
   }
   const admitted = inserts.filter((insert) => !full.has(insert));
-  const results = admitted.length > 0 ? await insertPart(asking, admitted) : [];
+  const results = admitted.length > 0 ? await insertPart(db, admitted) : [];
   let next = 0;
   return inserts.map((insert) => (full.has(insert) ? { kind: 'queue_full' } : results[next++]!));
 }

@@ -1,58 +1,62 @@
 import type { WholeTask } from '../../core/task.js';
 import type { Connections } from './connections.js';
-import { Mark } from './mark.js';
-import { toWholeTask, type WholeColumns } from './rows.js';
+import { LowWaterMark } from './low-water-mark.js';
 import { endedLeases, sweepClaims } from './statements/ended-leases.sql.js';
+import { toWholeTask, type WholeColumns } from './task-columns.js';
 
-/** Claims that are looked at together: a few where the first that is held is all that is asked for. */
+/** Claims read at a time: few when only the first held lease is wanted. */
 const fewClaims = 16;
 const manyClaims = 512;
 const noEnd = Number.MAX_SAFE_INTEGER;
 
-/** Finds out which leases have ended, and when the next one does. */
+/** Finds expired leases, and when the next lease expires. */
 export class Leases {
-  readonly #mark: Mark;
+  readonly #mark: LowWaterMark;
 
   constructor(
     private readonly connections: Connections,
     private readonly monotonic: () => number,
   ) {
-    this.#mark = new Mark(monotonic);
+    this.#mark = new LowWaterMark(monotonic);
   }
 
-  /** A lease of this server ends at this time: maybe before the mark, where a clock was set back. */
+  /** A lease of this server expires at this time. It is below the mark if a clock was set back. */
   taken(expiresAt: number): void {
     this.#mark.lower(expiresAt);
   }
 
-  /** Tasks whose lease has run out by `now`, the longest past first. */
+  /** Tasks whose lease expired by `now`, the oldest first. */
   async ended({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
     const from = this.#mark.begin();
     const startedAt = this.monotonic();
-    const heldUntil = await this.#firstHeld({ from, by: now, most: manyClaims });
+    const heldUntil = await this.#firstHeld({ from, by: now, limit: manyClaims });
     if (from === 0) this.#mark.tookWhole(this.monotonic() - startedAt);
     this.#mark.raise(heldUntil ?? now);
     if (heldUntil === undefined) return [];
     const values = [now, limit, manyClaims, heldUntil];
-    const found = await this.connections.ask<WholeColumns>(endedLeases, values);
+    const found = await this.connections.query<WholeColumns>(endedLeases, values);
     return found.map(toWholeTask);
   }
 
-  /** When the first lease ends. */
+  /** When the next lease expires. */
   nextEnd(): Promise<number | undefined> {
-    return this.#firstHeld({ from: this.#mark.from, by: noEnd, most: fewClaims });
+    return this.#firstHeld({ from: this.#mark.from, by: noEnd, limit: fewClaims });
   }
 
-  async #firstHeld(ask: { from: number; by: number; most: number }): Promise<number | undefined> {
-    const { from, by, most } = ask;
+  async #firstHeld(request: {
+    from: number;
+    by: number;
+    limit: number;
+  }): Promise<number | undefined> {
+    const { from, by, limit } = request;
     for (;;) {
-      const [row] = await this.connections.ask<{ seen: number; held_until: number | null }>(
+      const [row] = await this.connections.query<{ seen: number; held_until: number | null }>(
         sweepClaims,
-        [by, most, from],
+        [by, limit, from],
       );
       const { seen, held_until: heldUntil } = row!;
       if (heldUntil !== null) return heldUntil;
-      if (seen < most) return undefined;
+      if (seen < limit) return undefined;
     }
   }
 }

@@ -3,11 +3,11 @@ import { UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { StorageUnavailable } from '../task-store.js';
-import { checkUrl, settingsTrouble } from './check-url.js';
+import { checkUrl, settingsProblem } from './check-url.js';
 import { ClockShift } from './clock-shift.js';
 import { Connections } from './connections.js';
 import { DatabaseTimeStore } from './database-time-store.js';
-import { Hints } from './hints.js';
+import { Notifications } from './notifications.js';
 import { migrate } from './migrations.js';
 import { refuseOthers, transferSessions } from './transfer/sessions.js';
 import { PostgresStore } from './postgres-store.js';
@@ -20,24 +20,24 @@ export interface PostgresStoreOptions {
   log: Log;
   connections?: number | undefined;
   statementTimeoutMs?: number | undefined;
-  /** Found out unless told: whether the engine knows SKIP LOCKED. */
+  /** Whether the database supports SKIP LOCKED; detected if absent. */
   canSkipLocked?: boolean | undefined;
-  /** To move tasks in or out, also where that was broken off. */
+  /** To move tasks in or out, also after an interruption. */
   forTransfer?: boolean | undefined;
 }
 
 const keyBytes = 32;
-/** Nobody waits for an answer there, and steps are large. */
+/** Transfers have large steps, and nobody waits for a result. */
 const transferTimeoutMs = 120_000;
 const readEncoding = { name: '', text: 'SHOW server_encoding' };
-/** Nor here: no server works before the tables have their form. */
+/** Servers start after the upgrade, however long it takes. */
 const migrationTimeoutMs = 3_600_000;
 const probeSkip = {
   name: '',
   text: 'SELECT one FROM millrace.schema_version WHERE one FOR UPDATE SKIP LOCKED',
 };
 
-/** Opens the store in a PostgreSQL database, whose tables are made when they are not there. */
+/** Opens the store in a PostgreSQL database and creates its tables if needed. */
 export async function openPostgresStore(
   url: string,
   options: PostgresStoreOptions,
@@ -65,7 +65,8 @@ export async function openPostgresStore(
       clock,
       random,
       log,
-      hints: (heard) => new Hints({ url, sessionName, clock, log, instance, heard }),
+      notifications: (onWork) =>
+        new Notifications({ url, sessionName, clock, log, instance, onWork }),
     });
     await store.start();
     return new DatabaseTimeStore(store, shift);
@@ -75,9 +76,9 @@ export async function openPostgresStore(
   }
 }
 
-/** Tasks are in any language; in another encoding the first word that it lacks would fail. */
+/** Other encodings cannot store every payload header and error text. */
 async function refuseEncoding(connections: Connections): Promise<void> {
-  const [row] = await connections.ask<{ server_encoding: string }>(readEncoding);
+  const [row] = await connections.query<{ server_encoding: string }>(readEncoding);
   if (row?.server_encoding === 'UTF8') return;
   throw new UsageError(
     `storage: the encoding of this database is ${row?.server_encoding}. ` +
@@ -86,30 +87,30 @@ async function refuseEncoding(connections: Connections): Promise<void> {
 }
 
 /**
- * A mistake in the settings ends the start. A server waits for a PostgreSQL that does not answer, a
- * person who moves tasks is told.
+ * Wrong settings end the start. A server waits for a PostgreSQL that does not answer; a transfer
+ * fails.
  */
 function unusable(error: unknown, forTransfer: boolean): unknown {
-  const trouble = settingsTrouble(error instanceof StorageUnavailable ? error.cause : error);
-  if (trouble) return new UsageError(`storage: ${trouble}`);
+  const problem = settingsProblem(error instanceof StorageUnavailable ? error.cause : error);
+  if (problem) return new UsageError(`storage: ${problem}`);
   if (!(error instanceof StorageUnavailable) || !forTransfer) return error;
   return new UsageError(`storage: ${error.message}. Is it running, and is the URL right?`);
 }
 
-/** Half of the tasks are not the tasks. */
+/** Refuses a database with an unfinished transfer. */
 async function refusePart(connections: Connections): Promise<void> {
   const mark = await markOf(connections);
   if (!mark || mark.finished) return;
   throw new UsageError(
-    'storage: tasks were being moved into this database, and not all of them are there. ' +
-      'Run `ctl queue migrate` again as before: it goes on where it was.',
+    'storage: an unfinished transfer of tasks is in this database. ' +
+      'Run `ctl queue migrate` again to resume it.',
   );
 }
 
-/** Older and other engines may not know it; the store is right without, and waits a little more. */
+/** The store works without it, but waits more. */
 async function canSkipLocked(connections: Connections): Promise<boolean> {
   try {
-    await connections.ask(probeSkip);
+    await connections.query(probeSkip);
     return true;
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
@@ -117,10 +118,10 @@ async function canSkipLocked(connections: Connections): Promise<boolean> {
   }
 }
 
-/** A cursor that one server gave out is good at every other. */
+/** All servers sign cursors with the same key. */
 async function cursorKeyOf(connections: Connections, random: Random): Promise<Uint8Array> {
   const fresh = Buffer.from(random.bytes(keyBytes)).toString('hex');
-  await connections.ask(keepSecret, ['cursor_key', fresh]);
-  const [row] = await connections.ask<{ value: string }>(readSecret, ['cursor_key']);
+  await connections.query(keepSecret, ['cursor_key', fresh]);
+  const [row] = await connections.query<{ value: string }>(readSecret, ['cursor_key']);
   return Buffer.from(row!.value, 'hex');
 }

@@ -1,8 +1,9 @@
 import type { Queue, QueueConfig } from '../../core/queue.js';
 import type { QueuePut, QueuePutResult } from '../task-store.js';
 import { recordAct } from './audit.js';
+import { createMarks } from './statements/low-water-marks.sql.js';
 import type { Connections } from './connections.js';
-import { addWreck } from './statements/bury.sql.js';
+import { addDeletedQueue } from './statements/retention.sql.js';
 import * as statements from './statements/queues.sql.js';
 
 export interface QueueColumns {
@@ -42,28 +43,31 @@ export function putQueue(
   const { queue: name, ifVersion, now, by } = put;
   const config = JSON.stringify(put.config);
   return connections.transact(async (transaction) => {
-    let [before] = await transaction.ask<QueueColumns>(statements.lockQueue, [name]);
-    let made: QueueColumns | undefined;
+    let [before] = await transaction.query<QueueColumns>(statements.lockQueue, [name]);
+    let created: QueueColumns | undefined;
     if (!before && !ifVersion) {
-      [made] = await transaction.ask<QueueColumns>(statements.makeQueue, [
+      [created] = await transaction.query<QueueColumns>(statements.createQueue, [
         name,
         config,
         incarnation,
         now,
       ]);
-      if (made) await transaction.ask(statements.makeGate, [made.no]);
-      // Another made it a moment ago, and has committed.
-      else [before] = await transaction.ask<QueueColumns>(statements.lockQueue, [name]);
+      if (created) {
+        await transaction.query(statements.createClaimLock, [created.no]);
+        await transaction.query(createMarks, [created.no]);
+      }
+      // Another server created it a moment ago.
+      else [before] = await transaction.query<QueueColumns>(statements.lockQueue, [name]);
     }
-    if (!made && ifVersion !== undefined && ifVersion !== (before?.version ?? 0)) {
+    if (!created && ifVersion !== undefined && ifVersion !== (before?.version ?? 0)) {
       return { kind: 'version_mismatch', queue: before && toQueue(before) };
     }
-    const [written] = made
-      ? [made]
-      : await transaction.ask<QueueColumns>(statements.configureQueue, [before!.no, config, now]);
+    const [written] = created
+      ? [created]
+      : await transaction.query<QueueColumns>(statements.configureQueue, [before!.no, config, now]);
     const act = { at: now, principal: by, queue: name, selector: null, count: null };
     await recordAct(transaction, { ...act, action: 'config_write' });
-    return { kind: 'written', queue: toQueue(written!), created: made !== undefined };
+    return { kind: 'written', queue: toQueue(written!), created: created !== undefined };
   });
 }
 
@@ -72,7 +76,7 @@ export function setPaused(
   { queue, paused, now, by }: QueueAct & { paused: boolean },
 ): Promise<boolean> {
   return connections.transact(async (transaction) => {
-    const rows = await transaction.ask(statements.pauseQueue, [queue, paused]);
+    const rows = await transaction.query(statements.pauseQueue, [queue, paused]);
     if (rows.length === 0) return false;
     const action = paused ? 'pause' : 'resume';
     const act = { at: now, principal: by, queue, selector: null, count: null };
@@ -81,18 +85,18 @@ export function setPaused(
   });
 }
 
-/** The number of the deleted queue, whose finished tasks are still to be buried. */
+/** Returns the number of the deleted queue, whose finished tasks are still to be deleted. */
 export function deleteQueue(
   connections: Connections,
   { queue, now, by }: QueueAct,
 ): Promise<number | 'not_empty' | 'not_found'> {
   return connections.transact(async (transaction) => {
-    const [row] = await transaction.ask<QueueColumns>(statements.lockQueue, [queue]);
+    const [row] = await transaction.query<QueueColumns>(statements.lockQueue, [queue]);
     if (!row) return 'not_found';
-    const [state] = await transaction.ask<{ empty: boolean }>(statements.queueIsEmpty, [row.no]);
+    const [state] = await transaction.query<{ empty: boolean }>(statements.queueIsEmpty, [row.no]);
     if (!state!.empty) return 'not_empty';
-    await transaction.ask(statements.deleteQueue, [row.no]);
-    await transaction.ask(addWreck, [row.no, now]);
+    await transaction.query(statements.deleteQueue, [row.no]);
+    await transaction.query(addDeletedQueue, [row.no, now]);
     const act = { at: now, principal: by, queue, selector: null, count: null };
     await recordAct(transaction, { ...act, action: 'delete' });
     return row.no;

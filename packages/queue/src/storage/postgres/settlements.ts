@@ -2,20 +2,20 @@ import type { SettleResult, Settlement } from '../task-store.js';
 import { bigintArray, integerArray, smallintArray, textArray } from './arrays.js';
 import { partsWithoutRepeats } from './batcher.js';
 import type { ClaimedTasks } from './claimed-tasks.js';
-import type { Asking, Connections } from './connections.js';
+import type { Queryable, Connections } from './connections.js';
 import { attemptText } from './history.js';
-import { toTask, verdicts, wholeMs, withoutZeros, type FoundColumns } from './rows.js';
+import { toTask, verdicts, wholeMs, withoutZeros, type FoundColumns } from './task-columns.js';
 import { findTasks } from './statements/find-tasks.sql.js';
-import { settle, succeed } from './statements/settle.sql.js';
+import { settle } from './statements/settle.sql.js';
 
-/** Ends claims in one commit; a result for each, in order. */
+/** Settles claims in one commit; a result for each, in order. */
 export async function settleAll(
   connections: Connections,
   claimed: ClaimedTasks,
   settlements: readonly Settlement[],
 ): Promise<SettleResult[]> {
   const cleaned = settlements.map(withoutZerosIn);
-  // All take the rows in one order, so that nobody waits for another in a circle.
+  // All servers lock rows in the order of ids, so that there is no deadlock.
   const list = cleaned.toSorted(byId);
   if (!hasRepeats(list)) return settlePart(connections, claimed, cleaned, list);
   return connections.transact(async (transaction) => {
@@ -31,20 +31,20 @@ function byId(a: Settlement, b: Settlement): number {
   return a.id < b.id ? -1 : 1;
 }
 
-/** Of a list in the order of the ids. */
+/** For a list that is sorted by id. */
 function hasRepeats(list: readonly Settlement[]): boolean {
   for (let i = 1; i < list.length; i++) if (list[i]!.id === list[i - 1]!.id) return true;
   return false;
 }
 
-/** `list` has the same in the order of their ids. */
+/** `list` has the same settlements sorted by id. */
 async function settlePart(
-  asking: Asking,
+  db: Queryable,
   claimed: ClaimedTasks,
   settlements: readonly Settlement[],
   list: readonly Settlement[],
 ): Promise<SettleResult[]> {
-  const isSettled = await askFor(asking, list);
+  const isSettled = await settleIds(db, list);
   const results: (SettleResult | undefined)[] = [];
   const unknown: Settlement[] = [];
   for (const settlement of settlements) {
@@ -53,7 +53,7 @@ async function settlePart(
     results.push(task && { kind: 'settled', task });
   }
   if (unknown.length === 0) return results as SettleResult[];
-  const found = await asking.ask<FoundColumns>(findTasks, [unknown.map(({ id }) => id)]);
+  const found = await db.query<FoundColumns>(findTasks, [unknown.map(({ id }) => id)]);
   const rows = new Map(found.map((row) => [row.id, row]));
   return settlements.map(({ id, token }, i) => {
     const row = rows.get(id);
@@ -70,20 +70,12 @@ function missedResult(row: FoundColumns | undefined, token: string): SettleResul
   return { kind: 'repeated', task, verdict: verdicts[row.settled_verdict!]! };
 }
 
-/** Tells by its id whether one took effect. */
-async function askFor(
-  asking: Asking,
+/** Settles, and returns whether the settlement of an id took effect. */
+async function settleIds(
+  db: Queryable,
   list: readonly Settlement[],
 ): Promise<(id: string) => boolean> {
-  const isPlain = ({ verdict, error }: Settlement) => verdict.kind === 'succeeded' && !error;
-  const [row] = list.every(isPlain)
-    ? await asking.ask<SettledColumns>(succeed, [
-        textArray(list.map(({ id }) => id)),
-        textArray(list.map(({ token }) => token)),
-        bigintArray(list.map(({ now }) => now)),
-        textArray(list.map(({ attempt }) => attemptText(attempt))),
-      ])
-    : await asking.ask<SettledColumns>(settle, valuesOf(list));
+  const [row] = await db.query<SettledColumns>(settle, valuesOf(list));
   if (row!.count === list.length) return () => true;
   const settled = new Set(row!.settled?.split(','));
   return (id) => settled.has(id);

@@ -1,12 +1,14 @@
-/** One SQL statement. The database plans it once for each connection, under its name. */
+/** One SQL statement, prepared once per connection under its name. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
-  /** Rows are lists: the driver takes long over objects with many columns. */
+  /** Rows are arrays: the driver is slow with objects of many columns. */
   readonly rowMode?: 'array';
+  /** How long the driver waits for the result, if not as usual. */
+  readonly timeoutMs?: number;
 }
 
-/** A statement whose rows come as lists. */
+/** A statement whose rows are arrays. */
 export function listingStatement(name: string, text: string): Statement {
   return { ...statement(name, text), rowMode: 'array' };
 }
@@ -15,7 +17,7 @@ export function statement(name: string, text: string): Statement {
   return { name: `millrace_${name}`, text };
 }
 
-/** A statement that passes over locked rows, and the same that waits for them. */
+/** A statement that skips locked rows, and the same that waits for them. */
 export interface SkippingStatement {
   readonly skipping: Statement;
   readonly waiting: Statement;

@@ -1,5 +1,5 @@
 import { statement, type Statement } from '../statement.js';
-import type { AuditAsk } from '../../task-store.js';
+import type { AuditQuery } from '../../task-store.js';
 
 /** The lock of the chain: whoever adds to it holds its head. */
 export const lockAuditHead = statement(
@@ -22,15 +22,15 @@ const filters = {
 } as const;
 
 export function auditPage(
-  ask: AuditAsk,
+  query: AuditQuery,
   limit: number,
 ): { statement: Statement; values: unknown[] } {
   const values: unknown[] = [limit];
   const names = ['audit_page'];
   const where: string[] = [];
   for (const key of Object.keys(filters) as (keyof typeof filters)[]) {
-    if (ask[key] === undefined) continue;
-    where.push(`${filters[key].text} $${values.push(ask[key])}`);
+    if (query[key] === undefined) continue;
+    where.push(`${filters[key].text} $${values.push(query[key])}`);
     names.push(filters[key].name);
   }
   const text = `SELECT seq, at, principal, action, queue, selector, count, prev_hash, hash

@@ -1,54 +1,37 @@
+import { createdMark, lowWaterMarkOf, markStepMs } from './low-water-marks.sql.js';
 import { statement } from '../statement.js';
-import { isReady } from './claim.js';
 
-/** $1 queue, $2 the first entry. */
+/**
+ * Counts of queue $1 from counter entry $2 on, and its oldest pending task. The search for that
+ * task starts at a low-water mark, which it raises.
+ */
 export const counts = statement(
   'counts',
-  `SELECT coalesce(sum(b.pending), 0)::bigint AS pending,
-    coalesce(sum(b.in_flight), 0)::bigint AS in_flight,
-    coalesce(sum(b.dead), 0)::bigint AS dead
-  FROM millrace.ledger b
-  WHERE b.queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND b.entry >= $2`,
-);
-
-export const oldestPending = statement(
-  'oldest_pending',
-  `SELECT l.created_at FROM millrace.live l
-  WHERE l.queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND l.stage < 2
-    AND l.created_at >= 0 AND l.lease_token IS NULL
-  ORDER BY l.created_at LIMIT 1`,
-);
-
-/**
- * About the same, without a walk over what is over: of the first ready tasks, of the first that waits
- * for its time, and of the first group. $1 queue, $2 priorities, $3 above which due time they are ready, $4 from which they wait.
- */
-export const oldestOfFirst = statement(
-  'oldest_of_first',
-  `SELECT min(f.created_at) AS created_at FROM (
-    SELECT r.created_at
-    FROM unnest($2::smallint[], $3::bigint[]) AS p(priority, above) CROSS JOIN LATERAL (
+  `WITH queue AS MATERIALIZED (
+    SELECT q.no, ${lowWaterMarkOf('q.no', createdMark)} AS mark FROM millrace.queues q WHERE q.name = $1
+  ), oldest AS MATERIALIZED (
+    SELECT l.created_at FROM queue q CROSS JOIN LATERAL (
       SELECT l.created_at FROM millrace.live l
-      WHERE l.queue_no = $1 AND ${isReady} AND l.priority = p.priority AND l.group_key = ''
-        AND l.due_at > p.above
-      ORDER BY l.due_at LIMIT 1
-    ) r
-    UNION ALL
-    (SELECT l.created_at FROM millrace.live l
-      WHERE l.queue_no = $1 AND l.stage = 1 AND l.due_at >= $4
-      ORDER BY l.due_at LIMIT 1)
-    UNION ALL
-    (SELECT l.created_at FROM millrace.live l
-      WHERE l.queue_no = $1 AND l.stage < 2 AND l.group_key <> ''
-      ORDER BY l.group_key, l.due_at LIMIT 1)
-  ) f`,
+      WHERE l.queue_no = q.no AND l.stage < 2 AND l.created_at >= 0
+        AND l.created_at >= q.mark AND l.lease_token IS NULL
+      ORDER BY l.created_at LIMIT 1
+    ) l
+  ), raised AS (
+    UPDATE millrace.floors f SET due_at = o.created_at - ${markStepMs} FROM queue q, oldest o
+    WHERE f.queue_no = q.no AND f.priority = ${createdMark} AND f.due_at = q.mark
+      AND f.due_at + 2 * ${markStepMs} < o.created_at
+  )
+  SELECT coalesce(sum(b.pending), 0)::bigint AS pending,
+    coalesce(sum(b.in_flight), 0)::bigint AS in_flight,
+    coalesce(sum(b.dead), 0)::bigint AS dead,
+    (SELECT created_at FROM oldest) AS oldest_pending_at
+  FROM millrace.ledger b
+  WHERE b.queue_no = (SELECT no FROM queue) AND b.entry >= $2`,
 );
 
-/**
- * Makes the entries of a queue from $2 on one, and tells which it is. What others add meanwhile stays.
- */
-export const foldLedger = statement(
-  'fold_ledger',
+/** Replaces the entries of a queue from $2 on by one, and returns which. New entries stay. */
+export const foldCounters = statement(
+  'fold_counters',
   `WITH gone AS (
     DELETE FROM millrace.ledger
     WHERE queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND entry >= $2

@@ -1,5 +1,5 @@
 import { statement, type Statement } from '../statement.js';
-import type { DeadAsk } from '../../task-store.js';
+import type { DeadTaskQuery } from '../../task-store.js';
 import { endedColumns, fixedColumns, historyColumn, tasksOf } from './columns.js';
 
 const filters = {
@@ -14,19 +14,19 @@ const filters = {
  * One page of dead tasks, without their payloads but with the sizes of these. Each set of filters is
  * a statement of its own, so that the database finds the index for it.
  */
-export function deadPage(ask: DeadAsk): { statement: Statement; values: unknown[] } {
-  const isOldest = ask.order === 'oldest_first';
-  const values: unknown[] = [ask.queue, ask.limit + 1];
+export function deadPage(query: DeadTaskQuery): { statement: Statement; values: unknown[] } {
+  const isOldest = query.order === 'oldest_first';
+  const values: unknown[] = [query.queue, query.limit + 1];
   const names = [isOldest ? 'oldest' : 'newest'];
   let where = '';
   for (const key of Object.keys(filters) as (keyof typeof filters)[]) {
-    const value = ask.filter[key];
+    const value = query.filter[key];
     if (value === undefined) continue;
     where += ` AND ${filters[key].text} $${values.push(value)}`;
     names.push(filters[key].name);
   }
-  if (ask.after) {
-    const [at, id] = [values.push(ask.after.deadAt), values.push(ask.after.id)];
+  if (query.after) {
+    const [at, id] = [values.push(query.after.deadAt), values.push(query.after.id)];
     where += ` AND (e.ended_at, e.id) ${isOldest ? '>' : '<'} ($${at}::bigint, $${id}::text)`;
     names.push('after');
   }

@@ -2,8 +2,8 @@ import { statement } from '../statement.js';
 import { byId, fixedColumns, historyColumn, liveColumns, tasksOf } from './columns.js';
 
 /**
- * Looks at the claims whose leases end first, from $3 on and by $1, at most $2, and forgets those
- * that nobody holds any more. A lease that is moved is another claim, so what is forgotten is not missed.
+ * Reads the claims whose leases expire first, from $3 to $1, at most $2, and deletes those of which no
+ * lease is held any more. Extending a lease adds a row of its own.
  */
 export const sweepClaims = statement(
   'sweep_claims',
@@ -16,7 +16,7 @@ export const sweepClaims = statement(
       SELECT * FROM millrace.claims WHERE lease_expires_at >= $3 AND lease_expires_at <= $1
       ORDER BY lease_expires_at, no LIMIT $2
     ) c
-  ), forgotten AS (
+  ), deleted AS (
     DELETE FROM millrace.claims c USING seen s
     WHERE NOT s.is_held AND ${byId('c.lease_expires_at', 's.lease_expires_at')}
       AND ${byId('c.no', 's.no')}
@@ -24,8 +24,7 @@ export const sweepClaims = statement(
   SELECT count(*) AS seen, min(lease_expires_at) FILTER (WHERE is_held) AS held_until FROM seen`,
 );
 
-/** $1 now, $2 limit, $3 how many claims to look at, from which end on ($4): after a sweep
- * some of each are held. */
+/** $1 now, $2 limit, $3 how many claims to read, $4 from which expiry on. */
 export const endedLeases = statement(
   'ended_leases',
   `WITH past AS (

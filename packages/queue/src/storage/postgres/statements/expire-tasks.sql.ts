@@ -2,8 +2,8 @@ import { skippingStatement } from '../statement.js';
 import { byId, endedColumns, fixedColumns, tasksOf } from './columns.js';
 
 /**
- * Several servers do this at the same time: each takes others.
- * $1 now, $2 limit, $3 the error, $4 before which time none is left.
+ * Several servers may run this at the same time: each takes other tasks.
+ * $1 now, $2 limit, $3 error, $4 low-water mark.
  */
 export const expireTasks = skippingStatement(
   'expire_tasks',
@@ -25,7 +25,7 @@ export const expireTasks = skippingStatement(
       g.attempts
     FROM gone g ${tasksOf('g')}
     RETURNING *
-  ), booked AS (
+  ), counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT queue_no, -count(*), 0, count(*) FROM gone GROUP BY queue_no
   )

@@ -1,9 +1,10 @@
 import { tombstoneMs } from '../../task-store.js';
+import { lowerMarks } from './low-water-marks.sql.js';
 import { statement } from '../statement.js';
 
 /**
- * Stores tasks whose ids differ. An id that is taken stays as it is, unless it is that of a
- * tombstone that is a day old. The queues are held against deletion until the commit.
+ * Stores tasks whose ids differ. An id that exists keeps its task, unless it is a tombstone that is
+ * a day old. The queues cannot be deleted before the commit.
  */
 export const insertTasks = statement(
   'insert_tasks',
@@ -38,8 +39,8 @@ export const insertTasks = statement(
       0, 0, CASE WHEN s.first_due_at <= s.created_at THEN 0 ELSE 1 END, s.priority, false,
       coalesce(s.group_key, ''), '{}'
     FROM stored s JOIN known k ON k.name = s.queue
-    RETURNING queue_no
-  ), booked AS (
+    RETURNING queue_no, stage, priority, group_key, due_at, created_at
+  ), ${lowerMarks('waiting')}, counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT queue_no, count(*), 0, 0 FROM waiting GROUP BY queue_no
   )

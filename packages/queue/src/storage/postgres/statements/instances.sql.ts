@@ -1,6 +1,6 @@
 import { statement } from '../statement.js';
 
-/** Notes that a server wants tasks of a queue, and counts those that did lately. */
+/** Registers a server that claims from a queue, and counts those of the last five seconds. */
 export const joinClaimants = statement(
   'join_claimants',
   `WITH own AS (
@@ -31,7 +31,7 @@ export const readTime = statement(
     current_setting('transaction_read_only') AS read_only`,
 );
 
-/** The first one that was written is everybody's. */
+/** The first value written stays. */
 export const keepSecret = statement(
   'keep_secret',
   `INSERT INTO millrace.secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,

@@ -17,18 +17,18 @@ export const lockQueue = statement(
   `SELECT ${columns} FROM millrace.queues WHERE name = $1 FOR UPDATE`,
 );
 
-/** No row: another made it first. */
-export const makeQueue = statement(
-  'make_queue',
+/** No row: another server created it first. */
+export const createQueue = statement(
+  'create_queue',
   `INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, changed_at)
   VALUES ($1, $2, false, 1, $3, $4, $4)
   ON CONFLICT (name) DO NOTHING
   RETURNING ${columns}`,
 );
 
-export const makeGate = statement(
-  'make_gate',
-  `INSERT INTO millrace.gates (queue_no, turns, starts) VALUES ($1, '{}', '[]')`,
+export const createClaimLock = statement(
+  'create_claim_lock',
+  `INSERT INTO millrace.gates (queue_no, last_groups, starts) VALUES ($1, '{}', '[]')`,
 );
 
 export const configureQueue = statement(
@@ -51,15 +51,15 @@ export const queueIsEmpty = statement(
 
 export const deleteQueue = statement(
   'delete_queue',
-  `WITH gate AS (DELETE FROM millrace.gates WHERE queue_no = $1),
-    ledger AS (DELETE FROM millrace.ledger WHERE queue_no = $1),
-    floors AS (DELETE FROM millrace.floors WHERE queue_no = $1),
+  `WITH claim_lock AS (DELETE FROM millrace.gates WHERE queue_no = $1),
+    counters AS (DELETE FROM millrace.ledger WHERE queue_no = $1),
+    marks AS (DELETE FROM millrace.floors WHERE queue_no = $1),
     claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1)
   DELETE FROM millrace.queues WHERE no = $1`,
 );
 
-/** Until the commit it is not deleted. */
-export const holdQueue = statement(
-  'hold_queue',
+/** Keeps the queue from being deleted before the commit. */
+export const keepQueue = statement(
+  'keep_queue',
   'SELECT no FROM millrace.queues WHERE name = $1 FOR KEY SHARE',
 );

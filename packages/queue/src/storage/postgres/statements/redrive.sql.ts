@@ -1,3 +1,4 @@
+import { lowerMarks } from './low-water-marks.sql.js';
 import { statement } from '../statement.js';
 import { byId, tasksOf } from './columns.js';
 
@@ -19,10 +20,10 @@ export const redrive = statement(
       b.settled_verdict, false, coalesce(t.group_key, ''), b.settled_token, b.http_status,
       b.error_type, b.last_error, b.attempts
     FROM back b ${tasksOf('b')}
-    RETURNING id, due_at
-  ), booked AS (
+    RETURNING id, queue_no, stage, priority, group_key, due_at, created_at
+  ), ${lowerMarks('waiting')}, counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT $1, count(*), 0, -count(*) FROM waiting HAVING count(*) > 0
   )
-  SELECT id, due_at FROM waiting`,
+  SELECT id FROM waiting`,
 );

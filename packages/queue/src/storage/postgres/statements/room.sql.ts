@@ -1,13 +1,13 @@
 import { statement } from '../statement.js';
 
-/** In the order of their names, so that nobody waits for another in a circle. */
-export const lockGates = statement(
-  'lock_gates',
+/** In the order of names, so that there is no deadlock. */
+export const lockForInsert = statement(
+  'lock_for_insert',
   `SELECT g.queue_no FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no
   WHERE q.name = ANY($1::text[]) ORDER BY q.name FOR UPDATE OF g`,
 );
 
-/** $1 queues, $2 the first entry of each in the ledger. */
+/** $1 queues, $2 the first counter entry of each. */
 export const pendingOf = statement(
   'pending_of',
   `SELECT q.name, coalesce((SELECT sum(b.pending) FROM millrace.ledger b

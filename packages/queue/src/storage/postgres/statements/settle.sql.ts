@@ -1,3 +1,4 @@
+import { lowerMarks } from './low-water-marks.sql.js';
 import { statement } from '../statement.js';
 import { byId } from './columns.js';
 
@@ -5,17 +6,9 @@ import { byId } from './columns.js';
 const history = (attempt: string) => `CASE WHEN cardinality(l.attempts) < 50 THEN l.attempts
     ELSE l.attempts[1:1] || l.attempts[3:] END || ARRAY[${attempt}]`;
 
-/** Retention finds those that succeeded by this. */
-const noted = (which = '') => `noted AS (
-    INSERT INTO millrace.successes (queue_no, ended_at, count, buried, ids)
-    SELECT queue_no, ended_at, count(*), 0, array_agg(id) FROM gone ${which}
-    GROUP BY queue_no, ended_at
-  )`;
-
 /**
- * Ends the claims whose tokens are still those of their tasks, whose ids differ, and says how many and
- * which.
- * $3: 0 succeeded, 1 retry, 2 dead, 3 handed back.
+ * Ends claims whose lease tokens are still valid. The ids must differ. Returns how many it ended, and
+ * which if not all. $3: 0 succeeded, 1 retry, 2 dead, 3 handed back.
  */
 export const settle = statement(
   'settle',
@@ -37,7 +30,7 @@ export const settle = statement(
       last_error = coalesce(i.error, l.last_error), attempts = ${history('i.attempt')}
     FROM input i
     WHERE i.verdict IN (1, 3) AND ${byId('l.id', 'i.id')} AND l.lease_token = i.token
-    RETURNING l.id, l.queue_no
+    RETURNING l.id, l.queue_no, l.stage, l.priority, l.group_key, l.due_at, l.created_at
   ), gone AS (
     DELETE FROM millrace.live l USING input i
     WHERE i.verdict IN (0, 2) AND ${byId('l.id', 'i.id')} AND l.lease_token = i.token
@@ -58,43 +51,16 @@ export const settle = statement(
         ELSE '' END,
       g.error_type, g.last_error, g.attempts
     FROM gone g
-  ), ${noted('WHERE outcome = 3')}, booked AS (
+  ), ${lowerMarks('back')}, counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT queue_no, sum(pending), -count(*), sum(dead) FROM (
       SELECT queue_no, 1 AS pending, 0 AS dead FROM back
       UNION ALL SELECT queue_no, 0, CASE outcome WHEN 4 THEN 1 ELSE 0 END FROM gone
     ) AS settled GROUP BY queue_no
+  ), settled AS MATERIALIZED (
+    SELECT id FROM back UNION ALL SELECT id FROM gone
   )
-  SELECT (SELECT count(*) FROM back) + (SELECT count(*) FROM gone) AS count,
-    concat_ws(',', (SELECT string_agg(id, ',') FROM back),
-      (SELECT string_agg(id, ',') FROM gone)) AS settled`,
-);
-
-/**
- * The same where all have succeeded, without an error, as most do. Which took effect is told where not
- * all did. $3: now, $4: attempts.
- */
-export const succeed = statement(
-  'succeed',
-  `WITH gone AS (
-    DELETE FROM millrace.live l
-    USING unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS i(id, token, now, attempt)
-    WHERE ${byId('l.id', 'i.id')} AND l.lease_token = i.token
-    RETURNING l.id, l.queue_no, i.now AS ended_at, l.expires_at, l.attempt, l.total_attempts,
-      l.redrive_count, i.token AS settled_token, l.http_status, l.error_type, l.last_error,
-      ${history('i.attempt')} AS attempts
-  ), over AS (
-    INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
-      redrive_count, outcome, http_status, settled_verdict, settled_token, handler_ref,
-      error_type, last_error, attempts)
-    SELECT id, queue_no, ended_at, expires_at, attempt, total_attempts, redrive_count, 3,
-      http_status, 0, settled_token, '', error_type, last_error, attempts
-    FROM gone
-  ), ${noted()}, booked AS (
-    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
-    SELECT queue_no, 0, -count(*), 0 FROM gone GROUP BY queue_no
-  )
-  SELECT (SELECT count(*) FROM gone) AS count,
-    CASE WHEN (SELECT count(*) FROM gone) < cardinality($1::text[])
-      THEN (SELECT string_agg(id, ',') FROM gone) END AS settled`,
+  SELECT count(*) AS count,
+    CASE WHEN count(*) < cardinality($1::text[]) THEN string_agg(id, ',') END AS settled
+  FROM settled`,
 );

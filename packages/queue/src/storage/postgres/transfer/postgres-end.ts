@@ -12,7 +12,7 @@ import {
   withoutZeros,
   type FoundColumns,
   type WholeColumns,
-} from '../rows.js';
+} from '../task-columns.js';
 import { attemptsOf, attemptText } from '../history.js';
 import { addAudit } from '../statements/audit.sql.js';
 import * as sql from './statements.sql.js';
@@ -24,7 +24,7 @@ import {
   type MovedQueue,
   type MovedTask,
   type Target,
-} from './moved.js';
+} from '../../transfer/moved.js';
 
 type MovedColumns = FoundColumns & WholeColumns & { started: boolean };
 
@@ -36,11 +36,11 @@ export class PostgresEnd implements Target {
   ) {}
 
   async queues(): Promise<MovedQueue[]> {
-    const rows = await this.connections.ask<QueueColumns & { turns: string; starts: string }>(
-      sql.movedQueues,
-    );
+    const rows = await this.connections.query<
+      QueueColumns & { last_groups: string; starts: string }
+    >(sql.movedQueues);
     return rows.map((row) => {
-      const turns = Object.entries(JSON.parse(row.turns) as Record<number, string>);
+      const turns = Object.entries(JSON.parse(row.last_groups) as Record<number, string>);
       return {
         queue: toQueue(row),
         turns: Object.fromEntries(turns.map(([priority, key]) => [priority, key || null])),
@@ -50,17 +50,17 @@ export class PostgresEnd implements Target {
   }
 
   async tasks(afterId: string, limit: number): Promise<Moved[]> {
-    const rows = await this.connections.ask<MovedColumns>(sql.movedTasks, [afterId, limit]);
+    const rows = await this.connections.query<MovedColumns>(sql.movedTasks, [afterId, limit]);
     return rows.map((row) => (row.status === null ? toTombstone(row) : toMoved(row)));
   }
 
   async audit(afterSeq: number, limit: number): Promise<AuditRecord[]> {
-    const rows = await this.connections.ask<AuditColumns>(sql.movedAudit, [afterSeq, limit]);
+    const rows = await this.connections.query<AuditColumns>(sql.movedAudit, [afterSeq, limit]);
     return rows.map(toRecord);
   }
 
   async size(): Promise<number> {
-    const [row] = await this.connections.ask<{ size: number }>(sql.movedSize);
+    const [row] = await this.connections.query<{ size: number }>(sql.movedSize);
     return row!.size;
   }
 
@@ -77,7 +77,7 @@ export class PostgresEnd implements Target {
     return this.#write(mark, async (transaction) => {
       for (const { queue, turns, starts } of queues) {
         const keys = Object.entries(turns).map(([priority, key]) => [priority, key ?? '']);
-        await transaction.ask(sql.putQueue, [
+        await transaction.query(sql.putQueue, [
           queue.name,
           JSON.stringify(queue.config),
           queue.paused,
@@ -111,13 +111,13 @@ export class PostgresEnd implements Target {
           },
     );
     return this.#write(mark, (transaction) =>
-      transaction.ask(sql.putTasks, [JSON.stringify(rows)]),
+      transaction.query(sql.putTasks, [JSON.stringify(rows)]),
     );
   }
 
   putAudit(records: readonly AuditRecord[], mark: Mark): Promise<void> {
     return this.#write(mark, async (transaction) => {
-      for (const record of records) await transaction.ask(addAudit, auditValues(record));
+      for (const record of records) await transaction.query(addAudit, auditValues(record));
     });
   }
 
@@ -132,14 +132,14 @@ export class PostgresEnd implements Target {
     const { source, lastId, lastSeq, finished } = mark;
     await this.connections.transact(async (transaction) => {
       await write(transaction);
-      await transaction.askLast(sql.writeMark, [source, lastId, lastSeq, finished]);
+      await transaction.queryLast(sql.writeMark, [source, lastId, lastSeq, finished]);
     });
   }
 }
 
-/** What a transfer into this database left, finished or not. */
+/** The mark of a transfer into this database, finished or not. */
 export async function markOf(connections: Connections): Promise<Mark | undefined> {
-  const [row] = await connections.ask<{
+  const [row] = await connections.query<{
     source: string;
     last_id: string;
     last_seq: number;

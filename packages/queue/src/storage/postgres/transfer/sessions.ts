@@ -5,9 +5,9 @@ import { serverSessions, type Connections } from '../connections.js';
 
 export const transferSessions = 'millrace-migrate';
 
-/** So long the database may take to notice that a killed program is gone. */
-const mostLooks = 20;
-const betweenLooksMs = 250;
+/** The database may take this long to close the session of a killed process. */
+const maxChecks = 20;
+const checkIntervalMs = 250;
 
 const others = {
   name: '',
@@ -17,26 +17,29 @@ const others = {
     GROUP BY application_name`,
 };
 
-/** Tasks are moved while nobody else works on them. Asked before any other session is opened. */
+/**
+ * Refuses to transfer while servers or other transfers are connected. Call it before opening more
+ * sessions.
+ */
 export async function refuseOthers(connections: Connections, clock: Clock): Promise<void> {
-  for (let looks = 1; ; looks++) {
+  for (let checks = 1; ; checks++) {
     const found = await namesOf(connections);
     if (found.length === 0) return;
-    if (looks < mostLooks) await clock.sleep(betweenLooksMs);
+    if (checks < maxChecks) await clock.sleep(checkIntervalMs);
     else if (found.includes(serverSessions)) {
       throw new UsageError(
-        'storage: servers are at work on this database: stop all of them first.',
+        'storage: servers are connected to this database. Stop all of them first.',
       );
     } else {
-      throw new UsageError('storage: another `ctl queue migrate` is at work on this database.');
+      throw new UsageError('storage: another `ctl queue migrate` is running on this database.');
     }
   }
 }
 
-/** Other engines may keep no such list; nobody is found there. */
+/** Compatible databases may not have this view. */
 async function namesOf(connections: Connections): Promise<string[]> {
   try {
-    const found = await connections.ask<{ name: string }>(others);
+    const found = await connections.query<{ name: string }>(others);
     return found.map(({ name }) => name);
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;

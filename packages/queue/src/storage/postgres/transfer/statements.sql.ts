@@ -1,9 +1,10 @@
+import { createdMark } from '../statements/low-water-marks.sql.js';
 import { statement } from '../statement.js';
 
 export const movedQueues = statement(
   'moved_queues',
   `SELECT q.no, q.name, q.config, q.paused, q.version, q.incarnation, q.created_at, q.changed_at,
-    g.turns, g.starts
+    g.last_groups, g.starts
   FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no ORDER BY q.name`,
 );
 
@@ -61,8 +62,11 @@ export const putQueue = statement(
   `WITH queue AS (
     INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, changed_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING no
+  ), claim_lock AS (
+    INSERT INTO millrace.gates (queue_no, last_groups, starts) SELECT no, $8, $9 FROM queue
   )
-  INSERT INTO millrace.gates (queue_no, turns, starts) SELECT no, $8, $9 FROM queue`,
+  INSERT INTO millrace.floors (queue_no, priority, due_at)
+  SELECT no, kind, 0 FROM queue CROSS JOIN generate_series(${createdMark}, 9) AS kind`,
 );
 
 const fields = `(id text, queue text, handler_ref text, priority smallint, group_key text,
@@ -110,10 +114,6 @@ export const putTasks = statement(
       http_status, settled_verdict, settled_token, dead_reason, handler_ref, error_type,
       last_error, attempts
     FROM input WHERE status >= 3
-  ), succeeded AS (
-    INSERT INTO millrace.successes (queue_no, ended_at, count, buried, ids)
-    SELECT queue_no, ended_at, count(*), 0, array_agg(id) FROM input
-    WHERE status = 3 GROUP BY queue_no, ended_at
   )
   INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
   SELECT queue_no, count(*) FILTER (WHERE status < 2), count(*) FILTER (WHERE status = 2),

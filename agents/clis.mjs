@@ -1,0 +1,154 @@
+/**
+ * How each real command-line agent is installed here and pointed at the fake model server. Every
+ * one gets a HOME of its own and made-up keys.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const modules = join(dirname(fileURLToPath(import.meta.url)), 'node_modules');
+const platform = `${process.platform}-${process.arch}`;
+
+const screenUnknown = 'its screens are not known, so nothing shows when a turn ends';
+
+/** By backend id. `known` names the cases that do not work, and why; they are not run. */
+export const clis = {
+  claude: {
+    binary: () => native(`@anthropic-ai/claude-code-${platform}`, 'claude'),
+    version: () => versionOf('@anthropic-ai/claude-code'),
+    readTool: (folder) => `Read ${JSON.stringify({ file_path: join(folder, 'README.md') })}`,
+    tokens: (usages) => sumOf(usages, ['in'], ['out']),
+    setUp({ home, modelUrl, workspaces }) {
+      // The key is approved by its last 20 characters, and each workspace by its path.
+      const projects = Object.fromEntries(
+        workspaces.map((path) => [path, { hasTrustDialogAccepted: true }]),
+      );
+      writeJson(home, '.claude.json', {
+        hasCompletedOnboarding: true,
+        customApiKeyResponses: { approved: [madeUpKey.slice(-20)], rejected: [] },
+        projects,
+      });
+      return { ANTHROPIC_BASE_URL: modelUrl, ANTHROPIC_API_KEY: madeUpKey };
+    },
+  },
+  codex: {
+    binary: () => native('@openai/codex', 'bin/codex.js'),
+    version: () => versionOf('@openai/codex'),
+    readTool: () => `exec_command ${JSON.stringify({ cmd: 'cat README.md' })}`,
+    tokens: (usages) => sumOf(usages, ['in', 'read'], ['out', 'reason']),
+    setUp({ home, modelUrl, workspaces }) {
+      const trusted = workspaces
+        .map((path) => `[projects.${JSON.stringify(path)}]\ntrust_level = "trusted"\n`)
+        .join('');
+      write(
+        home,
+        '.codex/config.toml',
+        `model = "gpt-5.1-codex"\nmodel_provider = "fake"\ncheck_for_update_on_startup = false\n` +
+          `[model_providers.fake]\nname = "fake"\nbase_url = "${modelUrl}/v1"\n` +
+          `env_key = "OPENAI_API_KEY"\nwire_api = "responses"\n${trusted}`,
+      );
+      return { OPENAI_API_KEY: madeUpKey, CODEX_HOME: join(home, '.codex') };
+    },
+  },
+  gemini: {
+    binary: () => native('@google/gemini-cli', binOf('@google/gemini-cli', 'gemini')),
+    version: () => versionOf('@google/gemini-cli'),
+    readTool: () => `read_file ${JSON.stringify({ file_path: 'README.md' })}`,
+    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
+    setUp({ home, modelUrl }) {
+      writeJson(home, '.gemini/settings.json', {
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        general: { disableAutoUpdate: true, disableUpdateNag: true },
+        privacy: { usageStatisticsEnabled: false },
+      });
+      return { GOOGLE_GEMINI_BASE_URL: modelUrl, GEMINI_API_KEY: madeUpKey };
+    },
+  },
+  qwen: {
+    binary: () => native('@qwen-code/qwen-code', binOf('@qwen-code/qwen-code', 'qwen')),
+    version: () => versionOf('@qwen-code/qwen-code'),
+    readTool: (folder) => `read_file ${JSON.stringify({ file_path: join(folder, 'README.md') })}`,
+    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
+    setUp({ home, modelUrl }) {
+      writeJson(home, '.qwen/settings.json', {
+        security: { auth: { selectedType: 'openai' } },
+        general: { disableAutoUpdate: true, disableUpdateNag: true },
+        privacy: { usageStatisticsEnabled: false },
+      });
+      return {
+        OPENAI_BASE_URL: `${modelUrl}/v1`,
+        OPENAI_API_KEY: madeUpKey,
+        OPENAI_MODEL: 'qwen3-coder',
+      };
+    },
+  },
+  opencode: {
+    binary: () => native(`opencode-${platform}`, 'bin/opencode'),
+    version: () => versionOf(`opencode-${platform}`),
+    readTool: (folder) => `read ${JSON.stringify({ filePath: join(folder, 'README.md') })}`,
+    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
+    known: {
+      'tmux: turn seen': screenUnknown,
+      'tmux: text arrives': screenUnknown,
+      'tmux: failed turn': screenUnknown,
+      'tmux: two agents, one stopped': screenUnknown,
+      'tmux: daemon restart': screenUnknown,
+      'pipeline: failing job': screenUnknown,
+      'tokens: equal to the model': 'its transcripts, a SQLite database, are not read',
+    },
+    setUp({ home, modelUrl }) {
+      writeJson(home, '.config/opencode/opencode.json', {
+        autoupdate: false,
+        share: 'disabled',
+        model: 'fake/fake-1',
+        provider: {
+          fake: {
+            npm: '@ai-sdk/openai-compatible',
+            name: 'fake',
+            options: { baseURL: `${modelUrl}/v1`, apiKey: madeUpKey },
+            models: { 'fake-1': { name: 'fake-1' } },
+          },
+        },
+      });
+      return {};
+    },
+  },
+};
+
+const madeUpKey = 'made-up-key-for-a-fake-model-server-00000000000000000000';
+
+/** What the daemon is to count of these answers. */
+function sumOf(usages, inputs, outputs) {
+  const total = (names) =>
+    usages.reduce((sum, usage) => sum + names.reduce((all, name) => all + usage[name], 0), 0);
+  return { input: total(inputs), output: total(outputs) };
+}
+
+function native(name, file) {
+  const path = join(modules, name, file);
+  return existsSync(path) ? path : undefined;
+}
+
+function packageOf(name) {
+  const file = join(modules, name, 'package.json');
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+}
+
+function versionOf(name) {
+  return packageOf(name)?.version;
+}
+
+function binOf(name, command) {
+  const { bin } = packageOf(name) ?? {};
+  return typeof bin === 'string' ? bin : (bin?.[command] ?? 'missing');
+}
+
+function write(home, path, text) {
+  const file = join(home, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+function writeJson(home, path, value) {
+  write(home, path, JSON.stringify(value, null, 2));
+}

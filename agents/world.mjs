@@ -1,0 +1,205 @@
+/**
+ * One daemon with real agents: its own HOME and data directory, an emptied environment, a git
+ * repository to work in and a fake model server. Nothing of the machine's own configuration is
+ * read.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { clis } from './clis.mjs';
+import { startModelServer } from './models/server.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const ctl = process.env.MILLRACE_CTL ?? join(root, 'bin', 'ctl');
+// Codex does not run its helpers from the system's temporary directory.
+const work = process.env.MILLRACE_AGENTS_DIR ?? join(root, '.cache', 'agents');
+const systemPath = '/usr/local/bin:/usr/bin:/bin';
+
+export class World {
+  /** @param {{names?: string[], config?: object}} options */
+  static async start({ names = Object.keys(clis), config = {} } = {}) {
+    mkdirSync(work, { recursive: true });
+    const directory = realpathSync(mkdtempSync(join(work, 'run-')));
+    const world = new World(directory, await startModelServer());
+    world.#prepare(names, config);
+    await world.startDaemon();
+    return world;
+  }
+
+  constructor(directory, model) {
+    this.directory = directory;
+    this.model = model;
+    this.home = join(directory, 'home');
+    this.dataDir = join(directory, 'data');
+    this.repository = join(directory, 'repository');
+    this.log = '';
+  }
+
+  #prepare(names, config) {
+    const { home, repository, directory } = this;
+    const bin = join(directory, 'bin');
+    for (const path of [home, repository, bin]) mkdirSync(path, { recursive: true });
+    this.environment = {
+      PATH: `${bin}:${systemPath}`,
+      HOME: home,
+      LANG: 'C.UTF-8',
+      SHELL: '/bin/sh',
+    };
+    this.git('init', '-q', '-b', 'main');
+    writeFileSync(join(repository, 'README.md'), 'A repository for agents.\n');
+    this.git('add', '.');
+    this.git('commit', '-qm', 'Start');
+    for (const name of names) this.#install(name, bin);
+    const file = join(directory, 'config.json');
+    const settings = {
+      listen: '127.0.0.1:0',
+      data_dir: this.dataDir,
+      branches: { enabled: false },
+    };
+    writeFileSync(file, JSON.stringify({ ...settings, ...config }));
+    this.configFile = file;
+  }
+
+  #install(name, bin) {
+    const cli = clis[name];
+    const binary = cli.binary();
+    if (binary === undefined) return;
+    const { home, model, repository } = this;
+    const setUp = { home, modelUrl: model.url, workspaces: [repository, this.directory] };
+    Object.assign(this.environment, cli.setUp(setUp));
+    const file = join(bin, name);
+    const command = /\.[cm]?js$/.test(binary) ? `"${process.execPath}" "${binary}"` : `"${binary}"`;
+    writeFileSync(file, `#!/bin/sh\nexec ${command} "$@"\n`);
+    chmodSync(file, 0o755);
+  }
+
+  git(...args) {
+    const env = {
+      ...this.environment,
+      GIT_AUTHOR_NAME: 'a',
+      GIT_AUTHOR_EMAIL: 'a@example.com',
+      GIT_COMMITTER_NAME: 'a',
+      GIT_COMMITTER_EMAIL: 'a@example.com',
+    };
+    return execFileSync('git', args, { cwd: this.repository, env, encoding: 'utf8' });
+  }
+
+  async startDaemon() {
+    const args = [ctl, 'daemon', 'serve', '--config', this.configFile];
+    const child = spawn(process.execPath, args, {
+      cwd: this.directory,
+      env: this.environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.daemon = child;
+    this.url = undefined;
+    const take = (chunk) => {
+      this.log += chunk;
+      const line = /\{[^\n]*"event":"listening"[^\n]*\}/.exec(this.log.slice(this.logStart));
+      if (line) this.url ??= JSON.parse(line[0]).url;
+    };
+    this.logStart = this.log.length;
+    child.stdout.on('data', take);
+    child.stderr.on('data', take);
+    await this.until('the daemon listens', () => this.url !== undefined, 30_000);
+    const tokenFile = join(this.dataDir, 'daemon.token');
+    this.token = existsSync(tokenFile) ? readFileSync(tokenFile, 'utf8').trim() : undefined;
+  }
+
+  /** @param {'SIGTERM' | 'SIGKILL'} signal */
+  async stopDaemon(signal = 'SIGTERM') {
+    const { daemon } = this;
+    if (!daemon || daemon.exitCode !== null || daemon.signalCode !== null) return;
+    const ended = new Promise((resolve) => daemon.once('exit', resolve));
+    daemon.kill(signal);
+    await ended;
+  }
+
+  async api(method, path, body, headers = {}) {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(this.token && { authorization: `Bearer ${this.token}` }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const value = text === '' ? undefined : JSON.parse(text);
+    if (!response.ok) {
+      throw Object.assign(new Error(`${method} ${path}: ${response.status} ${text}`), { value });
+    }
+    return value;
+  }
+
+  spawn(request) {
+    return this.api('POST', '/api/v1/spawn', { cwd: this.repository, worktree: false, ...request });
+  }
+
+  session(id) {
+    return this.api('GET', `/api/v1/sessions/${id}`);
+  }
+
+  async output(id) {
+    return (await this.api('GET', `/api/v1/sessions/${id}/output`)).lines.join('\n');
+  }
+
+  send(id, text) {
+    return this.api('POST', `/api/v1/sessions/${id}:send`, { text });
+  }
+
+  stop(id) {
+    return this.api('POST', `/api/v1/sessions/${id}:stop`, {});
+  }
+
+  /** Waits for one of the statuses, and says what was there instead. */
+  async reach(id, statuses, limitMs = 60_000) {
+    const wanted = [statuses].flat();
+    const seen = [];
+    let session;
+    await this.until(
+      () => `${id} is ${wanted.join(' or ')} (was ${seen.join(', ')}; ${session?.status_reason})`,
+      async () => {
+        session = await this.session(id);
+        if (seen.at(-1) !== session.status) seen.push(session.status);
+        return wanted.includes(session.status);
+      },
+      limitMs,
+    );
+    return { ...session, seen };
+  }
+
+  async until(what, isSo, limitMs = 60_000) {
+    const end = Date.now() + limitMs;
+    while (!(await isSo())) {
+      if (Date.now() > end)
+        throw new Error(`not within ${limitMs} ms: ${typeof what === 'function' ? what() : what}`);
+      await sleep(100);
+    }
+  }
+
+  async close() {
+    if (this.url) {
+      const { sessions } = await this.api('GET', '/api/v1/sessions').catch(() => ({
+        sessions: [],
+      }));
+      const live = sessions.filter(({ pid }) => pid !== null);
+      await Promise.allSettled(live.map(({ id }) => this.stop(id)));
+    }
+    await this.stopDaemon();
+    await this.model.close();
+    if (process.env.MILLRACE_KEEP !== '1') rmSync(this.directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,44 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { systemClock } from '@millrace/kit/clock';
+import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import type { Tools } from '../tools.js';
+import { agentSheet, agentsScreen } from './agents-screen.js';
+import { explain, explanationSheet } from './explaining.js';
+import { findSession, readSessions } from './find-session.js';
+
+type Session = DaemonSchema<'Session'>;
+
+export interface ListFlags extends DaemonFlags {
+  status?: Session['status'];
+}
+
+export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> {
+  const api = await daemonApi(flags, tools);
+  const all = await readSessions(api);
+  const { status } = flags;
+  const sessions = status === undefined ? all : all.filter((each) => each.status === status);
+  const { out, json } = tools.terminal;
+  if (json) out.write(`${JSON.stringify({ sessions }, null, 2)}\n`);
+  else if (status !== undefined && sessions.length === 0)
+    out.write(`No agent has the status ${status}.\n`);
+  else out.write(agentsScreen(sessions, systemClock.now(), out));
+}
+
+export async function showAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
+  const session = await findSession(await daemonApi(flags, tools), words);
+  const { out, json } = tools.terminal;
+  out.write(
+    json ? `${JSON.stringify(session, null, 2)}\n` : agentSheet(session, systemClock.now(), out),
+  );
+}
+
+export async function explainAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
+  const session = await findSession(await daemonApi(flags, tools), words);
+  const { out, json } = tools.terminal;
+  const now = systemClock.now();
+  out.write(
+    json
+      ? `${JSON.stringify(explain(session, now), null, 2)}\n`
+      : explanationSheet(session, now, out),
+  );
+}

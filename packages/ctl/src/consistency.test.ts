@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest';
+import type { Lifecycle } from './lifecycle.js';
+import { run } from './run.js';
+import type { CommandShape } from './shape.js';
+
+/* What holds for every command alike. */
+
+const lifecycle: Lifecycle = {
+  interrupted: new AbortController().signal,
+  serve: (work) => work(Promise.resolve()),
+};
+
+async function ctl(args: readonly string[]) {
+  let [out, err] = ['', ''];
+  const outside = {
+    stdout: { write: (text: string | Uint8Array) => (out += text.toString()) },
+    stderr: { write: (text: string | Uint8Array) => (err += text.toString()) },
+    env: { HOME: '/nonexistent' },
+  };
+  const code = await run(args, outside, lifecycle);
+  return { code, out, err };
+}
+
+const root = JSON.parse((await ctl(['--help', '--json'])).out) as CommandShape;
+const all = root.commands.flatMap((command) => withSubcommands(command));
+
+function withSubcommands(command: CommandShape): CommandShape[] {
+  return [command, ...command.commands.flatMap((each) => withSubcommands(each))];
+}
+
+const wordsOf = ({ path }: CommandShape) => path.split(' ').slice(1);
+const groups = all.filter(
+  ({ commands, usage }) => commands.length > 0 && /\[command\]/.test(usage),
+);
+const runsByItself = new Set([
+  'ctl inbox',
+  'ctl usage',
+  'ctl config',
+  'ctl cost',
+  'ctl check',
+  'ctl git',
+]);
+
+test.each(
+  groups.filter(({ path }) => !runsByItself.has(path)).map((group) => [group.path, group] as const),
+)(
+  '%s without a subcommand: help on stdout, the error on stderr, exit code 2',
+  async (path, group) => {
+    const { code, out, err } = await ctl(wordsOf(group));
+    expect([code, out.includes(`Usage: ${path} `)]).toEqual([2, true]);
+    expect(err).toMatch(new RegExp(`^ctl: '${path}' needs one of: `));
+    const json = await ctl([...wordsOf(group), '--json']);
+    expect([json.code, json.out]).toEqual([2, '']);
+    expect(JSON.parse(json.err)).toMatchObject({ error: { code: 'USAGE' } });
+  },
+);
+
+test.each(all.map((command) => [command.path, command] as const))(
+  '%s --help: help on stdout, exit code 0',
+  async (path, command) => {
+    const { code, out, err } = await ctl([...wordsOf(command), '--help']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain(`Usage: ${path}`);
+  },
+);
+
+/** These pass unknown flags on to another program. */
+const passesOn = /^ctl (check|git)\b/;
+
+test.each(
+  all.filter(({ path }) => !passesOn.test(path)).map((command) => [command.path, command] as const),
+)('%s --no-such-flag: exit code 2', async (_path, command) => {
+  const { code, out, err } = await ctl([...wordsOf(command), '--no-such-flag']);
+  expect({ code, out }).toEqual({ code: 2, out: '' });
+  // A missing option is reported before an unknown one.
+  expect(err).toMatch(/--no-such-flag|required option/);
+});
+
+test.each([
+  ['queue submit mail mail.send --file /nonexistent/x', '/nonexistent/x: no such file'],
+  ['queue submit mail --batch /nonexistent/x', '/nonexistent/x: no such file'],
+  ['queue config set mail /nonexistent/x', '/nonexistent/x: no such file'],
+  ['pipeline run /nonexistent/x', '/nonexistent/x: no such file'],
+  ['queue list --token-file /nonexistent/x', '--token-file /nonexistent/x: no such file'],
+])('%s: a file that is not there is exit code 1', async (line, text) => {
+  const { code, out, err } = await ctl(line.split(' '));
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  expect(err).toContain(text);
+});
+
+test.each([
+  ['queue submit mail mail.send --priority 99', '--priority must be 0 to 9'],
+  ['queue submit mail mail.send --priority high', '--priority must be'],
+  ['queue submit mail mail.send --delay soon', '--delay'],
+  ['db find people --timeout soon', '--timeout'],
+  ['agent logs docs --lines 0', '--lines must be 1 to'],
+])('%s: a bad flag value is exit code 2', async (line, text) => {
+  const { code, out, err } = await ctl(line.split(' '));
+  expect({ code, out }).toEqual({ code: 2, out: '' });
+  expect(err).toContain(text);
+});
+
+test('agent stop: accepts --yes as agent remove does', async () => {
+  const { code, err } = await ctl([
+    'agent',
+    'stop',
+    'docs',
+    '--yes',
+    '--url',
+    'http://127.0.0.1:1',
+  ]);
+  expect(code).toBe(1);
+  expect(err).toContain('no daemon answers');
+});

@@ -1,0 +1,108 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { Clock } from '@millrace/kit/clock';
+import { messageOf, systemCode } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+import type { Random } from '@millrace/kit/random';
+import { hashSecret, newToken } from '@millrace/kit/tokens';
+import { z } from 'zod';
+
+export const codeLifetimeMs = 5 * 60_000;
+export const loginLifetimeMs = 30 * 24 * 60 * 60_000;
+const maxCodes = 20;
+const maxLogins = 100;
+
+const fileSchema = z.object({
+  logins: z.array(
+    z.object({ sha256: z.string(), token_sha256: z.string(), expires_at: z.number() }),
+  ),
+});
+type Login = z.output<typeof fileSchema>['logins'][number];
+
+export interface LoginsParts {
+  /** Stores logins across restarts; holds hashes only. */
+  file: string;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  /** Hash of the token in force: replacing the token ends every login. */
+  tokenHash: () => string | undefined;
+}
+
+/** Logins of browsers: one-time codes, and the sessions that they were exchanged for. */
+export class Logins {
+  readonly #parts: LoginsParts;
+  /** Monotonic time of expiry, by the hash of the code. */
+  readonly #codes = new Map<string, number>();
+  #logins: Login[];
+
+  constructor(parts: LoginsParts) {
+    this.#parts = parts;
+    this.#logins = read(parts);
+  }
+
+  newCode(): { code: string; expiresAt: number } {
+    const { clock, random } = this.#parts;
+    const { token: code } = newToken(random);
+    this.#codes.set(hashSecret(code), clock.monotonic() + codeLifetimeMs);
+    const [oldest] = this.#codes.keys();
+    if (this.#codes.size > maxCodes) this.#codes.delete(oldest!);
+    return { code, expiresAt: clock.now() + codeLifetimeMs };
+  }
+
+  /** Exchanges a code, once, for the secret of a login; undefined when the code is not valid. */
+  redeem(code: string): { secret: string; expiresAt: number } | undefined {
+    const { clock, random, tokenHash } = this.#parts;
+    const hash = hashSecret(code);
+    const expiry = this.#codes.get(hash);
+    this.#codes.delete(hash);
+    if (expiry === undefined || expiry <= clock.monotonic()) return undefined;
+    const { token: secret } = newToken(random);
+    const expiresAt = clock.now() + loginLifetimeMs;
+    const login = {
+      sha256: hashSecret(secret),
+      token_sha256: boundTo(tokenHash()),
+      expires_at: expiresAt,
+    };
+    this.#write([...this.#logins.filter((each) => this.#isValid(each)), login].slice(-maxLogins));
+    return { secret, expiresAt };
+  }
+
+  has(secret: string): boolean {
+    const sha256 = hashSecret(secret);
+    return this.#logins.some((login) => login.sha256 === sha256 && this.#isValid(login));
+  }
+
+  end(secret: string): void {
+    const sha256 = hashSecret(secret);
+    const rest = this.#logins.filter((login) => login.sha256 !== sha256);
+    if (rest.length < this.#logins.length) this.#write(rest);
+  }
+
+  #isValid({ token_sha256: token, expires_at: expiry }: Login): boolean {
+    const { clock, tokenHash } = this.#parts;
+    return expiry > clock.now() && token === boundTo(tokenHash());
+  }
+
+  #write(logins: Login[]): void {
+    const fresh = `${this.#parts.file}.new`;
+    writeFileSync(fresh, `${JSON.stringify({ logins })}\n`, { mode: 0o600 });
+    renameSync(fresh, this.#parts.file);
+    this.#logins = logins;
+  }
+}
+
+/** Binds a login to the token without storing the token's hash, which verifies tokens. */
+function boundTo(tokenHash: string | undefined): string {
+  return hashSecret(`login:${tokenHash ?? ''}`);
+}
+
+function read({ file, log }: LoginsParts): Login[] {
+  try {
+    return fileSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).logins;
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') {
+      log.warn({ file, reason: messageOf(error) }, 'failed to read logins');
+    }
+    return [];
+  }
+}

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { systemCode } from '@millrace/kit/errors';
+import {
+  countIn,
+  nameOf,
+  objectIn,
+  textIn,
+  timeIn,
+  type JsonObject,
+  type TranscriptReader,
+} from './reader.js';
+import { noTokens, type Sighting, type Tokens } from './sighting.js';
+
+const backend = 'gemini';
+
+/**
+ * `~/.gemini/tmp/<project>/chats/session-<time>-<id>.jsonl`. The first line names the session; an
+ * answer has the tokens of its call, and may be written again while it grows.
+ */
+export const geminiReader: TranscriptReader = {
+  backend,
+  roots: ({ home }) => [join(home, '.gemini', 'tmp')],
+  isTranscript: (name) => name.startsWith('session-') && name.endsWith('.jsonl'),
+  markers: ['"sessionId"', '"tokens"'],
+  begin: (file, carry) => {
+    let agent = typeof carry === 'string' ? carry : '';
+    const cwd = projectRoot(file);
+    return {
+      read: (line) => {
+        agent ||= textIn(line, 'sessionId');
+        return sightingIn(line, { agent: agent || basename(file, '.jsonl'), cwd });
+      },
+      carry: () => agent,
+    };
+  },
+};
+
+/** The directory that a project is about stands in a file beside its chats. */
+function projectRoot(file: string): string {
+  try {
+    return readFileSync(join(dirname(dirname(file)), '.project_root'), 'utf8').trim();
+  } catch (error) {
+    if (['ENOENT', 'EACCES', 'ENOTDIR'].includes(systemCode(error))) return '';
+    throw error;
+  }
+}
+
+function sightingIn(
+  line: JsonObject,
+  { agent, cwd }: { agent: string; cwd: string },
+): Sighting | undefined {
+  const tokens = objectIn(line, 'tokens');
+  if (line['type'] !== 'gemini' || !tokens) return undefined;
+  const model = textIn(line, 'model') || 'unknown';
+  return {
+    key: nameOf(backend, agent, textIn(line, 'id')),
+    at: timeIn(line),
+    place: { backend, agent, cwd, model, rank: 0 },
+    tokens: tokensOf(tokens),
+  };
+}
+
+/** The input count includes cached tokens; the output count excludes thoughts. */
+function tokensOf(tokens: JsonObject): Tokens {
+  const cacheRead = countIn(tokens, 'cached');
+  const input = Math.max(0, countIn(tokens, 'input') - cacheRead) + countIn(tokens, 'tool');
+  const output = countIn(tokens, 'output') + countIn(tokens, 'thoughts');
+  return { ...noTokens, input, output, cacheRead };
+}

@@ -1,0 +1,6 @@
+/** A text in which words between backticks are shown as code. */
+export function InlineCode({ text }: { text: string }) {
+  return text
+    .split(/`([^`]+)`/)
+    .map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
+}

@@ -1,0 +1,87 @@
+import type { Socket } from 'node:net';
+import type { DescService } from '@bufbuild/protobuf';
+import { Database as Api, dbMethods, type DbMethod } from '@millrace/contract/db';
+import { Health as HealthApi, reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
+import {
+  createTransport,
+  type CallAbortReasons,
+  type GrpcTransport,
+  type TransportKind,
+  type Method,
+  type Methods,
+} from '@millrace/wire/grpc';
+import { refuse } from '../../engine/refusal.js';
+import { TurnBytes } from '../calls/turn-bytes.js';
+import type { TlsFiles } from '../tls.js';
+import { statusOf } from '../status.js';
+import type { StreamingRpc, UnaryRpc } from '../service/call.js';
+import { grpcStatus } from './errors.js';
+import { streamingMethod, unaryMethod, type HandlerParts } from './handlers.js';
+import type { Health } from './health.js';
+import { Reflection } from './reflection.js';
+
+export interface GrpcServerOptions extends Omit<HandlerParts, 'encoded'> {
+  memory: PeerMemory;
+  transport: TransportKind;
+  health: Health;
+  tls: TlsFiles | undefined;
+}
+
+const abortReasons: CallAbortReasons = {
+  cancelled: () => refuse('CANCELLED', 'The caller cancelled the call.'),
+  expired: () => {
+    const reason = refuse('DEADLINE_EXCEEDED', 'The deadline of the call passed.');
+    return { status: grpcStatus(statusOf(reason)), reason };
+  },
+};
+
+/** Serves gRPC on accepted connections. */
+export class GrpcServer {
+  readonly #connections: GrpcTransport;
+
+  constructor(options: GrpcServerOptions) {
+    const { clock, memory, tls, transport } = options;
+    const methods = allMethods(options);
+    this.#connections = createTransport(transport, { clock, memory, methods, abortReasons }, tls);
+  }
+
+  take(socket: Socket): void {
+    this.#connections.take(socket);
+  }
+
+  /** Waits for calls in flight; `signal` aborts them. */
+  async close(signal: AbortSignal): Promise<void> {
+    await this.#connections.close(signal);
+  }
+}
+
+function allMethods(options: GrpcServerOptions): Methods {
+  const methods = new Map<string, Method>();
+  const versions = [reflectionV1, reflectionV1alpha];
+  const services = [Api, HealthApi, ...versions.map((version) => version.ServerReflection)];
+  const names = services.map(({ typeName }) => typeName);
+  const reflection = new Reflection(names, options.clock);
+  const add = (service: DescService, implemented: Record<string, Method>) => {
+    for (const { name } of service.methods) {
+      methods.set(`/${service.typeName}/${name}`, implemented[name]!);
+    }
+  };
+  add(Api, databaseMethods({ ...options, encoded: new TurnBytes() }));
+  add(HealthApi, options.health.methods);
+  for (const version of versions) {
+    add(version.ServerReflection, { ServerReflectionInfo: reflection.method(version) });
+  }
+  return methods;
+}
+
+function databaseMethods(parts: HandlerParts): Record<string, Method> {
+  return Object.fromEntries(
+    (Object.keys(dbMethods) as DbMethod[]).map((rpc) => [
+      rpc,
+      dbMethods[rpc].streaming
+        ? streamingMethod(rpc as StreamingRpc, parts)
+        : unaryMethod(rpc as UnaryRpc, parts),
+    ]),
+  );
+}

@@ -1,0 +1,207 @@
+import type { Clock } from '@millrace/kit/clock';
+import {
+  MalformedRequest,
+  PeerMemoryExceeded,
+  peerMemoryRetryMs,
+  type Dispatcher,
+  type Exchange,
+  type Steps,
+} from '@millrace/kit/http';
+import type { Log } from '@millrace/kit/log';
+import type { Socket } from 'node:net';
+import { refuse } from '../../engine/refusal.js';
+import type { Authenticator } from '../access/authenticator.js';
+import type { Calls } from '../calls/calls.js';
+import type { CallScope } from '../calls/scope.js';
+import { TurnQueue } from '../calls/turn-queue.js';
+import type { StreamingRpc, UnaryRpc } from '../service/call.js';
+import { statusOf, type CallStatus } from '../status.js';
+import { checkTimeout, deadlineOf, untilAborted } from './deadline.js';
+import { statusHeaders, statusJson } from './errors.js';
+import type { Fields, Operation } from './operation.js';
+import { checkOrigin } from './origin.js';
+import type { Pages } from './pages.js';
+import { ResponseWriter } from './response-writer.js';
+import { noSuchRoute, restDispatcher, type RestEndpoint } from './routes.js';
+
+export interface RestParts {
+  calls: Calls;
+  clock: Clock;
+  authenticator: Authenticator;
+  log: Log;
+  pages: Pages;
+}
+
+/** The REST API: all HTTP bindings of the contract, plus health, metrics and docs pages. */
+export class RestServer implements Steps<RestEndpoint> {
+  readonly protectedPrefixes = [];
+  /** The port, known once the server listens. */
+  port = 0;
+  readonly #dispatcher: Dispatcher<RestEndpoint>;
+  readonly #requests: TurnQueue<Exchange>;
+
+  constructor(private readonly parts: RestParts) {
+    const { calls, clock, pages } = parts;
+    this.#dispatcher = restDispatcher(this, pages.all);
+    this.#requests = new TurnQueue((exchange) => this.#dispatcher.handle(exchange), {
+      clock,
+      onDelay: (delayMs) => calls.queued(delayMs),
+    });
+  }
+
+  /** Handles one request. Never throws. */
+  handle(exchange: Exchange): void {
+    this.#requests.push(exchange);
+  }
+
+  admit(exchange: Exchange): void {
+    if (!this.parts.authenticator.needsKeys) checkOrigin(exchange, this.port);
+  }
+
+  /** Opens a call and authenticates its caller, before the body is read. Pages are public. */
+  identify(exchange: Exchange, endpoint: RestEndpoint | undefined): void {
+    const operation = endpoint?.operation;
+    if (!operation) return;
+    const { calls, clock } = this.parts;
+    const { headers, peer } = exchange;
+    const deadline = deadlineOf(headers, clock);
+    const scope = calls.open(operation.route.rpc, 'rest', addressOf(peer.socket), deadline);
+    const call: RestCall = { operation, scope, exchange, isReceiving: true };
+    exchange.context = call;
+    exchange.onClose = (isComplete) => {
+      if (isComplete) return;
+      scope.abort(callerLeft());
+      if (call.isReceiving) this.#fail(call, callerLeft());
+    };
+    // The caller may have disconnected while the request was queued.
+    if (exchange.isClosed) throw callerLeft();
+    checkTimeout(headers);
+    const { 'x-api-key': apiKey, authorization } = headers;
+    calls.identify(scope, { apiKey: apiKey?.toString(), authorization });
+  }
+
+  serve(
+    exchange: Exchange,
+    { page }: RestEndpoint,
+    body: Buffer | 'too large' | undefined,
+  ): Promise<void> | void {
+    if (page) return page(exchange);
+    const call = exchange.context as RestCall;
+    call.isReceiving = false;
+    this.#carryOut(call, call.operation.read(exchange, body!));
+  }
+
+  notFound({ path }: Exchange): Error {
+    return noSuchRoute(path);
+  }
+
+  methodNotAllowed(exchange: Exchange, allow: string): Error {
+    exchange.setHead(['allow', allow]);
+    const { method } = exchange;
+    return refuse('NO_SUCH_METHOD', `This path does not support ${method}. Use ${allow}.`);
+  }
+
+  fail(exchange: Exchange, error: unknown): void {
+    const meant = meaningOf(error);
+    const call = exchange.context as RestCall | undefined;
+    if (call) return this.#fail(call, meant);
+    const status = statusOf(meant);
+    if (status.isBug) this.parts.log.error({ err: error }, 'request failed');
+    if (exchange.response.headersSent) exchange.response.destroy();
+    else sendStatus(exchange, status);
+  }
+
+  /** Runs the call. Never throws. Synchronous results are sent synchronously. */
+  #carryOut(call: RestCall, message: Fields): void {
+    const { scope, operation } = call;
+    try {
+      const work = operation.forms ? this.#stream(call, message) : this.#unary(call, message);
+      if (!work) return this.parts.calls.close(scope);
+      const { clock } = this.parts;
+      const done = scope.deadline === undefined ? work : untilAborted(scope, clock, work);
+      const close = () => this.parts.calls.close(scope);
+      done.then(close).catch((error: unknown) => this.#fail(call, meaningOf(error)));
+    } catch (error) {
+      this.#fail(call, meaningOf(error));
+    }
+  }
+
+  #unary(call: RestCall, message: Fields): Promise<void> | undefined {
+    const { scope, operation } = call;
+    const rpc = operation.route.rpc as UnaryRpc;
+    const answer = this.parts.calls.unary(scope, rpc, message);
+    if (answer instanceof Promise) return answer.then((later) => show(call, later));
+    show(call, answer);
+    return undefined;
+  }
+
+  async #stream({ operation, scope, exchange }: RestCall, message: Fields): Promise<void> {
+    const rpc = operation.route.rpc as StreamingRpc;
+    const form = operation.chooseForm(exchange.request);
+    const writer = new ResponseWriter(exchange, scope.signal);
+    await this.parts.calls.stream(scope, rpc, message, (messages) =>
+      form.deliver(messages, writer),
+    );
+  }
+
+  /** Ends the call and sends the error if the response is still open. */
+  #fail({ operation, scope, exchange }: RestCall, error: unknown): void {
+    const { calls } = this.parts;
+    const { response } = exchange;
+    const status = calls.explain(scope, error);
+    calls.close(scope, status);
+    if (response.writableEnded || response.destroyed) return;
+    if (!response.headersSent) return sendStatus(exchange, status);
+    const failure = operation.forms && operation.chooseForm(exchange.request).failure;
+    if (failure) response.end(failure(statusJson(status)));
+    // Destroys the response, so that the caller cannot take it for a complete one.
+    else response.destroy();
+  }
+}
+
+/** State of one request. */
+interface RestCall {
+  readonly operation: Operation;
+  readonly scope: CallScope;
+  readonly exchange: Exchange;
+  /** True until the body is complete. */
+  isReceiving: boolean;
+}
+
+const address = Symbol('address');
+
+/** Cached on the socket, which is used for many calls. */
+function addressOf(socket: Socket & { [address]?: string }): string {
+  return (socket[address] ??= `${socket.remoteAddress}:${socket.remotePort}`);
+}
+
+function show({ operation, scope, exchange }: RestCall, answer: unknown): void {
+  if (!scope.isEnded) sendJson(exchange, 200, operation.write(answer), []);
+}
+
+function sendStatus(exchange: Exchange, status: CallStatus): void {
+  const headers = Object.entries(statusHeaders(status)).flat();
+  sendJson(exchange, status.status, JSON.stringify(statusJson(status)), headers);
+}
+
+function sendJson(
+  exchange: Exchange,
+  status: number,
+  text: string,
+  headers: readonly string[],
+): void {
+  const common = ['content-type', 'application/json', 'cache-control', 'no-store'];
+  exchange.send(status, [...common, ...headers], text);
+}
+
+/** Maps errors of the HTTP core to refusals of the contract. */
+function meaningOf(error: unknown): unknown {
+  if (error instanceof MalformedRequest) return refuse('BAD_REQUEST', `${error.message}.`);
+  if (!(error instanceof PeerMemoryExceeded)) return error;
+  const retryAfterMs = peerMemoryRetryMs;
+  return refuse('OVERLOADED', error.message, undefined, { retryAfterMs });
+}
+
+function callerLeft(): Error {
+  return refuse('CANCELLED', 'The caller cancelled the call.');
+}

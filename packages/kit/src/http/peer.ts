@@ -1,0 +1,51 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { ReadRate, type PeerMemory, type PeerMemoryAccount } from '../peer-memory.js';
+
+const peerOf = Symbol('peer');
+type PeerSocket = Socket & { [peerOf]?: Peer };
+
+/** One connection of an HTTP server: what it holds in memory and how fast it reads. */
+export class Peer {
+  readonly account: PeerMemoryAccount;
+  /** Exchanges whose response is not complete; more than one when requests are pipelined. */
+  openExchanges = 0;
+  latest: { readonly response: ServerResponse } | undefined;
+  readonly #rate = new ReadRate();
+  #flushedBytes = 0;
+  #isWaiting = false;
+
+  constructor(
+    readonly socket: Socket,
+    memory: PeerMemory,
+  ) {
+    this.account = memory.openAccount();
+    (socket as PeerSocket)[peerOf] = this;
+  }
+
+  static of(socket: Socket): Peer | undefined {
+    return (socket as PeerSocket)[peerOf];
+  }
+
+  /** True while a response is being written, into which nothing else must be written. */
+  get isResponding(): boolean {
+    if (this.openExchanges === 0) return false;
+    return this.openExchanges > 1 || this.latest?.response.headersSent === true;
+  }
+
+  /** Call periodically. True when the peer reads too slowly while responses wait for it. */
+  isTooSlow(now: number): boolean {
+    const { bytesWritten, writableLength } = this.socket;
+    const flushedBytes = bytesWritten - writableLength;
+    if (writableLength === 0) {
+      this.#rate.drained();
+    } else {
+      // What was taken before responses began to wait says nothing about the rate.
+      if (this.#isWaiting) this.#rate.taken(flushedBytes - this.#flushedBytes);
+      this.#rate.waiting(now);
+    }
+    this.#isWaiting = writableLength > 0;
+    this.#flushedBytes = flushedBytes;
+    return this.#rate.isTooSlow(now);
+  }
+}

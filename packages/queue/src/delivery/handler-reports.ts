@@ -1,0 +1,176 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Random } from '@millrace/kit/random';
+import {
+  attemptRecord,
+  isClaimed,
+  lastErrorOf,
+  urlWithoutQuery,
+  type ClaimedTask,
+} from '../core/attempt-record.js';
+import { maxRetryAfterMs } from '../core/backoff.js';
+import { cutText } from '../core/excerpt.js';
+import { maxMessageBytes } from '../core/outcome.js';
+import type { AttemptOutcome, Task, WholeTask } from '../core/task.js';
+import { verdictOnFailure, type Verdict } from '../core/verdict.js';
+import type { Settlement, TaskStore } from '../storage/task-store.js';
+import type { Emit } from './events.js';
+import type { InFlightRegistry } from './in-flight.js';
+
+/** The body of `:fail`. */
+export interface FailReport {
+  error_type?: string | undefined;
+  message?: string | undefined;
+  retry?: boolean | undefined;
+  defer?: boolean | undefined;
+  retry_after_ms?: number | undefined;
+}
+
+export type ReportResult = Task | 'lease_lost' | 'not_found';
+
+export interface HandlerReportsOptions {
+  store: TaskStore;
+  clock: Clock;
+  random: Random;
+  inFlight: InFlightRegistry;
+  emit: Emit;
+}
+
+/**
+ * `:complete`, `:fail` and `:extend` with a lease token. A report may arrive before the callback's
+ * own answer; whichever is settled first counts. Reports can be repeated.
+ */
+export class HandlerReports {
+  constructor(private readonly options: HandlerReportsOptions) {}
+
+  complete(id: string, token: string): Promise<ReportResult> {
+    return this.#settle(id, token, 'SUCCEEDED', async (task, now, url) => ({
+      id,
+      token,
+      now,
+      verdict: { kind: 'succeeded' },
+      attempt: attemptRecord(task, {
+        outcome: 'SUCCEEDED',
+        now,
+        httpStatus: task.lease.isAsync ? 202 : null,
+        url,
+      }),
+    }));
+  }
+
+  fail(id: string, token: string, report: FailReport): Promise<ReportResult> {
+    const { random, store } = this.options;
+    const errorType = report.error_type ?? 'INTERNAL';
+    const message = cutText(report.message ?? '', maxMessageBytes);
+    const requestedMs = report.retry_after_ms;
+    const retryAfterMs = requestedMs === undefined ? null : Math.min(requestedMs, maxRetryAfterMs);
+    const mayRetry = report.retry ?? true;
+    const isDeferred = mayRetry && report.defer === true;
+    const outcome = isDeferred ? ('DEFERRED' as const) : ('FAILED' as const);
+    return this.#settle(id, token, outcome, async (task, now, url) => {
+      const queue = (await store.getQueue(task.queue))!;
+      const failure = { mayRetry, isDeferred, retryAfterMs };
+      const verdict = verdictOnFailure(failure, {
+        attempt: task.attempt,
+        policy: queue.config.retry,
+        now,
+        chance: random.next(),
+      });
+      const nextAttemptAt = 'dueAt' in verdict ? verdict.dueAt : null;
+      const end = { outcome, now, errorType, message, retryAfterMs };
+      const attempt = attemptRecord(task, { ...end, nextAttemptAt, url });
+      const error = lastErrorOf({ errorType, message, httpStatus: null }, now);
+      return { id, token, now, verdict, attempt, error };
+    });
+  }
+
+  extend(id: string, token: string, extendMs: number): Promise<ReportResult> {
+    const { store, clock } = this.options;
+    const entry = this.options.inFlight.find(id, token);
+    const change = async () => {
+      const task = await this.#find(id);
+      if (!task) return 'not_found';
+      const now = clock.now();
+      if (!holds(task, token, now)) return 'lease_lost';
+      const { isAsync } = task.lease;
+      const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
+      const result = await store.extendLease({ id, token, expiresAt, isAsync, now });
+      if (entry && typeof result === 'object') entry.leaseEnd = expiresAt;
+      return result;
+    };
+    return entry ? entry.serialize(change) : change();
+  }
+
+  async #settle(
+    id: string,
+    token: string,
+    outcome: AttemptOutcome,
+    settlementOf: (
+      task: WholeTask & ClaimedTask,
+      now: number,
+      url: string | null,
+    ) => Promise<Settlement>,
+  ): Promise<ReportResult> {
+    const { store, clock } = this.options;
+    const task = await this.#find(id);
+    if (!task) return 'not_found';
+    const now = clock.now();
+    if (!holds(task, token, now)) return this.#repeated(task, token, outcome, now);
+    const queue = await store.getQueue(task.queue);
+    const url = queue ? urlWithoutQuery(queue.config.callback.url) : null;
+    const settlement = await settlementOf(task, now, url);
+    // The lease may have ended while the queue was read.
+    if (!holds(task, token, clock.now())) return 'lease_lost';
+    const [result] = await store.settle([settlement]);
+    if (result?.kind !== 'settled') {
+      return result?.kind === 'repeated' && matches(result.verdict, outcome)
+        ? result.task
+        : 'lease_lost';
+    }
+    const { verdict } = settlement;
+    this.options.emit({ kind: 'settled', queue: result.task.queue, verdict, at: now });
+    return result.task;
+  }
+
+  /** A repeat of the report that settled this claim gets the same answer. */
+  async #repeated(
+    task: WholeTask,
+    token: string,
+    outcome: AttemptOutcome,
+    now: number,
+  ): Promise<ReportResult> {
+    // The store also records an expired lease as a retry, so the history decides.
+    const last = task.attempts.at(-1);
+    if (task.lease?.token === token || last?.outcome !== outcome) return 'lease_lost';
+    // Changes nothing: the token is no longer the task's.
+    const probe: Settlement = {
+      id: task.id,
+      token,
+      now,
+      verdict: { kind: 'succeeded' },
+      attempt: last,
+    };
+    const [result] = await this.options.store.settle([probe]);
+    if (result?.kind !== 'repeated' || !matches(result.verdict, outcome)) return 'lease_lost';
+    return result.task;
+  }
+
+  async #find(id: string): Promise<WholeTask | undefined> {
+    const found = await this.options.store.getTask(id);
+    return found && 'attempts' in found ? found : undefined;
+  }
+}
+
+function holds(task: WholeTask, token: string, now: number): task is WholeTask & ClaimedTask {
+  return isClaimed(task) && task.lease.token === token && task.lease.expiresAt > now;
+}
+
+function matches(verdict: Verdict['kind'], outcome: AttemptOutcome): boolean {
+  switch (outcome) {
+    case 'SUCCEEDED':
+      return verdict === 'succeeded';
+    case 'DEFERRED':
+      return verdict === 'handed_back';
+    default:
+      return verdict === 'retry' || verdict === 'dead';
+  }
+}

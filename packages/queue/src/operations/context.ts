@@ -1,0 +1,32 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import type { Allowlist } from '@millrace/kit/outbound';
+import type { Random } from '@millrace/kit/random';
+import type { Delivery } from '../delivery/index.js';
+import type { SecretLookup } from '../core/queue.js';
+import type { TaskStore } from '../storage/task-store.js';
+import type { BodyChecks } from './checks.js';
+import type { Cursors } from './cursors.js';
+import type { SubmitLimits } from './limits/submit-limits.js';
+import type { Readiness } from './readiness.js';
+
+/** The dependencies of every operation. */
+export interface QueueContext {
+  readonly store: TaskStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly delivery: DeliveryControl;
+  readonly findSecret: SecretLookup;
+  readonly allowlist: Allowlist;
+  readonly cursors: Cursors;
+  readonly submitLimits: SubmitLimits;
+  readonly checks: BodyChecks;
+  readonly readiness: Readiness;
+}
+
+/** The calls of delivery that operations make. */
+export type DeliveryControl = Pick<
+  Delivery,
+  'breakerOf' | 'queueChanged' | 'waitingFor' | 'complete' | 'fail' | 'extend' | 'probe'
+>;

@@ -1,0 +1,62 @@
+import type { ClaimRequest } from '../../task-store.js';
+import type { Connections } from '../connections.js';
+import { joinClaimants } from '../statements/instances.sql.js';
+
+interface QueueShare {
+  /** Servers that recently claimed from this queue, this one included. */
+  claimants: number;
+  joinedAt: number;
+  /** When the leases of this server expire, by token. */
+  leases: Map<string, number>;
+}
+
+const joinIntervalMs = 1_000;
+
+/**
+ * Splits `max_in_flight` evenly between the servers that claim from a queue. Otherwise the first one
+ * would take all slots, and each freed slot again. A server that stops claiming stops counting five
+ * seconds later.
+ */
+export class ServerShare {
+  readonly #queues = new Map<string, QueueShare>();
+
+  constructor(
+    private readonly connections: Connections,
+    private readonly instance: string,
+    private readonly monotonic: () => number,
+  ) {}
+
+  /** How many tasks this server may claim. */
+  async room({ queue, limit, maxInFlight, now }: ClaimRequest): Promise<number> {
+    const share = this.#share(queue);
+    if (this.monotonic() - share.joinedAt >= joinIntervalMs) {
+      share.joinedAt = this.monotonic();
+      const [row] = await this.connections.query<{ claimants: number }>(joinClaimants, [
+        queue,
+        this.instance,
+      ]);
+      share.claimants = row?.claimants ?? 1;
+    }
+    if (share.claimants === 1) return limit;
+    for (const [token, end] of share.leases) if (end <= now) share.leases.delete(token);
+    const part = Math.ceil(maxInFlight / share.claimants);
+    return Math.min(limit, part - share.leases.size);
+  }
+
+  taken(queue: string, token: string, leaseExpiresAt: number): void {
+    this.#share(queue).leases.set(token, leaseExpiresAt);
+  }
+
+  ended(queue: string, token: string): void {
+    this.#queues.get(queue)?.leases.delete(token);
+  }
+
+  #share(queue: string): QueueShare {
+    let share = this.#queues.get(queue);
+    if (!share) {
+      share = { claimants: 1, joinedAt: -Infinity, leases: new Map() };
+      this.#queues.set(queue, share);
+    }
+    return share;
+  }
+}

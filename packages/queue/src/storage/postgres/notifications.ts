@@ -1,0 +1,142 @@
+import type { Clock, Timer } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import { Client } from './client.js';
+import { clientConfig } from './connections.js';
+import { isAway } from './failures.js';
+
+export interface NotificationsOptions {
+  url: string;
+  sessionName: string | undefined;
+  clock: Clock;
+  log: Log;
+  /** Identifies this server among those on the database. */
+  instance: string;
+  onWork: (queue: string) => void;
+}
+
+const channel = 'millrace_work';
+const listenFailed = 'failed to listen for work of other servers';
+/** Notifications are collected for this long: NOTIFY takes a lock on the whole database. */
+const collectMs = 20;
+const reconnectMs = 2_000;
+const keepaliveMs = 10_000;
+/** A notification has at most 8,000 bytes. */
+const maxNames = 50;
+
+/**
+ * Notifies other servers of queues that have new work, by LISTEN and NOTIFY. Nothing depends on it:
+ * without, servers find the work a second or two later.
+ */
+export class Notifications {
+  #client: Client | undefined;
+  #names = new Set<string>();
+  #sending: Timer | undefined;
+  #next: Timer | undefined;
+  #isClosed = false;
+  #isSupported = true;
+
+  constructor(private readonly options: NotificationsOptions) {}
+
+  /** Resolves when it listens, or cannot. */
+  async start(): Promise<void> {
+    await this.#connect();
+  }
+
+  send(queues: Iterable<string>): void {
+    if (this.#isClosed || !this.#isSupported) return;
+    for (const queue of queues) this.#names.add(queue);
+    if (this.#names.size === 0) return;
+    this.#sending ??= this.options.clock.after(collectMs, () => this.#send());
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#sending?.cancel();
+    this.#next?.cancel();
+    const client = this.#client;
+    this.#client = undefined;
+    if (client) await ended(client);
+  }
+
+  async #connect(): Promise<void> {
+    if (this.#isClosed) return;
+    const { log } = this.options;
+    const client = this.#newClient();
+    if (!client) return this.#connectLater();
+    const lost = (error?: unknown) => {
+      if (this.#client !== client && this.#client !== undefined) return;
+      this.#client = undefined;
+      void ended(client);
+      if (error) log.debug({ err: error }, listenFailed);
+      this.#connectLater();
+    };
+    client.on('error', lost);
+    client.on('end', () => this.#client === client && lost());
+    client.on('notification', ({ payload }) => this.#receive(payload ?? ''));
+    try {
+      await client.connect();
+    } catch (error) {
+      return lost(error);
+    }
+    try {
+      await client.query(`LISTEN ${channel}`);
+    } catch (error) {
+      if (isAway(error)) return lost(error);
+      this.#isSupported = false;
+      log.info({ err: error }, 'LISTEN is not supported; servers poll for work');
+      await ended(client);
+      return;
+    }
+    if (this.#isClosed) return void ended(client);
+    this.#client = client;
+    this.#keepAlive(client, lost);
+  }
+
+  /** Undefined if a file that the settings name, such as a certificate, is missing. */
+  #newClient(): Client | undefined {
+    try {
+      const { url, sessionName } = this.options;
+      return new Client(clientConfig(url, { sessionName }));
+    } catch (error) {
+      this.options.log.debug({ err: error }, listenFailed);
+      return undefined;
+    }
+  }
+
+  #connectLater(): void {
+    this.#next?.cancel();
+    if (this.#isClosed) return;
+    this.#next = this.options.clock.after(reconnectMs, () => void this.#connect());
+  }
+
+  /** Detects a dead connection. */
+  #keepAlive(client: Client, lost: (error: unknown) => void): void {
+    this.#next = this.options.clock.after(keepaliveMs, () => {
+      if (this.#client !== client) return;
+      client.query('SELECT 1').then(() => this.#keepAlive(client, lost), lost);
+    });
+  }
+
+  #send(): void {
+    this.#sending = undefined;
+    const names = [...this.#names].slice(0, maxNames);
+    this.#names.clear();
+    const client = this.#client;
+    if (!client) return;
+    const message = [this.options.instance, ...names].join(' ');
+    client.query('SELECT pg_notify($1, $2)', [channel, message]).catch((error: unknown) => {
+      this.options.log.debug({ err: error }, 'failed to notify other servers');
+    });
+  }
+
+  #receive(message: string): void {
+    const [from, ...names] = message.split(' ');
+    if (from === this.options.instance) return;
+    for (const name of names) this.options.onWork(name);
+  }
+}
+
+/** Errors do not matter: the connection is no longer used. */
+async function ended(client: Client): Promise<void> {
+  await client.end().catch(() => {});
+}

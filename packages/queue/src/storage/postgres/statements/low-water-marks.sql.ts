@@ -1,0 +1,85 @@
+import { statement } from '../statement.js';
+
+/** Low-water marks are rows of the table `floors`: one for each priority, and these two. */
+export const scheduledMark = -1;
+export const createdMark = -2;
+
+/** Commits that take less than this are found without a sweep. */
+export const markSlackMs = 250;
+/** A mark is written only when it moves by this much: each write leaves a dead row. */
+export const markStepMs = 500;
+const scheduledSlackMs = 5_000;
+
+/** `l` waits to be claimed. A task in flight keeps stage 0 when it has no group. */
+export const isReady = 'l.stage = 0 AND l.lease_expires_at IS NULL';
+
+/**
+ * Lowers low-water marks to the tasks in `rows` (queue_no, stage, priority, group_key, due_at,
+ * created_at) that became pending below them. Usually there are none, and nothing is written.
+ */
+export const lowerMarks = (rows: string) => `lowered AS (
+    UPDATE millrace.floors f SET due_at = m.due_at
+    FROM (
+      SELECT queue_no, CASE stage WHEN 1 THEN ${scheduledMark} ELSE priority END AS priority,
+        min(due_at) AS due_at
+      FROM ${rows} WHERE stage = 1 OR group_key = '' GROUP BY 1, 2
+      UNION ALL
+      SELECT queue_no, ${createdMark}, min(created_at) FROM ${rows} GROUP BY 1
+    ) m
+    WHERE f.queue_no = m.queue_no AND f.priority = m.priority AND f.due_at > m.due_at
+  )`;
+
+/** One low-water mark of a queue, as a subquery. */
+export const lowWaterMarkOf = (
+  queueNo: string,
+  mark: number,
+) => `(SELECT f.due_at FROM millrace.floors f
+      WHERE f.queue_no = ${queueNo} AND f.priority = ${mark})`;
+
+export const createMarks = statement(
+  'create_marks',
+  `INSERT INTO millrace.floors (queue_no, priority, due_at)
+  SELECT $1, kind, 0 FROM generate_series(${createdMark}, 9) AS kind`,
+);
+
+/** Raises the low-water mark of scheduled tasks after all that were due by $2 were promoted. */
+export const raiseScheduledMark = (queueNo: string, condition: string) => `raised AS (
+    UPDATE millrace.floors f SET due_at = $2 - ${scheduledSlackMs}
+    WHERE f.queue_no = ${queueNo} AND f.priority = ${scheduledMark}
+      AND f.due_at + ${markStepMs} < $2 - ${scheduledSlackMs} AND ${condition}
+  )`;
+
+/**
+ * Finds the first pending task below each low-water mark of queue $1 and lowers the mark to it.
+ * Reads everything below the marks, including dead rows.
+ */
+export const sweepMarks = statement(
+  'sweep_marks',
+  `WITH marks AS MATERIALIZED (
+    SELECT f.queue_no, f.priority, f.due_at FROM millrace.floors f
+    WHERE f.queue_no = (SELECT no FROM millrace.queues WHERE name = $1)
+  ), found AS MATERIALIZED (
+    SELECT p.queue_no, p.priority, r.due_at FROM marks p CROSS JOIN LATERAL (
+      SELECT l.due_at FROM millrace.live l
+      WHERE l.queue_no = p.queue_no AND ${isReady} AND l.priority = p.priority
+        AND l.group_key = '' AND l.due_at < p.due_at
+      ORDER BY l.due_at LIMIT 1
+    ) r WHERE p.priority >= 0
+    UNION ALL
+    SELECT p.queue_no, p.priority, r.due_at FROM marks p CROSS JOIN LATERAL (
+      SELECT l.due_at FROM millrace.live l
+      WHERE l.queue_no = p.queue_no AND l.stage = 1 AND l.due_at < p.due_at
+      ORDER BY l.due_at LIMIT 1
+    ) r WHERE p.priority = ${scheduledMark}
+    UNION ALL
+    SELECT p.queue_no, p.priority, r.created_at FROM marks p CROSS JOIN LATERAL (
+      SELECT l.created_at FROM millrace.live l
+      WHERE l.queue_no = p.queue_no AND l.stage < 2 AND l.created_at >= 0
+        AND l.lease_token IS NULL AND l.created_at < p.due_at
+      ORDER BY l.created_at LIMIT 1
+    ) r WHERE p.priority = ${createdMark}
+  )
+  UPDATE millrace.floors f SET due_at = s.due_at FROM found s
+  WHERE f.queue_no = s.queue_no AND f.priority = s.priority AND f.due_at > s.due_at
+  RETURNING f.priority, f.due_at`,
+);

@@ -1,0 +1,12 @@
+export { createTransport, transportKinds, type TransportKind } from './create-transport.js';
+export type { CallAbortReasons } from './grpc/abort-reasons.js';
+export type {
+  Method,
+  Methods,
+  ServerCall,
+  SingleRequestMethod,
+  RequestStreamMethod,
+} from './grpc/methods.js';
+export type { RequestQueue } from './grpc/requests.js';
+export { errorStatus, type GrpcStatus } from './grpc/status.js';
+export type { GrpcTransport } from './grpc/transport.js';

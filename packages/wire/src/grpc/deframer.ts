@@ -1,0 +1,125 @@
+import { errorStatus, type GrpcStatus } from './status.js';
+
+/** Receives complete messages. */
+export interface MessageSink {
+  takeMessage(bytes: Buffer, isCompressed: boolean): void;
+  /** Reserves memory for a message; the sink releases it when the message is processed. */
+  tryReserve(bytes: number): boolean;
+}
+
+export const messagePrefixBytes = 5;
+const firstBytes = 16 * 1024;
+
+/**
+ * Splits the bytes of a request into gRPC messages. A partial message takes at most twice the
+ * memory of the bytes received, whatever length its prefix announces.
+ */
+export class Deframer {
+  readonly #sink: MessageSink;
+  readonly #maxBytes: number;
+  #head: Buffer | undefined;
+  #headLength = 0;
+  #flag = 0;
+  #length = -1;
+  #body: Buffer | undefined;
+  #bodyLength = 0;
+
+  constructor(sink: MessageSink, maxBytes: number) {
+    this.#sink = sink;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** True when a message has begun and is not complete. */
+  get hasPartialMessage(): boolean {
+    return this.#headLength > 0 || this.#length >= 0;
+  }
+
+  /** Returns an error status for invalid bytes; nothing may be pushed after it. */
+  push(chunk: Buffer, start = 0, end = chunk.length): GrpcStatus | undefined {
+    for (let at = start; at < end;) {
+      if (this.#length < 0) {
+        at += this.#takeHead(chunk, at, end);
+        const problem = this.#length < 0 ? undefined : this.#problem();
+        if (problem) return problem;
+      }
+      if (this.#length >= 0) {
+        const count = this.#takeBody(chunk, at, end);
+        if (count === undefined) return outOfMemory;
+        at += count;
+      }
+    }
+    return undefined;
+  }
+
+  #problem(): GrpcStatus | undefined {
+    if (this.#flag > 1)
+      return errorStatus('INTERNAL', 'The compressed flag of a gRPC message is not 0 or 1.');
+    if (this.#length <= this.#maxBytes) return undefined;
+    const text = `A message of ${this.#length} bytes exceeds the limit of ${this.#maxBytes} bytes.`;
+    return errorStatus('RESOURCE_EXHAUSTED', text);
+  }
+
+  #takeHead(chunk: Buffer, at: number, end: number): number {
+    if (this.#headLength === 0 && end - at >= messagePrefixBytes) {
+      this.#readHead(chunk, at);
+      return messagePrefixBytes;
+    }
+    this.#head ??= Buffer.allocUnsafe(messagePrefixBytes);
+    const count = Math.min(messagePrefixBytes - this.#headLength, end - at);
+    chunk.copy(this.#head, this.#headLength, at, at + count);
+    this.#headLength += count;
+    if (this.#headLength === messagePrefixBytes) this.#readHead(this.#head, 0);
+    return count;
+  }
+
+  #readHead(bytes: Buffer, at: number): void {
+    this.#flag = bytes[at]!;
+    this.#length = bytes.readUInt32BE(at + 1);
+    this.#headLength = 0;
+  }
+
+  /** Undefined when the memory limit is reached. */
+  #takeBody(chunk: Buffer, at: number, end: number): number | undefined {
+    const count = Math.min(this.#length - this.#bodyLength, end - at);
+    const body = this.#roomFor(count);
+    if (!body) return undefined;
+    chunk.copy(body, this.#bodyLength, at, at + count);
+    this.#bodyLength += count;
+    if (this.#bodyLength === this.#length) {
+      this.#complete(body.length === this.#length ? body : body.subarray(0, this.#length));
+    }
+    return count;
+  }
+
+  #roomFor(count: number): Buffer | undefined {
+    const needed = this.#bodyLength + count;
+    if (this.#body && this.#body.length >= needed) return this.#body;
+    const size = Math.min(this.#length, Math.max(firstBytes, 2 * needed));
+    if (!this.#sink.tryReserve(size - (this.#body?.length ?? 0))) return undefined;
+    const larger = Buffer.allocUnsafe(size);
+    this.#body?.copy(larger, 0, 0, this.#bodyLength);
+    return (this.#body = larger);
+  }
+
+  #complete(message: Buffer): void {
+    this.#length = -1;
+    this.#body = undefined;
+    this.#bodyLength = 0;
+    this.#sink.takeMessage(message, this.#flag === 1);
+  }
+}
+
+/** Ends a call that needs more memory than its connection or the process may hold. */
+export const outOfMemory: GrpcStatus = errorStatus(
+  'RESOURCE_EXHAUSTED',
+  'The memory limit for this connection or for all connections is reached. Retry later.',
+);
+
+/** Whether these bytes are exactly one message. */
+export function isOneMessage(bytes: Buffer, start: number, end: number): boolean {
+  return (
+    end - start >= messagePrefixBytes &&
+    bytes[start]! <= 1 &&
+    bytes.readUInt32BE(start + 1) === end - start - messagePrefixBytes
+  );
+}

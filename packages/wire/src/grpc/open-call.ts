@@ -1,0 +1,33 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
+import type { ServerStream } from '../server-stream.js';
+import { GrpcCall, type CallRequest } from './call.js';
+import { defaultAbortReasons, type CallAbortReasons } from './abort-reasons.js';
+import type { CallHeaders } from './headers.js';
+import { parseRequest } from './parse-request.js';
+import type { Methods } from './methods.js';
+
+export interface GrpcServerOptions {
+  readonly clock: Clock;
+  readonly methods: Methods;
+  /** Memory held for all peers of the process. */
+  readonly memory: PeerMemory;
+  readonly abortReasons?: CallAbortReasons;
+}
+
+/** Starts the call of a stream; undefined when it was rejected. */
+export function openCall(
+  stream: ServerStream,
+  headers: CallHeaders,
+  peer: string,
+  options: GrpcServerOptions,
+): GrpcCall | undefined {
+  const { clock, methods, abortReasons = defaultAbortReasons } = options;
+  const known = headers.parsed as CallRequest | undefined;
+  const request = known ?? parseRequest(stream, headers, methods);
+  if (!request) return undefined;
+  headers.parsed = request;
+  const call = new GrpcCall(stream, request, peer, clock, abortReasons);
+  call.begin();
+  return call;
+}

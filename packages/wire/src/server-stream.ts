@@ -1,0 +1,54 @@
+import type { HeaderList } from './header-list.js';
+import type { ConnectionMemory } from './http2/connection-memory.js';
+import type { ErrorName } from './http2/protocol.js';
+
+/** The user of a stream. None of these methods may throw. */
+export interface StreamUser {
+  /** Request bytes from `start` to `end`; the buffer is reused after this returns. */
+  takeBytes(bytes: Buffer, start: number, end: number): void;
+  /** The request is complete. */
+  takeEnd(): void;
+  /** The stream is closed, for any reason. */
+  takeClose(): void;
+  /** True for watch streams, whose client may stop reading for minutes. */
+  readonly isExemptFromReadRate: boolean;
+  /** Called every few seconds with the monotonic time, to drop slow peers. */
+  checkTimeouts(now: number): void;
+}
+
+/** Response bytes that wait to be sent. */
+export interface OutgoingBytes {
+  readonly unsentBytes: number;
+  take(writer: ByteWriter, count: number): void;
+  /** The bytes taken since the last call have been written. */
+  takeSent(): void;
+  /** The stream is closed. */
+  forget(): void;
+}
+
+/** Collects the bytes of one write. */
+export interface ByteWriter {
+  /** The prefix of a gRPC message that is not compressed. */
+  messagePrefix(length: number): void;
+  bytes(source: Uint8Array, start: number, end: number): void;
+}
+
+/** One request and its response, for any HTTP/2 implementation. */
+export interface ServerStream {
+  user: StreamUser | undefined;
+  outgoing: OutgoingBytes | undefined;
+  readonly isClosed: boolean;
+  readonly hasHeaders: boolean;
+  readonly memory: ConnectionMemory;
+  /** The peer's flow-control window of this stream is exhausted. */
+  readonly isWindowExhausted: boolean;
+  /** Starts the response; later calls are ignored. */
+  respond(headers: HeaderList): void;
+  /** There is more to send. */
+  wake(): void;
+  /** Ends the response after the queued bytes. */
+  end(trailers?: HeaderList): void;
+  reset(code: ErrorName): void;
+  pause(): void;
+  resume(): void;
+}
