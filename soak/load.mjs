@@ -172,7 +172,7 @@ export class Load {
     const deadline = performance.now() + 60_000;
     for (const [name, path] of [
       ['queue', '/readyz'],
-      ['daemon', '/readyz'],
+      ['daemon', '/healthz'],
       ['db', '/readyz'],
     ]) {
       for (let problem = 'not called yet'; problem !== '';) {
