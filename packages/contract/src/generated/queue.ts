@@ -60,7 +60,7 @@ export interface paths {
      *     request. An empty array answers 207 with an empty array. The same id twice in one batch
      *     gives two 202 results and one task.
      *
-     *     A failed item may be sent again alone. Where a rate limit or `max_pending` leaves room for
+     *     Only failed items need to be sent again. Where a rate limit or `max_pending` leaves room for
      *     some items only, the first ones are taken and the rest answer 429.
      *
      *     The request as a whole is refused when it is not an array (422 INVALID_TASK), has more than
@@ -156,7 +156,7 @@ export interface paths {
      *     their starts.
      *
      *     The call is synchronous and `count` is what was really moved. Tasks that die after the call
-     *     started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     started are not touched; ids that are not in this queue's DLQ are skipped. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -184,11 +184,11 @@ export interface paths {
     put?: never;
     /**
      * Delete dead tasks
-     * @description Deletes the selected dead tasks for good. A tombstone keeps each id for 24 hours, so that a
+     * @description Deletes the selected dead tasks permanently. A tombstone keeps each id for 24 hours, so that a
      *     late client retry does not run the task again.
      *
      *     The call is synchronous and `count` is what was really deleted. Tasks that die after the
-     *     call started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     call started are not touched; ids that are not in this queue's DLQ are skipped. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -213,8 +213,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Cluster dead tasks by failure
-     * @description What is in the DLQ, clustered by error type, handler and HTTP status, largest group first;
+     * Group dead tasks by failure
+     * @description What is in the DLQ, grouped by error type, handler and HTTP status, largest group first;
      *     at most the 1,000 largest. The three key fields of a group are a filter for redrive and
      *     purge (leave out a null `http_status`).
      */
@@ -411,7 +411,7 @@ export interface paths {
     put?: never;
     /**
      * Send one probe to the callback
-     * @description Sends one request to the queue's callback with its auth, signature and time-outs, and
+     * @description Sends one request to the queue's callback with its auth, signature and timeouts, and
      *     reports what came back. The probe has an empty body, a fresh ULID as its task id,
      *     `X-Queue-Handler-Ref: queue.probe` and `X-Queue-Probe: true`, and no lease token. No task is
      *     stored, nothing is retried, and circuit breaker and pause are left alone. A target that
@@ -544,8 +544,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Keep the lease of long work
-     * @description Lets the lease run until at least `extend_ms` from now; it is never shortened. Call it well
+     * Extend the lease of long work
+     * @description Extends the lease to at least `extend_ms` from now; it is never shortened. Call it well
      *     before `lease_expires_at`. Lease token and LEASE_LOST as in `:complete`.
      */
     post: operations['extendTask'];
@@ -563,8 +563,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Is the process up
-     * @description Says only that the process is up. Never touches storage or anything else.
+     * Report liveness
+     * @description Reports that the process is up. Checks no dependency.
      */
     get: operations['getLiveness'];
     put?: never;
@@ -583,7 +583,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Can the server take work
+     * Report readiness
      * @description 200 when every dependency probe passes. 503 STORAGE_UNAVAILABLE with `Retry-After: 5`
      *     otherwise, and while the server drains before it stops. The probe's result is kept for one
      *     second.
@@ -663,10 +663,10 @@ export interface webhooks {
      *     it may wait for days.
      *
      *     **Order.** Higher `priority` first; within it group keys take turns; then due time, then id.
-     *     There is no promise of order unless the queue has `ordering.mode: group`.
+     *     No order is guaranteed unless the queue has `ordering.mode: group`.
      *
      *     **Circuit breaker.** When `failure_ratio` of at least `min_requests` calls in `window_ms`
-     *     failed, the queue rests for `open_ms`, then three probes decide. Waiting uses no attempts.
+     *     failed, deliveries pause for `open_ms`, then three probes decide. Waiting uses no attempts.
      */
     post: operations['executeTask'];
     delete?: never;
@@ -735,7 +735,7 @@ export interface components {
      *
      *     | value | meaning |
      *     |---|---|
-     *     | TIMEOUT | no whole answer within the time-out, or HTTP 408 |
+     *     | TIMEOUT | no whole answer within the timeout, or HTTP 408 |
      *     | CONNECTION_REFUSED | nothing listens there |
      *     | CONNECTION_RESET | the connection broke |
      *     | DNS_FAILURE | the name has no address |
@@ -1035,7 +1035,7 @@ export interface components {
       next_cursor: string;
     };
     /**
-     * @description Ids of dead tasks of this queue, at most 1,000. Others are passed over, duplicates count
+     * @description Ids of dead tasks of this queue, at most 1,000. Others are skipped, duplicates count
      *     once, and an empty list does nothing.
      */
     SelectorIds: components['schemas']['InputUlid'][];
@@ -1065,7 +1065,7 @@ export interface components {
        */
       rate_per_second?: number;
       /**
-       * @description Only count.
+       * @description Count only; change nothing.
        * @default false
        */
       dry_run?: boolean;
@@ -1078,7 +1078,7 @@ export interface components {
       ids?: components['schemas']['SelectorIds'];
       filter?: components['schemas']['SelectorFilter'];
       /**
-       * @description Only count.
+       * @description Count only; change nothing.
        * @default false
        */
       dry_run?: boolean;
@@ -1093,7 +1093,7 @@ export interface components {
        */
       complete?: false;
     };
-    /** @description Dead tasks that failed alike. */
+    /** @description Dead tasks with the same kind of failure. */
     DlqGroup: {
       /** @description Their `last_error.error_type`. */
       error_type: components['schemas']['ErrorType'];
@@ -1101,7 +1101,7 @@ export interface components {
       handler_ref: components['schemas']['HandlerRef'];
       /** @description Their `last_error.http_status`. */
       http_status: components['schemas']['NullableHttpStatus'];
-      /** @description How many there are. */
+      /** @description Number of tasks. */
       count: number;
       /** @description The earliest `dead_at`. */
       first_seen: components['schemas']['Timestamp'];
@@ -1126,7 +1126,7 @@ export interface components {
       /** @description The age of the oldest PENDING task; 0 if there is none. */
       oldest_pending_age_ms: number;
     };
-    /** @description A queue in short. */
+    /** @description Summary of a queue. */
     QueueSummary: {
       /** @description Whether claiming is stopped. */
       paused: boolean;
@@ -1154,7 +1154,7 @@ export interface components {
     QueueListItem: {
       /** @description The queue's name. */
       name: components['schemas']['QueueName'];
-      /** @description Its state in short. */
+      /** @description Summary. */
       summary: components['schemas']['QueueSummary'];
     };
     /** @description Queues by name. */
@@ -1206,7 +1206,7 @@ export interface components {
       name: string;
       secret_ref: components['schemas']['SecretRef'];
     };
-    /** @description How the server shows itself to the callback. */
+    /** @description Credentials that the server sends to the callback. */
     CallbackAuth:
       | components['schemas']['NoAuth']
       | components['schemas']['BearerAuth']
@@ -1260,7 +1260,7 @@ export interface components {
        */
       async_timeout_ms?: number;
       /**
-       * @description How the server shows itself to the callback.
+       * @description Credentials that the server sends to the callback.
        * @default {
        *       "type": "none"
        *     }
@@ -1331,7 +1331,7 @@ export interface components {
       | 'retry_statuses'
       | 'dead_statuses'
     >;
-    /** @description Bounds of the queue. */
+    /** @description Limits of the queue. */
     LimitsInput: {
       /**
        * @description The largest decoded payload; 8 MiB is the server's ceiling.
@@ -1359,7 +1359,7 @@ export interface components {
        */
       max_pending?: number;
     };
-    /** @description Bounds of the queue with every default filled in. */
+    /** @description Limits of the queue with every default filled in. */
     Limits: WithRequired<
       components['schemas']['LimitsInput'],
       | 'max_payload_bytes'
@@ -1371,7 +1371,7 @@ export interface components {
     /** @description How long a claim is kept. */
     LeaseInput: {
       /**
-       * @description Added to the callback's time-out to make the lease.
+       * @description Added to the callback's timeout to make the lease.
        * @default 15000
        */
       grace_ms?: number;
@@ -1381,7 +1381,7 @@ export interface components {
     /** @description How long finished tasks are kept. */
     RetentionInput: {
       /**
-       * @description How long SUCCEEDED tasks are kept; 0 keeps them for good.
+       * @description How long SUCCEEDED tasks are kept; 0 keeps them forever.
        * @default 86400000
        */
       succeeded_ms?: number;
@@ -1393,7 +1393,7 @@ export interface components {
     };
     /** @description How long finished tasks are kept, with every default filled in. */
     Retention: WithRequired<components['schemas']['RetentionInput'], 'succeeded_ms' | 'dead_ms'>;
-    /** @description Rests the queue while its target keeps failing. Resting uses no attempts. */
+    /** @description Pauses deliveries while the target keeps failing. Waiting uses no attempts. */
     CircuitBreakerInput: {
       /**
        * @description Whether it is used.
@@ -1426,17 +1426,17 @@ export interface components {
       components['schemas']['CircuitBreakerInput'],
       'enabled' | 'failure_ratio' | 'min_requests' | 'window_ms' | 'open_ms'
     >;
-    /** @description What order is promised. */
+    /** @description Ordering guarantee. */
     OrderingInput: {
       /**
-       * @description `none` promises nothing; `group` runs the tasks of one `group_key` one after another, by
+       * @description `none` guarantees no order; `group` runs the tasks of one `group_key` one after another, by
        *     due time, then id.
        * @default none
        * @enum {string}
        */
       mode?: 'none' | 'group';
     };
-    /** @description What order is promised, with every default filled in. */
+    /** @description Ordering guarantee, with every default filled in. */
     Ordering: WithRequired<components['schemas']['OrderingInput'], 'mode'>;
     /**
      * @description A queue's config. Only `callback.url` is required; what is left out gets its default. The
@@ -1445,7 +1445,7 @@ export interface components {
      */
     QueueConfigInput: {
       /**
-       * @description For people.
+       * @description Description shown to people.
        * @default
        */
       description?: string;
@@ -1457,7 +1457,7 @@ export interface components {
        */
       retry?: components['schemas']['RetryInput'];
       /**
-       * @description Bounds of the queue.
+       * @description Limits of the queue.
        * @default {}
        */
       limits?: components['schemas']['LimitsInput'];
@@ -1472,12 +1472,12 @@ export interface components {
        */
       retention?: components['schemas']['RetentionInput'];
       /**
-       * @description Rests the queue while its target keeps failing.
+       * @description Pauses deliveries while the target keeps failing.
        * @default {}
        */
       circuit_breaker?: components['schemas']['CircuitBreakerInput'];
       /**
-       * @description What order is promised.
+       * @description Ordering guarantee.
        * @default {}
        */
       ordering?: components['schemas']['OrderingInput'];
@@ -1504,24 +1504,24 @@ export interface components {
       created_at: components['schemas']['Timestamp'];
       /** @description When the config was last written. */
       updated_at: components['schemas']['Timestamp'];
-      /** @description For people. */
+      /** @description Description shown to people. */
       description: string;
       /** @description Where and how tasks are delivered. */
       callback: components['schemas']['Callback'];
       /** @description When and how often a failed attempt is repeated. */
       retry: components['schemas']['Retry'];
-      /** @description Bounds of the queue. */
+      /** @description Limits of the queue. */
       limits: components['schemas']['Limits'];
       /** @description How long a claim is kept. */
       lease: components['schemas']['Lease'];
       /** @description How long finished tasks are kept. */
       retention: components['schemas']['Retention'];
-      /** @description Rests the queue while its target keeps failing. */
+      /** @description Pauses deliveries while the target keeps failing. */
       circuit_breaker: components['schemas']['CircuitBreaker'];
-      /** @description What order is promised. */
+      /** @description Ordering guarantee. */
       ordering: components['schemas']['Ordering'];
     };
-    /** @description What came back from a probe. */
+    /** @description Result of a probe. */
     CallbackTestResult: {
       /** @description Whether the callback answered with 2xx. */
       delivered: boolean;
@@ -1535,28 +1535,28 @@ export interface components {
       message: string | null;
     };
     /**
-     * @description One act. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
+     * @description One action. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
      *     of RFC 8785.
      */
     AuditRecord: {
-      /** @description Its number over the whole server, without gaps. */
+      /** @description Sequence number across the whole server, without gaps. */
       seq: number;
-      /** @description When it was done. */
+      /** @description When the action was performed. */
       at: components['schemas']['Timestamp'];
-      /** @description Who did it. */
+      /** @description The principal. */
       principal: string;
       /**
-       * @description What was done.
+       * @description The action.
        * @enum {string}
        */
       action: 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
-      /** @description The queue it was done to. */
+      /** @description The queue. */
       queue: components['schemas']['QueueName'];
-      /** @description The body of the redrive or purge as sent; null for other acts. */
+      /** @description The body of the redrive or purge as sent; null for other actions. */
       selector: {
         [key: string]: unknown;
       } | null;
-      /** @description Tasks affected by the redrive or purge; null for other acts. */
+      /** @description Tasks affected by the redrive or purge; null for other actions. */
       count: number | null;
       /** @description The `hash` of the record before; 64 zeros for the first. */
       prev_hash: string;
@@ -1570,12 +1570,12 @@ export interface components {
       /** @description The `cursor` of the next page; `""` on the last one. */
       next_cursor: string;
     };
-    /** @description Nothing to say yet. */
+    /** @description An empty object. */
     CompleteTaskRequest: Record<string, never>;
-    /** @description Why and how to go on. Every field is optional. */
+    /** @description The reason, and whether to retry. Every field is optional. */
     FailTaskRequest: {
       /**
-       * @description The kind of failure, by your own name or a known one.
+       * @description The kind of failure, a known name or one of your own.
        * @default INTERNAL
        */
       error_type?: components['schemas']['ErrorType'];
@@ -1598,7 +1598,7 @@ export interface components {
       /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
       retry_after_ms?: number;
     };
-    /** @description How long to go on. */
+    /** @description How long to continue. */
     ExtendTaskRequest: {
       /** @description The lease runs at least this long from now. */
       extend_ms: number;
@@ -1882,7 +1882,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A fault of the server. The log has the details under `instance`. */
+    /** @description An internal error of the server. The log has the details under `instance`. */
     Internal: {
       headers: {
         [name: string]: unknown;
@@ -2669,7 +2669,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The lease runs on; see `lease_expires_at`. */
+      /** @description The lease is extended; see `lease_expires_at`. */
       200: {
         headers: {
           [name: string]: unknown;
