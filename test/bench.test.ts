@@ -16,7 +16,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
     programs: ['h2load', 'wrk'],
   },
   engine: {
-    args: ['--quick', '--engines', 'millrace', '--records', '10000', '--window', '100'],
+    args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '100'],
   },
   queue: {
     args: ['--rounds', '1', '--seconds', '1', '--backlog', '10000', '--peers', ''],
