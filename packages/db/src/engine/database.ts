@@ -27,6 +27,7 @@ import { fillStore } from './replica/fill-store.js';
 import { refuse } from './refusal.js';
 import { readRows, type RowReader } from './rows.js';
 import { runTransaction } from './run-transaction.js';
+import type { SchemaInput, SchemaOutput, StandardSchema } from './schema.js';
 import {
   currentStore,
   makeDirectory,
@@ -43,7 +44,8 @@ import { logDirectoryOf, OpenedLog } from './storage/log/open-log.js';
 import { checkStoreFile, hasBytes } from './storage/store-file.js';
 import { Tables } from './storage/tables.js';
 import { TransactionRegistry, type BeginOptions } from './transaction-registry.js';
-import type { Transaction } from './transactions.js';
+import { runInScope } from './transaction-scope.js';
+import { withCollections, type DatabaseTransaction } from './database-transaction.js';
 import type { VerifyReport } from './verify/report.js';
 import { verifyCore } from './verify/verify.js';
 import type { WatchChange } from './watch/message.js';
@@ -172,9 +174,15 @@ export class Database {
   }
 
   /** The collection of this name. It comes into being with its first record. */
-  collection<T extends object = Record<string, unknown>>(name: string): Collection<T> {
+  collection<T extends object = Record<string, unknown>>(name: string): Collection<T>;
+  /** The collection of this name. The schema validates every document that is written. */
+  collection<S extends StandardSchema>(
+    name: string,
+    schema: S,
+  ): Collection<SchemaOutput<S>, SchemaInput<S>>;
+  collection(name: string, schema?: StandardSchema): Collection<object> {
     checkCollectionName(name);
-    return new Collection<T>(this, name);
+    return new Collection(this, name, { schema });
   }
 
   /** Begins a transaction that the caller commits or rolls back. */
@@ -184,8 +192,8 @@ export class Database {
   }: {
     readOnly?: boolean | undefined;
     lifetimeMs?: number | undefined;
-  } = {}): Promise<Transaction> {
-    return this.transactions.begin({ readOnly, timeoutMs: lifetimeMs });
+  } = {}): Promise<DatabaseTransaction> {
+    return withCollections(this, this.transactions.begin({ readOnly, timeoutMs: lifetimeMs }));
   }
 
   /**
@@ -194,10 +202,11 @@ export class Database {
    * happen twice. A throw rolls back and comes out.
    */
   transaction<Result>(
-    run: (transaction: Transaction) => Promise<Result>,
+    run: (transaction: DatabaseTransaction) => Promise<Result>,
     { tries, ...options }: BeginOptions & { tries?: number | undefined } = {},
   ): Promise<Result> {
-    return runTransaction(() => this.transactions.begin(options), run, {
+    const begin = () => withCollections(this, this.transactions.begin(options));
+    return runTransaction(begin, (held) => runInScope(this, () => run(held)), {
       tries,
       // Whoever was in the way is in this process too: it goes on in its turn.
       pause: () => new Promise((resolve) => setImmediate(resolve)),
