@@ -103,6 +103,21 @@ test.each(names)('%s has what a registry shows', (name) => {
   }
 });
 
+test('release: a dry run leaves checksums that hold and an SBOM of what is installed', () => {
+  const folder = join(home, 'tarballs');
+  const out = execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  expect(out.trim().split('\n')).toHaveLength(names.length + 1);
+  const { version } = manifestIn(placeOf('millrace'));
+  const sbom = JSON.parse(readFileSync(join(folder, `millrace-${version}.cdx.json`), 'utf8'));
+  const components = sbom.components.map(({ name }: { name: string }) => name);
+  expect(components).toEqual(expect.arrayContaining(['lmdb', 'pg', 'zod', 'commander', 'react']));
+  expect(components).not.toContain('vitest');
+  expect(sbom.metadata.component).toMatchObject({ name: 'millrace', version });
+});
+
 test('no package carries sources or tests', () => {
   const unexpected = names.flatMap((name) => {
     const files = readdirSync(placeOf(name), { recursive: true, encoding: 'utf8' });
@@ -196,9 +211,13 @@ describe('npm install into an empty project', () => {
   });
 
   function environment(): NodeJS.ProcessEnv {
+    // npm may need the proxy of this machine; settings of the running test are left out.
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !/^(?:npm_|MILLRACE_|VITEST|NODE_)/i.test(name),
+    );
     const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
     const data = join(project, 'data');
-    return { PATH: path, HOME: process.env['HOME'], MILLRACE_DATA_DIR: data };
+    return { ...Object.fromEntries(inherited), PATH: path, MILLRACE_DATA_DIR: data };
   }
 
   function command(program: string, args: readonly string[]): string {

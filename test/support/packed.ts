@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { demandInstalled } from './installed.js';
 import { root } from './markdown.js';
 
 interface Manifest {
   name: string;
+  version: string;
   private?: boolean;
   dependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
@@ -25,24 +27,16 @@ export function publishedPackages(): Map<string, string> {
   );
 }
 
-/** Packs the published packages and returns the tarball of each. */
+/** Packs the published packages by a release dry run and returns the tarball of each. */
 export function packAll(destination: string): Map<string, string> {
-  const names = [...publishedPackages().keys()];
-  const output = execFileSync(
-    'npm',
-    [
-      'pack',
-      '--json',
-      '--silent',
-      ...names.flatMap((name) => ['-w', name]),
-      '--pack-destination',
-      destination,
-    ],
-    { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 26 },
+  demandInstalled();
+  const args = ['scripts/release.mjs', '--dry-run', '--out', destination];
+  execFileSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+  return new Map(
+    Array.from(publishedPackages(), ([name, folder]) => {
+      const { version } = manifestIn(folder);
+      const file = `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
+      return [name, join(destination, file)];
+    }),
   );
-  const packed = JSON.parse(output) as { name: string; filename: string }[] | PackedByName;
-  const list = Array.isArray(packed) ? packed : Object.values(packed);
-  return new Map(list.map(({ name, filename }) => [name, join(destination, filename)]));
 }
-
-type PackedByName = Record<string, { name: string; filename: string }>;
