@@ -19,6 +19,7 @@ export const openaiChat = {
     const message = messageOf(action);
     const finish = message.tool_calls ? 'tool_calls' : 'stop';
     if (!body.stream) {
+      if (action.kind === 'cut') return void response.destroy();
       const choices = [{ index: 0, message, finish_reason: finish }];
       const whole = { id, object: 'chat.completion', created: 1, model, choices };
       response.writeHead(200, { 'content-type': 'application/json' });

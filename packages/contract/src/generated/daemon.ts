@@ -1769,6 +1769,11 @@ export interface components {
       job_id: string | null;
       /** @description Tokens in its context; `null` when unknown. */
       context_tokens: number | null;
+      /**
+       * @description Tokens that the context of its model can hold; null or absent when unknown. Percentages
+       *     such as `tokens.warn_pct` count from it.
+       */
+      context_window?: number | null;
       /** @description How its context size stands. */
       context_state: components['schemas']['ContextState'];
       /** @description Its override of forced compaction. */

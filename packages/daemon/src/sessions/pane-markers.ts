@@ -94,7 +94,9 @@ export function readPane(cli: string, screen: string): PaneReading {
   const above = lines.slice(Math.max(0, (at === -1 ? lines.length : at) - linesAbove), at);
   const below = at === -1 ? [] : lines.slice(at);
   const parts = { above, below };
-  if (lines.some((line) => markers.question.test(line))) {
+  // A dialog that was answered may still be shown above the input box.
+  const questionAt = lines.findLastIndex((line) => markers.question.test(line));
+  if (questionAt !== -1 && questionAt >= at) {
     return { kind: 'question', reason: questionIn(lines), input: undefined, ...parts };
   }
   if (lines.some((line) => markers.busy.test(line))) {
@@ -192,9 +194,22 @@ const unknownScreen: Markers = {
 
 const longestQuestion = 160;
 
-/** The last line that asks, without what is drawn around it. */
+/** The last line that asks, without what is drawn around it, and the command it is about. */
 function questionIn(lines: readonly string[]): string {
-  const asking = lines.findLast((line) => /\?\W*$/.test(line.replaceAll(/[│|]/g, '')));
-  const text = (asking ?? '').replaceAll(/^[\s│|●❯›>*-]+|[\s│|]+$/g, '');
-  return text === '' ? 'it asks for a choice' : `it asks: ${text.slice(0, longestQuestion)}`;
+  const at = lines.findLastIndex((line) => /\?\W*$/.test(line.replaceAll(/[│|]/g, '')));
+  const text = (lines[at] ?? '').replaceAll(/^[\s│|●❯›>*-]+|[\s│|]+$/g, '');
+  if (text === '') return 'it asks for a choice';
+  const command = commandIn(lines, at);
+  const about = command === undefined ? '' : ` (${command.slice(0, longestQuestion)})`;
+  return `it asks: ${text.slice(0, longestQuestion)}${about}`;
+}
+
+/** Claude shows the command below "Bash command", codex behind `$`, gemini behind "? Shell". */
+function commandIn(lines: readonly string[], questionAt: number): string | undefined {
+  const marked = lines.slice(questionAt).find((line) => /^\s*\$ \S/.test(line));
+  if (marked !== undefined) return marked.trim().slice(2);
+  const shell = lines.findLast((line) => /^[\s│|]*\? Shell\s+\S/.test(line));
+  if (shell !== undefined) return trimDrawing(shell).replace(/^\? Shell\s+/, '');
+  const title = lines.findLastIndex((line) => /^[\s│|]*Bash command\b/.test(line));
+  return title === -1 || title >= questionAt - 1 ? undefined : trimDrawing(lines[title + 1]!);
 }
