@@ -10,7 +10,8 @@ export const openaiChat = {
     (body.messages ?? []).map(({ role, content }) => ({ role, text: textOf(content) })),
 
   errorBody(status) {
-    const code = status === 429 ? 'rate_limit_exceeded' : 'server_error';
+    const codes = { 400: 'invalid_request_error', 429: 'rate_limit_exceeded' };
+    const code = codes[status] ?? 'server_error';
     return { error: { type: code, code, message: `fake model error ${status}` } };
   },
 
