@@ -61,7 +61,11 @@ function newCopy(program: string | undefined): OpencodeCopy {
   const clock = { ...systemClock, monotonic: () => now };
   const environment = { HOME: home };
   return new OpencodeCopy({
-    ...{ dataDir: join(home, 'data'), home, environment, clock, log },
+    dataDir: join(home, 'data'),
+    home,
+    environment,
+    clock,
+    log,
     program: async () => program,
   });
 }

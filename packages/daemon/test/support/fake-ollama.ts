@@ -62,8 +62,11 @@ export class FakeModel {
     const { input: prompt_tokens, output: completion_tokens } = options.tokens ?? {};
     const shapes = {
       ollama: {
-        ...{ model: body.model, response: text, done: true },
-        ...{ prompt_eval_count: prompt_tokens, eval_count: completion_tokens },
+        model: body.model,
+        response: text,
+        done: true,
+        prompt_eval_count: prompt_tokens,
+        eval_count: completion_tokens,
       },
       openai: {
         choices: [{ index: 0, message: { role: 'assistant', content: text } }],
