@@ -99,6 +99,7 @@ export const clis = {
     setUp({ home, modelUrl }) {
       writeJson(home, '.config/opencode/opencode.json', {
         autoupdate: false,
+        permission: { bash: 'ask' },
         share: 'disabled',
         model: 'fake/fake-1',
         provider: {
@@ -110,7 +111,13 @@ export const clis = {
           },
         },
       });
-      return {};
+      // It would fetch a list of models, plugins and language servers.
+      return {
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      };
     },
   },
 };

@@ -36,6 +36,7 @@ export const gemini = {
     const isStream = path.endsWith(':streamGenerateContent');
     const parts = partsOf(action);
     if (!isStream) {
+      if (action.kind === 'cut') return void response.destroy();
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify(wholeAnswer(parts, action.usage)));
       return;

@@ -17,7 +17,11 @@ export const openaiResponses = {
   },
 
   errorBody(status) {
-    const codes = { 401: 'invalid_api_key', 429: 'rate_limit_exceeded' };
+    const codes = {
+      400: 'invalid_request_error',
+      401: 'invalid_api_key',
+      429: 'rate_limit_exceeded',
+    };
     const code = codes[status] ?? 'server_error';
     return { error: { type: code, code, message: `fake model error ${status}` } };
   },

@@ -102,7 +102,7 @@ describe('in a conversation', () => {
     expect(optionalFlags('codex')).toEqual(['--no-daemon']);
     expect(prepared('codex', { ...talk, offered }).args).toEqual(['--no-daemon', '--', 'do it']);
     expect(prepared('codex', { offered }).args).not.toContain('--no-daemon');
-    expect(prepared('gemini', { ...talk, offered }).args).not.toContain('--skip-trust');
+    expect(prepared('gemini', { ...talk, offered })).toMatchObject({ args: [], paste: 'do it' });
     const trusted = { offered, isTrusted: true };
     expect(prepared('gemini', { ...talk, ...trusted }).args[0]).toBe('--skip-trust');
     expect(prepared('gemini', trusted).args).toContain('--skip-trust');

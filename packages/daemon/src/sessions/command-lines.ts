@@ -178,6 +178,19 @@ export function optionalFlags(cli: string): readonly string[] {
   ];
 }
 
+/**
+ * May the program ask whether the workspace is trusted? After the answer gemini starts again with
+ * the same arguments, so a prompt among them would run twice and a session id would be taken.
+ * Versions without the flag do not ask.
+ */
+export function mayAskForTrust(
+  run: Pick<Run, 'cli' | 'driver' | 'isTrusted' | 'offered'>,
+): boolean {
+  const { skipTrust } = lineOf(run.cli);
+  const hasCheck = skipTrust !== undefined && run.offered?.has(skipTrust) === true;
+  return run.driver === 'tmux' && hasCheck && !run.isTrusted;
+}
+
 export function canResume(cli: string, driver: Run['driver']): boolean {
   return lineOf(cli)[driver === 'tmux' ? 'interactive' : 'headless']?.resume !== undefined;
 }
@@ -200,6 +213,7 @@ function interactiveRun(run: Run): PreparedRun {
   const isArgument =
     prompt !== undefined &&
     withPrompt !== undefined &&
+    !mayAskForTrust(run) &&
     Buffer.byteLength(prompt) < longestPromptArgument &&
     !prompt.includes('\0');
   return {

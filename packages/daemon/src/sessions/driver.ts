@@ -49,7 +49,7 @@ export interface TalkingDriver extends Driver {
   paste(id: string, text: string): Promise<void>;
   /** Types a short text key by key, as a person would. */
   type(id: string, text: string): Promise<void>;
-  press(id: string, key: 'Enter' | 'Escape' | 'C-u'): Promise<void>;
+  press(id: string, key: 'Enter' | 'Escape' | 'C-u' | 'Right'): Promise<void>;
   /** Every agent that it knows of, whoever started it. */
   agents(): Promise<string[]>;
 }

@@ -1,8 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
-import { contextState, type Thresholds } from '../core/guard.js';
+import { contextState, thresholdsFor, type ContextLimits } from '../core/guard.js';
 import type { Evidence, Facts, Sign } from '../core/session.js';
 import type { Driver, Look, TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
+import { windowByName } from './context-window.js';
 import { Listener } from './last-words.js';
 import { OutputLog } from './output-log.js';
 import { PaneWatch } from './pane-watch.js';
@@ -15,8 +16,10 @@ export interface EvidenceParts extends TranscriptParts {
   clock: Clock;
   dataDir: string;
   limitRetryMs: number;
-  contextLimits: Thresholds;
+  contextLimits: ContextLimits;
 }
+
+type ContextFacts = Partial<Pick<TranscriptTail, 'contextTokens' | 'contextWindow' | 'model'>>;
 
 /** Nothing was heard of an agent for this long: that is said, and means nothing else. */
 const staleMs = 600_000;
@@ -58,9 +61,9 @@ export class Observation {
     if (!isOver) this.wasAlive = true;
     const isNews = this.#listener.listen({ isOver });
     if (isNews) this.#heardAt = this.parts.clock.monotonic();
-    const known = this.#reported();
+    const known = this.#reported(entry);
     const tail = await this.#transcript.look(withFactsOf(entry, known), { isOver });
-    const facts = { ...known, ...this.#written(tail) };
+    const facts = { ...known, ...this.#written(entry, tail) };
     if (isOver) return { facts, exit: await this.#exit(entry, look, driver) };
     if (isTalking(driver)) await this.pane.look(driver, entry, this.log.end());
     this.log.trim();
@@ -92,29 +95,37 @@ export class Observation {
     return { ...end, ...verdict, isLost: look.exit === undefined, wasStopped: handle.isStopping };
   }
 
-  #reported(): Facts {
-    const { sessionId, model, contextTokens } = this.#listener.seen;
+  #reported(entry: Entry): Facts {
+    const { sessionId, model, contextTokens, contextWindow } = this.#listener.seen;
     return {
       ...(sessionId !== undefined && { backend_session_id: sessionId }),
       ...(model !== undefined && { model }),
-      ...this.#context(contextTokens),
+      ...this.#context(entry, { model, contextTokens, contextWindow }),
     };
   }
 
-  #written(tail: (TranscriptTail & { id: string }) | undefined): Facts {
+  #written(entry: Entry, tail: (TranscriptTail & { id: string }) | undefined): Facts {
     if (!tail) return {};
     return {
       backend_session_id: tail.id,
       ...(tail.model !== undefined && { model: tail.model }),
-      ...this.#context(tail.contextTokens),
+      ...this.#context(entry, tail),
     };
   }
 
-  #context(tokens: number | undefined): Facts {
-    if (tokens === undefined) return {};
+  #context(
+    { session, handle }: Entry,
+    { contextTokens: tokens, contextWindow, model }: ContextFacts,
+  ): Facts {
+    const names = [model, session.model, handle.model];
+    const window =
+      contextWindow ?? windowByName(names) ?? this.pane.contextWindow ?? session.context_window;
     return {
-      context_tokens: tokens,
-      context_state: contextState(tokens, this.parts.contextLimits),
+      ...(window && { context_window: window }),
+      ...(tokens !== undefined && {
+        context_tokens: tokens,
+        context_state: contextState(tokens, thresholdsFor(this.parts.contextLimits, window)),
+      }),
     };
   }
 

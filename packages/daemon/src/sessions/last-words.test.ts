@@ -83,6 +83,18 @@ test('a retry is what the agent is doing, and an error does not empty its contex
   });
 });
 
+test('a reconnect of codex is what it is doing, not how it ended', () => {
+  const message = 'Reconnecting... 2/5 (stream disconnected before completion)';
+  const { seen } = heard('codex-json', { type: 'error', message });
+  expect(seen).toEqual({ doing: `it retries: ${message}` });
+});
+
+test('the result of claude reports how much its context can hold', () => {
+  const modelUsage = { a: { contextWindow: 200_000 }, 'b[1m]': { contextWindow: 1_000_000 } };
+  const { seen } = heard('claude-json', { type: 'result', is_error: false, modelUsage });
+  expect(seen.contextWindow).toBe(1_000_000);
+});
+
 test('a limit says until when', () => {
   const resetsAt = now / 1000 + 7_200;
   const event = {
@@ -129,4 +141,15 @@ test('what is reported is remembered, and of a start before nothing is heard', (
   appendFileSync(log.path, init('new').slice(20));
   expect(listener.listen({ isOver: false })).toBe(true);
   expect(listener.seen).toMatchObject({ sessionId: 'new', model: 'm' });
+});
+
+test('last words: a folder that gemini does not trust is named with what to do', () => {
+  const listener = heard(
+    'text',
+    'Approval mode overridden to "default" because the current folder is not trusted.\n',
+    'Gemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`\n',
+  );
+  const end = { code: 55, signal: null };
+  const { failure } = listener.verdict('gemini', end, { now, limitRetryMs });
+  expect(failure).toMatch(/^gemini does not trust this folder\. Add gemini to `agents\.trust_work/);
 });

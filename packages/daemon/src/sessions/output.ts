@@ -130,9 +130,15 @@ class EventLines implements LineWriter {
       const plain = new TextLines();
       plain.write(text);
       this.#lines.push(...plain.lines());
-    } else {
+    } else if (!this.#isRepeat(text, rendered)) {
       this.#lines.push(...rendered);
     }
+  }
+
+  /** Codex reports the error of a turn as an event, and once more as the end of the turn. */
+  #isRepeat(text: string, rendered: readonly string[]): boolean {
+    if (this.format !== 'codex-json' || !text.startsWith('{"type":"turn.failed"')) return false;
+    return this.#lines.slice(-rendered.length).join('\n') === rendered.join('\n');
   }
 
   lines(): string[] {

@@ -117,3 +117,23 @@ test('of others nothing is known, whatever they show', () => {
   expect(hasMarkers('constructor')).toBe(false);
   expect(readPane('goose', '> \nesc to interrupt').kind).toBe('unknown');
 });
+
+test('screens: a question for a permission names the command', () => {
+  const claude = ' Bash command\n   make test\n   Runs it\n Do you want to proceed?\n ❯ 1. Yes';
+  const codex = '  Would you like to run the following command?\n  $ make test\n› 1. Yes, proceed';
+  expect(readPane('claude', claude).reason).toBe('it asks: Do you want to proceed? (make test)');
+  expect(readPane('codex', codex).reason).toBe(
+    'it asks: Would you like to run the following command? (make test)',
+  );
+  const gemini = '│ ? Shell  make test   │\n│ Allow execution of [Shell]? │\n│ ● 1. Allow once │';
+  expect(readPane('gemini', gemini).reason).toBe(
+    'it asks: Allow execution of [Shell]? (make test)',
+  );
+});
+
+test('screens: an answered dialog above the input box is no question any more', () => {
+  const dialog = [' Do you trust the files in this folder?', ' ● 1. Trust folder (mill)'];
+  expect(readPane('gemini', dialog.join('\n')).kind).toBe('question');
+  const after = [...dialog, ' restarting to apply the trust changes...', ' >   Type your message'];
+  expect(readPane('gemini', after.join('\n'))).toMatchObject({ kind: 'prompt', input: '' });
+});

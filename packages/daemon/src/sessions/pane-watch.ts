@@ -1,6 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Sign } from '../core/session.js';
 import { signalIn } from '../think/signals.js';
+import { windowOnScreen } from './context-window.js';
 import type { TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
 import { failureAbove, hasMarkers, readPane, typedLine, type PaneReading } from './pane-markers.js';
@@ -23,6 +24,7 @@ export class PaneWatch {
   #reading: PaneReading | undefined;
   #end = -1;
   #drawnAt = -Infinity;
+  #window: number | undefined;
   #turn = -1;
   /** The turn that it was seen at work in, by the time of its input. */
   #busyTurn = -1;
@@ -39,8 +41,14 @@ export class PaneWatch {
       this.#drawnAt = this.parts.clock.monotonic();
       this.#screen = (await driver.screen(session.id)) ?? '';
       this.#reading = readPane(handle.cli, this.#screen);
+      this.#window ??= windowOnScreen(handle.cli, this.#screen);
     }
     if (this.#reading?.kind === 'busy') this.#busyTurn = handle.inputAt;
+  }
+
+  /** What the context of its model can hold, if its screen has said so. */
+  get contextWindow(): number | undefined {
+    return this.#window;
   }
 
   /** Can it be told its first prompt? */

@@ -9,6 +9,7 @@ import { agentEnvironment } from './agent-environment.js';
 import type { SessionBook } from './book.js';
 import {
   canResume,
+  mayAskForTrust,
   optionalFlags,
   prepareRun,
   takesSessionId,
@@ -167,6 +168,10 @@ export class Runner {
     const mayResume = id !== null && canResume(handle.cli, session.driver);
     if (mayResume && (await this.#parts.hasTranscript(entry))) return { id, isThere: true };
     if (!takesSessionId(handle.cli, offered)) return undefined;
+    const { cli } = handle;
+    const { driver } = session;
+    if (mayAskForTrust({ cli, driver, offered, isTrusted: this.#isTrusted(entry) }))
+      return undefined;
     return { id: uuidFrom(this.#parts.random.bytes(16)), isThere: false };
   }
 

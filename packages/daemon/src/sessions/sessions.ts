@@ -8,7 +8,7 @@ import type { Backends } from '../registry/backends.js';
 import { adopt } from './adoption.js';
 import { SessionBook } from './book.js';
 import type { EvidenceParts } from './evidence.js';
-import type { Entry, WorktreeMark } from './handle.js';
+import type { Entry, Handle, WorktreeMark } from './handle.js';
 import { HeadlessDriver } from './headless.js';
 import { readOutput } from './output.js';
 import { isFullScreen, screenOutput } from './screen-output.js';
@@ -174,7 +174,9 @@ export class AgentSessions implements Sessions {
         'The agent did not take the text. Open its terminal with `ctl agent attach`.',
       );
     }
-    return this.#atWork(id, inputAt, 'it was sent input');
+    // An answer to a first-run dialog, such as for trust, leaves the first prompt to be sent.
+    const isPromptPending = handle.isPromptPending && session.status === 'waiting_for_input';
+    return this.#atWork(id, { inputAt, isPromptPending }, 'it was sent input');
   }
 
   async interrupt(id: string): Promise<void> {
@@ -318,7 +320,7 @@ export class AgentSessions implements Sessions {
     const inputAt = this.#parts.clock.now();
     const isTaken = await this.#talk.say(id, handle.cli, session.prompt);
     if (!isTaken) await this.#note(id, 'its prompt was typed, but nothing shows that it was taken');
-    await this.#atWork(id, inputAt, 'it was given its prompt');
+    await this.#atWork(id, { inputAt, isPromptPending: false }, 'it was given its prompt');
   }
 
   async #note(id: string, trouble: string): Promise<void> {
@@ -328,10 +330,14 @@ export class AgentSessions implements Sessions {
     }));
   }
 
-  async #atWork(id: string, inputAt: number, reason: string): Promise<Session> {
+  async #atWork(
+    id: string,
+    input: Pick<Handle, 'inputAt' | 'isPromptPending'>,
+    reason: string,
+  ): Promise<Session> {
     const entry = await this.#book.change(id, ({ session, handle }) => ({
       session: isEnded(session) ? session : working(session, reason, this.#parts.clock.now()),
-      handle: { ...handle, inputAt, isPromptPending: false },
+      handle: { ...handle, ...input },
     }));
     void this.#watch.wake();
     if (!entry) throw notFound(id);

@@ -23,6 +23,8 @@ export interface TranscriptReader {
 export interface Places {
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The daemon's own data directory, for copies that it makes itself. */
+  readonly dataDir?: string | undefined;
 }
 
 /** Reads the lines of one file in their order. */
