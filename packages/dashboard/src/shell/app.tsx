@@ -3,6 +3,7 @@ import { Suspense, useEffect, useState, useSyncExternalStore } from 'react';
 import { Route, Router, Switch } from 'wouter';
 import { useHashLocation } from 'wouter/use-hash-location';
 import { followEvents } from '../api/live.js';
+import { followServers } from '../api/servers.js';
 import { tokenStore } from '../api/token.js';
 import { Empty, Loading } from '../parts/states.js';
 import { Toasts } from '../parts/toast.js';
@@ -26,6 +27,7 @@ function Shell({ client }: { client: QueryClient }) {
   const needsLogin = useSyncExternalStore(tokenStore.subscribe, tokenStore.isLoginRequired);
   const [isHelpOpen, setIsHelpOpen] = useState(false);
   useEffect(() => followEvents(client), [client]);
+  useEffect(followServers, []);
   // Queries that failed without a token are read again after the login.
   useEffect(() => {
     if (!needsLogin) void client.invalidateQueries();
