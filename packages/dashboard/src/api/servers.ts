@@ -35,7 +35,13 @@ export function useServers(): Servers {
 /** Polls the servers while the page is visible. */
 export function followServers(): () => void {
   const stop = new AbortController();
-  const judging = setInterval(() => update(), judgeMs);
+  let judgedAt = now();
+  const judging = setInterval(() => {
+    // After a pause of the page itself, silence says nothing about the servers.
+    const wasPaused = now() - judgedAt > 3 * judgeMs;
+    judgedAt = now();
+    update(wasPaused ? { since: judgedAt } : {});
+  }, judgeMs);
   let poll: ReturnType<typeof setTimeout> | undefined;
   const run = async () => {
     clearTimeout(poll);

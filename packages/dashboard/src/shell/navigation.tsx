@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import { Link } from 'wouter';
-import { useHashLocation } from 'wouter/use-hash-location';
 import { liveStore, type LiveState } from '../api/live.js';
 import { queries } from '../api/queries.js';
 import {
@@ -13,6 +12,7 @@ import {
 } from '../api/server-states.js';
 import { useServers } from '../api/servers.js';
 import { tokenStore } from '../api/token.js';
+import { usePath } from '../parts/location.js';
 import { useShortcut } from '../parts/shortcuts.js';
 import icon from '../style/icon.svg';
 import { pages } from './pages.js';
@@ -20,7 +20,12 @@ import { setTheme, useTheme, type Theme } from '../style/theme.js';
 
 const groups = ['Agents', 'Cost', 'Data', 'System'] as const;
 
-export function Navigation({ onHelp }: { onHelp: () => void }) {
+interface NavigationProps {
+  onHelp: () => void;
+  onPalette: () => void;
+}
+
+export function Navigation({ onHelp, onPalette }: NavigationProps) {
   const [isOpen, setIsOpen] = useState(false);
   const unread = useUnread();
   useShortcut('?', 'Show this help', onHelp);
@@ -66,6 +71,9 @@ export function Navigation({ onHelp }: { onHelp: () => void }) {
         ))}
         <div className="nav-foot">
           <ThemeChoice />
+          <button type="button" className="plain" onClick={onPalette}>
+            Go to <kbd>Ctrl K</kbd>
+          </button>
           <button type="button" className="plain" onClick={onHelp}>
             Shortcuts <kbd>?</kbd>
           </button>
@@ -84,7 +92,7 @@ interface NavItemProps {
 }
 
 function NavItem({ path, title, shortcut, count, onFollow }: NavItemProps) {
-  const [location, navigate] = useHashLocation();
+  const [location, navigate] = usePath();
   useShortcut(shortcut, `Go to ${title}`, () => navigate(path));
   const isHere = path === '/' ? isFleet(location) : location.startsWith(path);
   return (
