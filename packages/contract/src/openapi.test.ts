@@ -39,7 +39,13 @@ const nameMaps = new Set([
   'x-route-responses',
 ]);
 // Their messages are defined by another protocol, whose shapes are not ours to close.
-const foreign = new Set(['postMcp', 'callQueueServer', 'callDatabase']);
+const foreign = new Set([
+  'postMcp',
+  'callQueueServer',
+  'putToQueueServer',
+  'patchQueueServer',
+  'callDatabase',
+]);
 const plainValues = new Set(['value', 'example', 'default', 'const', 'enum']);
 
 function isJson(value: unknown): value is Json {

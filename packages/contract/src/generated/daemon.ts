@@ -835,6 +835,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/servers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Tell which servers behind the daemon answer
+     * @description Asks the queue server and the database for a sign of life (`GET /readyz`) and answers within
+     *     about 250 ms, whatever they do. A server that was asked a second ago and has not answered is
+     *     `no_answer`, also when it takes connections.
+     */
+    get: operations['getServers'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/proxy/queue/{path}': {
     parameters: {
       query?: never;
@@ -853,25 +875,41 @@ export interface paths {
      * @description Passes `GET /{path}` on to the server at the setting `queue.url`, with the daemon's own
      *     `queue.token` and without the caller's. Its status, body and problem come back as they are,
      *     but for a 401, which is 502 UPSTREAM_REFUSED here. Passed on are `/v1/admin/queues`,
-     *     `/v1/admin/queues/{queue}/config`, `/v1/queues/{queue}/stats`, `/v1/queues/{queue}/dlq`,
-     *     `/v1/queues/{queue}/dlq:groups`, `/v1/tasks/{id}` and `/readyz`; anything else is 404. The
-     *     query goes along. Redirects are not followed. An answer must begin within 35 seconds.
+     *     `/v1/admin/queues/{queue}/config`, `/v1/tasks/{id}`, `/v1/jobs/{id}`, `/openapi.yaml`,
+     *     `/readyz` and, below `/v1/queues/{queue}/`, `stats`, `metrics`, `tasks`, `tasks:count`,
+     *     `workers`, `jobs`, `schedules`, `schedules/{name}`, `dlq` and `dlq:groups`; anything else is
+     *     404. The query goes along. Redirects are not followed. An answer must begin within 35
+     *     seconds.
      */
     get: operations['readQueueServer'];
-    put?: never;
+    /**
+     * Create or replace on the queue server
+     * @description Passes `PUT /{path}` on as readQueueServer does: `/v1/admin/queues/{queue}/config` and
+     *     `/v1/queues/{queue}/schedules/{name}`. `If-Match` and `If-None-Match` go along.
+     */
+    put: operations['putToQueueServer'];
     /**
      * Act on the queue server
      * @description Passes `POST /{path}` on as readQueueServer does: `/v1/queues/{queue}/tasks`,
-     *     `/v1/queues/{queue}/dlq:redrive`, `/v1/queues/{queue}/dlq:purge`,
-     *     `/v1/admin/queues/{queue}:pause`, `/v1/admin/queues/{queue}:resume` and
-     *     `/v1/admin/queues/{queue}:test`. A read-only token may redrive and purge with `dry_run:
-     *     true`, and nothing else.
+     *     `/v1/queues/{queue}/tasks:cancel`, `/v1/queues/{queue}/dlq:redrive`,
+     *     `/v1/queues/{queue}/dlq:purge`, `/v1/tasks/{id}:cancel`, `/v1/tasks/{id}:run-now`,
+     *     `/v1/jobs/{id}:cancel`, `/v1/queues/{queue}/schedules/{name}:run-now`, `:pause` and
+     *     `:resume`, `/v1/admin/queues/{queue}:pause`, `:resume` and `:test`. A read-only token may
+     *     redrive, purge and cancel with `dry_run: true`, and nothing else.
      */
     post: operations['callQueueServer'];
-    delete?: never;
+    /**
+     * Delete from the queue server
+     * @description Passes `DELETE /{path}` on as readQueueServer does: `/v1/queues/{queue}/schedules/{name}`.
+     */
+    delete: operations['deleteFromQueueServer'];
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Change a task of the queue server
+     * @description Passes `PATCH /{path}` on as readQueueServer does: `/v1/tasks/{id}`.
+     */
+    patch: operations['patchQueueServer'];
     trace?: never;
   };
   '/api/v1/proxy/db/{path}': {
@@ -1174,6 +1212,25 @@ export interface components {
       status: 'ok';
       /** @description The daemon's version. */
       version?: string;
+    };
+    /** @description Liveness of the servers behind the daemon. */
+    ServerStates: {
+      queue: components['schemas']['ServerState'];
+      database: components['schemas']['ServerState'];
+    };
+    /** @description Liveness of one server. */
+    ServerState: {
+      /**
+       * @description `live` answers; `no_answer` takes connections or packets but has not answered for a second; `down` cannot be reached; `checking` has not been asked before.
+       * @enum {string}
+       */
+      state: 'live' | 'no_answer' | 'down' | 'checking';
+      /** @description Milliseconds since its last answer; null when it never answered this daemon. */
+      answered_ms_ago: number | null;
+      /** @description How long its last answer took; null unless it is live. */
+      latency_ms: number | null;
+      /** @description Why it cannot be reached; null unless it is down. */
+      detail: string | null;
     };
     /** @description JSON as the server behind the daemon defines it in its own OpenAPI document. */
     UpstreamJson: Record<string, never> | unknown[];
@@ -3900,6 +3957,30 @@ export interface operations {
       500: components['responses']['Internal'];
     };
   };
+  getServers: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The servers. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ServerStates'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
   readQueueServer: {
     parameters: {
       query?: never;
@@ -3924,7 +4005,96 @@ export interface operations {
       502: components['responses']['UpstreamFailed'];
     };
   };
+  putToQueueServer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    /** @description What the upstream operation takes; it is sent on byte for byte. */
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['UpstreamJson'];
+      };
+    };
+    responses: {
+      200: components['responses']['Upstream'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
   callQueueServer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    /** @description What the upstream operation takes; it is sent on byte for byte. */
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['UpstreamJson'];
+      };
+    };
+    responses: {
+      200: components['responses']['Upstream'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
+  deleteFromQueueServer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Upstream'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
+  patchQueueServer: {
     parameters: {
       query?: never;
       header?: never;

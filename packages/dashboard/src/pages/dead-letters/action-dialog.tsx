@@ -4,7 +4,7 @@ import { useAction } from '../../parts/action.js';
 import { Confirm } from '../../parts/dialog.js';
 import { count } from '../../parts/format.js';
 import { Loaded } from '../../parts/states.js';
-import { purge, redrive, type Selector } from '../queues/api.js';
+import { purge, redrive, type Selector } from '../../queue/api.js';
 import { filterText } from './filter.js';
 
 export type DlqAction = 'redrive' | 'purge';

@@ -1,4 +1,4 @@
-import type { Filter } from '../queues/api.js';
+import type { Filter } from '../../queue/api.js';
 import { localOf, timestampOf, withField } from './filter.js';
 
 interface FilterBarProps {

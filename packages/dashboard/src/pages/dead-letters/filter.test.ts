@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest';
-import { filterOf, filterText, isOf, localOf, timestampOf, withField } from './filter.js';
+import {
+  filterIn,
+  filterOf,
+  filterText,
+  isOf,
+  localOf,
+  paramsOf,
+  timestampOf,
+  withField,
+} from './filter.js';
 
 const group = {
   error_type: 'HTTP_5XX',
@@ -24,6 +33,12 @@ test('filterOf: uses error type, handler and, where present, HTTP status', () =>
 test('withField: an empty text removes the field', () => {
   expect(withField({ error_type: 'TIMEOUT' }, 'error_type', '')).toEqual({});
   expect(withField({}, 'http_status', '404')).toEqual({ http_status: 404 });
+});
+
+test('filterIn: reads what paramsOf wrote', () => {
+  const filter = { error_type: 'HTTP_5XX', http_status: 500, to: '2026-03-02T00:00:00.000Z' };
+  expect(filterIn(new URLSearchParams(paramsOf(filter)).toString())).toEqual(filter);
+  expect(filterIn('task=1')).toEqual({});
 });
 
 test('timestampOf: local time to UTC and back', () => {

@@ -3,6 +3,21 @@ import type { QueueSchema } from '@millrace/contract/queue';
 type Filter = QueueSchema<'SelectorFilter'>;
 type Group = QueueSchema<'DlqGroup'>;
 
+const fields = ['error_type', 'handler_ref', 'http_status', 'from', 'to'] as const;
+
+/** The filter in the parameters of the address. */
+export function filterIn(text: string): Filter {
+  const params = new URLSearchParams(text);
+  let filter: Filter = {};
+  for (const name of fields) filter = withField(filter, name, params.get(name) ?? '');
+  return filter;
+}
+
+/** The parameters of a filter; absent fields are removed. */
+export function paramsOf(filter: Filter): Record<string, string> {
+  return Object.fromEntries(fields.map((name) => [name, String(filter[name] ?? '')]));
+}
+
 /** The filter that selects the tasks of a group. */
 export function filterOf({ error_type, handler_ref, http_status }: Group): Filter {
   return { error_type, handler_ref, ...(http_status !== null && { http_status }) };

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { bytes, count, duration } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
-import type { QueueConfig } from './api.js';
+import type { QueueConfig } from '../../queue/api.js';
 
 /** A queue's config, grouped as in the config file. */
 export function ConfigView({ config }: { config: QueueConfig }) {

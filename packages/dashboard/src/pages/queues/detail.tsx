@@ -4,12 +4,19 @@ import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useAction } from '../../parts/action.js';
 import { count, duration } from '../../parts/format.js';
+import { useIdParam } from '../../parts/location.js';
 import { Figure, Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Failure, Loaded, Loading } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
-import { probeCallback, queueQueries, setPaused, type QueueConfig, type QueueItem } from './api.js';
+import {
+  probeCallback,
+  queueQueries,
+  setPaused,
+  type QueueConfig,
+  type QueueItem,
+} from '../../queue/api.js';
 import { ConfigView } from './config-view.js';
 import { ageText } from './list.js';
 import { rateText } from './rates.js';
@@ -25,7 +32,7 @@ export function QueueDetail({ queue }: { queue: string }) {
   const config = useQuery(queueQueries.config(queue));
   const history = useHistory(queues.data, queues.dataUpdatedAt);
   const [isSubmitting, setIsSubmitting] = useState(false);
-  const [taskId, setTaskId] = useState('');
+  const [taskId, setTaskId] = useIdParam('task');
   const item = queues.data?.find(({ name }) => name === queue);
   const above = <Link href="/queues">Queues</Link>;
   if (config.error instanceof ApiError && config.error.code === 'QUEUE_NOT_FOUND') {

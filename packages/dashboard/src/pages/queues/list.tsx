@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useRef, useState } from 'react';
+import { useMemo, useRef } from 'react';
 import { Link } from 'wouter';
 import { count, duration } from '../../parts/format.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
+import { useTextParam } from '../../parts/location.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
-import { queueQueries, type QueueItem } from './api.js';
+import { queueQueries, type QueueItem } from '../../queue/api.js';
 import { rateText, type QueueHistory } from './rates.js';
 import { QueueState } from './queue-state.js';
 import { useHistory } from './use-history.js';
@@ -17,7 +18,7 @@ export function QueueList() {
   const history = useHistory(queues.data, queues.dataUpdatedAt);
   const search = useRef<HTMLInputElement>(null);
   useShortcut('/', 'Search queues', () => search.current?.focus());
-  const [sought, setSought] = useState('');
+  const [sought, setSought] = useTextParam('q');
   return (
     <Page
       title="Queues"

@@ -1,7 +1,7 @@
 import { createQueueClient } from '@millrace/client';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { queryOptions } from '@tanstack/react-query';
-import { authorizedFetch } from '../../api/client.js';
+import { authorizedFetch } from '../api/client.js';
 
 /** The queue server through the daemon's proxy, which adds the queue's own token. */
 const queueServer = createQueueClient({
