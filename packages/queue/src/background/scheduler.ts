@@ -8,7 +8,7 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../core/schedule.js';
-import type { RecordState } from '../storage/record-store.js';
+import type { RecordState } from '../storage/stored-record.js';
 import type { NewTask, TaskStore } from '../storage/task-store.js';
 
 export interface SchedulerOptions {

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { ScheduleDefinition, ScheduleState } from '../../core/schedule.js';
-import type { RecordState, StoredRecord } from '../../storage/record-store.js';
+import type { RecordState, StoredRecord } from '../../storage/stored-record.js';
 import type { QueueContext } from '../context.js';
 import { timeOrNull } from '../envelope.js';
 import { requireQueue } from '../find.js';

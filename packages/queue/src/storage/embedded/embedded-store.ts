@@ -20,18 +20,18 @@ import {
   type Settlement,
   type SettleResult,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
 } from '../task-store.js';
 import type {
-  JobStep,
-  JobStepResult,
   RecordKey,
   RecordKind,
   RecordQuery,
   RecordState,
-  RecordWrite,
-  RecordWriteResult,
   StoredRecord,
-} from '../record-store.js';
+} from '../stored-record.js';
 import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';

@@ -1,16 +1,13 @@
 import type { RowReader } from '@millrace/db';
 import type {
-  JobStep,
-  JobStepResult,
   RecordKey,
   RecordKind,
   RecordPart,
   RecordQuery,
   RecordState,
-  RecordWrite,
-  RecordWriteResult,
   StoredRecord,
-} from '../record-store.js';
+} from '../stored-record.js';
+import type { JobStep, JobStepResult, RecordWrite, RecordWriteResult } from '../task-store.js';
 import { purgeTasks, redriveTasks } from './dead-rows.js';
 import { insertTask } from './inserts.js';
 import { after, kinds, queueKey, type Kind } from './keys.js';

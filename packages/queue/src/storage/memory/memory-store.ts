@@ -32,18 +32,18 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
 } from '../task-store.js';
 import type {
-  JobStep,
-  JobStepResult,
   RecordKey,
   RecordKind,
   RecordQuery,
   RecordState,
-  RecordWrite,
-  RecordWriteResult,
   StoredRecord,
-} from '../record-store.js';
+} from '../stored-record.js';
 import { AuditLog } from './audit-log.js';
 import { deadPage } from './dead-page.js';
 import { RecordMap } from './record-map.js';

@@ -3,9 +3,9 @@ import type {
   RecordPart,
   RecordQuery,
   RecordState,
-  RecordWrite,
   StoredRecord,
-} from '../record-store.js';
+} from '../stored-record.js';
+import type { RecordWrite } from '../task-store.js';
 import { compareText } from './claim-order.js';
 
 /** The records of all queues. */

@@ -17,18 +17,18 @@ import type {
   SettleResult,
   TaskStore,
   Verdict,
-} from '../task-store.js';
-import type {
   JobStep,
   JobStepResult,
+  RecordWrite,
+  RecordWriteResult,
+} from '../task-store.js';
+import type {
   RecordKey,
   RecordKind,
   RecordQuery,
   RecordState,
-  RecordWrite,
-  RecordWriteResult,
   StoredRecord,
-} from '../record-store.js';
+} from '../stored-record.js';
 import type { ClockShift } from './clock-shift.js';
 import type { PostgresStore } from './postgres-store.js';
 import type { Source, Target } from '../transfer/moved.js';

@@ -22,18 +22,18 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
 } from '../task-store.js';
 import type {
-  JobStep,
-  JobStepResult,
   RecordKey,
   RecordKind,
   RecordQuery,
   RecordState,
-  RecordWrite,
-  RecordWriteResult,
   StoredRecord,
-} from '../record-store.js';
+} from '../stored-record.js';
 import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
 import { ClaimedTasks } from './claimed-tasks.js';

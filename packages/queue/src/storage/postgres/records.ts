@@ -1,16 +1,18 @@
-import type { InsertResult } from '../task-store.js';
 import type {
+  InsertResult,
   JobStep,
   JobStepResult,
+  RecordWrite,
+  RecordWriteResult,
+} from '../task-store.js';
+import type {
   RecordKey,
   RecordKind,
   RecordPart,
   RecordQuery,
   RecordState,
-  RecordWrite,
-  RecordWriteResult,
   StoredRecord,
-} from '../record-store.js';
+} from '../stored-record.js';
 import { recordAct } from './audit.js';
 import type { Connections, Transaction } from './connections.js';
 import type { Counters } from './counters.js';

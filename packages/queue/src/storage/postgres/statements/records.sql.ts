@@ -1,4 +1,4 @@
-import type { RecordQuery } from '../../record-store.js';
+import type { RecordQuery } from '../../stored-record.js';
 import { statement, type Statement } from '../statement.js';
 
 const stateColumns = 'r.kind, q.name AS queue, r.name, r.state, r.revision, r.created_at';
