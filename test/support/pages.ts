@@ -24,6 +24,7 @@ export const pagesOfQueue = [
   'docs/tutorials/first-task.md',
   'docs/how-to/submit-tasks.md',
   'docs/how-to/handle-dead-tasks.md',
+  'docs/how-to/schedule-work.md',
   'docs/how-to/configure-a-queue.md',
   'docs/how-to/run-the-queue-on-postgresql.md',
 ];

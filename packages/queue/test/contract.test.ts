@@ -100,6 +100,8 @@ const commonSpoils: Partial<Record<QueueCode, Spoil>> = {
   INVALID_TASK: (good) => ({ ...good, body: 'x' }),
   INVALID_SELECTOR: (good) => ({ ...good, body: {} }),
   INVALID_CONFIG: (good) => ({ ...good, body: {} }),
+  INVALID_SCHEDULE: (good) => ({ ...good, body: {} }),
+  SCHEDULE_NOT_FOUND: (good) => withPath(good, 'nightly', 'none'),
   INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?nonsense=1` }),
   STALE_CURSOR: (good) => ({ ...good, path: `${good.path}?cursor=x` }),
   RATE_LIMITED: (good) => busy.send(asRoot(good)),

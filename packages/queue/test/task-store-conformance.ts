@@ -4,6 +4,7 @@ import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
 import { groupTests } from './task-store/groups.js';
 import { queueTests } from './task-store/queues.js';
+import { recordTests } from './task-store/records.js';
 import { settlementTests } from './task-store/settlements.js';
 import { submitTests } from './task-store/submits.js';
 import { upkeepTests } from './task-store/upkeep.js';
@@ -21,5 +22,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     deadLetterTests(fixture);
     upkeepTests(fixture);
     auditTests(fixture);
+    recordTests(fixture);
   });
 }

@@ -60,7 +60,7 @@ export interface paths {
      *     request. An empty array answers 207 with an empty array. The same id twice in one batch
      *     gives two 202 results and one task.
      *
-     *     Only failed items need to be sent again. Where a rate limit or `max_pending` leaves room for
+     *     A failed item may be sent again alone. Where a rate limit or `max_pending` leaves room for
      *     some items only, the first ones are taken and the rest answer 429.
      *
      *     The request as a whole is refused when it is not an array (422 INVALID_TASK), has more than
@@ -156,7 +156,7 @@ export interface paths {
      *     their starts.
      *
      *     The call is synchronous and `count` is what was really moved. Tasks that die after the call
-     *     started are not touched; ids that are not in this queue's DLQ are skipped. After 25
+     *     started are not touched; ids that are not in this queue's DLQ are passed over. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -184,11 +184,11 @@ export interface paths {
     put?: never;
     /**
      * Delete dead tasks
-     * @description Deletes the selected dead tasks permanently. A tombstone keeps each id for 24 hours, so that a
+     * @description Deletes the selected dead tasks for good. A tombstone keeps each id for 24 hours, so that a
      *     late client retry does not run the task again.
      *
      *     The call is synchronous and `count` is what was really deleted. Tasks that die after the
-     *     call started are not touched; ids that are not in this queue's DLQ are skipped. After 25
+     *     call started are not touched; ids that are not in this queue's DLQ are passed over. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -213,8 +213,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Group dead tasks by failure
-     * @description What is in the DLQ, grouped by error type, handler and HTTP status, largest group first;
+     * Cluster dead tasks by failure
+     * @description What is in the DLQ, clustered by error type, handler and HTTP status, largest group first;
      *     at most the 1,000 largest. The three key fields of a group are a filter for redrive and
      *     purge (leave out a null `http_status`).
      */
@@ -244,6 +244,171 @@ export interface paths {
     get: operations['getStats'];
     put?: never;
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * List the schedules of a queue
+     * @description All schedules of the queue, by name.
+     */
+    get: operations['listSchedules'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a schedule
+     * @description The schedule with its next and its last run.
+     */
+    get: operations['getSchedule'];
+    /**
+     * Create or replace a schedule
+     * @description Creates the schedule or replaces it whole. Exactly one of `cron` and `every_ms` is given.
+     *
+     *     At each time of the schedule the server submits `task`. The id of that task is derived from
+     *     queue, schedule and time, so several servers on one database submit it once. On a day with a
+     *     clock change, a cron time that does not exist runs at the first moment after the gap, and one
+     *     that exists twice runs at its first occurrence.
+     *
+     *     A write that leaves `cron`, `every_ms` and `timezone` as they are keeps `next_run_at`. It never
+     *     changes `paused`. The principal of the write is `submitted_by` of the tasks.
+     */
+    put: operations['putSchedule'];
+    post?: never;
+    /**
+     * Delete a schedule
+     * @description Tasks that it submitted stay.
+     */
+    delete: operations['deleteSchedule'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}:run-now': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Run a schedule now
+     * @description Submits the task of the schedule at once, also while the schedule is paused or an earlier task
+     *     still runs, and leaves `next_run_at` as it is. `last_task_id` of the answer is the new task. Takes
+     *     no body.
+     */
+    post: operations['runSchedule'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}:pause': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Pause a schedule
+     * @description No task is submitted until the schedule is resumed; `next_run_at` is null. Takes no body. Pausing
+     *     a paused schedule is fine.
+     */
+    post: operations['pauseSchedule'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}:resume': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Resume a schedule
+     * @description Goes on with the next time of the schedule; times that passed during the pause are not caught up.
+     *     Takes no body. Resuming a schedule that is not paused is fine.
+     */
+    post: operations['resumeSchedule'];
     delete?: never;
     options?: never;
     head?: never;
@@ -411,7 +576,7 @@ export interface paths {
     put?: never;
     /**
      * Send one probe to the callback
-     * @description Sends one request to the queue's callback with its auth, signature and timeouts, and
+     * @description Sends one request to the queue's callback with its auth, signature and time-outs, and
      *     reports what came back. The probe has an empty body, a fresh ULID as its task id,
      *     `X-Queue-Handler-Ref: queue.probe` and `X-Queue-Probe: true`, and no lease token. No task is
      *     stored, nothing is retried, and circuit breaker and pause are left alone. A target that
@@ -544,8 +709,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Extend the lease of long work
-     * @description Extends the lease to at least `extend_ms` from now; it is never shortened. Call it well
+     * Keep the lease of long work
+     * @description Lets the lease run until at least `extend_ms` from now; it is never shortened. Call it well
      *     before `lease_expires_at`. Lease token and LEASE_LOST as in `:complete`.
      */
     post: operations['extendTask'];
@@ -563,8 +728,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Report liveness
-     * @description Reports that the process is up. Checks no dependency.
+     * Is the process up
+     * @description Says only that the process is up. Never touches storage or anything else.
      */
     get: operations['getLiveness'];
     put?: never;
@@ -583,7 +748,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Report readiness
+     * Can the server take work
      * @description 200 when every dependency probe passes. 503 STORAGE_UNAVAILABLE with `Retry-After: 5`
      *     otherwise, and while the server drains before it stops. The probe's result is kept for one
      *     second.
@@ -663,10 +828,10 @@ export interface webhooks {
      *     it may wait for days.
      *
      *     **Order.** Higher `priority` first; within it group keys take turns; then due time, then id.
-     *     No order is guaranteed unless the queue has `ordering.mode: group`.
+     *     There is no promise of order unless the queue has `ordering.mode: group`.
      *
      *     **Circuit breaker.** When `failure_ratio` of at least `min_requests` calls in `window_ms`
-     *     failed, deliveries pause for `open_ms`, then three probes decide. Waiting uses no attempts.
+     *     failed, the queue rests for `open_ms`, then three probes decide. Waiting uses no attempts.
      */
     post: operations['executeTask'];
     delete?: never;
@@ -735,7 +900,7 @@ export interface components {
      *
      *     | value | meaning |
      *     |---|---|
-     *     | TIMEOUT | no whole answer within the timeout, or HTTP 408 |
+     *     | TIMEOUT | no whole answer within the time-out, or HTTP 408 |
      *     | CONNECTION_REFUSED | nothing listens there |
      *     | CONNECTION_RESET | the connection broke |
      *     | DNS_FAILURE | the name has no address |
@@ -1035,7 +1200,7 @@ export interface components {
       next_cursor: string;
     };
     /**
-     * @description Ids of dead tasks of this queue, at most 1,000. Others are skipped, duplicates count
+     * @description Ids of dead tasks of this queue, at most 1,000. Others are passed over, duplicates count
      *     once, and an empty list does nothing.
      */
     SelectorIds: components['schemas']['InputUlid'][];
@@ -1065,7 +1230,7 @@ export interface components {
        */
       rate_per_second?: number;
       /**
-       * @description Count only; change nothing.
+       * @description Only count.
        * @default false
        */
       dry_run?: boolean;
@@ -1078,7 +1243,7 @@ export interface components {
       ids?: components['schemas']['SelectorIds'];
       filter?: components['schemas']['SelectorFilter'];
       /**
-       * @description Count only; change nothing.
+       * @description Only count.
        * @default false
        */
       dry_run?: boolean;
@@ -1093,7 +1258,7 @@ export interface components {
        */
       complete?: false;
     };
-    /** @description Dead tasks with the same kind of failure. */
+    /** @description Dead tasks that failed alike. */
     DlqGroup: {
       /** @description Their `last_error.error_type`. */
       error_type: components['schemas']['ErrorType'];
@@ -1101,7 +1266,7 @@ export interface components {
       handler_ref: components['schemas']['HandlerRef'];
       /** @description Their `last_error.http_status`. */
       http_status: components['schemas']['NullableHttpStatus'];
-      /** @description Number of tasks. */
+      /** @description How many there are. */
       count: number;
       /** @description The earliest `dead_at`. */
       first_seen: components['schemas']['Timestamp'];
@@ -1126,7 +1291,119 @@ export interface components {
       /** @description The age of the oldest PENDING task; 0 if there is none. */
       oldest_pending_age_ms: number;
     };
-    /** @description Summary of a queue. */
+    /**
+     * @description The name of a schedule, unique in its queue.
+     * @example nightly-report
+     */
+    ScheduleName: string;
+    /**
+     * @description The task that a schedule submits. As in a submit, with the same
+     *     defaults, but without id and times.
+     */
+    ScheduledTask: {
+      /** @description Names the handler. */
+      handler_ref: components['schemas']['HandlerRef'];
+      /**
+       * @description The payload in base64, as in a submit.
+       * @example e30=
+       */
+      payload?: string;
+      /**
+       * @description The media type of the payload.
+       * @example application/json
+       */
+      payload_content_type?: string;
+      /** @description As in a submit. */
+      headers?: components['schemas']['TaskHeaders'];
+      /** @description Higher is claimed first. */
+      priority?: number;
+      /**
+       * @description As in a submit.
+       * @example acme
+       */
+      group_key?: string;
+    };
+    /** @description A schedule. Exactly one of `cron` and `every_ms`. */
+    ScheduleInput: {
+      cron?: components['schemas']['CronExpression'];
+      every_ms?: components['schemas']['ScheduleInterval'];
+      /** @default UTC */
+      timezone?: components['schemas']['TimeZone'];
+      /** @description What to submit. */
+      task: components['schemas']['ScheduledTask'];
+      /** @default skip */
+      overlap?: components['schemas']['ScheduleOverlap'];
+      /** @default last */
+      catch_up?: components['schemas']['ScheduleCatchUp'];
+      /** @default 0 */
+      jitter_ms?: components['schemas']['ScheduleJitter'];
+      /** @default  */
+      description?: components['schemas']['ScheduleDescription'];
+    } & (unknown | unknown);
+    /**
+     * @description Five fields: minute, hour, day of the month, month, day of the week; or six with seconds first.
+     * @example *\/5 * * * *
+     * @example 0 9 * * MON-FRI
+     */
+    CronExpression: string;
+    /**
+     * @description Milliseconds from one run to the next, counted from the write of the schedule.
+     * @example 60000
+     */
+    ScheduleInterval: number;
+    /**
+     * @description The IANA time zone of `cron`.
+     * @example UTC
+     * @example Europe/Berlin
+     */
+    TimeZone: string;
+    /**
+     * @description `skip`: a run is left out while a task of this schedule is PENDING or IN_FLIGHT.
+     * @enum {string}
+     */
+    ScheduleOverlap: 'allow' | 'skip';
+    /**
+     * @description What to do about times that passed while no server ran: nothing, run once for the last of
+     *     them, or run for all of them, at most the last 100.
+     * @enum {string}
+     */
+    ScheduleCatchUp: 'none' | 'last' | 'all';
+    /** @description Each task is due up to this many milliseconds later, by chance. */
+    ScheduleJitter: number;
+    /** @description For people. */
+    ScheduleDescription: string;
+    /** @description A schedule and its state. It has `cron` or `every_ms`, as it was written. */
+    Schedule: {
+      /** @description The schedule's name. */
+      name: components['schemas']['ScheduleName'];
+      /** @description The queue that its tasks go to. */
+      queue: components['schemas']['QueueName'];
+      cron?: components['schemas']['CronExpression'];
+      every_ms?: components['schemas']['ScheduleInterval'];
+      timezone: components['schemas']['TimeZone'];
+      /** @description What it submits. */
+      task: components['schemas']['ScheduledTask'];
+      overlap: components['schemas']['ScheduleOverlap'];
+      catch_up: components['schemas']['ScheduleCatchUp'];
+      jitter_ms: components['schemas']['ScheduleJitter'];
+      description: components['schemas']['ScheduleDescription'];
+      /** @description The next time, without jitter; null while paused. */
+      next_run_at: components['schemas']['NullableTimestamp'];
+      /** @description The time of the last run that submitted a task. */
+      last_run_at: components['schemas']['NullableTimestamp'];
+      /** @description The last task that it submitted. */
+      last_task_id: components['schemas']['Ulid'] | null;
+      /** @description Whether it is paused. */
+      paused: boolean;
+      /** @description 1 for a new schedule, one more with each write. */
+      version: number;
+    };
+    /** @description Schedules of a queue. */
+    ScheduleList: {
+      /** @description By name. */
+      schedules: components['schemas']['Schedule'][];
+    };
+    /** @description A queue in short. */
     QueueSummary: {
       /** @description Whether claiming is stopped. */
       paused: boolean;
@@ -1154,7 +1431,7 @@ export interface components {
     QueueListItem: {
       /** @description The queue's name. */
       name: components['schemas']['QueueName'];
-      /** @description Summary. */
+      /** @description Its state in short. */
       summary: components['schemas']['QueueSummary'];
     };
     /** @description Queues by name. */
@@ -1206,7 +1483,7 @@ export interface components {
       name: string;
       secret_ref: components['schemas']['SecretRef'];
     };
-    /** @description Credentials that the server sends to the callback. */
+    /** @description How the server shows itself to the callback. */
     CallbackAuth:
       | components['schemas']['NoAuth']
       | components['schemas']['BearerAuth']
@@ -1260,7 +1537,7 @@ export interface components {
        */
       async_timeout_ms?: number;
       /**
-       * @description Credentials that the server sends to the callback.
+       * @description How the server shows itself to the callback.
        * @default {
        *       "type": "none"
        *     }
@@ -1331,7 +1608,7 @@ export interface components {
       | 'retry_statuses'
       | 'dead_statuses'
     >;
-    /** @description Limits of the queue. */
+    /** @description Bounds of the queue. */
     LimitsInput: {
       /**
        * @description The largest decoded payload; 8 MiB is the server's ceiling.
@@ -1359,7 +1636,7 @@ export interface components {
        */
       max_pending?: number;
     };
-    /** @description Limits of the queue with every default filled in. */
+    /** @description Bounds of the queue with every default filled in. */
     Limits: WithRequired<
       components['schemas']['LimitsInput'],
       | 'max_payload_bytes'
@@ -1371,7 +1648,7 @@ export interface components {
     /** @description How long a claim is kept. */
     LeaseInput: {
       /**
-       * @description Added to the callback's timeout to make the lease.
+       * @description Added to the callback's time-out to make the lease.
        * @default 15000
        */
       grace_ms?: number;
@@ -1381,7 +1658,7 @@ export interface components {
     /** @description How long finished tasks are kept. */
     RetentionInput: {
       /**
-       * @description How long SUCCEEDED tasks are kept; 0 keeps them forever.
+       * @description How long SUCCEEDED tasks are kept; 0 keeps them for good.
        * @default 86400000
        */
       succeeded_ms?: number;
@@ -1393,7 +1670,7 @@ export interface components {
     };
     /** @description How long finished tasks are kept, with every default filled in. */
     Retention: WithRequired<components['schemas']['RetentionInput'], 'succeeded_ms' | 'dead_ms'>;
-    /** @description Pauses deliveries while the target keeps failing. Waiting uses no attempts. */
+    /** @description Rests the queue while its target keeps failing. Resting uses no attempts. */
     CircuitBreakerInput: {
       /**
        * @description Whether it is used.
@@ -1426,17 +1703,17 @@ export interface components {
       components['schemas']['CircuitBreakerInput'],
       'enabled' | 'failure_ratio' | 'min_requests' | 'window_ms' | 'open_ms'
     >;
-    /** @description Ordering guarantee. */
+    /** @description What order is promised. */
     OrderingInput: {
       /**
-       * @description `none` guarantees no order; `group` runs the tasks of one `group_key` one after another, by
+       * @description `none` promises nothing; `group` runs the tasks of one `group_key` one after another, by
        *     due time, then id.
        * @default none
        * @enum {string}
        */
       mode?: 'none' | 'group';
     };
-    /** @description Ordering guarantee, with every default filled in. */
+    /** @description What order is promised, with every default filled in. */
     Ordering: WithRequired<components['schemas']['OrderingInput'], 'mode'>;
     /**
      * @description A queue's config. Only `callback.url` is required; what is left out gets its default. The
@@ -1445,7 +1722,7 @@ export interface components {
      */
     QueueConfigInput: {
       /**
-       * @description Description shown to people.
+       * @description For people.
        * @default
        */
       description?: string;
@@ -1457,7 +1734,7 @@ export interface components {
        */
       retry?: components['schemas']['RetryInput'];
       /**
-       * @description Limits of the queue.
+       * @description Bounds of the queue.
        * @default {}
        */
       limits?: components['schemas']['LimitsInput'];
@@ -1472,12 +1749,12 @@ export interface components {
        */
       retention?: components['schemas']['RetentionInput'];
       /**
-       * @description Pauses deliveries while the target keeps failing.
+       * @description Rests the queue while its target keeps failing.
        * @default {}
        */
       circuit_breaker?: components['schemas']['CircuitBreakerInput'];
       /**
-       * @description Ordering guarantee.
+       * @description What order is promised.
        * @default {}
        */
       ordering?: components['schemas']['OrderingInput'];
@@ -1504,24 +1781,24 @@ export interface components {
       created_at: components['schemas']['Timestamp'];
       /** @description When the config was last written. */
       updated_at: components['schemas']['Timestamp'];
-      /** @description Description shown to people. */
+      /** @description For people. */
       description: string;
       /** @description Where and how tasks are delivered. */
       callback: components['schemas']['Callback'];
       /** @description When and how often a failed attempt is repeated. */
       retry: components['schemas']['Retry'];
-      /** @description Limits of the queue. */
+      /** @description Bounds of the queue. */
       limits: components['schemas']['Limits'];
       /** @description How long a claim is kept. */
       lease: components['schemas']['Lease'];
       /** @description How long finished tasks are kept. */
       retention: components['schemas']['Retention'];
-      /** @description Pauses deliveries while the target keeps failing. */
+      /** @description Rests the queue while its target keeps failing. */
       circuit_breaker: components['schemas']['CircuitBreaker'];
-      /** @description Ordering guarantee. */
+      /** @description What order is promised. */
       ordering: components['schemas']['Ordering'];
     };
-    /** @description Result of a probe. */
+    /** @description What came back from a probe. */
     CallbackTestResult: {
       /** @description Whether the callback answered with 2xx. */
       delivered: boolean;
@@ -1535,28 +1812,28 @@ export interface components {
       message: string | null;
     };
     /**
-     * @description One action. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
+     * @description One act. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
      *     of RFC 8785.
      */
     AuditRecord: {
-      /** @description Sequence number across the whole server, without gaps. */
+      /** @description Its number over the whole server, without gaps. */
       seq: number;
-      /** @description When the action was performed. */
+      /** @description When it was done. */
       at: components['schemas']['Timestamp'];
-      /** @description The principal. */
+      /** @description Who did it. */
       principal: string;
       /**
-       * @description The action.
+       * @description What was done.
        * @enum {string}
        */
       action: 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
-      /** @description The queue. */
+      /** @description The queue it was done to. */
       queue: components['schemas']['QueueName'];
-      /** @description The body of the redrive or purge as sent; null for other actions. */
+      /** @description The body of the redrive or purge as sent; null for other acts. */
       selector: {
         [key: string]: unknown;
       } | null;
-      /** @description Tasks affected by the redrive or purge; null for other actions. */
+      /** @description Tasks affected by the redrive or purge; null for other acts. */
       count: number | null;
       /** @description The `hash` of the record before; 64 zeros for the first. */
       prev_hash: string;
@@ -1570,12 +1847,12 @@ export interface components {
       /** @description The `cursor` of the next page; `""` on the last one. */
       next_cursor: string;
     };
-    /** @description An empty object. */
+    /** @description Nothing to say yet. */
     CompleteTaskRequest: Record<string, never>;
-    /** @description The reason, and whether to retry. Every field is optional. */
+    /** @description Why and how to go on. Every field is optional. */
     FailTaskRequest: {
       /**
-       * @description The kind of failure, a known name or one of your own.
+       * @description The kind of failure, by your own name or a known one.
        * @default INTERNAL
        */
       error_type?: components['schemas']['ErrorType'];
@@ -1598,7 +1875,7 @@ export interface components {
       /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
       retry_after_ms?: number;
     };
-    /** @description How long to continue. */
+    /** @description How long to go on. */
     ExtendTaskRequest: {
       /** @description The lease runs at least this long from now. */
       extend_ms: number;
@@ -1687,6 +1964,7 @@ export interface components {
       | 'NOT_FOUND'
       | 'QUEUE_NOT_FOUND'
       | 'TASK_NOT_FOUND'
+      | 'SCHEDULE_NOT_FOUND'
       | 'METHOD_NOT_ALLOWED'
       | 'ID_CONFLICT'
       | 'QUEUE_NOT_EMPTY'
@@ -1700,6 +1978,7 @@ export interface components {
       | 'INVALID_SELECTOR'
       | 'INVALID_CONFIG'
       | 'CALLBACK_URL_NOT_ALLOWED'
+      | 'INVALID_SCHEDULE'
       | 'INVALID_QUERY'
       | 'RATE_LIMITED'
       | 'INTERNAL'
@@ -1746,6 +2025,24 @@ export interface components {
     };
     /** @description The queue is not configured, or the name cannot be a queue's. */
     QueueNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The schedule. */
+    Schedule: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Schedule'];
+      };
+    };
+    /** @description The queue or the schedule does not exist. */
+    ScheduleNotFound: {
       headers: {
         [name: string]: unknown;
       };
@@ -1861,6 +2158,15 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The schedule breaks a rule; `errors` says where. Nothing was written. */
+    InvalidSchedule: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description A query parameter is unknown, repeated or has a bad value. */
     InvalidQuery: {
       headers: {
@@ -1882,7 +2188,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description An internal error of the server. The log has the details under `instance`. */
+    /** @description A fault of the server. The log has the details under `instance`. */
     Internal: {
       headers: {
         [name: string]: unknown;
@@ -1918,6 +2224,16 @@ export interface components {
      * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
      */
     TaskId: components['schemas']['InputUlid'];
+    /**
+     * @description The schedule's name.
+     * @example nightly-report
+     */
+    ScheduleName: components['schemas']['ScheduleName'];
+    /**
+     * @description The schedule's name. One that cannot be a schedule's is 422 INVALID_SCHEDULE.
+     * @example nightly-report
+     */
+    WrittenScheduleName: components['schemas']['ScheduleName'];
     /**
      * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
      *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
@@ -2273,6 +2589,225 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listSchedules: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The schedules. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ScheduleList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  putSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name. One that cannot be a schedule's is 422 INVALID_SCHEDULE.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['WrittenScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ScheduleInput'];
+      };
+    };
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidSchedule'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  deleteSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The schedule is deleted. */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  runSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  pauseSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  resumeSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -2669,7 +3204,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The lease is extended; see `lease_expires_at`. */
+      /** @description The lease runs on; see `lease_expires_at`. */
       200: {
         headers: {
           [name: string]: unknown;

@@ -12,6 +12,7 @@ import {
   addTest,
   addWatch,
 } from '../queue/queue-commands.js';
+import { addSchedule } from '../queue/schedule-commands.js';
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
 import { addToken } from '../queue/token-commands.js';
@@ -40,6 +41,7 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addDlq(queue, tools);
   addRedrive(queue, tools);
   addPurge(queue, tools);
+  addSchedule(queue, tools);
   addPause(queue, tools);
   addResume(queue, tools);
   addDelete(queue, tools);

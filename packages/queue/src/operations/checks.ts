@@ -20,6 +20,8 @@ export interface BodyChecks {
   extend: BodyCheck<QueueSchema<'ExtendTaskRequest'>>;
   /** Fills in the defaults. */
   config: BodyCheck<QueueSchema<'QueueConfigInput'>>;
+  /** Fills in the defaults. */
+  schedule: BodyCheck<QueueSchema<'ScheduleInput'>>;
 }
 
 export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
@@ -33,6 +35,7 @@ export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
     complete: bodyCheck('INVALID_TASK', schemas.named('CompleteTaskRequest')),
     fail: bodyCheck('INVALID_TASK', schemas.named('FailTaskRequest')),
     extend: bodyCheck('INVALID_TASK', schemas.named('ExtendTaskRequest')),
+    schedule: bodyCheck('INVALID_SCHEDULE', schemas.named('ScheduleInput', { fillDefaults: true })),
     config: bodyCheck('INVALID_CONFIG', schemas.named('QueueConfigInput', { fillDefaults: true })),
   };
 }

@@ -21,6 +21,13 @@ import { putQueueConfig } from '../operations/put-queue-config.js';
 import type { WireConfig } from '../operations/queue-config.js';
 import { redriveDlq } from '../operations/redrive-dlq.js';
 import { resumeQueue } from '../operations/resume-queue.js';
+import {
+  deleteSchedule,
+  runSchedule,
+  setSchedulePaused,
+} from '../operations/schedules/change-schedule.js';
+import { putSchedule } from '../operations/schedules/put-schedule.js';
+import { getSchedule, listSchedules } from '../operations/schedules/read-schedules.js';
 import { submitBatch } from '../operations/submit-batch.js';
 import { submitTask } from '../operations/submit-task.js';
 import { testCallback } from '../operations/test-callback.js';
@@ -40,6 +47,7 @@ export function queueHandlers(context: QueueContext): QueueHandlers {
     ...deadHandlers(context),
     ...adminHandlers(context),
     ...settleHandlers(context),
+    ...scheduleHandlers(context),
     getLiveness: () => ({ status: 200, body: getLiveness() }),
     getReadiness: async () => ({ status: 200, body: await getReadiness(context) }),
     getOpenapi: () => ({
@@ -148,6 +156,39 @@ function adminHandlers(context: QueueContext) {
     listAudit: async ({ principal, query }) => ({
       status: 200,
       body: await listAudit(context, principal, query),
+    }),
+  } satisfies Partial<QueueHandlers>;
+}
+
+function scheduleHandlers(context: QueueContext) {
+  return {
+    listSchedules: async ({ params }) => ({
+      status: 200,
+      body: await listSchedules(context, params),
+    }),
+    getSchedule: async ({ params }) => ({ status: 200, body: await getSchedule(context, params) }),
+    putSchedule: {
+      checkBody: false,
+      handle: async ({ params, principal, body }) => ({
+        status: 200,
+        body: await putSchedule(context, principal, { ...params, body }),
+      }),
+    },
+    deleteSchedule: async ({ params }) => {
+      await deleteSchedule(context, params);
+      return { status: 204 };
+    },
+    runSchedule: async ({ params, principal }) => ({
+      status: 200,
+      body: await runSchedule(context, principal, params),
+    }),
+    pauseSchedule: async ({ params }) => ({
+      status: 200,
+      body: await setSchedulePaused(context, params, true),
+    }),
+    resumeSchedule: async ({ params }) => ({
+      status: 200,
+      body: await setSchedulePaused(context, params, false),
     }),
   } satisfies Partial<QueueHandlers>;
 }

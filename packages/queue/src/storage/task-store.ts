@@ -1,7 +1,15 @@
-import type { AuditRecord } from '../core/audit.js';
+import type { AuditAct, AuditRecord } from '../core/audit.js';
 import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
 import type { Attempt, LastError, Task, Tombstone, WholeTask } from '../core/task.js';
 import type { Verdict } from '../core/verdict.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordPart,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from './stored-record.js';
 
 /**
  * The storage port of the queue. Each call is atomic, durable when it resolves, and safe to
@@ -103,6 +111,19 @@ export interface TaskStore {
   deleteTombstones(request: { now: number; limit: number }): Promise<number>;
 
   auditPage(request: AuditQuery): Promise<AuditRecord[]>;
+
+  // Records: schedules and jobs
+
+  /** By queue and name. */
+  listRecords(query: RecordQuery): Promise<StoredRecord[]>;
+  /** The states of all records of a kind, without their bodies. */
+  listRecordStates(kind: RecordKind): Promise<RecordState[]>;
+  /** Writes a record, and in the same commit stores tasks and adds to the audit log. */
+  writeRecord(write: RecordWrite): Promise<RecordWriteResult>;
+  /** False if there is no such record. */
+  deleteRecord(key: RecordKey): Promise<boolean>;
+  /** Redrives or purges dead tasks and updates the state of the job, in one commit. */
+  runJobStep(step: JobStep): Promise<JobStepResult>;
 
   /** Resolves when the database answers. */
   probe(): Promise<void>;
@@ -280,3 +301,31 @@ export interface AuditQuery {
   beforeSeq?: number | undefined;
   limit: number;
 }
+
+export interface RecordWrite extends RecordKey {
+  /** Write only if the record still has this revision; 0: only if there is none. */
+  ifRevision: number;
+  /** Undefined leaves it as it is; a new record needs one. */
+  body?: RecordPart | undefined;
+  state: RecordPart;
+  tasks?: readonly NewTask[] | undefined;
+  audit?: Omit<AuditAct, 'at'> | undefined;
+  now: number;
+}
+
+export type RecordWriteResult =
+  | { kind: 'written'; record: RecordState; inserted: InsertResult[] }
+  | { kind: 'conflict' }
+  | { kind: 'queue_not_found' };
+
+export interface JobStep {
+  name: string;
+  ifRevision: number;
+  /** The new state, given how many tasks the step changed. */
+  state: (changedCount: number) => RecordPart;
+  /** Not added to the audit log: the start and the end of the job are. */
+  change: ({ action: 'redrive' } & RedriveChange) | ({ action: 'purge' } & PurgeChange);
+}
+
+export type JobStepResult =
+  { kind: 'done'; record: RecordState; count: number } | { kind: 'conflict' };

@@ -15,13 +15,18 @@ export interface Grounds {
 
 let made = 0;
 
-/** A queue `mail...` with a pending, a dead and a running task, and an empty one. */
+/** A queue `mail...` with a schedule, a pending, a dead and a running task, and an empty one. */
 export async function newGrounds(server: TestServer): Promise<Grounds> {
   const n = ++made;
   const queue = `mail.q${n}`;
   const emptyQueue = `mail.empty${n}`;
   await makeQueue(server, queue);
   await makeQueue(server, emptyQueue);
+  await server.as('root', {
+    method: 'PUT',
+    path: `/v1/queues/${queue}/schedules/nightly`,
+    body: { cron: '0 3 * * *', task: { handler_ref: 'a' } },
+  });
   const [deadId] = await buryTasks(server, 1, { queue });
   const runningId = await submitOne(server, queue);
   const [running] = await claim(server.store, queue, server.clock.now());
@@ -46,6 +51,10 @@ const settle =
     headers: { 'x-queue-lease-token': running.token },
     body,
   });
+
+const onSchedule =
+  (verb: string): CallOf =>
+  ({ queue }) => ({ method: 'POST', path: `/v1/queues/${queue}/schedules/nightly:${verb}` });
 
 /** One call of each operation that goes well. */
 export const goodCalls: Record<QueueOperationId, CallOf> = {
@@ -73,6 +82,20 @@ export const goodCalls: Record<QueueOperationId, CallOf> = {
   }),
   listDlqGroups: ({ queue }) => ({ path: `/v1/queues/${queue}/dlq:groups` }),
   getStats: ({ queue }) => ({ path: `/v1/queues/${queue}/stats` }),
+  listSchedules: ({ queue }) => ({ path: `/v1/queues/${queue}/schedules` }),
+  getSchedule: ({ queue }) => ({ path: `/v1/queues/${queue}/schedules/nightly` }),
+  putSchedule: ({ queue }) => ({
+    method: 'PUT',
+    path: `/v1/queues/${queue}/schedules/hourly`,
+    body: { cron: '0 * * * *', task: { handler_ref: 'a' } },
+  }),
+  deleteSchedule: ({ queue }) => ({
+    method: 'DELETE',
+    path: `/v1/queues/${queue}/schedules/nightly`,
+  }),
+  runSchedule: onSchedule('run-now'),
+  pauseSchedule: onSchedule('pause'),
+  resumeSchedule: onSchedule('resume'),
   pauseQueue: ({ queue }) => ({ method: 'POST', path: `/v1/admin/queues/${queue}:pause` }),
   resumeQueue: ({ queue }) => ({ method: 'POST', path: `/v1/admin/queues/${queue}:resume` }),
   listQueues: () => ({ path: '/v1/admin/queues' }),

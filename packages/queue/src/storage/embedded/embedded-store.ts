@@ -20,7 +20,18 @@ import {
   type Settlement,
   type SettleResult,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
 import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
@@ -30,6 +41,7 @@ import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js
 import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
 import * as reading from './reading.js';
 import { RecentTasks } from './recent-tasks.js';
+import * as records from './record-rows.js';
 import { reorder } from './reorder.js';
 import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
@@ -240,6 +252,30 @@ export class EmbeddedStore implements TaskStore {
   async deleteTombstones(request: { now: number; limit: number }): Promise<number> {
     if (!this.#read((rows) => reading.hasOldTombstones(rows, request.now))) return 0;
     return this.#transact((step) => deleteTombstones(step, request));
+  }
+
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return this.#read((rows) => records.list(rows, query));
+  }
+
+  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    return this.#read((rows) => records.listStates(rows, { kind }));
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    const result = await this.#transact((step) => records.write(step, write));
+    if (write.tasks && result.kind === 'written') this.#workChanged(write.queue);
+    return result;
+  }
+
+  async deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.#transact((step) => records.remove(step, key));
+  }
+
+  async runJobStep(job: JobStep): Promise<JobStepResult> {
+    const result = await this.#transact((step) => records.runJobStep(step, job));
+    if (result.kind === 'done' && result.count > 0) this.#workChanged(job.change.queue);
+    return result;
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

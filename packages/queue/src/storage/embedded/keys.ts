@@ -22,6 +22,8 @@
  *   tombstone  time | id                                   tombstones by age
  *   deleted    queue                                       a deleted queue with tasks still to go
  *   audit      seq                                         the audit log
+ *   record     queue | kind | name                         body of a schedule or a job
+ *   state      queue | kind | name                         its state
  */
 export const kinds = {
   meta: 1,
@@ -43,6 +45,8 @@ export const kinds = {
   tombstone: 17,
   deletedQueue: 18,
   audit: 19,
+  record: 40,
+  recordState: 41,
 } as const;
 
 export type Kind = (typeof kinds)[keyof typeof kinds];

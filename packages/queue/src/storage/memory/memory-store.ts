@@ -32,9 +32,21 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
 import { AuditLog } from './audit-log.js';
 import { deadPage } from './dead-page.js';
+import { RecordMap } from './record-map.js';
 import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
 
 interface MemoryRow extends TaskRow {
@@ -57,6 +69,7 @@ export class MemoryStore implements TaskStore {
   readonly #rows = new Map<string, MemoryRow>();
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
+  readonly #records = new RecordMap();
   readonly #listeners = new Set<(queue: string) => void>();
   #queuesMade = 0;
 
@@ -116,6 +129,7 @@ export class MemoryStore implements TaskStore {
     if (rows.some((row) => row.status !== 'SUCCEEDED')) return 'not_empty';
     this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
+    this.#records.deleteOf(change.queue);
     this.#record('delete', change);
     return 'deleted';
   }
@@ -247,6 +261,19 @@ export class MemoryStore implements TaskStore {
 
   async redrive(change: RedriveChange): Promise<string[]> {
     if (!this.#queues.has(change.queue)) return [];
+    const changed = this.#redrive(change);
+    this.#record('redrive', change, change.selector, changed.length);
+    return changed;
+  }
+
+  async purge(change: PurgeChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const purged = this.#purge(change);
+    this.#record('purge', change, change.selector, purged.length);
+    return purged;
+  }
+
+  #redrive(change: RedriveChange): string[] {
     const changed: string[] = [];
     for (const [index, id] of change.ids.entries()) {
       const row = this.#rows.get(id);
@@ -254,17 +281,14 @@ export class MemoryStore implements TaskStore {
       redriveRow(row, change.dueAt(index), change.now);
       changed.push(id);
     }
-    this.#record('redrive', change, change.selector, changed.length);
     if (changed.length > 0) this.#notify([change.queue]);
     return changed;
   }
 
-  async purge(change: PurgeChange): Promise<string[]> {
-    if (!this.#queues.has(change.queue)) return [];
+  #purge(change: PurgeChange): string[] {
     const rows = [...new Set(change.ids)].flatMap((id) => this.#rows.get(id) ?? []);
     const dead = rows.filter((row) => isDeadIn(row, change));
     this.#replaceByTombstones(dead, change.now);
-    this.#record('purge', change, change.selector, dead.length);
     return dead.map((row) => row.id);
   }
 
@@ -290,6 +314,38 @@ export class MemoryStore implements TaskStore {
       .slice(0, limit);
     for (const { id } of old) this.#tombstones.delete(id);
     return old.length;
+  }
+
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return this.#records.list(query);
+  }
+
+  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    return this.#records.list({ kind }).map(({ body: _body, ...state }) => state);
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    if (!this.#queues.has(write.queue)) return { kind: 'queue_not_found' };
+    if (this.#records.revisionOf(write) !== write.ifRevision) return { kind: 'conflict' };
+    const record = this.#records.put(write, write.state);
+    const { now, audit, tasks = [] } = write;
+    const inserted = tasks.map((task) => this.#insert(task, now));
+    if (audit) this.#audit.add({ ...audit, at: now });
+    if (tasks.length > 0) this.#notify([write.queue]);
+    return { kind: 'written', record, inserted };
+  }
+
+  async deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.#records.delete(key);
+  }
+
+  async runJobStep({ name, ifRevision, state, change }: JobStep): Promise<JobStepResult> {
+    const key: RecordKey = { kind: 'job', queue: change.queue, name };
+    if (this.#records.revisionOf(key) !== ifRevision) return { kind: 'conflict' };
+    const isRedrive = change.action === 'redrive';
+    const { length: count } = isRedrive ? this.#redrive(change) : this.#purge(change);
+    const record = this.#records.put({ ...key, now: change.now, state: {} }, state(count));
+    return { kind: 'done', record, count };
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

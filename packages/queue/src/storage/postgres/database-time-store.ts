@@ -17,7 +17,18 @@ import type {
   SettleResult,
   TaskStore,
   Verdict,
+  JobStep,
+  JobStepResult,
+  RecordWrite,
+  RecordWriteResult,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
 import type { ClockShift } from './clock-shift.js';
 import type { PostgresStore } from './postgres-store.js';
 import type { Source, Target } from '../transfer/moved.js';
@@ -155,6 +166,39 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.deleteTombstones(this.#atNow(request));
   }
 
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    const found = await this.store.listRecords(query);
+    return found.map((record) => this.#ownRecord(record));
+  }
+
+  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    const found = await this.store.listRecordStates(kind);
+    return found.map((record) => this.#ownRecord(record));
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    const { ms } = this.shift;
+    const tasks = write.tasks?.map((task) => ({ ...task, dueAt: task.dueAt + ms }));
+    const result = await this.store.writeRecord({ ...this.#atNow(write), tasks });
+    if (result.kind !== 'written') return result;
+    return { ...result, record: this.#ownRecord(result.record) };
+  }
+
+  deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.store.deleteRecord(key);
+  }
+
+  async runJobStep(step: JobStep): Promise<JobStepResult> {
+    const { ms } = this.shift;
+    const change = { ...this.#atNow(step.change), diedBy: step.change.diedBy + ms };
+    if (change.action === 'redrive') {
+      const { dueAt } = change;
+      change.dueAt = (index) => dueAt(index) + ms;
+    }
+    const result = await this.store.runJobStep({ ...step, change });
+    return result.kind === 'done' ? { ...result, record: this.#ownRecord(result.record) } : result;
+  }
+
   auditPage(request: AuditQuery): Promise<AuditRecord[]> {
     return this.store.auditPage(request);
   }
@@ -174,6 +218,12 @@ export class DatabaseTimeStore implements TaskStore {
   #atNow<Request extends { now: number }>(request: Request): Request {
     const { ms } = this.shift;
     return ms === 0 ? request : { ...request, now: request.now + ms };
+  }
+
+  /** The creation time in the time of this machine: a job compares it with the deaths of tasks. */
+  #ownRecord<Shown extends RecordState>(record: Shown): Shown {
+    const { ms } = this.shift;
+    return ms === 0 ? record : { ...record, createdAt: record.createdAt - ms };
   }
 
   /** With its lease in the time of this machine. */

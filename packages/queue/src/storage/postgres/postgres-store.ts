@@ -22,7 +22,18 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
 import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
 import { ClaimedTasks } from './claimed-tasks.js';
@@ -37,6 +48,7 @@ import { Leases } from './leases.js';
 import type { Notifications } from './notifications.js';
 import * as acts from './queue-acts.js';
 import { toQueue, type QueueAct, type QueueColumns } from './queue-acts.js';
+import * as records from './records.js';
 import { Retention } from './retention.js';
 import * as columns from './task-columns.js';
 import { settleAll } from './settlements.js';
@@ -294,6 +306,40 @@ export class PostgresStore implements TaskStore {
 
   deleteTombstones(request: { now: number; limit: number }): Promise<number> {
     return this.#retention.deleteTombstones(request);
+  }
+
+  listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return records.listRecords(this.#connections, query);
+  }
+
+  listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    return records.listRecordStates(this.#connections, kind);
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    const result = await records.writeRecord(this.#connections, this.#counters, write);
+    if (result.kind !== 'written') return result;
+    const stored = result.inserted.filter((each) => each.kind === 'stored');
+    for (const { task } of stored) this.#notePending(task);
+    if (stored.length > 0) {
+      this.#counters.added([write.queue]);
+      this.#notify([write.queue]);
+    }
+    return result;
+  }
+
+  deleteRecord(key: RecordKey): Promise<boolean> {
+    return records.deleteRecord(this.#connections, key);
+  }
+
+  async runJobStep(step: JobStep): Promise<JobStepResult> {
+    const { queue, action, now } = step.change;
+    const result = await records.runJobStep(this.#connections, step);
+    if (result.kind === 'conflict' || result.count === 0) return result;
+    this.#counters.added([queue]);
+    if (action === 'purge') this.#retention.purgedAt(now);
+    else this.#notify([queue]);
+    return result;
   }
 
   auditPage(request: AuditQuery): Promise<AuditRecord[]> {
