@@ -7,6 +7,7 @@ import { queueTests } from './task-store/queues.js';
 import { settlementTests } from './task-store/settlements.js';
 import { submitTests } from './task-store/submits.js';
 import { upkeepTests } from './task-store/upkeep.js';
+import { workerTests } from './task-store/workers.js';
 import { Fixture, type StoreMaker } from './task-store/fixture.js';
 
 /** Conformance tests for task stores; `maker` creates an empty store for each test. */
@@ -21,5 +22,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     deadLetterTests(fixture);
     upkeepTests(fixture);
     auditTests(fixture);
+    workerTests(fixture);
   });
 }

@@ -32,7 +32,10 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
+import { WorkerTable } from '../worker-table.js';
 import { AuditLog } from './audit-log.js';
 import { deadPage } from './dead-page.js';
 import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
@@ -57,6 +60,7 @@ export class MemoryStore implements TaskStore {
   readonly #rows = new Map<string, MemoryRow>();
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
+  readonly #workers = new WorkerTable();
   readonly #listeners = new Set<(queue: string) => void>();
   #queuesMade = 0;
 
@@ -116,6 +120,7 @@ export class MemoryStore implements TaskStore {
     if (rows.some((row) => row.status !== 'SUCCEEDED')) return 'not_empty';
     this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
+    this.#workers.forget(change.queue);
     this.#record('delete', change);
     return 'deleted';
   }
@@ -155,7 +160,10 @@ export class MemoryStore implements TaskStore {
       mayStart(queue.starts, now, request.dispatchPerSecond),
     );
     const free = request.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
-    const due = rows.filter((row) => isDue(row, now) && free.has(row));
+    const { handlers } = request;
+    const due = rows.filter(
+      (row) => isDue(row, now) && free.has(row) && (!handlers || handlers.includes(row.handlerRef)),
+    );
     const picked = pickInTurn(due, queue.turns, limit) as MemoryRow[];
     for (const row of picked) claimRow(row, { token: newToken(), now, nodeId, leaseExpiresAt });
     if (request.dispatchPerSecond > 0 && picked.length > 0) {
@@ -184,6 +192,14 @@ export class MemoryStore implements TaskStore {
     row.lease.isAsync = change.isAsync;
     row.updatedAt = change.now;
     return toTask(row);
+  }
+
+  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    this.#workers.note(notes, now);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
   }
 
   async endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {

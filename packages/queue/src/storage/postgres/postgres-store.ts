@@ -22,6 +22,8 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
 import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
@@ -51,6 +53,7 @@ import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { leaveClaimants, readTime } from './statements/instances.sql.js';
 import { nextDue } from './statements/next-due.sql.js';
 import { getQueue, listQueues } from './statements/queues.sql.js';
+import { Workers } from './workers.js';
 
 export interface PostgresStoreParts {
   connections: Connections;
@@ -82,6 +85,7 @@ export class PostgresStore implements TaskStore {
   readonly #leases: Leases;
   readonly #expiries: Expiries;
   readonly #retention: Retention;
+  readonly #workers: Workers;
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
   readonly #connections: Connections;
@@ -98,6 +102,7 @@ export class PostgresStore implements TaskStore {
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;
     this.#claims = new Claims({ connections, counters, instance, clock, log });
+    this.#workers = new Workers(connections);
     this.#leases = new Leases(connections, monotonic);
     this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
     this.#retention = new Retention(connections, monotonic, (statement) => this.#skip(statement));
@@ -261,6 +266,14 @@ export class PostgresStore implements TaskStore {
   onWork(listener: (queue: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    return this.#workers.note(notes, now);
+  }
+
+  listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
   }
 
   deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
