@@ -3,7 +3,7 @@ import { queueCodes, queueOperations } from '@millrace/contract/queue';
 import type { QueueCode, QueueOperationId } from '@millrace/contract/queue';
 import { contractDifferences } from '@millrace/kit/http';
 import { afterAll, describe, expect, test } from 'vitest';
-import { roles } from '../src/operations/principal.js';
+import { roleLevels } from '../src/operations/principal.js';
 import { MemoryStore } from '../src/storage/memory/index.js';
 import { StorageUnavailable, type TaskStore } from '../src/storage/task-store.js';
 import type { TestResponse, TestRequest } from './support/http-client.js';
@@ -21,6 +21,7 @@ const foreignId = await submitOne(server, 'other.queue');
 /** Every code that was returned, as `operation CODE`. */
 const seen = new Set<string>();
 const document = openApiDocument('queue');
+const roles = roleLevels.flat();
 const ids = Object.keys(queueOperations) as QueueOperationId[];
 
 /** A store whose methods all fail with one error. */
@@ -91,14 +92,18 @@ const asRoot = (request: TestRequest): TestRequest => ({ token: tokens.root, ...
 const commonSpoils: Partial<Record<QueueCode, Spoil>> = {
   UNAUTHENTICATED: (good) => ({ ...good, token: undefined }),
   FORBIDDEN: (good) => ({ ...good, token: tokens.nobody }),
-  QUEUE_NOT_FOUND: (good, { queue, emptyQueue }) =>
-    withPath(withPath(good, queue, 'mail.nowhere'), emptyQueue, 'mail.nowhere'),
+  QUEUE_NOT_FOUND: (good, { queue, emptyQueue, pullQueue }) =>
+    [queue, emptyQueue, pullQueue].reduce(
+      (request, name) => withPath(request, name, 'mail.nowhere'),
+      good,
+    ),
   TASK_NOT_FOUND: (good, { pendingId, running }) =>
     withPath(withPath(good, pendingId, unknownId), running.id, unknownId),
   PAYLOAD_TOO_LARGE: (good) => ({ ...good, body: large }),
   UNSUPPORTED_MEDIA_TYPE: (good) => ({ ...good, contentType: 'text/plain' }),
   INVALID_TASK: (good) => ({ ...good, body: 'x' }),
   INVALID_SELECTOR: (good) => ({ ...good, body: {} }),
+  INVALID_CLAIM: (good) => ({ ...good, body: {} }),
   INVALID_CONFIG: (good) => ({ ...good, body: {} }),
   INVALID_SCHEDULE: (good) => ({ ...good, body: {} }),
   SCHEDULE_NOT_FOUND: (good) => withPath(good, 'nightly', 'none'),
@@ -129,6 +134,9 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   },
   deleteQueue: {
     QUEUE_NOT_EMPTY: (good, { queue, emptyQueue }) => withPath(good, emptyQueue, queue),
+  },
+  claimTasks: {
+    QUEUE_NOT_PULL: (good, { queue, pullQueue }) => withPath(good, pullQueue, queue),
   },
   completeTask: { LEASE_LOST: lostLease },
   failTask: { LEASE_LOST: lostLease },

@@ -8,6 +8,7 @@ import { recordTests } from './task-store/records.js';
 import { settlementTests } from './task-store/settlements.js';
 import { submitTests } from './task-store/submits.js';
 import { upkeepTests } from './task-store/upkeep.js';
+import { workerTests } from './task-store/workers.js';
 import { Fixture, type StoreMaker } from './task-store/fixture.js';
 
 /** Conformance tests for task stores; `maker` creates an empty store for each test. */
@@ -23,5 +24,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     upkeepTests(fixture);
     auditTests(fixture);
     recordTests(fixture);
+    workerTests(fixture);
   });
 }

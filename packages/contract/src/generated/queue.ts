@@ -91,7 +91,8 @@ export interface paths {
      * Look up a task
      * @description The full task in any status. The grant is checked on the queue the task is stored in; there
      *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND; a
-     *     task of a queue without a grant is 403 FORBIDDEN.
+     *     task of a queue without a grant is 403 FORBIDDEN. The role `worker` may look up a task only
+     *     while it holds its lease, with the token in `X-Queue-Lease-Token`; otherwise it is 403.
      */
     get: operations['getTask'];
     put?: never;
@@ -714,6 +715,92 @@ export interface paths {
      *     before `lease_expires_at`. Lease token and LEASE_LOST as in `:complete`.
      */
     post: operations['extendTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:claim': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Claim tasks of a pull queue
+     * @description Takes up to `limit` due tasks, each under a lease of its own, and answers when there is at
+     *     least one or when `wait_ms` is over (then with an empty list). Order, priorities, groups,
+     *     `max_in_flight`, `dispatch_per_second`, pause and the circuit breaker apply as for
+     *     callbacks. Settle each task with `:complete`, `:fail` or `tasks:settle`, and keep its lease
+     *     with `:extend`. A lease that runs out counts as an attempt (LEASE_EXPIRED). A waiting claim
+     *     ends with an empty list when the server shuts down.
+     */
+    post: operations['claimTasks'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:settle': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Settle many claimed tasks at once
+     * @description Ends the leases of up to 100 tasks of this queue, each as `:complete` or `:fail` would. One
+     *     result per item, in order: 200 with the envelope, or the refusal of that item
+     *     (TASK_NOT_FOUND, LEASE_LOST). Repeating the call with the same tokens is fine.
+     */
+    post: operations['settleTasks'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/workers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * List the workers of a queue
+     * @description The workers that claimed, extended or settled in the last 10 minutes, on any server, most
+     *     recently seen first. Counters start when a worker is first seen and are forgotten with it.
+     */
+    get: operations['listWorkers'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -1415,8 +1502,8 @@ export interface components {
       dlq_depth: number;
       /** @description As in stats. */
       oldest_pending_age_ms: number;
-      /** @description Where its tasks go. */
-      callback_url: string;
+      /** @description Where its tasks go; null for a pull queue. */
+      callback_url: string | null;
       /**
        * @description The circuit breaker as this server sees it. `open`: callbacks failed and rest for a while; `half_open`: a few are tried.
        * @enum {string}
@@ -1505,7 +1592,10 @@ export interface components {
     };
     /** @description Signs each callback. */
     Signing: WithRequired<components['schemas']['SigningInput'], 'scheme' | 'secret_refs'>;
-    /** @description Where and how tasks are delivered. */
+    /**
+     * @description Where and how tasks are delivered. `url` is required, except with `protocol: pull`, which
+     *     takes none.
+     */
     CallbackInput: {
       /**
        * @description An absolute `http` or `https` URL on the server's allowlist, without user and password.
@@ -1514,13 +1604,13 @@ export interface components {
        *     tasks wait.
        * @example https://handlers.example.org/payments
        */
-      url: string;
+      url?: string;
       /**
-       * @description The only protocol of v1.
+       * @description `http`: the server calls `url`. `pull`: workers ask for tasks with `tasks:claim`.
        * @default http
        * @enum {string}
        */
-      protocol?: 'http';
+      protocol?: 'http' | 'pull';
       /**
        * @description From name resolution to the last byte of the answer.
        * @default 30000
@@ -1552,13 +1642,7 @@ export interface components {
     /** @description Where and how tasks are delivered, with every default filled in. */
     Callback: WithRequired<
       components['schemas']['CallbackInput'],
-      | 'url'
-      | 'protocol'
-      | 'timeout_ms'
-      | 'connect_timeout_ms'
-      | 'async_timeout_ms'
-      | 'auth'
-      | 'signing'
+      'protocol' | 'timeout_ms' | 'connect_timeout_ms' | 'async_timeout_ms' | 'auth' | 'signing'
     > & {
       /** @description Signs each callback; null sends it unsigned. */
       signing: components['schemas']['Signing'] | null;
@@ -1716,7 +1800,7 @@ export interface components {
     /** @description What order is promised, with every default filled in. */
     Ordering: WithRequired<components['schemas']['OrderingInput'], 'mode'>;
     /**
-     * @description A queue's config. Only `callback.url` is required; what is left out gets its default. The
+     * @description A queue's config. Only `callback.url` is required (for a pull queue, `callback.protocol`); what is left out gets its default. The
      *     read-only fields `name`, `paused`, `version`, `created_at` and `updated_at` may be sent back
      *     as they were read; any other value is 422 INVALID_CONFIG.
      */
@@ -1880,6 +1964,109 @@ export interface components {
       /** @description The lease runs at least this long from now. */
       extend_ms: number;
     };
+    /** @description How many tasks to claim, for whom and for how long. */
+    ClaimRequest: {
+      /** @description A name for this worker, shown in the list of workers. */
+      worker: string;
+      /**
+       * @description Claim at most this many tasks.
+       * @default 1
+       */
+      limit?: number;
+      /**
+       * @description Wait this long for a task if none is due.
+       * @default 0
+       */
+      wait_ms?: number;
+      /**
+       * @description How long each lease lasts unless it is extended.
+       * @default 30000
+       */
+      lease_ms?: number;
+      /** @description Claim only tasks with one of these `handler_ref`s; absent takes any. */
+      handlers?: components['schemas']['HandlerRef'][];
+    };
+    /** @description Claimed tasks. */
+    ClaimResult: {
+      /** @description In the order of their claim; empty when the wait is over. */
+      tasks: components['schemas']['ClaimedTask'][];
+    };
+    /** @description A full task with the lease of its claim. */
+    ClaimedTask: components['schemas']['Task'] & {
+      /** @description What settling and extending ask for. */
+      lease_token: components['schemas']['LeaseToken'];
+    };
+    /** @description The tasks to settle. */
+    SettleTasksRequest: {
+      /** @description At most 100; an empty list does nothing. */
+      items: components['schemas']['SettleItem'][];
+    };
+    /**
+     * @description How one task ended. `error_type`, `message`, `retry`, `defer` and `retry_after_ms` are those
+     *     of `:fail` and count only with `outcome: fail`.
+     */
+    SettleItem: {
+      /** @description The task's id. One that cannot be an id is TASK_NOT_FOUND. */
+      id: string;
+      /** @description The token of its claim. */
+      lease_token: components['schemas']['LeaseToken'];
+      /**
+       * @description Whether the attempt succeeded.
+       * @enum {string}
+       */
+      outcome: 'complete' | 'fail';
+      /** @description The kind of failure. */
+      error_type?: components['schemas']['ErrorType'];
+      /** @description What happened. Cut to 1 KiB. */
+      message?: string;
+      /** @description `false` makes the task DEAD at once. */
+      retry?: boolean;
+      /** @description `true`: the attempt does not count. */
+      defer?: boolean;
+      /** @description Raises the delay before the next attempt. */
+      retry_after_ms?: number;
+    };
+    /** @description The result of an item that was settled, or was before. */
+    SettleItemDone: {
+      /** @description The item's place in the request, from 0. */
+      index: number;
+      /**
+       * @description As the single call would have answered.
+       * @constant
+       */
+      status: 200;
+      /** @description The task. */
+      envelope: components['schemas']['Envelope'];
+    };
+    /** @description The result of one item; `envelope` on success, `error` on failure. */
+    SettleItemResult:
+      components['schemas']['SettleItemDone'] | components['schemas']['BatchItemRejected'];
+    /** @description One result per item, in the order of the request. */
+    SettleTasksResult: components['schemas']['SettleItemResult'][];
+    /** @description The workers of a queue. */
+    WorkerList: {
+      /** @description Seen in the last 10 minutes, most recently seen first. */
+      workers: components['schemas']['Worker'][];
+    };
+    /** @description One worker of a pull queue. */
+    Worker: {
+      /** @description The name it claims with. */
+      worker: string;
+      /** @description Who its token stands for. */
+      principal: string;
+      /** @description Where its last claim came from; null in process. */
+      remote_ip: string | null;
+      /** @description When it last claimed, extended or settled. */
+      last_seen_at: components['schemas']['Timestamp'];
+      /** @description Tasks that it holds. */
+      in_flight: number;
+      /** @description Tasks that it claimed. */
+      claimed: number;
+      /** @description Tasks that it completed. */
+      completed: number;
+      /** @description Attempts that it failed, expired leases included. */
+      failed: number;
+    };
     /** @description The process is up. */
     LivenessResult: {
       /**
@@ -1969,6 +2156,7 @@ export interface components {
       | 'ID_CONFLICT'
       | 'QUEUE_NOT_EMPTY'
       | 'LEASE_LOST'
+      | 'QUEUE_NOT_PULL'
       | 'STALE_CURSOR'
       | 'PRECONDITION_FAILED'
       | 'PAYLOAD_TOO_LARGE'
@@ -1976,6 +2164,7 @@ export interface components {
       | 'INVALID_TASK'
       | 'BATCH_TOO_LARGE'
       | 'INVALID_SELECTOR'
+      | 'INVALID_CLAIM'
       | 'INVALID_CONFIG'
       | 'CALLBACK_URL_NOT_ALLOWED'
       | 'INVALID_SCHEDULE'
@@ -2070,6 +2259,24 @@ export interface components {
     };
     /** @description The lease is gone; nothing was changed. Stop the work. */
     LeaseLost: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The queue delivers by callback and cannot be claimed from. */
+    QueueNotPull: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body is not JSON or breaks a rule; `errors` says where. Nothing was done. */
+    InvalidClaim: {
       headers: {
         [name: string]: unknown;
       };
@@ -2374,7 +2581,13 @@ export interface operations {
   getTask: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /**
+         * @description The token of the caller's claim. Only needed with the role `worker`.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token'?: string;
+      };
       path: {
         /**
          * @description The task's id, in upper or lower case.
@@ -3220,6 +3433,117 @@ export interface operations {
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  claimTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ClaimRequest'];
+      };
+    };
+    responses: {
+      /** @description The claimed tasks; none when the wait is over. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ClaimResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      409: components['responses']['QueueNotPull'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidClaim'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  settleTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SettleTasksRequest'];
+      };
+    };
+    responses: {
+      /** @description One result per item, in the order of the request. */
+      207: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SettleTasksResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidClaim'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listWorkers: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The workers. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WorkerList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

@@ -6,6 +6,7 @@ import {
   lastErrorOf,
   urlWithoutQuery,
   type ClaimedTask,
+  type LeasedTask,
 } from '../core/attempt-record.js';
 import { maxRetryAfterMs } from '../core/backoff.js';
 import { cutText } from '../core/excerpt.js';
@@ -15,6 +16,8 @@ import { verdictOnFailure, type Verdict } from '../core/verdict.js';
 import type { Settlement, TaskStore } from '../storage/task-store.js';
 import type { Emit } from './events.js';
 import type { InFlightRegistry } from './in-flight.js';
+import type { PulledLeases } from './pull/pulled-leases.js';
+import type { WorkerActivity } from './pull/worker-activity.js';
 
 /** The body of `:fail`. */
 export interface FailReport {
@@ -25,6 +28,11 @@ export interface FailReport {
   retry_after_ms?: number | undefined;
 }
 
+/** One item of `tasks:settle`. */
+export type TaskReport = { id: string; token: string } & (
+  { outcome: 'complete' } | { outcome: 'fail'; failure: FailReport }
+);
+
 export type ReportResult = Task | 'lease_lost' | 'not_found';
 
 export interface HandlerReportsOptions {
@@ -32,6 +40,8 @@ export interface HandlerReportsOptions {
   clock: Clock;
   random: Random;
   inFlight: InFlightRegistry;
+  pulledLeases: PulledLeases;
+  workers: WorkerActivity;
   emit: Emit;
 }
 
@@ -94,32 +104,50 @@ export class HandlerReports {
       const { isAsync } = task.lease;
       const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
       const result = await store.extendLease({ id, token, expiresAt, isAsync, now });
-      if (entry && typeof result === 'object') entry.leaseEnd = expiresAt;
+      if (typeof result !== 'object') return result;
+      if (entry) entry.leaseEnd = expiresAt;
+      this.options.pulledLeases.extended(token, expiresAt);
+      this.options.workers.extended(task.queue, token);
       return result;
     };
     return entry ? entry.serialize(change) : change();
+  }
+
+  /**
+   * Settles many tasks of a queue at once. The store writes those of one call together, and reads no task that was
+   * claimed on this server.
+   */
+  settleAll(queue: string, reports: readonly TaskReport[]): Promise<ReportResult[]> {
+    return Promise.all(reports.map((report) => this.#settleIn(queue, report)));
+  }
+
+  async #settleIn(queue: string, report: TaskReport): Promise<ReportResult> {
+    const { id, token } = report;
+    const task = this.options.pulledLeases.find(id, token)?.task ?? (await this.#find(id));
+    if (task?.queue !== queue) return 'not_found';
+    if (report.outcome === 'complete') return this.complete(id, token);
+    return this.fail(id, token, report.failure);
   }
 
   async #settle(
     id: string,
     token: string,
     outcome: AttemptOutcome,
-    settlementOf: (
-      task: WholeTask & ClaimedTask,
-      now: number,
-      url: string | null,
-    ) => Promise<Settlement>,
+    settlementOf: (task: LeasedTask, now: number, url: string | null) => Promise<Settlement>,
   ): Promise<ReportResult> {
-    const { store, clock } = this.options;
-    const task = await this.#find(id);
+    const { store, clock, pulledLeases } = this.options;
+    const pulled = pulledLeases.find(id, token);
+    const task = pulled?.task ?? (await this.#find(id));
     if (!task) return 'not_found';
     const now = clock.now();
-    if (!holds(task, token, now)) return this.#repeated(task, token, outcome, now);
+    if ('attempts' in task && !holds(task, token, now)) {
+      return this.#repeated(task, token, outcome, now);
+    }
     const queue = await store.getQueue(task.queue);
     const url = queue ? urlWithoutQuery(queue.config.callback.url) : null;
     const settlement = await settlementOf(task, now, url);
     // The lease may have ended while the queue was read.
-    if (!holds(task, token, clock.now())) return 'lease_lost';
+    if ((pulled?.leaseEnd ?? task.lease.expiresAt) <= clock.now()) return 'lease_lost';
     const [result] = await store.settle([settlement]);
     if (result?.kind !== 'settled') {
       return result?.kind === 'repeated' && matches(result.verdict, outcome)
@@ -127,8 +155,15 @@ export class HandlerReports {
         : 'lease_lost';
     }
     const { verdict } = settlement;
+    this.#pulledEnded(result.task.queue, token, verdict);
     this.options.emit({ kind: 'settled', queue: result.task.queue, verdict, at: now });
     return result.task;
+  }
+
+  /** A permanent failure concerns the task only: the workers work. */
+  #pulledEnded(queue: string, token: string, verdict: Verdict): void {
+    this.options.pulledLeases.ended(token, verdict.kind === 'retry' ? 'bad' : 'good');
+    this.options.workers.settled(queue, token, verdict.kind);
   }
 
   /** A repeat of the report that settled this claim gets the same answer. */

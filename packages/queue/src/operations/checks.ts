@@ -10,6 +10,8 @@ export interface BodyCheck<Body> {
   read(body: unknown): Body;
 }
 
+type Claim = QueueSchema<'ClaimRequest'>;
+
 /** Bodies that operations validate themselves, after their own lookups. */
 export interface BodyChecks {
   task: BodyCheck<QueueSchema<'SubmitTaskRequest'>>;
@@ -18,6 +20,9 @@ export interface BodyChecks {
   complete: BodyCheck<QueueSchema<'CompleteTaskRequest'>>;
   fail: BodyCheck<QueueSchema<'FailTaskRequest'>>;
   extend: BodyCheck<QueueSchema<'ExtendTaskRequest'>>;
+  /** Fills in the defaults. */
+  claim: BodyCheck<Required<Omit<Claim, 'handlers'>> & Pick<Claim, 'handlers'>>;
+  settle: BodyCheck<QueueSchema<'SettleTasksRequest'>>;
   /** Fills in the defaults. */
   config: BodyCheck<QueueSchema<'QueueConfigInput'>>;
   /** Fills in the defaults. */
@@ -36,6 +41,8 @@ export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
     fail: bodyCheck('INVALID_TASK', schemas.named('FailTaskRequest')),
     extend: bodyCheck('INVALID_TASK', schemas.named('ExtendTaskRequest')),
     schedule: bodyCheck('INVALID_SCHEDULE', schemas.named('ScheduleInput', { fillDefaults: true })),
+    claim: bodyCheck('INVALID_CLAIM', schemas.named('ClaimRequest', { fillDefaults: true })),
+    settle: bodyCheck('INVALID_CLAIM', schemas.named('SettleTasksRequest')),
     config: bodyCheck('INVALID_CONFIG', schemas.named('QueueConfigInput', { fillDefaults: true })),
   };
 }

@@ -30,5 +30,14 @@ export interface QueueContext {
 /** The calls of delivery that operations make. */
 export type DeliveryControl = Pick<
   Delivery,
-  'breakerOf' | 'queueChanged' | 'waitingFor' | 'complete' | 'fail' | 'extend' | 'probe'
+  | 'breakerOf'
+  | 'queueChanged'
+  | 'waitingFor'
+  | 'claim'
+  | 'workers'
+  | 'settleAll'
+  | 'complete'
+  | 'fail'
+  | 'extend'
+  | 'probe'
 >;

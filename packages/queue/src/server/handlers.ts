@@ -1,5 +1,6 @@
 import type { QueueOperationId, QueueOperations } from '@millrace/contract/queue';
 import type { Call, Handlers } from '@millrace/kit/http';
+import { claimTasks } from '../operations/claim-tasks.js';
 import { completeTask } from '../operations/complete-task.js';
 import { deleteQueue } from '../operations/delete-queue.js';
 import { extendTask } from '../operations/extend-task.js';
@@ -14,6 +15,7 @@ import { listAudit } from '../operations/list-audit.js';
 import { listDlq } from '../operations/list-dlq.js';
 import { listDlqGroups } from '../operations/list-dlq-groups.js';
 import { listQueues } from '../operations/list-queues.js';
+import { listWorkers } from '../operations/list-workers.js';
 import { pauseQueue } from '../operations/pause-queue.js';
 import type { Principal } from '../operations/principal.js';
 import { purgeDlq } from '../operations/purge-dlq.js';
@@ -28,10 +30,12 @@ import {
 } from '../operations/schedules/change-schedule.js';
 import { putSchedule } from '../operations/schedules/put-schedule.js';
 import { getSchedule, listSchedules } from '../operations/schedules/read-schedules.js';
+import { settleTasks } from '../operations/settle-tasks.js';
 import { submitBatch } from '../operations/submit-batch.js';
 import { submitTask } from '../operations/submit-task.js';
 import { testCallback } from '../operations/test-callback.js';
 import type { QueueContext } from '../operations/context.js';
+import type { Load } from '../operations/limits/load.js';
 
 /** The operations that are served; the document also describes the outgoing callback. */
 export type Served = Pick<QueueOperations, QueueOperationId>;
@@ -41,13 +45,14 @@ export type QueueHandlers = Handlers<Served, Principal>;
  * Binds each operation to HTTP. Operations validate bodies themselves, because they check first
  * that the queue or the task exists.
  */
-export function queueHandlers(context: QueueContext): QueueHandlers {
+export function queueHandlers(context: QueueContext, load: Load): QueueHandlers {
   return {
     ...taskHandlers(context),
     ...deadHandlers(context),
     ...adminHandlers(context),
     ...settleHandlers(context),
     ...scheduleHandlers(context),
+    ...workerHandlers(context, load),
     getLiveness: () => ({ status: 200, body: getLiveness() }),
     getReadiness: async () => ({ status: 200, body: await getReadiness(context) }),
     getOpenapi: () => ({
@@ -79,9 +84,12 @@ function taskHandlers(context: QueueContext) {
         return { status: 207, body: await submitBatch(context, principal, request) };
       },
     },
-    getTask: async ({ params, principal }) => ({
+    getTask: async ({ params, principal, headers }) => ({
       status: 200,
-      body: await getTask(context, principal, params),
+      body: await getTask(context, principal, {
+        id: params.id,
+        leaseToken: headers['X-Queue-Lease-Token'],
+      }),
     }),
     getStats: async ({ params }) => ({ status: 200, body: await getStats(context, params) }),
   } satisfies Partial<QueueHandlers>;
@@ -216,6 +224,30 @@ function settleHandlers(context: QueueContext) {
         body: await extendTask(context, call.principal, settleRequest(call)),
       }),
     },
+  } satisfies Partial<QueueHandlers>;
+}
+
+function workerHandlers(context: QueueContext, load: Load) {
+  return {
+    claimTasks: {
+      checkBody: false,
+      handle: async ({ params, principal, body, exchange, signal }) => {
+        const request = { queue: params.queue, body, remoteIp: exchange.ip, signal };
+        const waiting = load.idle(() => claimTasks(context, principal, request));
+        return { status: 200, body: await waiting };
+      },
+    },
+    settleTasks: {
+      checkBody: false,
+      handle: async ({ params, body }) => ({
+        status: 207,
+        body: await settleTasks(context, { queue: params.queue, body }),
+      }),
+    },
+    listWorkers: async ({ params }) => ({
+      status: 200,
+      body: await listWorkers(context, params),
+    }),
   } satisfies Partial<QueueHandlers>;
 }
 

@@ -84,6 +84,13 @@ export interface TaskStore {
    */
   onWork(listener: (queue: string) => void): () => void;
 
+  // Workers
+
+  /** Adds to the counters of workers. A worker without an identity must be known to count. */
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void>;
+  /** The workers of a queue that were seen since a time, most recently seen first. */
+  listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]>;
+
   // Dead letters
 
   /** One page of DEAD tasks. */
@@ -205,6 +212,40 @@ export interface ClaimRequest {
    * the head. Tasks without a group key are not ordered.
    */
   fifoGroups: boolean;
+  /** Only tasks for these handlers; absent: any. */
+  handlers?: readonly string[] | undefined;
+  /** A client waits for the result: claim without delay. */
+  isImmediate?: boolean | undefined;
+}
+
+/** What one server saw of a worker since its last note. */
+export interface WorkerNote {
+  queue: string;
+  /** Identifies the worker within the queue; part of its lease tokens. */
+  key: string;
+  /** Undefined: this server saw only its lease tokens. */
+  identity: WorkerIdentity | undefined;
+  seenAt: number;
+  claimed: number;
+  completed: number;
+  failed: number;
+  /** Claims that were handed back. */
+  returned: number;
+}
+
+export interface WorkerIdentity {
+  worker: string;
+  principal: string;
+  /** Null: in process. */
+  remoteIp: string | null;
+}
+
+export interface WorkerStats extends WorkerIdentity {
+  lastSeenAt: number;
+  inFlight: number;
+  claimed: number;
+  completed: number;
+  failed: number;
 }
 
 /** How a claim ends. */

@@ -8,6 +8,7 @@ export interface Grounds {
   queue: string;
   emptyQueue: string;
   newQueue: string;
+  pullQueue: string;
   pendingId: string;
   deadId: string;
   running: { id: string; token: string };
@@ -27,6 +28,8 @@ export async function newGrounds(server: TestServer): Promise<Grounds> {
     path: `/v1/queues/${queue}/schedules/nightly`,
     body: { cron: '0 3 * * *', task: { handler_ref: 'a' } },
   });
+  const pullQueue = `mail.pull${n}`;
+  await makeQueue(server, pullQueue, { callback: { protocol: 'pull' } });
   const [deadId] = await buryTasks(server, 1, { queue });
   const runningId = await submitOne(server, queue);
   const [running] = await claim(server.store, queue, server.clock.now());
@@ -35,6 +38,7 @@ export async function newGrounds(server: TestServer): Promise<Grounds> {
     queue,
     emptyQueue,
     newQueue: `mail.new${n}`,
+    pullQueue,
     pendingId,
     deadId: deadId!,
     running: { id: runningId, token: running!.lease!.token },
@@ -111,6 +115,22 @@ export const goodCalls: Record<QueueOperationId, CallOf> = {
   completeTask: settle('complete', {}),
   failTask: settle('fail', { error_type: 'QUOTA', message: 'too much' }),
   extendTask: settle('extend', { extend_ms: 120_000 }),
+  claimTasks: ({ pullQueue }) => ({
+    method: 'POST',
+    path: `/v1/queues/${pullQueue}/tasks:claim`,
+    body: { worker: 'w1' },
+  }),
+  settleTasks: ({ queue, running }) => ({
+    method: 'POST',
+    path: `/v1/queues/${queue}/tasks:settle`,
+    body: {
+      items: [
+        { id: running.id, lease_token: running.token, outcome: 'complete' },
+        { id: running.id, lease_token: 'stale', outcome: 'fail' },
+      ],
+    },
+  }),
+  listWorkers: ({ queue }) => ({ path: `/v1/queues/${queue}/workers` }),
   getLiveness: () => ({ path: '/healthz' }),
   getReadiness: () => ({ path: '/readyz' }),
   getOpenapi: () => ({ path: '/openapi.yaml' }),

@@ -46,6 +46,10 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
     queueChanged: () => undefined,
     breakerOf: () => 'closed',
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
+    claim: () => Promise.resolve([]),
+    workers: () => Promise.resolve([]),
+    settleAll: (_queue, reports) =>
+      Promise.all(reports.map(({ id, token }) => settle(id, token, { kind: 'succeeded' }))),
     complete: (id, token) => settle(id, token, { kind: 'succeeded' }),
     fail: (id, token, { retry = true }) =>
       settle(

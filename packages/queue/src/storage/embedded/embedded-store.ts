@@ -24,6 +24,8 @@ import {
   type JobStepResult,
   type RecordWrite,
   type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
 import type {
   RecordKey,
@@ -32,6 +34,7 @@ import type {
   RecordState,
   StoredRecord,
 } from '../stored-record.js';
+import { WorkerTable } from '../worker-table.js';
 import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
@@ -68,6 +71,7 @@ export class EmbeddedStore implements TaskStore {
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #due = new DueTimes();
   readonly #recent = new RecentTasks();
+  readonly #workers = new WorkerTable();
   /** Configs as last read; this process is the only writer. */
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
@@ -119,6 +123,7 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#change(change.queue, (step) => deleteQueue(step, change));
     if (typeof result !== 'number') return result;
     this.#due.forgetQueues();
+    this.#workers.forget(change.queue);
     await this.deleteTasksOf(result);
     return 'deleted';
   }
@@ -184,6 +189,14 @@ export class EmbeddedStore implements TaskStore {
     change: Parameters<TaskStore['extendLease']>[0],
   ): Promise<Task | 'lease_lost' | 'not_found'> {
     return this.#transact((step) => extendLease(step, change));
+  }
+
+  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    this.#workers.note(notes, now);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
   }
 
   async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {

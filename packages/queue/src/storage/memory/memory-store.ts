@@ -36,6 +36,8 @@ import {
   type JobStepResult,
   type RecordWrite,
   type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
 import type {
   RecordKey,
@@ -44,6 +46,7 @@ import type {
   RecordState,
   StoredRecord,
 } from '../stored-record.js';
+import { WorkerTable } from '../worker-table.js';
 import { AuditLog } from './audit-log.js';
 import { deadPage } from './dead-page.js';
 import { RecordMap } from './record-map.js';
@@ -70,6 +73,7 @@ export class MemoryStore implements TaskStore {
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
   readonly #records = new RecordMap();
+  readonly #workers = new WorkerTable();
   readonly #listeners = new Set<(queue: string) => void>();
   #queuesMade = 0;
 
@@ -130,6 +134,7 @@ export class MemoryStore implements TaskStore {
     this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
     this.#records.deleteOf(change.queue);
+    this.#workers.forget(change.queue);
     this.#record('delete', change);
     return 'deleted';
   }
@@ -169,7 +174,10 @@ export class MemoryStore implements TaskStore {
       mayStart(queue.starts, now, request.dispatchPerSecond),
     );
     const free = request.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
-    const due = rows.filter((row) => isDue(row, now) && free.has(row));
+    const { handlers } = request;
+    const due = rows.filter(
+      (row) => isDue(row, now) && free.has(row) && (!handlers || handlers.includes(row.handlerRef)),
+    );
     const picked = pickInTurn(due, queue.turns, limit) as MemoryRow[];
     for (const row of picked) claimRow(row, { token: newToken(), now, nodeId, leaseExpiresAt });
     if (request.dispatchPerSecond > 0 && picked.length > 0) {
@@ -198,6 +206,14 @@ export class MemoryStore implements TaskStore {
     row.lease.isAsync = change.isAsync;
     row.updatedAt = change.now;
     return toTask(row);
+  }
+
+  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    this.#workers.note(notes, now);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
   }
 
   async endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {

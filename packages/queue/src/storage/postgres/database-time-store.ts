@@ -21,6 +21,8 @@ import type {
   JobStepResult,
   RecordWrite,
   RecordWriteResult,
+  WorkerNote,
+  WorkerStats,
 } from '../task-store.js';
 import type {
   RecordKey,
@@ -137,6 +139,19 @@ export class DatabaseTimeStore implements TaskStore {
 
   onWork(listener: (queue: string) => void): () => void {
     return this.store.onWork(listener);
+  }
+
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    const { ms } = this.shift;
+    const shifted = notes.map((note) => ({ ...note, seenAt: note.seenAt + ms }));
+    return this.store.noteWorkers(shifted, now + ms);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    const { ms } = this.shift;
+    const seenSince = request.seenSince + ms;
+    const workers = await this.store.listWorkers({ ...request, seenSince });
+    return workers.map((worker) => ({ ...worker, lastSeenAt: worker.lastSeenAt - ms }));
   }
 
   deadTasks(request: DeadTaskQuery): Promise<DeadPage> {

@@ -26,6 +26,8 @@ import {
   type JobStepResult,
   type RecordWrite,
   type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
 import type {
   RecordKey,
@@ -63,6 +65,7 @@ import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { leaveClaimants, readTime } from './statements/instances.sql.js';
 import { nextDue } from './statements/next-due.sql.js';
 import { getQueue, listQueues } from './statements/queues.sql.js';
+import { Workers } from './workers.js';
 
 export interface PostgresStoreParts {
   connections: Connections;
@@ -94,6 +97,7 @@ export class PostgresStore implements TaskStore {
   readonly #leases: Leases;
   readonly #expiries: Expiries;
   readonly #retention: Retention;
+  readonly #workers: Workers;
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
   readonly #connections: Connections;
@@ -110,6 +114,7 @@ export class PostgresStore implements TaskStore {
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;
     this.#claims = new Claims({ connections, counters, instance, clock, log });
+    this.#workers = new Workers(connections);
     this.#leases = new Leases(connections, monotonic);
     this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
     this.#retention = new Retention(connections, monotonic, (statement) => this.#skip(statement));
@@ -273,6 +278,14 @@ export class PostgresStore implements TaskStore {
   onWork(listener: (queue: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    return this.#workers.note(notes, now);
+  }
+
+  listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
   }
 
   deadTasks(request: DeadTaskQuery): Promise<DeadPage> {

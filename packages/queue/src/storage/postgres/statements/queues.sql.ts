@@ -56,7 +56,8 @@ export const deleteQueue = statement(
     marks AS (DELETE FROM millrace.floors WHERE queue_no = $1),
     records AS (DELETE FROM millrace.records
       WHERE kind IN ('schedule', 'job') AND queue_no = $1),
-    claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1)
+    claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1),
+    workers AS (DELETE FROM millrace.workers WHERE queue_no = $1)
   DELETE FROM millrace.queues WHERE no = $1`,
 );
 
