@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { auditTests } from './task-store/audit.js';
 import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
+import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
 import { queueTests } from './task-store/queues.js';
 import { settlementTests } from './task-store/settlements.js';
@@ -21,5 +22,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     deadLetterTests(fixture);
     upkeepTests(fixture);
     auditTests(fixture);
+    listTests(fixture);
   });
 }

@@ -2,6 +2,22 @@
 
 /** Every operation by its id: where it is served, who may call it, which codes it may answer. */
 export const queueOperations = {
+  listTasks: {
+    method: 'GET',
+    path: '/v1/queues/{queue}/tasks',
+    authenticated: true,
+    minRole: 'operator',
+    codes: [
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'QUEUE_NOT_FOUND',
+      'STALE_CURSOR',
+      'INVALID_QUERY',
+      'RATE_LIMITED',
+      'INTERNAL',
+      'STORAGE_UNAVAILABLE',
+    ],
+  },
   submitTask: {
     method: 'POST',
     path: '/v1/queues/{queue}/tasks',
@@ -15,6 +31,21 @@ export const queueOperations = {
       'PAYLOAD_TOO_LARGE',
       'UNSUPPORTED_MEDIA_TYPE',
       'INVALID_TASK',
+      'RATE_LIMITED',
+      'INTERNAL',
+      'STORAGE_UNAVAILABLE',
+    ],
+  },
+  countTasks: {
+    method: 'GET',
+    path: '/v1/queues/{queue}/tasks:count',
+    authenticated: true,
+    minRole: 'operator',
+    codes: [
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'QUEUE_NOT_FOUND',
+      'INVALID_QUERY',
       'RATE_LIMITED',
       'INTERNAL',
       'STORAGE_UNAVAILABLE',

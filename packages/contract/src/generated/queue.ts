@@ -13,7 +13,17 @@ export interface paths {
       };
       cookie?: never;
     };
-    get?: never;
+    /**
+     * List tasks
+     * @description Tasks of one queue in any status, without payload and attempts, newest first. A PENDING task
+     *     has `waiting_for`. Request the next page with `next_cursor` as `cursor` and the same filter;
+     *     `next_cursor` is `""` on the last page.
+     *
+     *     A page reads at most 10,000 tasks. When the filter matches few of them, the page can be
+     *     short or empty and still have a cursor: continue with it. Cursors become stale as in the DLQ
+     *     (410 STALE_CURSOR).
+     */
+    get: operations['listTasks'];
     put?: never;
     /**
      * Submit a task
@@ -31,6 +41,33 @@ export interface paths {
      *     base64 and room for the rest.
      */
     post: operations['submitTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:count': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Count tasks
+     * @description How many tasks of the queue match, with the filters of the list. A count of up to 10,000 is
+     *     exact, and so is one without any filter but `status`; a larger one may be an estimate.
+     */
+    get: operations['countTasks'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -960,8 +997,8 @@ export interface components {
       waiting_for?: components['schemas']['WaitingFor'];
     };
     /**
-     * @description Why a task is not running. Only in a lookup, and only while the task is PENDING. If several
-     *     hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
+     * @description Why a task is not running. Only in a lookup or a list, and only while the task is PENDING. If
+     *     several hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
      *     or held because its callback URL left the allowlist), `concurrency` (`max_in_flight`
      *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (the target keeps
      *     failing), `group` (an earlier task of its group goes first), `dispatch` (it is next in
@@ -970,6 +1007,24 @@ export interface components {
      */
     WaitingFor:
       'time' | 'paused' | 'concurrency' | 'rate_limit' | 'circuit_open' | 'group' | 'dispatch';
+    /** @description A task of a list; `waiting_for` only while it is PENDING. */
+    ListedTask: components['schemas']['Envelope'] & {
+      waiting_for?: components['schemas']['WaitingFor'];
+    };
+    /** @description A page of tasks. */
+    TaskPage: {
+      /** @description The tasks, in the requested order. */
+      tasks: components['schemas']['ListedTask'][];
+      /** @description The `cursor` of the next page; `""` on the last one. */
+      next_cursor: string;
+    };
+    /** @description How many tasks match. */
+    TaskCount: {
+      /** @description Tasks that match. */
+      count: number;
+      /** @description `true` if the count is an estimate, which is only so above 10,000. */
+      is_estimate: boolean;
+    };
     /** @description What is left of a purged or expired task for 24 hours. Nothing runs. */
     Tombstone: {
       /** @description The task's id. */
@@ -1930,6 +1985,14 @@ export interface components {
      */
     Limit: number;
     /**
+     * @description Only tasks in this status; repeat it for several. Without it, in any status.
+     * @example [
+     *       "PENDING",
+     *       "IN_FLIGHT"
+     *     ]
+     */
+    TaskStatuses: components['schemas']['TaskStatus'][];
+    /**
      * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
      * @example c1.AZWq0Lk3.h7Rk2v9Q
      */
@@ -1975,6 +2038,85 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+  listTasks: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only tasks in this status; repeat it for several. Without it, in any status.
+         * @example [
+         *       "PENDING",
+         *       "IN_FLIGHT"
+         *     ]
+         */
+        status?: components['parameters']['TaskStatuses'];
+        /**
+         * @description Only tasks with this handler.
+         * @example mail.send
+         */
+        handler_ref?: components['schemas']['HandlerRef'];
+        /**
+         * @description Only tasks with this group key.
+         * @example acme
+         */
+        group_key?: string;
+        /**
+         * @description Only tasks created at this time or later (`created_at`).
+         * @example 2026-03-02T00:00:00Z
+         */
+        from?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Only tasks created before this time (`created_at`); not after `from`, it selects none.
+         * @example 2026-03-03T00:00:00Z
+         */
+        to?: components['schemas']['InputTimestamp'];
+        /**
+         * @description `newest` or `oldest` by `created_at`; `next` by `next_attempt_at`, which needs
+         *     `status=PENDING` and no other status.
+         * @example oldest
+         */
+        order?: 'newest' | 'oldest' | 'next';
+        /**
+         * @description Entries per page. More than 500 is taken as 500.
+         * @example 100
+         */
+        limit?: components['parameters']['Limit'];
+        /**
+         * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
+         * @example c1.AZWq0Lk3.h7Rk2v9Q
+         */
+        cursor?: components['parameters']['Cursor'];
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One page. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TaskPage'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      410: components['responses']['StaleCursor'];
+      422: components['responses']['InvalidQuery'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
   submitTask: {
     parameters: {
       query?: never;
@@ -2011,6 +2153,68 @@ export interface operations {
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  countTasks: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only tasks in this status; repeat it for several. Without it, in any status.
+         * @example [
+         *       "PENDING",
+         *       "IN_FLIGHT"
+         *     ]
+         */
+        status?: components['parameters']['TaskStatuses'];
+        /**
+         * @description Only tasks with this handler.
+         * @example mail.send
+         */
+        handler_ref?: components['schemas']['HandlerRef'];
+        /**
+         * @description Only tasks with this group key.
+         * @example acme
+         */
+        group_key?: string;
+        /**
+         * @description Only tasks created at this time or later (`created_at`).
+         * @example 2026-03-02T00:00:00Z
+         */
+        from?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Only tasks created before this time (`created_at`); not after `from`, it selects none.
+         * @example 2026-03-03T00:00:00Z
+         */
+        to?: components['schemas']['InputTimestamp'];
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The count. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TaskCount'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

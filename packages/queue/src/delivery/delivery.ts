@@ -16,7 +16,7 @@ import { Maintenance } from './maintenance.js';
 import { probe, type ProbeResult } from './probe.js';
 import { Retention } from './retention.js';
 import { StoreHealth } from './store-health.js';
-import { waitingFor, type WaitingFor } from './waiting-for.js';
+import { waitingFor, waitingForAll, type WaitingFor } from './waiting-for.js';
 
 export interface DeliveryOptions extends World {
   store: TaskStore;
@@ -84,10 +84,18 @@ export class Delivery {
 
   /** Why a PENDING task is not running. */
   waitingFor(task: Task, queue: Queue): Promise<WaitingFor> {
+    return waitingFor(task, queue, this.#waitingOptions(queue));
+  }
+
+  /** The same for all PENDING tasks among those of one queue, by id. */
+  waitingForAll(tasks: readonly Task[], queue: Queue): Promise<Map<string, WaitingFor>> {
+    return waitingForAll(tasks, queue, this.#waitingOptions(queue));
+  }
+
+  #waitingOptions(queue: Queue) {
     const { store, clock } = this.options;
     const state = this.#coordinator.queue(queue.name);
-    const isHeld = !credentialsFor(queue, this.options).ok;
-    return waitingFor(task, queue, { store, clock, state, isHeld });
+    return { store, clock, state, isHeld: !credentialsFor(queue, this.options).ok };
   }
 
   complete(id: string, token: string): Promise<ReportResult> {

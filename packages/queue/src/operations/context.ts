@@ -28,5 +28,12 @@ export interface QueueContext {
 /** The calls of delivery that operations make. */
 export type DeliveryControl = Pick<
   Delivery,
-  'breakerOf' | 'queueChanged' | 'waitingFor' | 'complete' | 'fail' | 'extend' | 'probe'
+  | 'breakerOf'
+  | 'queueChanged'
+  | 'waitingFor'
+  | 'waitingForAll'
+  | 'complete'
+  | 'fail'
+  | 'extend'
+  | 'probe'
 >;

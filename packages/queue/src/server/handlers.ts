@@ -25,6 +25,7 @@ import { submitBatch } from '../operations/submit-batch.js';
 import { submitTask } from '../operations/submit-task.js';
 import { testCallback } from '../operations/test-callback.js';
 import type { QueueContext } from '../operations/context.js';
+import { taskControlHandlers } from './task-handlers.js';
 
 /** The operations that are served; the document also describes the outgoing callback. */
 export type Served = Pick<QueueOperations, QueueOperationId>;
@@ -37,6 +38,7 @@ export type QueueHandlers = Handlers<Served, Principal>;
 export function queueHandlers(context: QueueContext): QueueHandlers {
   return {
     ...taskHandlers(context),
+    ...taskControlHandlers(context),
     ...deadHandlers(context),
     ...adminHandlers(context),
     ...settleHandlers(context),

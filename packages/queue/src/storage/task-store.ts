@@ -2,6 +2,7 @@ import type { AuditRecord } from '../core/audit.js';
 import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
 import type { Attempt, LastError, Task, Tombstone, WholeTask } from '../core/task.js';
 import type { Verdict } from '../core/verdict.js';
+import type { TaskListing } from './task-list.js';
 
 /**
  * The storage port of the queue. Each call is atomic, durable when it resolves, and safe to
@@ -9,7 +10,7 @@ import type { Verdict } from '../core/verdict.js';
  * retention are decided by the caller. A store that cannot reach its database throws
  * `StorageUnavailable`.
  */
-export interface TaskStore {
+export interface TaskStore extends TaskListing {
   readonly capabilities: StoreCapabilities;
 
   // Queues

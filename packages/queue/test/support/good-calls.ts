@@ -59,6 +59,8 @@ export const goodCalls: Record<QueueOperationId, CallOf> = {
     path: `/v1/queues/${queue}/tasks:batch`,
     body: [{ handler_ref: 'a' }, { handler_ref: 5 }],
   }),
+  listTasks: ({ queue }) => ({ path: `/v1/queues/${queue}/tasks` }),
+  countTasks: ({ queue }) => ({ path: `/v1/queues/${queue}/tasks:count` }),
   getTask: ({ pendingId }) => ({ path: `/v1/tasks/${pendingId}` }),
   listDlq: ({ queue }) => ({ path: `/v1/queues/${queue}/dlq` }),
   redriveDlq: ({ queue, deadId }) => ({

@@ -46,6 +46,11 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
     queueChanged: () => undefined,
     breakerOf: () => 'closed',
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
+    waitingForAll: (tasks, queue) => {
+      const pending = tasks.filter(({ status }) => status === 'PENDING');
+      const reason = queue.paused ? 'paused' : 'dispatch';
+      return Promise.resolve(new Map(pending.map(({ id }) => [id, reason])));
+    },
     complete: (id, token) => settle(id, token, { kind: 'succeeded' }),
     fail: (id, token, { retry = true }) =>
       settle(

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
+import type { TaskFilter } from '../../src/storage/task-list.js';
 import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
 import { noon, settlementOf, someConfig } from './fixture.js';
 
@@ -36,6 +37,15 @@ export const operations = fc.array(
 ) as fc.Arbitrary<Operation[]>;
 
 const queues = ['mail', 'post'];
+const filters: readonly TaskFilter[] = [
+  {},
+  { statuses: ['PENDING'] },
+  { statuses: ['IN_FLIGHT'] },
+  { statuses: ['SUCCEEDED', 'DEAD'] },
+  { statuses: ['DEAD', 'PENDING'], handlerRef: 'handler-1' },
+  { groupKey: 'a' },
+  { createdFrom: noon + 1, createdBefore: noon + 2_000, handlerRef: 'handler-0' },
+];
 const groups = [null, 'a', null, 'a', 'ab'];
 
 /** Runs the same operations on two stores and checks that results and final state are equal. */
@@ -226,6 +236,7 @@ export class ModelRun {
         const { next } = await this.#both((store) => store.deadTasks(request));
         if (next) await this.#both((store) => store.deadTasks({ ...request, after: next }));
       }
+      await this.#compareLists(queue);
       for (const groupKey of ['a', 'ab']) {
         const id = this.#ids.at(-1) ?? '';
         await this.#both((store) => store.groupIsBusy({ queue, groupKey, id }));
@@ -240,6 +251,22 @@ export class ModelRun {
       });
       return { due, upkeepAt };
     });
+  }
+
+  /** Two pages of each kind of list, and their counts. */
+  async #compareLists(queue: string): Promise<void> {
+    const turn = this.#ids.length % filters.length;
+    const lists = [
+      { order: 'newest' as const, filter: filters[turn]! },
+      { order: 'oldest' as const, filter: filters[(turn + 1) % filters.length]! },
+      { order: 'next' as const, filter: { statuses: ['PENDING' as const] } },
+    ];
+    for (const { order, filter } of lists) {
+      const request = { queue, filter, order, limit: 3 };
+      const { next } = await this.#both((store) => store.listTasks(request));
+      if (next) await this.#both((store) => store.listTasks({ ...request, after: next }));
+      await this.#both((store) => store.countTasks({ queue, filter }));
+    }
   }
 
   async #compareTasks(): Promise<void> {

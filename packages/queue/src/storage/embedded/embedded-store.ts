@@ -1,5 +1,6 @@
 import type { Database, RowReader } from '@millrace/db';
 import { messageOf, Refusal } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
@@ -21,11 +22,13 @@ import {
   type SettleResult,
   type TaskStore,
 } from '../task-store.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
 import { DueTimes } from './due-times.js';
 import { insertTask } from './inserts.js';
+import { listOldTasks } from './list-old-tasks.js';
 import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
 import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
 import * as reading from './reading.js';
@@ -33,6 +36,7 @@ import { RecentTasks } from './recent-tasks.js';
 import { reorder } from './reorder.js';
 import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
+import { countReader, pageReader } from './task-pages.js';
 import {
   deleteTasksOf,
   deleteFinished,
@@ -60,6 +64,9 @@ export class EmbeddedStore implements TaskStore {
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  /** Resolves when all tasks are in the lists of tasks. */
+  #listed: Promise<void> | undefined;
+  #isClosed = false;
 
   constructor(
     private readonly database: Database,
@@ -143,6 +150,20 @@ export class EmbeddedStore implements TaskStore {
 
   async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
     return this.#read((rows) => reading.task(rows, id));
+  }
+
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    await this.#oldTasksListed();
+    const reader = this.#read((rows) => pageReader(rows, query));
+    await this.#readSlices(reader);
+    return reader.page;
+  }
+
+  async countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    await this.#oldTasksListed();
+    const reader = this.#read((rows) => countReader(rows, query));
+    await this.#readSlices(reader);
+    return reader.count;
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
@@ -255,7 +276,25 @@ export class EmbeddedStore implements TaskStore {
 
   async close(): Promise<void> {
     this.#listeners.clear();
+    this.#isClosed = true;
+    await this.#listed?.catch(() => undefined);
     await this.database.close();
+  }
+
+  /** Starts to add the tasks of an older version to the lists; lists and counts wait for it. */
+  listOldTasks(log: Log): void {
+    this.#oldTasksListed().catch((error: unknown) => {
+      log.warn({ err: error }, 'failed to upgrade the lists of tasks');
+    });
+  }
+
+  #oldTasksListed(): Promise<void> {
+    this.#listed ??= listOldTasks(this.database, () => this.#isClosed).catch((error: unknown) => {
+      // The next call tries again.
+      this.#listed = undefined;
+      throw unavailable(error);
+    });
+    return this.#listed;
   }
 
   /** Deletes the tasks of deleted queues, also after a crash. */

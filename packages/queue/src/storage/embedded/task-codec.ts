@@ -1,5 +1,6 @@
 import type { Attempt, LastError, Lease, Tombstone } from '../../core/task.js';
 import type { SettledClaim, TaskRow } from '../task-row.js';
+import type { TaskFilter } from '../task-list.js';
 import type { NewTask } from '../task-store.js';
 import { attemptOf, storedAttempt, type StoredAttempt } from './attempt-codec.js';
 
@@ -30,7 +31,7 @@ export interface StoredTask {
 export const maxInlineBytes = 1_024;
 
 const forms = { task: 1, payloadApart: 2, tombstone: 3 } as const;
-const statuses = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
+const statusNames = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
 const deadReasons = [null, 'ATTEMPTS_EXHAUSTED', 'PERMANENT', 'EXPIRED'] as const;
 const verdicts = ['succeeded', 'retry', 'dead', 'handed_back'] as const;
 
@@ -106,7 +107,7 @@ export function encodeTask(task: StoredTask): Buffer {
   const { row, fixed, attemptsApart, lastAttempt, leaseList } = task;
   const { lease, settled, lastError } = row;
   const state: State = [
-    statuses.indexOf(row.status),
+    statusNames.indexOf(row.status),
     row.attempt,
     row.totalAttempts,
     row.redriveCount,
@@ -131,7 +132,7 @@ export function encodeTask(task: StoredTask): Buffer {
 
 export function encodeTombstone(tombstone: Tombstone): Buffer {
   const { queue, handlerRef, status, purgedAt } = tombstone;
-  const text = JSON.stringify([queue, handlerRef, statuses.indexOf(status), purgedAt]);
+  const text = JSON.stringify([queue, handlerRef, statusNames.indexOf(status), purgedAt]);
   return Buffer.concat([Buffer.of(forms.tombstone), Buffer.from(text)]);
 }
 
@@ -153,6 +154,28 @@ export function decodeTask(id: string, bytes: Buffer): StoredTask | Tombstone {
   };
 }
 
+/** Decodes a task only if it matches; most of its bytes need not be parsed to tell. */
+export function decodeIfMatching(
+  id: string,
+  bytes: Buffer,
+  { statuses, handlerRef, groupKey }: TaskFilter,
+): StoredTask | undefined {
+  if (bytes[0] === forms.tombstone) return undefined;
+  const headEnd = 5 + bytes.readUInt32BE(1);
+  const fixedEnd = headEnd + 4 + bytes.readUInt32BE(headEnd);
+  // The state is a JSON array whose first element is the status, one digit.
+  const status = statuses && statusNames[bytes[fixedEnd + 1]! - zeroDigit]!;
+  if (status && !statuses.includes(status)) return undefined;
+  if (handlerRef !== undefined || groupKey !== undefined) {
+    const head = JSON.parse(bytes.toString('utf8', 5, headEnd)) as Head;
+    if (handlerRef !== undefined && head[2] !== handlerRef) return undefined;
+    if (groupKey !== undefined && head[6] !== groupKey) return undefined;
+  }
+  return decodeTask(id, bytes) as StoredTask;
+}
+
+const zeroDigit = 0x30;
+
 export function isTombstone(found: StoredTask | Tombstone): found is Tombstone {
   return 'purgedAt' in found;
 }
@@ -164,11 +187,11 @@ function decodeTombstone(id: string, bytes: Buffer): Tombstone {
     number,
     number,
   ];
-  return { id, queue, handlerRef, status: statuses[status]!, purgedAt };
+  return { id, queue, handlerRef, status: statusNames[status]!, purgedAt };
 }
 
 function rowOf(id: string, head: Head, state: State): TaskRow {
-  const status = statuses[state[0]]!;
+  const status = statusNames[state[0]]!;
   const at = state[5];
   return {
     id,

@@ -33,6 +33,14 @@ import {
   type StoreCapabilities,
   type TaskStore,
 } from '../task-store.js';
+import {
+  matchesTaskFilter,
+  pageOfAll,
+  type TaskCount,
+  type TaskFilter,
+  type TaskListQuery,
+  type TaskPage,
+} from '../task-list.js';
 import { AuditLog } from './audit-log.js';
 import { deadPage } from './dead-page.js';
 import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
@@ -141,6 +149,15 @@ export class MemoryStore implements TaskStore {
   async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
     const row = this.#rows.get(id);
     return row ? showWhole(row) : this.#tombstones.get(id);
+  }
+
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    return pageOfAll(this.#rowsOf(query.queue).map(toTask), query);
+  }
+
+  async countTasks({ queue, filter }: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    const rows = this.#rowsOf(queue).filter((row) => matchesTaskFilter(row, filter));
+    return { count: rows.length, isEstimate: false };
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {

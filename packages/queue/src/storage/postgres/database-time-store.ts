@@ -18,6 +18,7 @@ import type {
   TaskStore,
   Verdict,
 } from '../task-store.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import type { ClockShift } from './clock-shift.js';
 import type { PostgresStore } from './postgres-store.js';
 import type { Source, Target } from '../transfer/moved.js';
@@ -73,6 +74,15 @@ export class DatabaseTimeStore implements TaskStore {
   async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
     const found = await this.store.getTask(id);
     return found && 'lease' in found ? this.#own(found) : found;
+  }
+
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    const { tasks, next } = await this.store.listTasks(query);
+    return { tasks: tasks.map((task) => this.#own(task)), next };
+  }
+
+  countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    return this.store.countTasks(query);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {

@@ -7,6 +7,7 @@ import { claims, claimsUpkeep } from './migrations/0003-claims.sql.js';
 import { successes, successesUpkeep } from './migrations/0004-successes.sql.js';
 import { floors } from './migrations/0005-floors.sql.js';
 import { oneClaimPath, oneClaimPathTuning } from './migrations/0006-one-claim-path.sql.js';
+import { taskLists } from './migrations/0007-task-lists.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -23,6 +24,7 @@ const migrations: readonly Migration[] = [
   { texts: successes, tuning: successesUpkeep },
   { texts: floors, tuning: [] },
   { texts: oneClaimPath, tuning: oneClaimPathTuning },
+  { texts: taskLists, tuning: [] },
 ];
 
 const schemaVersion = migrations.length;

@@ -23,6 +23,7 @@ import {
   type StoreCapabilities,
   type TaskStore,
 } from '../task-store.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
 import { ClaimedTasks } from './claimed-tasks.js';
@@ -40,6 +41,7 @@ import { toQueue, type QueueAct, type QueueColumns } from './queue-acts.js';
 import { Retention } from './retention.js';
 import * as columns from './task-columns.js';
 import { settleAll } from './settlements.js';
+import { TaskLists } from './task-lists.js';
 import type { SkippingStatement, Statement } from './statement.js';
 import type { Source, Target } from '../transfer/moved.js';
 import { PostgresEnd } from './transfer/postgres-end.js';
@@ -85,12 +87,14 @@ export class PostgresStore implements TaskStore {
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
   readonly #connections: Connections;
+  readonly #lists: TaskLists;
   #clockTimer: ReturnType<Clock['after']> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(private readonly parts: PostgresStoreParts) {
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
+    this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue));
     // The key belongs to the database, so that every server accepts the cursors of the others.
     const { cursorKey } = parts;
     this.capabilities = { batchSizes: { claim: 500, deletion: 200 }, cursorKey };
@@ -184,6 +188,14 @@ export class PostgresStore implements TaskStore {
     );
     if (!found) return undefined;
     return found.status === null ? columns.toTombstone(found) : columns.toWholeTask(found);
+  }
+
+  listTasks(query: TaskListQuery): Promise<TaskPage> {
+    return this.#lists.page(query);
+  }
+
+  countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    return this.#lists.count(query);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
