@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { auditTests } from './task-store/audit.js';
+import { changeTests } from './task-store/changes.js';
 import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
 import { listTests } from './task-store/lists.js';
@@ -23,5 +24,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     upkeepTests(fixture);
     auditTests(fixture);
     listTests(fixture);
+    changeTests(fixture);
   });
 }

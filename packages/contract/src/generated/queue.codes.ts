@@ -11,6 +11,8 @@ export const queueCodes = {
   ID_CONFLICT: { status: 409, title: 'Id conflict' },
   QUEUE_NOT_EMPTY: { status: 409, title: 'Queue not empty' },
   LEASE_LOST: { status: 409, title: 'Lease lost' },
+  TASK_FINISHED: { status: 409, title: 'Task finished' },
+  TASK_NOT_PENDING: { status: 409, title: 'Task not pending' },
   STALE_CURSOR: { status: 410, title: 'Stale cursor' },
   PRECONDITION_FAILED: { status: 412, title: 'Precondition failed' },
   PAYLOAD_TOO_LARGE: { status: 413, title: 'Payload too large' },

@@ -136,6 +136,101 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
+    /**
+     * Change the priority or the time of a task
+     * @description Changes a PENDING task; one in any other status is 409 TASK_NOT_PENDING. A field that is
+     *     left out stays as it is. Every call writes an audit record (`update`).
+     */
+    patch: operations['updateTask'];
+    trace?: never;
+  };
+  '/v1/tasks/{id}:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel a task
+     * @description The task becomes DEAD with `dead_reason` CANCELLED and can be redriven like any dead task. A
+     *     PENDING task never starts again. An IN_FLIGHT task loses its lease: its callback connection
+     *     is closed, and its handler gets 409 LEASE_LOST with `reason: CANCELLED` when it reports.
+     *
+     *     A task that SUCCEEDED or died otherwise is 409 TASK_FINISHED; cancelling a cancelled task
+     *     again is fine. Every call that is answered with 200 writes an audit record (`cancel`). The
+     *     body may be left out.
+     */
+    post: operations['cancelTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}:run-now': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Make a waiting task due
+     * @description A PENDING task becomes due at once, whether it was delayed or waits for a retry; limits,
+     *     pause and order of the queue still apply. In any other status it is 409 TASK_NOT_PENDING.
+     *     Writes an audit record (`run_now`).
+     */
+    post: operations['runTaskNow'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel pending tasks
+     * @description Cancels the selected PENDING tasks, oldest first: they become DEAD with `dead_reason`
+     *     CANCELLED. Tasks in other statuses, and those submitted after the call started, are not
+     *     touched. After 25 seconds the call stops and answers `complete: false`: send it again for
+     *     the rest. Every call but a `dry_run` writes an audit record (`cancel`), also when the count
+     *     is 0.
+     */
+    post: operations['cancelTasks'];
+    delete?: never;
+    options?: never;
+    head?: never;
     patch?: never;
     trace?: never;
   };
@@ -786,6 +881,7 @@ export interface components {
      *     | TARGET_BLOCKED | the address or URL is not allowed; retried, counts as an attempt |
      *     | LEASE_EXPIRED | the lease ran out before the attempt was settled |
      *     | EXPIRED | `expires_at` passed before the task was done |
+     *     | CANCELLED | an operator cancelled the task |
      *     | INTERNAL | failed without a stated reason |
      * @example HTTP_5XX
      * @example QUOTA_EXCEEDED
@@ -937,10 +1033,11 @@ export interface components {
       dead_at: components['schemas']['NullableTimestamp'];
       /**
        * @description When DEAD, why: ATTEMPTS_EXHAUSTED (all attempts failed), PERMANENT (the handler's
-       *     answer forbids a retry), EXPIRED (`expires_at` passed). Else null.
+       *     answer forbids a retry), EXPIRED (`expires_at` passed), CANCELLED (by an operator). Else
+       *     null.
        * @enum {string|null}
        */
-      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | null;
+      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED' | null;
       /** @description The latest failure, kept after a success or a redrive; null if there was none. */
       last_error: components['schemas']['LastError'] | null;
       /** @description The principal that submitted it. */
@@ -1138,7 +1235,57 @@ export interface components {
        */
       dry_run?: boolean;
     } & (unknown | unknown);
-    /** @description What a redrive or purge did. */
+    /** @description Why the task is cancelled. Every field is optional. */
+    CancelTaskRequest: {
+      /**
+       * @description Kept in `last_error.message` and in the audit record. At most 1 KiB.
+       * @example The order was withdrawn
+       */
+      reason?: string;
+    };
+    /** @description What to change of a task. */
+    UpdateTaskRequest: {
+      /** @description The new priority. */
+      priority?: number;
+      /** @description Not before this time, at most 30 days ahead. A time in the past means now. */
+      run_at?: components['schemas']['InputTimestamp'];
+    };
+    /** @description PENDING tasks that match every given key; `{}` is all of the queue. */
+    CancelFilter: {
+      /**
+       * @description Only PENDING tasks can be selected.
+       * @constant
+       */
+      status?: 'PENDING';
+      /** @description Equals `handler_ref`. */
+      handler_ref?: components['schemas']['HandlerRef'];
+      /** @description Equals `group_key`. */
+      group_key?: string;
+      /** @description Created at this time or later. */
+      from?: components['schemas']['InputTimestamp'];
+      /** @description Created before this time. */
+      to?: components['schemas']['InputTimestamp'];
+    };
+    /**
+     * @description Exactly one of `ids` and `filter`. Both, none, or an unknown key is 422 INVALID_SELECTOR, so
+     *     that a typo never widens the call.
+     */
+    CancelSelector: {
+      /**
+       * @description Ids of PENDING tasks of this queue, at most 1,000. Others are passed over, duplicates
+       *     count once, and an empty list does nothing.
+       */
+      ids?: components['schemas']['SelectorIds'];
+      filter?: components['schemas']['CancelFilter'];
+      /** @description Kept in `last_error.message` and in the audit record. At most 1 KiB. */
+      reason?: string;
+      /**
+       * @description Only count.
+       * @default false
+       */
+      dry_run?: boolean;
+    } & (unknown | unknown);
+    /** @description What a redrive, purge or cancel did. */
     SelectorResult: {
       /** @description Tasks affected; with `dry_run`, those that would be. */
       count: number;
@@ -1604,14 +1751,26 @@ export interface components {
        * @description What was done.
        * @enum {string}
        */
-      action: 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
+      action:
+        | 'redrive'
+        | 'purge'
+        | 'pause'
+        | 'resume'
+        | 'config_write'
+        | 'delete'
+        | 'cancel'
+        | 'run_now'
+        | 'update';
       /** @description The queue it was done to. */
       queue: components['schemas']['QueueName'];
-      /** @description The body of the redrive or purge as sent; null for other acts. */
+      /**
+       * @description The body of a redrive, purge or cancel of many tasks as sent. For an act on one task
+       *     `ids` and what was sent with it. Null for other acts.
+       */
       selector: {
         [key: string]: unknown;
       } | null;
-      /** @description Tasks affected by the redrive or purge; null for other acts. */
+      /** @description Tasks that were changed; null for acts on the queue itself. */
       count: number | null;
       /** @description The `hash` of the record before; 64 zeros for the first. */
       prev_hash: string;
@@ -1729,6 +1888,11 @@ export interface components {
       instance: string;
       /** @description The machine code. Decide by this. */
       code: components['schemas']['ErrorCode'];
+      /**
+       * @description `CANCELLED` in a LEASE_LOST because an operator cancelled the task. Else absent.
+       * @example CANCELLED
+       */
+      reason?: string;
       /** @description Each place in the request that is wrong, where that can be said. */
       errors?: components['schemas']['FieldError'][];
     };
@@ -1746,6 +1910,8 @@ export interface components {
       | 'ID_CONFLICT'
       | 'QUEUE_NOT_EMPTY'
       | 'LEASE_LOST'
+      | 'TASK_FINISHED'
+      | 'TASK_NOT_PENDING'
       | 'STALE_CURSOR'
       | 'PRECONDITION_FAILED'
       | 'PAYLOAD_TOO_LARGE'
@@ -1828,6 +1994,24 @@ export interface components {
     };
     /** @description The lease is gone; nothing was changed. Stop the work. */
     LeaseLost: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The task has SUCCEEDED or is DEAD for another reason; nothing was changed. */
+    TaskFinished: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The task is not PENDING; nothing was changed. */
+    TaskNotPending: {
       headers: {
         [name: string]: unknown;
       };
@@ -2286,6 +2470,150 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  updateTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['UpdateTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The task as it is now. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskNotPending'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  cancelTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['CancelTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The task is DEAD. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskFinished'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  runTaskNow: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The task is due. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskNotPending'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  cancelTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CancelSelector'];
+      };
+    };
+    responses: {
+      200: components['responses']['Selected'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidSelector'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

@@ -63,7 +63,12 @@ export class Delivery {
 
   /** Resolves after the first scan of the store; a store that fails is retried. */
   async start(): Promise<void> {
-    this.#stopListening = this.options.store.onWork((queue) => this.workArrived(queue));
+    const { store } = this.options;
+    const stops = [
+      store.onWork((queue) => this.workArrived(queue)),
+      store.onCancelled((id) => this.#coordinator.inFlight.abort(id)),
+    ];
+    this.#stopListening = () => stops.forEach((stop) => stop());
     await this.#maintenance.start();
   }
 
@@ -75,6 +80,11 @@ export class Delivery {
 
   workArrived(queue: string): void {
     this.#coordinator.handle({ kind: 'submitted', queue });
+  }
+
+  /** An operator cancelled tasks of the queue. */
+  cancelled(queue: string, count: number): void {
+    this.#coordinator.handle({ kind: 'cancelled', queue, count });
   }
 
   /** State of the queue's circuit breaker on this server. */

@@ -25,7 +25,8 @@ export interface FailReport {
   retry_after_ms?: number | undefined;
 }
 
-export type ReportResult = Task | 'lease_lost' | 'not_found';
+/** `cancelled`: the lease is lost because an operator cancelled the task. */
+export type ReportResult = Task | 'lease_lost' | 'cancelled' | 'not_found';
 
 export interface HandlerReportsOptions {
   store: TaskStore;
@@ -90,11 +91,12 @@ export class HandlerReports {
       const task = await this.#find(id);
       if (!task) return 'not_found';
       const now = clock.now();
-      if (!holds(task, token, now)) return 'lease_lost';
+      if (!holds(task, token, now)) return lost(task);
       const { isAsync } = task.lease;
       const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
       const result = await store.extendLease({ id, token, expiresAt, isAsync, now });
       if (entry && typeof result === 'object') entry.leaseEnd = expiresAt;
+      if (result === 'lease_lost') return lost(await this.#find(id));
       return result;
     };
     return entry ? entry.serialize(change) : change();
@@ -122,9 +124,8 @@ export class HandlerReports {
     if (!holds(task, token, clock.now())) return 'lease_lost';
     const [result] = await store.settle([settlement]);
     if (result?.kind !== 'settled') {
-      return result?.kind === 'repeated' && matches(result.verdict, outcome)
-        ? result.task
-        : 'lease_lost';
+      const isSame = result?.kind === 'repeated' && matches(result.verdict, outcome);
+      return isSame && !isCancelled(result.task) ? result.task : lost(result?.task);
     }
     const { verdict } = settlement;
     this.options.emit({ kind: 'settled', queue: result.task.queue, verdict, at: now });
@@ -140,7 +141,8 @@ export class HandlerReports {
   ): Promise<ReportResult> {
     // The store also records an expired lease as a retry, so the history decides.
     const last = task.attempts.at(-1);
-    if (task.lease?.token === token || last?.outcome !== outcome) return 'lease_lost';
+    if (task.lease?.token === token || last?.outcome !== outcome) return lost(task);
+    if (last.errorType === 'CANCELLED' && isCancelled(task)) return 'cancelled';
     // Changes nothing: the token is no longer the task's.
     const probe: Settlement = {
       id: task.id,
@@ -150,7 +152,7 @@ export class HandlerReports {
       attempt: last,
     };
     const [result] = await this.options.store.settle([probe]);
-    if (result?.kind !== 'repeated' || !matches(result.verdict, outcome)) return 'lease_lost';
+    if (result?.kind !== 'repeated' || !matches(result.verdict, outcome)) return lost(task);
     return result.task;
   }
 
@@ -158,6 +160,14 @@ export class HandlerReports {
     const found = await this.options.store.getTask(id);
     return found && 'attempts' in found ? found : undefined;
   }
+}
+
+function lost(task: Task | undefined): 'lease_lost' | 'cancelled' {
+  return task && isCancelled(task) ? 'cancelled' : 'lease_lost';
+}
+
+function isCancelled(task: Task): boolean {
+  return task.deadReason === 'CANCELLED';
 }
 
 function holds(task: WholeTask, token: string, now: number): task is WholeTask & ClaimedTask {

@@ -18,6 +18,9 @@ export interface BodyChecks {
   complete: BodyCheck<QueueSchema<'CompleteTaskRequest'>>;
   fail: BodyCheck<QueueSchema<'FailTaskRequest'>>;
   extend: BodyCheck<QueueSchema<'ExtendTaskRequest'>>;
+  cancel: BodyCheck<QueueSchema<'CancelTaskRequest'>>;
+  update: BodyCheck<QueueSchema<'UpdateTaskRequest'>>;
+  cancelTasks: BodyCheck<QueueSchema<'CancelSelector'>>;
   /** Fills in the defaults. */
   config: BodyCheck<QueueSchema<'QueueConfigInput'>>;
 }
@@ -33,6 +36,9 @@ export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
     complete: bodyCheck('INVALID_TASK', schemas.named('CompleteTaskRequest')),
     fail: bodyCheck('INVALID_TASK', schemas.named('FailTaskRequest')),
     extend: bodyCheck('INVALID_TASK', schemas.named('ExtendTaskRequest')),
+    cancel: bodyCheck('INVALID_TASK', schemas.named('CancelTaskRequest')),
+    update: bodyCheck('INVALID_TASK', schemas.named('UpdateTaskRequest')),
+    cancelTasks: bodyCheck('INVALID_SELECTOR', schemas.named('CancelSelector')),
     config: bodyCheck('INVALID_CONFIG', schemas.named('QueueConfigInput', { fillDefaults: true })),
   };
 }

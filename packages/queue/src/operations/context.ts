@@ -32,6 +32,7 @@ export type DeliveryControl = Pick<
   | 'queueChanged'
   | 'waitingFor'
   | 'waitingForAll'
+  | 'cancelled'
   | 'complete'
   | 'fail'
   | 'extend'

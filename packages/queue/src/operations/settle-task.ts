@@ -21,6 +21,10 @@ export async function settleTask(
   const { task, queue } = await requireTask(context, caller, id, 'submitter');
   const settled = await settle(task.id);
   if (settled === 'not_found') throw taskNotFound(id);
+  if (settled === 'cancelled') {
+    const detail = `An operator cancelled the task ${task.id}. Stop the work.`;
+    throw fail('LEASE_LOST', detail, { members: { reason: 'CANCELLED' } });
+  }
   if (settled === 'lease_lost') {
     throw fail(
       'LEASE_LOST',

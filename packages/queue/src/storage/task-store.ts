@@ -2,6 +2,7 @@ import type { AuditRecord } from '../core/audit.js';
 import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
 import type { Attempt, LastError, Task, Tombstone, WholeTask } from '../core/task.js';
 import type { Verdict } from '../core/verdict.js';
+import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
 
 /**
@@ -10,7 +11,7 @@ import type { TaskListing } from './task-list.js';
  * retention are decided by the caller. A store that cannot reach its database throws
  * `StorageUnavailable`.
  */
-export interface TaskStore extends TaskListing {
+export interface TaskStore extends TaskListing, TaskChanging {
   readonly capabilities: StoreCapabilities;
 
   // Queues

@@ -51,6 +51,7 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
       const reason = queue.paused ? 'paused' : 'dispatch';
       return Promise.resolve(new Map(pending.map(({ id }) => [id, reason])));
     },
+    cancelled: () => undefined,
     complete: (id, token) => settle(id, token, { kind: 'succeeded' }),
     fail: (id, token, { retry = true }) =>
       settle(

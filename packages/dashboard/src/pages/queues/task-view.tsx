@@ -84,6 +84,7 @@ const reasons = {
   ATTEMPTS_EXHAUSTED: 'after its last attempt',
   PERMANENT: 'after a permanent failure',
   EXPIRED: 'because it expired',
+  CANCELLED: 'because an operator cancelled it',
 } as const;
 
 function attemptsText({ attempt, max_attempts, total_attempts, redrive_count }: Task): string {

@@ -22,6 +22,12 @@ import {
   type SettleResult,
   type TaskStore,
 } from '../task-store.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
@@ -36,6 +42,7 @@ import { RecentTasks } from './recent-tasks.js';
 import { reorder } from './reorder.js';
 import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
+import * as changes from './task-changes.js';
 import { countReader, pageReader } from './task-pages.js';
 import {
   deleteTasksOf,
@@ -58,6 +65,7 @@ export class EmbeddedStore implements TaskStore {
   /** The engine's writer runs calls in the order in which they arrive. */
   readonly capabilities = { claimsFollowSettlements: true };
   readonly #listeners = new Set<(queue: string) => void>();
+  readonly #cancelListeners = new Set<(id: string) => void>();
   readonly #due = new DueTimes();
   readonly #recent = new RecentTasks();
   /** Configs as last read; this process is the only writer. */
@@ -164,6 +172,35 @@ export class EmbeddedStore implements TaskStore {
     const reader = this.#read((rows) => countReader(rows, query));
     await this.#readSlices(reader);
     return reader.count;
+  }
+
+  async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    const result = await this.#transact((step) => changes.cancelTask(step, change));
+    if (result.kind === 'changed') {
+      for (const listener of this.#cancelListeners) listener(change.id);
+      this.#workChanged(result.task.queue);
+    }
+    return result;
+  }
+
+  async cancelPending(change: CancelPendingChange): Promise<string[]> {
+    const { queue } = change;
+    const cancelled = await this.#transact((step) =>
+      step.queue(queue) ? changes.cancelPending(step, change) : [],
+    );
+    if (cancelled.length > 0) this.#workChanged(queue);
+    return cancelled;
+  }
+
+  async updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const result = await this.#transact((step) => changes.updateTask(step, change));
+    if (result.kind === 'changed') this.#workChanged(result.task.queue);
+    return result;
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    this.#cancelListeners.add(listener);
+    return () => this.#cancelListeners.delete(listener);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
@@ -276,6 +313,7 @@ export class EmbeddedStore implements TaskStore {
 
   async close(): Promise<void> {
     this.#listeners.clear();
+    this.#cancelListeners.clear();
     this.#isClosed = true;
     await this.#listed?.catch(() => undefined);
     await this.database.close();

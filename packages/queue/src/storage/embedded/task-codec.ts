@@ -32,7 +32,7 @@ export const maxInlineBytes = 1_024;
 
 const forms = { task: 1, payloadApart: 2, tombstone: 3 } as const;
 const statusNames = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
-const deadReasons = [null, 'ATTEMPTS_EXHAUSTED', 'PERMANENT', 'EXPIRED'] as const;
+const deadReasons = [null, 'ATTEMPTS_EXHAUSTED', 'PERMANENT', 'EXPIRED', 'CANCELLED'] as const;
 const verdicts = ['succeeded', 'retry', 'dead', 'handed_back'] as const;
 
 type Head = [
@@ -76,8 +76,35 @@ type StoredLease = [
 
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
-/** The part of a row that never changes. */
+/** The part of a row that never changes, except for the priority. */
 export function encodeFixed(task: NewTask, queueNumber: number, now: number): Buffer {
+  const isApart = task.payload.length > maxInlineBytes;
+  return fixedOf(task, queueNumber, now, isApart ? undefined : task.payload);
+}
+
+/** The same of a stored task after a change of its priority. */
+export function encodeFixedAgain({ row, queueNumber, payload }: StoredTask): Buffer {
+  return fixedOf(row, queueNumber, row.createdAt, payload);
+}
+
+type HeadFields = Pick<
+  NewTask,
+  | 'queue'
+  | 'handlerRef'
+  | 'payloadContentType'
+  | 'headers'
+  | 'priority'
+  | 'groupKey'
+  | 'submittedBy'
+>;
+
+/** `payload` undefined: it has a row of its own. */
+function fixedOf(
+  task: HeadFields,
+  queueNumber: number,
+  createdAt: number,
+  payload: Uint8Array | undefined,
+): Buffer {
   const hasHeaders = Object.keys(task.headers).length > 0;
   const head: Head = [
     queueNumber,
@@ -87,19 +114,18 @@ export function encodeFixed(task: NewTask, queueNumber: number, now: number): Bu
     hasHeaders ? task.headers : 0,
     task.priority,
     task.groupKey,
-    now,
+    createdAt,
     task.submittedBy,
   ];
   const text = JSON.stringify(head);
-  const isApart = task.payload.length > maxInlineBytes;
-  const payload = isApart ? 0 : task.payload.length;
   const length = Buffer.byteLength(text);
-  const bytes = Buffer.allocUnsafe(9 + length + payload);
-  bytes[0] = isApart ? forms.payloadApart : forms.task;
+  const payloadBytes = payload?.length ?? 0;
+  const bytes = Buffer.allocUnsafe(9 + length + payloadBytes);
+  bytes[0] = payload ? forms.task : forms.payloadApart;
   bytes.writeUInt32BE(length, 1);
   bytes.write(text, 5);
-  bytes.writeUInt32BE(payload, 5 + length);
-  if (!isApart) bytes.set(task.payload, 9 + length);
+  bytes.writeUInt32BE(payloadBytes, 5 + length);
+  if (payload) bytes.set(payload, 9 + length);
   return bytes;
 }
 

@@ -4,6 +4,7 @@ import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
 import { mayStart, withStarts, type Starts } from '../../core/start-window.js';
 import {
+  cancelRow,
   claimRow,
   expireRow,
   newRow,
@@ -33,6 +34,12 @@ import {
   type StoreCapabilities,
   type TaskStore,
 } from '../task-store.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
 import {
   matchesTaskFilter,
   pageOfAll,
@@ -42,6 +49,7 @@ import {
   type TaskPage,
 } from '../task-list.js';
 import { AuditLog } from './audit-log.js';
+import { cancelTask, updateTask } from './task-changes.js';
 import { deadPage } from './dead-page.js';
 import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
 
@@ -66,6 +74,7 @@ export class MemoryStore implements TaskStore {
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
   readonly #listeners = new Set<(queue: string) => void>();
+  readonly #cancelListeners = new Set<(id: string) => void>();
   #queuesMade = 0;
 
   async listQueues(): Promise<Queue[]> {
@@ -158,6 +167,48 @@ export class MemoryStore implements TaskStore {
   async countTasks({ queue, filter }: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
     const rows = this.#rowsOf(queue).filter((row) => matchesTaskFilter(row, filter));
     return { count: rows.length, isEstimate: false };
+  }
+
+  async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    const row = this.#rows.get(change.id);
+    if (!row) return { kind: 'not_found' };
+    const result = cancelTask(row, change);
+    if (result.kind === 'refused') return result;
+    const isChanged = result.kind === 'changed';
+    this.#record('cancel', { ...change, queue: row.queue }, change.selector, isChanged ? 1 : 0);
+    if (!isChanged) return result;
+    for (const listener of this.#cancelListeners) listener(change.id);
+    this.#notify([row.queue]);
+    return result;
+  }
+
+  async cancelPending(change: CancelPendingChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const cancelled: string[] = [];
+    for (const id of change.ids) {
+      const row = this.#rows.get(id);
+      if (row?.queue !== change.queue || row.status !== 'PENDING') continue;
+      cancelRow(row, change.message, change.now);
+      cancelled.push(id);
+    }
+    this.#record('cancel', change, change.selector, cancelled.length);
+    if (cancelled.length > 0) this.#notify([change.queue]);
+    return cancelled;
+  }
+
+  async updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const row = this.#rows.get(change.id);
+    if (!row) return { kind: 'not_found' };
+    const result = updateTask(row, change);
+    if (result.kind !== 'changed') return result;
+    this.#record(change.action, { ...change, queue: row.queue }, change.selector, 1);
+    this.#notify([row.queue]);
+    return result;
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    this.#cancelListeners.add(listener);
+    return () => this.#cancelListeners.delete(listener);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
@@ -318,6 +369,7 @@ export class MemoryStore implements TaskStore {
   /** Keeps the data: the next server continues with it. */
   async close(): Promise<void> {
     this.#listeners.clear();
+    this.#cancelListeners.clear();
   }
 
   #insert(task: NewTask, now: number): InsertResult {

@@ -18,6 +18,12 @@ import type {
   TaskStore,
   Verdict,
 } from '../task-store.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import type { ClockShift } from './clock-shift.js';
 import type { PostgresStore } from './postgres-store.js';
@@ -83,6 +89,23 @@ export class DatabaseTimeStore implements TaskStore {
 
   countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
     return this.store.countTasks(query);
+  }
+
+  cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    return this.store.cancelTask(this.#atNow(change));
+  }
+
+  cancelPending(change: CancelPendingChange): Promise<string[]> {
+    return this.store.cancelPending(this.#atNow(change));
+  }
+
+  updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const dueAt = change.dueAt === undefined ? undefined : change.dueAt + this.shift.ms;
+    return this.store.updateTask({ ...this.#atNow(change), dueAt });
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    return this.store.onCancelled(listener);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
