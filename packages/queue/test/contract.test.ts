@@ -31,7 +31,9 @@ function failing(error: Error): TaskStore {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== 'function') return value;
-      if (name === 'onWork' || name === 'close') return value.bind(target) as unknown;
+      if (['onWork', 'onCancelled', 'close'].includes(String(name))) {
+        return value.bind(target) as unknown;
+      }
       return async () => {
         throw error;
       };
@@ -137,6 +139,15 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   },
   claimTasks: {
     QUEUE_NOT_PULL: (good, { queue, pullQueue }) => withPath(good, pullQueue, queue),
+  },
+  updateTask: {
+    TASK_NOT_PENDING: (good, { pendingId, deadId }) => withPath(good, pendingId, deadId),
+  },
+  cancelTask: {
+    TASK_FINISHED: (good, { pendingId, deadId }) => withPath(good, pendingId, deadId),
+  },
+  runTaskNow: {
+    TASK_NOT_PENDING: (good, { pendingId, running }) => withPath(good, pendingId, running.id),
   },
   completeTask: { LEASE_LOST: lostLease },
   failTask: { LEASE_LOST: lostLease },

@@ -1,7 +1,9 @@
 import { describe } from 'vitest';
 import { auditTests } from './task-store/audit.js';
+import { changeTests } from './task-store/changes.js';
 import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
+import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
 import { queueTests } from './task-store/queues.js';
 import { recordTests } from './task-store/records.js';
@@ -25,5 +27,7 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     auditTests(fixture);
     recordTests(fixture);
     workerTests(fixture);
+    listTests(fixture);
+    changeTests(fixture);
   });
 }

@@ -13,7 +13,17 @@ export interface paths {
       };
       cookie?: never;
     };
-    get?: never;
+    /**
+     * List tasks
+     * @description Tasks of one queue in any status, without payload and attempts, newest first. A PENDING task
+     *     has `waiting_for`. Request the next page with `next_cursor` as `cursor` and the same filter;
+     *     `next_cursor` is `""` on the last page.
+     *
+     *     A page reads at most 10,000 tasks. When the filter matches few of them, the page can be
+     *     short or empty and still have a cursor: continue with it. Cursors become stale as in the DLQ
+     *     (410 STALE_CURSOR).
+     */
+    get: operations['listTasks'];
     put?: never;
     /**
      * Submit a task
@@ -31,6 +41,33 @@ export interface paths {
      *     base64 and room for the rest.
      */
     post: operations['submitTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:count': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Count tasks
+     * @description How many tasks of the queue match, with the filters of the list. A count of up to 10,000 is
+     *     exact, and so is one without any filter but `status`; a larger one may be an estimate.
+     */
+    get: operations['countTasks'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -60,7 +97,7 @@ export interface paths {
      *     request. An empty array answers 207 with an empty array. The same id twice in one batch
      *     gives two 202 results and one task.
      *
-     *     A failed item may be sent again alone. Where a rate limit or `max_pending` leaves room for
+     *     Only failed items need to be sent again. Where a rate limit or `max_pending` leaves room for
      *     some items only, the first ones are taken and the rest answer 429.
      *
      *     The request as a whole is refused when it is not an array (422 INVALID_TASK), has more than
@@ -97,6 +134,101 @@ export interface paths {
     get: operations['getTask'];
     put?: never;
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Change the priority or the time of a task
+     * @description Changes a PENDING task; one in any other status is 409 TASK_NOT_PENDING. A field that is
+     *     left out stays as it is. Every call writes an audit record (`update`).
+     */
+    patch: operations['updateTask'];
+    trace?: never;
+  };
+  '/v1/tasks/{id}:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel a task
+     * @description The task becomes DEAD with `dead_reason` CANCELLED and can be redriven like any dead task. A
+     *     PENDING task never starts again. An IN_FLIGHT task loses its lease: its callback connection
+     *     is closed, and its handler gets 409 LEASE_LOST with `reason: CANCELLED` when it reports.
+     *
+     *     A task that SUCCEEDED or died otherwise is 409 TASK_FINISHED; cancelling a cancelled task
+     *     again is fine. Every call that is answered with 200 writes an audit record (`cancel`). The
+     *     body may be left out.
+     */
+    post: operations['cancelTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}:run-now': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Make a waiting task due
+     * @description A PENDING task becomes due at once, whether it was delayed or waits for a retry; limits,
+     *     pause and order of the queue still apply. In any other status it is 409 TASK_NOT_PENDING.
+     *     Writes an audit record (`run_now`).
+     */
+    post: operations['runTaskNow'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel pending tasks
+     * @description Cancels the selected PENDING tasks, oldest first: they become DEAD with `dead_reason`
+     *     CANCELLED. Tasks in other statuses, and those submitted after the call started, are not
+     *     touched. After 25 seconds the call stops and answers `complete: false`: send it again for
+     *     the rest. Every call but a `dry_run` writes an audit record (`cancel`), also when the count
+     *     is 0.
+     */
+    post: operations['cancelTasks'];
     delete?: never;
     options?: never;
     head?: never;
@@ -157,7 +289,7 @@ export interface paths {
      *     their starts.
      *
      *     The call is synchronous and `count` is what was really moved. Tasks that die after the call
-     *     started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     started are not touched; ids that are not in this queue's DLQ are skipped. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -185,11 +317,11 @@ export interface paths {
     put?: never;
     /**
      * Delete dead tasks
-     * @description Deletes the selected dead tasks for good. A tombstone keeps each id for 24 hours, so that a
+     * @description Deletes the selected dead tasks permanently. A tombstone keeps each id for 24 hours, so that a
      *     late client retry does not run the task again.
      *
      *     The call is synchronous and `count` is what was really deleted. Tasks that die after the
-     *     call started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     call started are not touched; ids that are not in this queue's DLQ are skipped. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -214,8 +346,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Cluster dead tasks by failure
-     * @description What is in the DLQ, clustered by error type, handler and HTTP status, largest group first;
+     * Group dead tasks by failure
+     * @description What is in the DLQ, grouped by error type, handler and HTTP status, largest group first;
      *     at most the 1,000 largest. The three key fields of a group are a filter for redrive and
      *     purge (leave out a null `http_status`).
      */
@@ -577,7 +709,7 @@ export interface paths {
     put?: never;
     /**
      * Send one probe to the callback
-     * @description Sends one request to the queue's callback with its auth, signature and time-outs, and
+     * @description Sends one request to the queue's callback with its auth, signature and timeouts, and
      *     reports what came back. The probe has an empty body, a fresh ULID as its task id,
      *     `X-Queue-Handler-Ref: queue.probe` and `X-Queue-Probe: true`, and no lease token. No task is
      *     stored, nothing is retried, and circuit breaker and pause are left alone. A target that
@@ -710,8 +842,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Keep the lease of long work
-     * @description Lets the lease run until at least `extend_ms` from now; it is never shortened. Call it well
+     * Extend the lease of long work
+     * @description Extends the lease to at least `extend_ms` from now; it is never shortened. Call it well
      *     before `lease_expires_at`. Lease token and LEASE_LOST as in `:complete`.
      */
     post: operations['extendTask'];
@@ -815,8 +947,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Is the process up
-     * @description Says only that the process is up. Never touches storage or anything else.
+     * Report liveness
+     * @description Reports that the process is up. Checks no dependency.
      */
     get: operations['getLiveness'];
     put?: never;
@@ -835,7 +967,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Can the server take work
+     * Report readiness
      * @description 200 when every dependency probe passes. 503 STORAGE_UNAVAILABLE with `Retry-After: 5`
      *     otherwise, and while the server drains before it stops. The probe's result is kept for one
      *     second.
@@ -915,10 +1047,10 @@ export interface webhooks {
      *     it may wait for days.
      *
      *     **Order.** Higher `priority` first; within it group keys take turns; then due time, then id.
-     *     There is no promise of order unless the queue has `ordering.mode: group`.
+     *     No order is guaranteed unless the queue has `ordering.mode: group`.
      *
      *     **Circuit breaker.** When `failure_ratio` of at least `min_requests` calls in `window_ms`
-     *     failed, the queue rests for `open_ms`, then three probes decide. Waiting uses no attempts.
+     *     failed, deliveries pause for `open_ms`, then three probes decide. Waiting uses no attempts.
      */
     post: operations['executeTask'];
     delete?: never;
@@ -987,7 +1119,7 @@ export interface components {
      *
      *     | value | meaning |
      *     |---|---|
-     *     | TIMEOUT | no whole answer within the time-out, or HTTP 408 |
+     *     | TIMEOUT | no whole answer within the timeout, or HTTP 408 |
      *     | CONNECTION_REFUSED | nothing listens there |
      *     | CONNECTION_RESET | the connection broke |
      *     | DNS_FAILURE | the name has no address |
@@ -1001,6 +1133,7 @@ export interface components {
      *     | TARGET_BLOCKED | the address or URL is not allowed; retried, counts as an attempt |
      *     | LEASE_EXPIRED | the lease ran out before the attempt was settled |
      *     | EXPIRED | `expires_at` passed before the task was done |
+     *     | CANCELLED | an operator cancelled the task |
      *     | INTERNAL | failed without a stated reason |
      * @example HTTP_5XX
      * @example QUOTA_EXCEEDED
@@ -1152,10 +1285,11 @@ export interface components {
       dead_at: components['schemas']['NullableTimestamp'];
       /**
        * @description When DEAD, why: ATTEMPTS_EXHAUSTED (all attempts failed), PERMANENT (the handler's
-       *     answer forbids a retry), EXPIRED (`expires_at` passed). Else null.
+       *     answer forbids a retry), EXPIRED (`expires_at` passed), CANCELLED (by an operator). Else
+       *     null.
        * @enum {string|null}
        */
-      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | null;
+      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED' | null;
       /** @description The latest failure, kept after a success or a redrive; null if there was none. */
       last_error: components['schemas']['LastError'] | null;
       /** @description The principal that submitted it. */
@@ -1212,8 +1346,8 @@ export interface components {
       waiting_for?: components['schemas']['WaitingFor'];
     };
     /**
-     * @description Why a task is not running. Only in a lookup, and only while the task is PENDING. If several
-     *     hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
+     * @description Why a task is not running. Only in a lookup or a list, and only while the task is PENDING. If
+     *     several hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
      *     or held because its callback URL left the allowlist), `concurrency` (`max_in_flight`
      *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (the target keeps
      *     failing), `group` (an earlier task of its group goes first), `dispatch` (it is next in
@@ -1222,6 +1356,24 @@ export interface components {
      */
     WaitingFor:
       'time' | 'paused' | 'concurrency' | 'rate_limit' | 'circuit_open' | 'group' | 'dispatch';
+    /** @description A task of a list; `waiting_for` only while it is PENDING. */
+    ListedTask: components['schemas']['Envelope'] & {
+      waiting_for?: components['schemas']['WaitingFor'];
+    };
+    /** @description A page of tasks. */
+    TaskPage: {
+      /** @description The tasks, in the requested order. */
+      tasks: components['schemas']['ListedTask'][];
+      /** @description The `cursor` of the next page; `""` on the last one. */
+      next_cursor: string;
+    };
+    /** @description How many tasks match. */
+    TaskCount: {
+      /** @description Tasks that match. */
+      count: number;
+      /** @description `true` if the count is an estimate, which is only so above 10,000. */
+      is_estimate: boolean;
+    };
     /** @description What is left of a purged or expired task for 24 hours. Nothing runs. */
     Tombstone: {
       /** @description The task's id. */
@@ -1287,7 +1439,7 @@ export interface components {
       next_cursor: string;
     };
     /**
-     * @description Ids of dead tasks of this queue, at most 1,000. Others are passed over, duplicates count
+     * @description Ids of dead tasks of this queue, at most 1,000. Others are skipped, duplicates count
      *     once, and an empty list does nothing.
      */
     SelectorIds: components['schemas']['InputUlid'][];
@@ -1317,7 +1469,7 @@ export interface components {
        */
       rate_per_second?: number;
       /**
-       * @description Only count.
+       * @description Count only; change nothing.
        * @default false
        */
       dry_run?: boolean;
@@ -1330,12 +1482,62 @@ export interface components {
       ids?: components['schemas']['SelectorIds'];
       filter?: components['schemas']['SelectorFilter'];
       /**
+       * @description Count only; change nothing.
+       * @default false
+       */
+      dry_run?: boolean;
+    } & (unknown | unknown);
+    /** @description Why the task is cancelled. Every field is optional. */
+    CancelTaskRequest: {
+      /**
+       * @description Kept in `last_error.message` and in the audit record. At most 1 KiB.
+       * @example The order was withdrawn
+       */
+      reason?: string;
+    };
+    /** @description What to change of a task. */
+    UpdateTaskRequest: {
+      /** @description The new priority. */
+      priority?: number;
+      /** @description Not before this time, at most 30 days ahead. A time in the past means now. */
+      run_at?: components['schemas']['InputTimestamp'];
+    };
+    /** @description PENDING tasks that match every given key; `{}` is all of the queue. */
+    CancelFilter: {
+      /**
+       * @description Only PENDING tasks can be selected.
+       * @constant
+       */
+      status?: 'PENDING';
+      /** @description Equals `handler_ref`. */
+      handler_ref?: components['schemas']['HandlerRef'];
+      /** @description Equals `group_key`. */
+      group_key?: string;
+      /** @description Created at this time or later. */
+      from?: components['schemas']['InputTimestamp'];
+      /** @description Created before this time. */
+      to?: components['schemas']['InputTimestamp'];
+    };
+    /**
+     * @description Exactly one of `ids` and `filter`. Both, none, or an unknown key is 422 INVALID_SELECTOR, so
+     *     that a typo never widens the call.
+     */
+    CancelSelector: {
+      /**
+       * @description Ids of PENDING tasks of this queue, at most 1,000. Others are passed over, duplicates
+       *     count once, and an empty list does nothing.
+       */
+      ids?: components['schemas']['SelectorIds'];
+      filter?: components['schemas']['CancelFilter'];
+      /** @description Kept in `last_error.message` and in the audit record. At most 1 KiB. */
+      reason?: string;
+      /**
        * @description Only count.
        * @default false
        */
       dry_run?: boolean;
     } & (unknown | unknown);
-    /** @description What a redrive or purge did. */
+    /** @description What a redrive, purge or cancel did. */
     SelectorResult: {
       /** @description Tasks affected; with `dry_run`, those that would be. */
       count: number;
@@ -1345,7 +1547,7 @@ export interface components {
        */
       complete?: false;
     };
-    /** @description Dead tasks that failed alike. */
+    /** @description Dead tasks with the same kind of failure. */
     DlqGroup: {
       /** @description Their `last_error.error_type`. */
       error_type: components['schemas']['ErrorType'];
@@ -1353,7 +1555,7 @@ export interface components {
       handler_ref: components['schemas']['HandlerRef'];
       /** @description Their `last_error.http_status`. */
       http_status: components['schemas']['NullableHttpStatus'];
-      /** @description How many there are. */
+      /** @description Number of tasks. */
       count: number;
       /** @description The earliest `dead_at`. */
       first_seen: components['schemas']['Timestamp'];
@@ -1490,7 +1692,7 @@ export interface components {
       /** @description By name. */
       schedules: components['schemas']['Schedule'][];
     };
-    /** @description A queue in short. */
+    /** @description Summary of a queue. */
     QueueSummary: {
       /** @description Whether claiming is stopped. */
       paused: boolean;
@@ -1518,7 +1720,7 @@ export interface components {
     QueueListItem: {
       /** @description The queue's name. */
       name: components['schemas']['QueueName'];
-      /** @description Its state in short. */
+      /** @description Summary. */
       summary: components['schemas']['QueueSummary'];
     };
     /** @description Queues by name. */
@@ -1570,7 +1772,7 @@ export interface components {
       name: string;
       secret_ref: components['schemas']['SecretRef'];
     };
-    /** @description How the server shows itself to the callback. */
+    /** @description Credentials that the server sends to the callback. */
     CallbackAuth:
       | components['schemas']['NoAuth']
       | components['schemas']['BearerAuth']
@@ -1627,7 +1829,7 @@ export interface components {
        */
       async_timeout_ms?: number;
       /**
-       * @description How the server shows itself to the callback.
+       * @description Credentials that the server sends to the callback.
        * @default {
        *       "type": "none"
        *     }
@@ -1692,7 +1894,7 @@ export interface components {
       | 'retry_statuses'
       | 'dead_statuses'
     >;
-    /** @description Bounds of the queue. */
+    /** @description Limits of the queue. */
     LimitsInput: {
       /**
        * @description The largest decoded payload; 8 MiB is the server's ceiling.
@@ -1720,7 +1922,7 @@ export interface components {
        */
       max_pending?: number;
     };
-    /** @description Bounds of the queue with every default filled in. */
+    /** @description Limits of the queue with every default filled in. */
     Limits: WithRequired<
       components['schemas']['LimitsInput'],
       | 'max_payload_bytes'
@@ -1732,7 +1934,7 @@ export interface components {
     /** @description How long a claim is kept. */
     LeaseInput: {
       /**
-       * @description Added to the callback's time-out to make the lease.
+       * @description Added to the callback's timeout to make the lease.
        * @default 15000
        */
       grace_ms?: number;
@@ -1742,7 +1944,7 @@ export interface components {
     /** @description How long finished tasks are kept. */
     RetentionInput: {
       /**
-       * @description How long SUCCEEDED tasks are kept; 0 keeps them for good.
+       * @description How long SUCCEEDED tasks are kept; 0 keeps them forever.
        * @default 86400000
        */
       succeeded_ms?: number;
@@ -1754,7 +1956,7 @@ export interface components {
     };
     /** @description How long finished tasks are kept, with every default filled in. */
     Retention: WithRequired<components['schemas']['RetentionInput'], 'succeeded_ms' | 'dead_ms'>;
-    /** @description Rests the queue while its target keeps failing. Resting uses no attempts. */
+    /** @description Pauses deliveries while the target keeps failing. Waiting uses no attempts. */
     CircuitBreakerInput: {
       /**
        * @description Whether it is used.
@@ -1787,17 +1989,17 @@ export interface components {
       components['schemas']['CircuitBreakerInput'],
       'enabled' | 'failure_ratio' | 'min_requests' | 'window_ms' | 'open_ms'
     >;
-    /** @description What order is promised. */
+    /** @description Ordering guarantee. */
     OrderingInput: {
       /**
-       * @description `none` promises nothing; `group` runs the tasks of one `group_key` one after another, by
+       * @description `none` guarantees no order; `group` runs the tasks of one `group_key` one after another, by
        *     due time, then id.
        * @default none
        * @enum {string}
        */
       mode?: 'none' | 'group';
     };
-    /** @description What order is promised, with every default filled in. */
+    /** @description Ordering guarantee, with every default filled in. */
     Ordering: WithRequired<components['schemas']['OrderingInput'], 'mode'>;
     /**
      * @description A queue's config. Only `callback.url` is required (for a pull queue, `callback.protocol`); what is left out gets its default. The
@@ -1806,7 +2008,7 @@ export interface components {
      */
     QueueConfigInput: {
       /**
-       * @description For people.
+       * @description Description shown to people.
        * @default
        */
       description?: string;
@@ -1818,7 +2020,7 @@ export interface components {
        */
       retry?: components['schemas']['RetryInput'];
       /**
-       * @description Bounds of the queue.
+       * @description Limits of the queue.
        * @default {}
        */
       limits?: components['schemas']['LimitsInput'];
@@ -1833,12 +2035,12 @@ export interface components {
        */
       retention?: components['schemas']['RetentionInput'];
       /**
-       * @description Rests the queue while its target keeps failing.
+       * @description Pauses deliveries while the target keeps failing.
        * @default {}
        */
       circuit_breaker?: components['schemas']['CircuitBreakerInput'];
       /**
-       * @description What order is promised.
+       * @description Ordering guarantee.
        * @default {}
        */
       ordering?: components['schemas']['OrderingInput'];
@@ -1865,24 +2067,24 @@ export interface components {
       created_at: components['schemas']['Timestamp'];
       /** @description When the config was last written. */
       updated_at: components['schemas']['Timestamp'];
-      /** @description For people. */
+      /** @description Description shown to people. */
       description: string;
       /** @description Where and how tasks are delivered. */
       callback: components['schemas']['Callback'];
       /** @description When and how often a failed attempt is repeated. */
       retry: components['schemas']['Retry'];
-      /** @description Bounds of the queue. */
+      /** @description Limits of the queue. */
       limits: components['schemas']['Limits'];
       /** @description How long a claim is kept. */
       lease: components['schemas']['Lease'];
       /** @description How long finished tasks are kept. */
       retention: components['schemas']['Retention'];
-      /** @description Rests the queue while its target keeps failing. */
+      /** @description Pauses deliveries while the target keeps failing. */
       circuit_breaker: components['schemas']['CircuitBreaker'];
-      /** @description What order is promised. */
+      /** @description Ordering guarantee. */
       ordering: components['schemas']['Ordering'];
     };
-    /** @description What came back from a probe. */
+    /** @description Result of a probe. */
     CallbackTestResult: {
       /** @description Whether the callback answered with 2xx. */
       delivered: boolean;
@@ -1896,28 +2098,40 @@ export interface components {
       message: string | null;
     };
     /**
-     * @description One act. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
+     * @description One action. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
      *     of RFC 8785.
      */
     AuditRecord: {
-      /** @description Its number over the whole server, without gaps. */
+      /** @description Sequence number across the whole server, without gaps. */
       seq: number;
-      /** @description When it was done. */
+      /** @description When the action was performed. */
       at: components['schemas']['Timestamp'];
-      /** @description Who did it. */
+      /** @description The principal. */
       principal: string;
       /**
-       * @description What was done.
+       * @description The action.
        * @enum {string}
        */
-      action: 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
-      /** @description The queue it was done to. */
+      action:
+        | 'redrive'
+        | 'purge'
+        | 'pause'
+        | 'resume'
+        | 'config_write'
+        | 'delete'
+        | 'cancel'
+        | 'run_now'
+        | 'update';
+      /** @description The queue. */
       queue: components['schemas']['QueueName'];
-      /** @description The body of the redrive or purge as sent; null for other acts. */
+      /**
+       * @description The body of a redrive, purge or cancel of many tasks as sent. For an action on one task
+       *     `ids` and what was sent with it. Null for other actions.
+       */
       selector: {
         [key: string]: unknown;
       } | null;
-      /** @description Tasks affected by the redrive or purge; null for other acts. */
+      /** @description Tasks that were changed; null for actions on the queue itself. */
       count: number | null;
       /** @description The `hash` of the record before; 64 zeros for the first. */
       prev_hash: string;
@@ -1931,12 +2145,12 @@ export interface components {
       /** @description The `cursor` of the next page; `""` on the last one. */
       next_cursor: string;
     };
-    /** @description Nothing to say yet. */
+    /** @description An empty object. */
     CompleteTaskRequest: Record<string, never>;
-    /** @description Why and how to go on. Every field is optional. */
+    /** @description The reason, and whether to retry. Every field is optional. */
     FailTaskRequest: {
       /**
-       * @description The kind of failure, by your own name or a known one.
+       * @description The kind of failure, a known name or one of your own.
        * @default INTERNAL
        */
       error_type?: components['schemas']['ErrorType'];
@@ -1959,7 +2173,7 @@ export interface components {
       /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
       retry_after_ms?: number;
     };
-    /** @description How long to go on. */
+    /** @description How long to continue. */
     ExtendTaskRequest: {
       /** @description The lease runs at least this long from now. */
       extend_ms: number;
@@ -2138,6 +2352,11 @@ export interface components {
       instance: string;
       /** @description The machine code. Decide by this. */
       code: components['schemas']['ErrorCode'];
+      /**
+       * @description `CANCELLED` in a LEASE_LOST because an operator cancelled the task. Else absent.
+       * @example CANCELLED
+       */
+      reason?: string;
       /** @description Each place in the request that is wrong, where that can be said. */
       errors?: components['schemas']['FieldError'][];
     };
@@ -2157,6 +2376,8 @@ export interface components {
       | 'QUEUE_NOT_EMPTY'
       | 'LEASE_LOST'
       | 'QUEUE_NOT_PULL'
+      | 'TASK_FINISHED'
+      | 'TASK_NOT_PENDING'
       | 'STALE_CURSOR'
       | 'PRECONDITION_FAILED'
       | 'PAYLOAD_TOO_LARGE'
@@ -2284,6 +2505,24 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The task has SUCCEEDED or is DEAD for another reason; nothing was changed. */
+    TaskFinished: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The task is not PENDING; nothing was changed. */
+    TaskNotPending: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The queue still has pending, in-flight or dead tasks. */
     QueueNotEmpty: {
       headers: {
@@ -2395,7 +2634,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A fault of the server. The log has the details under `instance`. */
+    /** @description An internal error of the server. The log has the details under `instance`. */
     Internal: {
       headers: {
         [name: string]: unknown;
@@ -2453,6 +2692,14 @@ export interface components {
      */
     Limit: number;
     /**
+     * @description Only tasks in this status; repeat it for several. Without it, in any status.
+     * @example [
+     *       "PENDING",
+     *       "IN_FLIGHT"
+     *     ]
+     */
+    TaskStatuses: components['schemas']['TaskStatus'][];
+    /**
      * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
      * @example c1.AZWq0Lk3.h7Rk2v9Q
      */
@@ -2498,6 +2745,85 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+  listTasks: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only tasks in this status; repeat it for several. Without it, in any status.
+         * @example [
+         *       "PENDING",
+         *       "IN_FLIGHT"
+         *     ]
+         */
+        status?: components['parameters']['TaskStatuses'];
+        /**
+         * @description Only tasks with this handler.
+         * @example mail.send
+         */
+        handler_ref?: components['schemas']['HandlerRef'];
+        /**
+         * @description Only tasks with this group key.
+         * @example acme
+         */
+        group_key?: string;
+        /**
+         * @description Only tasks created at this time or later (`created_at`).
+         * @example 2026-03-02T00:00:00Z
+         */
+        from?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Only tasks created before this time (`created_at`); not after `from`, it selects none.
+         * @example 2026-03-03T00:00:00Z
+         */
+        to?: components['schemas']['InputTimestamp'];
+        /**
+         * @description `newest` or `oldest` by `created_at`; `next` by `next_attempt_at`, which needs
+         *     `status=PENDING` and no other status.
+         * @example oldest
+         */
+        order?: 'newest' | 'oldest' | 'next';
+        /**
+         * @description Entries per page. More than 500 is taken as 500.
+         * @example 100
+         */
+        limit?: components['parameters']['Limit'];
+        /**
+         * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
+         * @example c1.AZWq0Lk3.h7Rk2v9Q
+         */
+        cursor?: components['parameters']['Cursor'];
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One page. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TaskPage'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      410: components['responses']['StaleCursor'];
+      422: components['responses']['InvalidQuery'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
   submitTask: {
     parameters: {
       query?: never;
@@ -2534,6 +2860,68 @@ export interface operations {
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  countTasks: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only tasks in this status; repeat it for several. Without it, in any status.
+         * @example [
+         *       "PENDING",
+         *       "IN_FLIGHT"
+         *     ]
+         */
+        status?: components['parameters']['TaskStatuses'];
+        /**
+         * @description Only tasks with this handler.
+         * @example mail.send
+         */
+        handler_ref?: components['schemas']['HandlerRef'];
+        /**
+         * @description Only tasks with this group key.
+         * @example acme
+         */
+        group_key?: string;
+        /**
+         * @description Only tasks created at this time or later (`created_at`).
+         * @example 2026-03-02T00:00:00Z
+         */
+        from?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Only tasks created before this time (`created_at`); not after `from`, it selects none.
+         * @example 2026-03-03T00:00:00Z
+         */
+        to?: components['schemas']['InputTimestamp'];
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The count. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TaskCount'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -2611,6 +2999,150 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  updateTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['UpdateTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The task as it is now. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskNotPending'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  cancelTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['CancelTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The task is DEAD. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskFinished'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  runTaskNow: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The task is due. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskNotPending'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  cancelTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CancelSelector'];
+      };
+    };
+    responses: {
+      200: components['responses']['Selected'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidSelector'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -3417,7 +3949,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The lease runs on; see `lease_expires_at`. */
+      /** @description The lease is extended; see `lease_expires_at`. */
       200: {
         headers: {
           [name: string]: unknown;

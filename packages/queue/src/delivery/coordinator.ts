@@ -131,6 +131,10 @@ export class Coordinator {
         this.queue(event.queue).series.dead('EXPIRED').inc();
         this.#wake(this.queue(event.queue));
         break;
+      case 'cancelled':
+        this.queue(event.queue).series.dead('CANCELLED').inc(event.count);
+        this.#wake(this.queue(event.queue));
+        break;
       case 'planned':
         this.#plan(event.dueByQueue, event.isFullScan);
         break;

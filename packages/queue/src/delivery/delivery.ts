@@ -25,7 +25,7 @@ import { WaitingClaim, type PulledTask, type PullRequest } from './pull/waiting-
 import { WorkerActivity, workerKey } from './pull/worker-activity.js';
 import { Retention } from './retention.js';
 import { StoreHealth } from './store-health.js';
-import { waitingFor, type WaitingFor } from './waiting-for.js';
+import { waitingFor, waitingForAll, type WaitingFor } from './waiting-for.js';
 
 export interface DeliveryOptions extends World {
   store: TaskStore;
@@ -99,7 +99,12 @@ export class Delivery {
 
   /** Resolves after the first scan of the store; a store that fails is retried. */
   async start(): Promise<void> {
-    this.#stopListening = this.options.store.onWork((queue) => this.workArrived(queue));
+    const { store } = this.options;
+    const stops = [
+      store.onWork((queue) => this.workArrived(queue)),
+      store.onCancelled((id) => this.#coordinator.inFlight.abort(id)),
+    ];
+    this.#stopListening = () => stops.forEach((stop) => stop());
     await this.#maintenance.start();
   }
 
@@ -113,6 +118,11 @@ export class Delivery {
     this.#coordinator.handle({ kind: 'submitted', queue });
   }
 
+  /** An operator cancelled tasks of the queue. */
+  cancelled(queue: string, count: number): void {
+    this.#coordinator.handle({ kind: 'cancelled', queue, count });
+  }
+
   /** State of the queue's circuit breaker on this server. */
   breakerOf(queue: string): BreakerPhase {
     return this.#coordinator.queues.get(queue)?.breaker?.phase ?? 'closed';
@@ -120,10 +130,18 @@ export class Delivery {
 
   /** Why a PENDING task is not running. */
   waitingFor(task: Task, queue: Queue): Promise<WaitingFor> {
+    return waitingFor(task, queue, this.#waitingOptions(queue));
+  }
+
+  /** The same for all PENDING tasks among those of one queue, by id. */
+  waitingForAll(tasks: readonly Task[], queue: Queue): Promise<Map<string, WaitingFor>> {
+    return waitingForAll(tasks, queue, this.#waitingOptions(queue));
+  }
+
+  #waitingOptions(queue: Queue) {
     const { store, clock } = this.options;
     const state = this.#coordinator.queue(queue.name);
-    const isHeld = !credentialsFor(queue, this.options).ok;
-    return waitingFor(task, queue, { store, clock, state, isHeld });
+    return { store, clock, state, isHeld: !credentialsFor(queue, this.options).ok };
   }
 
   /** Claims tasks of a pull queue, and waits for the first one. */

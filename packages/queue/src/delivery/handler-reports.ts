@@ -33,7 +33,8 @@ export type TaskReport = { id: string; token: string } & (
   { outcome: 'complete' } | { outcome: 'fail'; failure: FailReport }
 );
 
-export type ReportResult = Task | 'lease_lost' | 'not_found';
+/** `cancelled`: the lease is lost because an operator cancelled the task. */
+export type ReportResult = Task | 'lease_lost' | 'cancelled' | 'not_found';
 
 export interface HandlerReportsOptions {
   store: TaskStore;
@@ -100,10 +101,11 @@ export class HandlerReports {
       const task = await this.#find(id);
       if (!task) return 'not_found';
       const now = clock.now();
-      if (!holds(task, token, now)) return 'lease_lost';
+      if (!holds(task, token, now)) return lost(task);
       const { isAsync } = task.lease;
       const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
       const result = await store.extendLease({ id, token, expiresAt, isAsync, now });
+      if (result === 'lease_lost') return lost(await this.#find(id));
       if (typeof result !== 'object') return result;
       if (entry) entry.leaseEnd = expiresAt;
       this.options.pulledLeases.extended(token, expiresAt);
@@ -150,9 +152,8 @@ export class HandlerReports {
     if ((pulled?.leaseEnd ?? task.lease.expiresAt) <= clock.now()) return 'lease_lost';
     const [result] = await store.settle([settlement]);
     if (result?.kind !== 'settled') {
-      return result?.kind === 'repeated' && matches(result.verdict, outcome)
-        ? result.task
-        : 'lease_lost';
+      const isSame = result?.kind === 'repeated' && matches(result.verdict, outcome);
+      return isSame && !isCancelled(result.task) ? result.task : lost(result?.task);
     }
     const { verdict } = settlement;
     this.#pulledEnded(result.task.queue, token, verdict);
@@ -175,7 +176,8 @@ export class HandlerReports {
   ): Promise<ReportResult> {
     // The store also records an expired lease as a retry, so the history decides.
     const last = task.attempts.at(-1);
-    if (task.lease?.token === token || last?.outcome !== outcome) return 'lease_lost';
+    if (task.lease?.token === token || last?.outcome !== outcome) return lost(task);
+    if (last.errorType === 'CANCELLED' && isCancelled(task)) return 'cancelled';
     // Changes nothing: the token is no longer the task's.
     const probe: Settlement = {
       id: task.id,
@@ -185,7 +187,7 @@ export class HandlerReports {
       attempt: last,
     };
     const [result] = await this.options.store.settle([probe]);
-    if (result?.kind !== 'repeated' || !matches(result.verdict, outcome)) return 'lease_lost';
+    if (result?.kind !== 'repeated' || !matches(result.verdict, outcome)) return lost(task);
     return result.task;
   }
 
@@ -193,6 +195,14 @@ export class HandlerReports {
     const found = await this.options.store.getTask(id);
     return found && 'attempts' in found ? found : undefined;
   }
+}
+
+function lost(task: Task | undefined): 'lease_lost' | 'cancelled' {
+  return task && isCancelled(task) ? 'cancelled' : 'lease_lost';
+}
+
+function isCancelled(task: Task): boolean {
+  return task.deadReason === 'CANCELLED';
 }
 
 function holds(task: WholeTask, token: string, now: number): task is WholeTask & ClaimedTask {

@@ -20,6 +20,9 @@ export interface BodyChecks {
   complete: BodyCheck<QueueSchema<'CompleteTaskRequest'>>;
   fail: BodyCheck<QueueSchema<'FailTaskRequest'>>;
   extend: BodyCheck<QueueSchema<'ExtendTaskRequest'>>;
+  cancel: BodyCheck<QueueSchema<'CancelTaskRequest'>>;
+  update: BodyCheck<QueueSchema<'UpdateTaskRequest'>>;
+  cancelTasks: BodyCheck<QueueSchema<'CancelSelector'>>;
   /** Fills in the defaults. */
   claim: BodyCheck<Required<Omit<Claim, 'handlers'>> & Pick<Claim, 'handlers'>>;
   settle: BodyCheck<QueueSchema<'SettleTasksRequest'>>;
@@ -43,6 +46,9 @@ export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
     schedule: bodyCheck('INVALID_SCHEDULE', schemas.named('ScheduleInput', { fillDefaults: true })),
     claim: bodyCheck('INVALID_CLAIM', schemas.named('ClaimRequest', { fillDefaults: true })),
     settle: bodyCheck('INVALID_CLAIM', schemas.named('SettleTasksRequest')),
+    cancel: bodyCheck('INVALID_TASK', schemas.named('CancelTaskRequest')),
+    update: bodyCheck('INVALID_TASK', schemas.named('UpdateTaskRequest')),
+    cancelTasks: bodyCheck('INVALID_SELECTOR', schemas.named('CancelSelector')),
     config: bodyCheck('INVALID_CONFIG', schemas.named('QueueConfigInput', { fillDefaults: true })),
   };
 }

@@ -36,6 +36,8 @@ export type DeliveryControl = Pick<
   | 'claim'
   | 'workers'
   | 'settleAll'
+  | 'waitingForAll'
+  | 'cancelled'
   | 'complete'
   | 'fail'
   | 'extend'

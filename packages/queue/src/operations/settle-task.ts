@@ -23,11 +23,15 @@ export async function settleTask(
   );
   const settled = await settle(task.id);
   if (settled === 'not_found') throw taskNotFound(id);
-  if (settled === 'lease_lost') throw leaseLost(task.id);
+  if (settled === 'cancelled' || settled === 'lease_lost') throw leaseLost(task.id, settled);
   return toEnvelope(settled, queue);
 }
 
-export function leaseLost(id: string): Error {
+export function leaseLost(id: string, how: 'cancelled' | 'lease_lost'): Error {
+  if (how === 'cancelled') {
+    const detail = `An operator cancelled the task ${id}. Stop the work.`;
+    return fail('LEASE_LOST', detail, { members: { reason: 'CANCELLED' } });
+  }
   return fail(
     'LEASE_LOST',
     `The token does not hold the lease of task ${id}: it ran out, was settled otherwise ` +

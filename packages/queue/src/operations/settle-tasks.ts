@@ -29,6 +29,8 @@ function toReport(item: Item): TaskReport {
 
 function toItemResult({ id }: Item, index: number, result: ReportResult, queue: Queue): ItemResult {
   if (result === 'not_found') return rejected(index, taskNotFound(id));
-  if (result === 'lease_lost') return rejected(index, leaseLost(id));
+  if (result === 'cancelled' || result === 'lease_lost') {
+    return rejected(index, leaseLost(id, result));
+  }
   return { index, status: 200, envelope: toEnvelope(result, queue) };
 }

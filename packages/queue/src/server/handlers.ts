@@ -36,6 +36,7 @@ import { submitTask } from '../operations/submit-task.js';
 import { testCallback } from '../operations/test-callback.js';
 import type { QueueContext } from '../operations/context.js';
 import type { Load } from '../operations/limits/load.js';
+import { taskControlHandlers } from './task-handlers.js';
 
 /** The operations that are served; the document also describes the outgoing callback. */
 export type Served = Pick<QueueOperations, QueueOperationId>;
@@ -48,6 +49,7 @@ export type QueueHandlers = Handlers<Served, Principal>;
 export function queueHandlers(context: QueueContext, load: Load): QueueHandlers {
   return {
     ...taskHandlers(context),
+    ...taskControlHandlers(context),
     ...deadHandlers(context),
     ...adminHandlers(context),
     ...settleHandlers(context),

@@ -10,6 +10,8 @@ import type {
   RecordState,
   StoredRecord,
 } from './stored-record.js';
+import type { TaskChanging } from './task-changes.js';
+import type { TaskListing } from './task-list.js';
 
 /**
  * The storage port of the queue. Each call is atomic, durable when it resolves, and safe to
@@ -17,7 +19,7 @@ import type {
  * retention are decided by the caller. A store that cannot reach its database throws
  * `StorageUnavailable`.
  */
-export interface TaskStore {
+export interface TaskStore extends TaskListing, TaskChanging {
   readonly capabilities: StoreCapabilities;
 
   // Queues

@@ -27,6 +27,7 @@ export function boundApp() {
       ...world,
       store,
       delivery: idleDelivery(store),
+      background: { schedulesChanged: () => undefined },
       findSecret: () => undefined,
       allowlist: parseAllowlist([]),
       cursors: new Cursors(new Uint8Array(32), systemClock),

@@ -72,6 +72,24 @@ export const goodCalls: Record<QueueOperationId, CallOf> = {
     path: `/v1/queues/${queue}/tasks:batch`,
     body: [{ handler_ref: 'a' }, { handler_ref: 5 }],
   }),
+  listTasks: ({ queue }) => ({ path: `/v1/queues/${queue}/tasks` }),
+  countTasks: ({ queue }) => ({ path: `/v1/queues/${queue}/tasks:count` }),
+  updateTask: ({ pendingId }) => ({
+    method: 'PATCH',
+    path: `/v1/tasks/${pendingId}`,
+    body: { priority: 7 },
+  }),
+  cancelTask: ({ pendingId }) => ({
+    method: 'POST',
+    path: `/v1/tasks/${pendingId}:cancel`,
+    body: { reason: 'withdrawn' },
+  }),
+  runTaskNow: ({ pendingId }) => ({ method: 'POST', path: `/v1/tasks/${pendingId}:run-now` }),
+  cancelTasks: ({ queue }) => ({
+    method: 'POST',
+    path: `/v1/queues/${queue}/tasks:cancel`,
+    body: { filter: { status: 'PENDING' } },
+  }),
   getTask: ({ pendingId }) => ({ path: `/v1/tasks/${pendingId}` }),
   listDlq: ({ queue }) => ({ path: `/v1/queues/${queue}/dlq` }),
   redriveDlq: ({ queue, deadId }) => ({

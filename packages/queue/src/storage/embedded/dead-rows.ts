@@ -3,7 +3,7 @@ import { DeadGroups, matchesDeadFilter, pageBytes } from '../dead-letters.js';
 import { redriveRow } from '../task-row.js';
 import type { DeadTaskQuery, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
 import { factsOf } from './dead-facts.js';
-import { after, idKey, idOf, kinds, queueKey, queueTimeKey } from './keys.js';
+import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey } from './keys.js';
 import type { Step } from './step.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 import { showWhole } from './whole-tasks.js';
@@ -155,20 +155,6 @@ function boundsOf(queue: number, query: DeadTaskQuery): { start: Buffer; end: Bu
   // Bounds of a reverse range: the start is inclusive.
   const start = seen && seen.compare(high) < 0 ? keyBefore(seen) : keyBefore(high);
   return { start, end: keyBefore(low) };
-}
-
-/** The greatest key below this one. */
-function keyBefore(key: Buffer): Buffer {
-  const before = Buffer.concat([key, Buffer.alloc(1)]);
-  // The preceding bytes of the same length, and every key that starts with them.
-  for (let i = key.length - 1; i >= 0; i--) {
-    if (before[i]! > 0) {
-      before[i]!--;
-      before.fill(0xff, i + 1);
-      return before;
-    }
-  }
-  return Buffer.of(0);
 }
 
 function stored(rows: RowReader, id: string): StoredTask {

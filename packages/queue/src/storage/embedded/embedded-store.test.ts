@@ -285,14 +285,14 @@ describe('calls at the same time', () => {
 describe('opening', () => {
   test('a store of a newer format is refused', async () => {
     const key = nameKey(kinds.meta, 'format');
-    await database.transact(({ rows }) => rows.put(key, Buffer.from('2')));
+    await database.transact(({ rows }) => rows.put(key, Buffer.from('99')));
     await store.close();
     const refusal = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(UsageError);
-    expect(String(refusal)).toContain('queue format 2');
+    expect(String(refusal)).toContain('queue format 99');
     // The refused open released the directory.
     const again = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
-    expect(String(again)).toContain('queue format 2');
+    expect(String(again)).toContain('queue format 99');
   });
 
   test('a format that is no number is called damage', async () => {

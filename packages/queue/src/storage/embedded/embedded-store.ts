@@ -1,5 +1,6 @@
 import type { Database, RowReader } from '@millrace/db';
 import { messageOf, Refusal } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
@@ -35,11 +36,19 @@ import type {
   StoredRecord,
 } from '../stored-record.js';
 import { WorkerTable } from '../worker-table.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
 import { DueTimes } from './due-times.js';
 import { insertTask } from './inserts.js';
+import { listOldTasks } from './list-old-tasks.js';
 import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
 import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
 import * as reading from './reading.js';
@@ -48,6 +57,8 @@ import * as records from './record-rows.js';
 import { reorder } from './reorder.js';
 import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
+import * as changes from './task-changes.js';
+import { countReader, pageReader } from './task-pages.js';
 import {
   deleteTasksOf,
   deleteFinished,
@@ -69,6 +80,7 @@ export class EmbeddedStore implements TaskStore {
   /** The engine's writer runs calls in the order in which they arrive. */
   readonly capabilities = { claimsFollowSettlements: true };
   readonly #listeners = new Set<(queue: string) => void>();
+  readonly #cancelListeners = new Set<(id: string) => void>();
   readonly #due = new DueTimes();
   readonly #recent = new RecentTasks();
   readonly #workers = new WorkerTable();
@@ -76,6 +88,9 @@ export class EmbeddedStore implements TaskStore {
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  /** Resolves when all tasks are in the lists of tasks. */
+  #listed: Promise<void> | undefined;
+  #isClosed = false;
 
   constructor(
     private readonly database: Database,
@@ -160,6 +175,49 @@ export class EmbeddedStore implements TaskStore {
 
   async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
     return this.#read((rows) => reading.task(rows, id));
+  }
+
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    await this.#oldTasksListed();
+    const reader = this.#read((rows) => pageReader(rows, query));
+    await this.#readSlices(reader);
+    return reader.page;
+  }
+
+  async countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    await this.#oldTasksListed();
+    const reader = this.#read((rows) => countReader(rows, query));
+    await this.#readSlices(reader);
+    return reader.count;
+  }
+
+  async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    const result = await this.#transact((step) => changes.cancelTask(step, change));
+    if (result.kind === 'changed') {
+      for (const listener of this.#cancelListeners) listener(change.id);
+      this.#workChanged(result.task.queue);
+    }
+    return result;
+  }
+
+  async cancelPending(change: CancelPendingChange): Promise<string[]> {
+    const { queue } = change;
+    const cancelled = await this.#transact((step) =>
+      step.queue(queue) ? changes.cancelPending(step, change) : [],
+    );
+    if (cancelled.length > 0) this.#workChanged(queue);
+    return cancelled;
+  }
+
+  async updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const result = await this.#transact((step) => changes.updateTask(step, change));
+    if (result.kind === 'changed') this.#workChanged(result.task.queue);
+    return result;
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    this.#cancelListeners.add(listener);
+    return () => this.#cancelListeners.delete(listener);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
@@ -304,7 +362,26 @@ export class EmbeddedStore implements TaskStore {
 
   async close(): Promise<void> {
     this.#listeners.clear();
+    this.#cancelListeners.clear();
+    this.#isClosed = true;
+    await this.#listed?.catch(() => undefined);
     await this.database.close();
+  }
+
+  /** Starts to add the tasks of an older version to the lists; lists and counts wait for it. */
+  listOldTasks(log: Log): void {
+    this.#oldTasksListed().catch((error: unknown) => {
+      log.warn({ err: error }, 'failed to upgrade the lists of tasks');
+    });
+  }
+
+  #oldTasksListed(): Promise<void> {
+    this.#listed ??= listOldTasks(this.database, () => this.#isClosed).catch((error: unknown) => {
+      // The next call tries again.
+      this.#listed = undefined;
+      throw unavailable(error);
+    });
+    return this.#listed;
   }
 
   /** Deletes the tasks of deleted queues, also after a crash. */

@@ -222,4 +222,5 @@ function putTask(step: Step, { row, payload, attempts }: MovedTask, now: number)
   else if (row.status === 'SUCCEEDED') step.succeeded(task);
   else step.died(task);
   step.store(task);
+  step.list(task);
 }

@@ -4,6 +4,7 @@ import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
 import { mayStart, withStarts, type Starts } from '../../core/start-window.js';
 import {
+  cancelRow,
   claimRow,
   expireRow,
   newRow,
@@ -47,7 +48,22 @@ import type {
   StoredRecord,
 } from '../stored-record.js';
 import { WorkerTable } from '../worker-table.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
+import {
+  matchesTaskFilter,
+  pageOfAll,
+  type TaskCount,
+  type TaskFilter,
+  type TaskListQuery,
+  type TaskPage,
+} from '../task-list.js';
 import { AuditLog } from './audit-log.js';
+import { cancelTask, updateTask } from './task-changes.js';
 import { deadPage } from './dead-page.js';
 import { RecordMap } from './record-map.js';
 import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
@@ -75,6 +91,7 @@ export class MemoryStore implements TaskStore {
   readonly #records = new RecordMap();
   readonly #workers = new WorkerTable();
   readonly #listeners = new Set<(queue: string) => void>();
+  readonly #cancelListeners = new Set<(id: string) => void>();
   #queuesMade = 0;
 
   async listQueues(): Promise<Queue[]> {
@@ -160,6 +177,57 @@ export class MemoryStore implements TaskStore {
   async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
     const row = this.#rows.get(id);
     return row ? showWhole(row) : this.#tombstones.get(id);
+  }
+
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    return pageOfAll(this.#rowsOf(query.queue).map(toTask), query);
+  }
+
+  async countTasks({ queue, filter }: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    const rows = this.#rowsOf(queue).filter((row) => matchesTaskFilter(row, filter));
+    return { count: rows.length, isEstimate: false };
+  }
+
+  async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    const row = this.#rows.get(change.id);
+    if (!row) return { kind: 'not_found' };
+    const result = cancelTask(row, change);
+    if (result.kind === 'refused') return result;
+    const isChanged = result.kind === 'changed';
+    this.#record('cancel', { ...change, queue: row.queue }, change.selector, isChanged ? 1 : 0);
+    if (!isChanged) return result;
+    for (const listener of this.#cancelListeners) listener(change.id);
+    this.#notify([row.queue]);
+    return result;
+  }
+
+  async cancelPending(change: CancelPendingChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const cancelled: string[] = [];
+    for (const id of change.ids) {
+      const row = this.#rows.get(id);
+      if (row?.queue !== change.queue || row.status !== 'PENDING') continue;
+      cancelRow(row, change.message, change.now);
+      cancelled.push(id);
+    }
+    this.#record('cancel', change, change.selector, cancelled.length);
+    if (cancelled.length > 0) this.#notify([change.queue]);
+    return cancelled;
+  }
+
+  async updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const row = this.#rows.get(change.id);
+    if (!row) return { kind: 'not_found' };
+    const result = updateTask(row, change);
+    if (result.kind !== 'changed') return result;
+    this.#record(change.action, { ...change, queue: row.queue }, change.selector, 1);
+    this.#notify([row.queue]);
+    return result;
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    this.#cancelListeners.add(listener);
+    return () => this.#cancelListeners.delete(listener);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
@@ -373,6 +441,7 @@ export class MemoryStore implements TaskStore {
   /** Keeps the data: the next server continues with it. */
   async close(): Promise<void> {
     this.#listeners.clear();
+    this.#cancelListeners.clear();
   }
 
   #insert(task: NewTask, now: number): InsertResult {

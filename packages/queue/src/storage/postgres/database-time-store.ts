@@ -31,6 +31,13 @@ import type {
   RecordState,
   StoredRecord,
 } from '../stored-record.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import type { ClockShift } from './clock-shift.js';
 import type { PostgresStore } from './postgres-store.js';
 import type { Source, Target } from '../transfer/moved.js';
@@ -86,6 +93,32 @@ export class DatabaseTimeStore implements TaskStore {
   async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
     const found = await this.store.getTask(id);
     return found && 'lease' in found ? this.#own(found) : found;
+  }
+
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    const { tasks, next } = await this.store.listTasks(query);
+    return { tasks: tasks.map((task) => this.#own(task)), next };
+  }
+
+  countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    return this.store.countTasks(query);
+  }
+
+  cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    return this.store.cancelTask(this.#atNow(change));
+  }
+
+  cancelPending(change: CancelPendingChange): Promise<string[]> {
+    return this.store.cancelPending(this.#atNow(change));
+  }
+
+  updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const dueAt = change.dueAt === undefined ? undefined : change.dueAt + this.shift.ms;
+    return this.store.updateTask({ ...this.#atNow(change), dueAt });
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    return this.store.onCancelled(listener);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
