@@ -227,6 +227,85 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/queues/{queue}/jobs': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * List the jobs of a queue
+     * @description Jobs that run, and those that ended in the last seven days, newest first.
+     */
+    get: operations['listJobs'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/jobs/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a job
+     * @description The job and its progress.
+     */
+    get: operations['getJob'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/jobs/{id}:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel a job
+     * @description The job stops; what it has done stays done. A job that has ended is 409 JOB_FINISHED. Takes no
+     *     body.
+     */
+    post: operations['cancelJob'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/queues/{queue}/stats': {
     parameters: {
       query?: never;
@@ -1258,6 +1337,43 @@ export interface components {
        */
       complete?: false;
     };
+    /** @description A redrive or purge that runs on its own. */
+    Job: {
+      /** @description The job's id. */
+      id: components['schemas']['Ulid'];
+      /** @description The queue it works on. */
+      queue: components['schemas']['QueueName'];
+      /**
+       * @description What it does.
+       * @enum {string}
+       */
+      action: 'redrive' | 'purge';
+      /** @description The body of the redrive or purge as sent. */
+      selector: {
+        [key: string]: unknown;
+      };
+      /**
+       * @description How far it is. `failed` is a fault of the server; its log has the details.
+       * @enum {string}
+       */
+      status: 'running' | 'done' | 'cancelled' | 'failed';
+      /** @description Tasks affected so far. */
+      count: number;
+      /** @description When it was created. */
+      created_at: components['schemas']['Timestamp'];
+      /** @description When it ended. */
+      finished_at: components['schemas']['NullableTimestamp'];
+    };
+    /** @description One job. */
+    JobResult: {
+      /** @description The job. */
+      job: components['schemas']['Job'];
+    };
+    /** @description Jobs of a queue. */
+    JobList: {
+      /** @description Newest first. */
+      jobs: components['schemas']['Job'][];
+    };
     /** @description Dead tasks that failed alike. */
     DlqGroup: {
       /** @description Their `last_error.error_type`. */
@@ -1829,11 +1945,11 @@ export interface components {
       action: 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
       /** @description The queue it was done to. */
       queue: components['schemas']['QueueName'];
-      /** @description The body of the redrive or purge as sent; null for other acts. */
+      /** @description The body of the redrive or purge as sent; null for other acts. Of a job also `job`, its id. */
       selector: {
         [key: string]: unknown;
       } | null;
-      /** @description Tasks affected by the redrive or purge; null for other acts. */
+      /** @description Tasks affected by the redrive or purge; null for other acts and at the start of a job. */
       count: number | null;
       /** @description The `hash` of the record before; 64 zeros for the first. */
       prev_hash: string;
@@ -1965,8 +2081,10 @@ export interface components {
       | 'QUEUE_NOT_FOUND'
       | 'TASK_NOT_FOUND'
       | 'SCHEDULE_NOT_FOUND'
+      | 'JOB_NOT_FOUND'
       | 'METHOD_NOT_ALLOWED'
       | 'ID_CONFLICT'
+      | 'JOB_FINISHED'
       | 'QUEUE_NOT_EMPTY'
       | 'LEASE_LOST'
       | 'STALE_CURSOR'
@@ -2043,6 +2161,33 @@ export interface components {
     };
     /** @description The queue or the schedule does not exist. */
     ScheduleNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The job. */
+    Job: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['JobResult'];
+      };
+    };
+    /** @description No job has this id. */
+    JobNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The job has ended. */
+    JobFinished: {
       headers: {
         [name: string]: unknown;
       };
@@ -2224,6 +2369,11 @@ export interface components {
      * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
      */
     TaskId: components['schemas']['InputUlid'];
+    /**
+     * @description The job's id, in upper or lower case.
+     * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+     */
+    JobId: components['schemas']['InputUlid'];
     /**
      * @description The schedule's name.
      * @example nightly-report
@@ -2470,7 +2620,15 @@ export interface operations {
   };
   redriveDlq: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description `true` starts a job and answers 202 at once. The job goes on after a restart, takes as
+         *     long as it takes, and touches only tasks that were dead when it was created. Not with
+         *     `dry_run`.
+         * @example true
+         */
+        async?: boolean;
+      };
       header?: never;
       path: {
         /**
@@ -2488,6 +2646,7 @@ export interface operations {
     };
     responses: {
       200: components['responses']['Selected'];
+      202: components['responses']['Job'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
@@ -2501,7 +2660,15 @@ export interface operations {
   };
   purgeDlq: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description `true` starts a job and answers 202 at once. The job goes on after a restart, takes as
+         *     long as it takes, and touches only tasks that were dead when it was created. Not with
+         *     `dry_run`.
+         * @example true
+         */
+        async?: boolean;
+      };
       header?: never;
       path: {
         /**
@@ -2519,6 +2686,7 @@ export interface operations {
     };
     responses: {
       200: components['responses']['Selected'];
+      202: components['responses']['Job'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
@@ -2557,6 +2725,87 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listJobs: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The jobs. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['JobList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getJob: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Job'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['JobNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  cancelJob: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Job'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['JobNotFound'];
+      409: components['responses']['JobFinished'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
