@@ -108,6 +108,7 @@ const commonSpoils: Partial<Record<QueueCode, Spoil>> = {
   INVALID_CLAIM: (good) => ({ ...good, body: {} }),
   INVALID_CONFIG: (good) => ({ ...good, body: {} }),
   INVALID_SCHEDULE: (good) => ({ ...good, body: {} }),
+  JOB_NOT_FOUND: (good, { jobId }) => withPath(good, jobId, unknownId),
   SCHEDULE_NOT_FOUND: (good) => withPath(good, 'nightly', 'none'),
   INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?nonsense=1` }),
   STALE_CURSOR: (good) => ({ ...good, path: `${good.path}?cursor=x` }),
@@ -148,6 +149,14 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   },
   runTaskNow: {
     TASK_NOT_PENDING: (good, { pendingId, running }) => withPath(good, pendingId, running.id),
+  },
+  redriveDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
+  purgeDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
+  cancelJob: {
+    JOB_FINISHED: async (good) => {
+      await server.send(good);
+      return server.send(good);
+    },
   },
   completeTask: { LEASE_LOST: lostLease },
   failTask: { LEASE_LOST: lostLease },
@@ -239,7 +248,7 @@ test('every operation asks for a known role, on what its grant scope says', () =
   for (const { id, isPublic, minRole, extensions } of operations.values()) {
     if (isPublic) continue;
     expect(roles, id).toContain(minRole);
-    expect(['queue', 'task', 'any'], id).toContain(extensions['x-grant-scope']);
+    expect(['queue', 'task', 'job', 'any'], id).toContain(extensions['x-grant-scope']);
   }
 });
 

@@ -2,6 +2,7 @@ import type { CtlCommand } from '../command.js';
 import { addAudit } from '../queue/audit-commands.js';
 import { addConfig } from '../queue/config-commands.js';
 import { addDlq, addPurge, addRedrive } from '../queue/dlq-commands.js';
+import { addJob } from '../queue/job-commands.js';
 import { addMigrate } from '../queue/migrate-command.js';
 import {
   addDelete,
@@ -41,6 +42,7 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addDlq(queue, tools);
   addRedrive(queue, tools);
   addPurge(queue, tools);
+  addJob(queue, tools);
   addSchedule(queue, tools);
   addPause(queue, tools);
   addResume(queue, tools);

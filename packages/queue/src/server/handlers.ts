@@ -11,6 +11,9 @@ import { getQueueConfig } from '../operations/get-queue-config.js';
 import { getReadiness } from '../operations/get-readiness.js';
 import { getStats } from '../operations/get-stats.js';
 import { getTask } from '../operations/get-task.js';
+import { cancelJob } from '../operations/jobs/cancel-job.js';
+import { createJob } from '../operations/jobs/create-job.js';
+import { getJob, listJobs } from '../operations/jobs/read-jobs.js';
 import { listAudit } from '../operations/list-audit.js';
 import { listDlq } from '../operations/list-dlq.js';
 import { listDlqGroups } from '../operations/list-dlq-groups.js';
@@ -55,6 +58,7 @@ export function queueHandlers(context: QueueContext, load: Load): QueueHandlers 
     ...settleHandlers(context),
     ...scheduleHandlers(context),
     ...workerHandlers(context, load),
+    ...jobHandlers(context),
     getLiveness: () => ({ status: 200, body: getLiveness() }),
     getReadiness: async () => ({ status: 200, body: await getReadiness(context) }),
     getOpenapi: () => ({
@@ -109,18 +113,44 @@ function deadHandlers(context: QueueContext) {
     }),
     redriveDlq: {
       checkBody: false,
-      handle: async ({ params, principal, body }) => {
+      handle: async ({ params, query, principal, body }) => {
         const request = { queue: params.queue, body };
+        if (query.async === true) return startJob(context, principal, request, 'redrive');
         return { status: 200, body: await redriveDlq(context, principal, request) };
       },
     },
     purgeDlq: {
       checkBody: false,
-      handle: async ({ params, principal, body }) => {
+      handle: async ({ params, query, principal, body }) => {
         const request = { queue: params.queue, body };
+        if (query.async === true) return startJob(context, principal, request, 'purge');
         return { status: 200, body: await purgeDlq(context, principal, request) };
       },
     },
+  } satisfies Partial<QueueHandlers>;
+}
+
+async function startJob(
+  context: QueueContext,
+  principal: Principal,
+  request: { queue: string; body: unknown },
+  action: 'redrive' | 'purge',
+) {
+  const body = await createJob(context, principal, { ...request, action });
+  return { status: 202, body } as const;
+}
+
+function jobHandlers(context: QueueContext) {
+  return {
+    listJobs: async ({ params }) => ({ status: 200, body: await listJobs(context, params) }),
+    getJob: async ({ params, principal }) => ({
+      status: 200,
+      body: await getJob(context, principal, params),
+    }),
+    cancelJob: async ({ params, principal }) => ({
+      status: 200,
+      body: await cancelJob(context, principal, params),
+    }),
   } satisfies Partial<QueueHandlers>;
 }
 

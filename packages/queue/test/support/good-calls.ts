@@ -1,4 +1,6 @@
 import type { QueueOperationId } from '@millrace/contract/queue';
+import { systemRandom } from '@millrace/kit/random';
+import { newJobState } from '../../src/core/job.js';
 import type { TestRequest } from './http-client.js';
 import { makeQueue, plainConfig, type TestServer } from './server.js';
 import { buryTasks, claim, submitOne } from './tasks.js';
@@ -11,6 +13,8 @@ export interface Grounds {
   pullQueue: string;
   pendingId: string;
   deadId: string;
+  /** A job that another server works on. */
+  jobId: string;
   running: { id: string; token: string };
 }
 
@@ -41,8 +45,19 @@ export async function newGrounds(server: TestServer): Promise<Grounds> {
     pullQueue,
     pendingId,
     deadId: deadId!,
+    jobId: await addJob(server, queue),
     running: { id: runningId, token: running!.lease!.token },
   };
+}
+
+/** A job that is owned, so that it stays as it is. */
+async function addJob(server: TestServer, queue: string): Promise<string> {
+  const now = server.clock.now();
+  const key = { kind: 'job', queue, name: systemRandom.ulid(now) } as const;
+  const body = { action: 'purge', selector: {}, target: { ids: [] }, gapMs: 0, by: 'root' };
+  const state = { ...newJobState, owner: 'another', ownedUntil: now + 3_600_000 };
+  await server.store.writeRecord({ ...key, ifRevision: 0, body, state, now });
+  return key.name;
 }
 
 type CallOf = (grounds: Grounds) => TestRequest;
@@ -104,6 +119,9 @@ export const goodCalls: Record<QueueOperationId, CallOf> = {
   }),
   listDlqGroups: ({ queue }) => ({ path: `/v1/queues/${queue}/dlq:groups` }),
   getStats: ({ queue }) => ({ path: `/v1/queues/${queue}/stats` }),
+  listJobs: ({ queue }) => ({ path: `/v1/queues/${queue}/jobs` }),
+  getJob: ({ jobId }) => ({ path: `/v1/jobs/${jobId}` }),
+  cancelJob: ({ jobId }) => ({ method: 'POST', path: `/v1/jobs/${jobId}:cancel` }),
   listSchedules: ({ queue }) => ({ path: `/v1/queues/${queue}/schedules` }),
   getSchedule: ({ queue }) => ({ path: `/v1/queues/${queue}/schedules/nightly` }),
   putSchedule: ({ queue }) => ({

@@ -6,9 +6,9 @@ import type { QueueContext } from '../context.js';
 import { requireQueue } from '../find.js';
 import type { Principal } from '../principal.js';
 import { queueFull } from '../submit-task.js';
+import { retryOnConflict } from '../retry-on-conflict.js';
 import {
   requireSchedule,
-  retryOnConflict,
   scheduleNotFound,
   toWireSchedule,
   type ScheduleRequest,
@@ -31,7 +31,7 @@ export async function setSchedulePaused(
   request: ScheduleRequest,
   paused: boolean,
 ): Promise<QueueSchema<'Schedule'>> {
-  const written = await retryOnConflict(async () => {
+  const written = await retryOnConflict('The schedule', async () => {
     const found = await requireSchedule(context, request);
     if (found.state.paused === paused) return found;
     const state = withPause(found.definition, found.state, paused, context.clock.now());
@@ -48,7 +48,7 @@ export async function runSchedule(
   request: ScheduleRequest,
 ): Promise<QueueSchema<'Schedule'>> {
   const queue = await requireQueue(context, request.queue);
-  const written = await retryOnConflict(async () => {
+  const written = await retryOnConflict('The schedule', async () => {
     const found = await requireSchedule(context, request);
     const now = context.clock.now();
     const run = { id: context.random.ulid(now), at: now, dueAt: now };

@@ -7,12 +7,8 @@ import { queueNotFound, requireQueue } from '../find.js';
 import { newTask } from '../new-task.js';
 import type { Principal } from '../principal.js';
 import { failBody } from '../refusal.js';
-import {
-  findSchedule,
-  retryOnConflict,
-  toWireSchedule,
-  type ScheduleRequest,
-} from './schedule-record.js';
+import { retryOnConflict } from '../retry-on-conflict.js';
+import { findSchedule, toWireSchedule, type ScheduleRequest } from './schedule-record.js';
 
 /** Creates a schedule or replaces it. */
 export async function putSchedule(
@@ -24,7 +20,7 @@ export async function putSchedule(
   const { queue: queueName, schedule: name } = request;
   const queue = await requireQueue(context, queueName);
   const definition = readSchedule(context, queue, body);
-  const written = await retryOnConflict(async () => {
+  const written = await retryOnConflict('The schedule', async () => {
     const before = await findSchedule(context, request);
     const now = clock.now();
     const state = newScheduleState(definition, before, { now, by: caller.principal });

@@ -70,21 +70,3 @@ export function toWireSchedule({
     version: state.version,
   };
 }
-
-const maxTries = 8;
-
-/**
- * Changes a schedule by compare-and-set: `change` runs again if another call or a run of the
- * schedule came in between.
- */
-export async function retryOnConflict<Result>(
-  change: () => Promise<Result | 'conflict'>,
-): Promise<Result> {
-  for (let tries = 0; tries < maxTries; tries++) {
-    const result = await change();
-    if (result !== 'conflict') return result;
-  }
-  throw fail('RATE_LIMITED', 'The schedule keeps changing; try again in a moment.', {
-    retryAfterMs: 1_000,
-  });
-}
