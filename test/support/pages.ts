@@ -45,7 +45,9 @@ export const pagesOfRepository = [
   'CONTRIBUTING.md',
   'docs/explanation/performance.md',
   'docs/explanation/reliability.md',
+  'docs/tutorials/first-worker.md',
   'examples/embedded/README.md',
+  'examples/in-process/README.md',
 ];
 
 /** What is run once, whichever page has it, and needs no server. */

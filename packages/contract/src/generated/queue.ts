@@ -1681,6 +1681,8 @@ export interface components {
       defer?: boolean;
       /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
       retry_after_ms?: number;
+      /** @description Details such as a stack trace, kept as the attempt's `response_snippet`. Cut to 2 KiB. */
+      stack?: string;
     };
     /** @description How long to go on. */
     ExtendTaskRequest: {
@@ -1748,6 +1750,8 @@ export interface components {
       defer?: boolean;
       /** @description Raises the delay before the next attempt. */
       retry_after_ms?: number;
+      /** @description Details such as a stack trace. Cut to 2 KiB. */
+      stack?: string;
     };
     /** @description The result of an item that was settled, or was before. */
     SettleItemDone: {

@@ -27,7 +27,7 @@ const migrations: readonly Migration[] = [
   { texts: workers, tuning: [] },
 ];
 
-const schemaVersion = migrations.length;
+export const schemaVersion = migrations.length;
 
 const createSchema = 'CREATE SCHEMA IF NOT EXISTS millrace';
 const createVersion = `CREATE TABLE IF NOT EXISTS millrace.schema_version (
