@@ -14,10 +14,13 @@ export {
 } from './queue-client.js';
 export type { StandardSchema } from './standard-schema.js';
 export { defineTasks, type Tasks, type TaskTypes } from './tasks.js';
-export type { QueueTransport } from './transport.js';
+export { httpTransport, type ClaimedTask, type QueueTransport } from './transport.js';
+export { decodeBase64 } from './payload.js';
 export {
   createWorker,
+  startRawWorker,
   startWorker,
+  type RawCall,
   type StopOptions,
   type Worker,
   type WorkerOptions,

@@ -1,6 +1,6 @@
 import type { ClientOptions } from '@millrace/client';
 import { failureOf } from './errors.js';
-import { runHandler, type AnyHandlers, type TaskHandlers } from './handlers.js';
+import { runHandler, type Progress, type TaskHandlers } from './handlers.js';
 import { decodeBase64 } from './payload.js';
 import { RunningTask } from './running-task.js';
 import { Settler } from './settler.js';
@@ -63,7 +63,40 @@ export function startWorker<Types extends TaskTypes>(
   tasks: Tasks<Types>,
   handlers: TaskHandlers<Types>,
 ): Worker {
-  const worker = new PullWorker(transport, options, tasks, handlers);
+  const refs = Object.keys(handlers);
+  // Tasks without a handler here are left to other workers.
+  const filter = refs.length <= maxHandlersInClaim ? refs : undefined;
+  return startRawWorker(transport, { ...options, handlers: filter }, (call) => {
+    const { claimed, task, signal, progress } = call;
+    return runHandler(tasks, handlers, {
+      bytes: decodeBase64(claimed.payload),
+      contentType: claimed.payload_content_type,
+      task: task.info,
+      signal,
+      progress,
+    });
+  });
+}
+
+export interface RawCall {
+  readonly claimed: ClaimedTask;
+  readonly task: Pick<RunningTask, 'info'>;
+  readonly signal: AbortSignal;
+  readonly progress: (progress: Progress) => Promise<void>;
+}
+
+export interface RawWorkerOptions extends WorkerOptions {
+  /** Claim only tasks of these handlers; absent: any. */
+  handlers?: readonly string[] | undefined;
+}
+
+/** A worker that runs every task by one function. */
+export function startRawWorker(
+  transport: QueueTransport,
+  options: RawWorkerOptions,
+  run: (call: RawCall) => unknown,
+): Worker {
+  const worker = new PullWorker(transport, options, run);
   worker.start();
   return worker;
 }
@@ -85,9 +118,8 @@ class PullWorker implements Worker {
 
   constructor(
     private readonly transport: QueueTransport,
-    private readonly options: WorkerOptions,
-    private readonly tasks: Tasks<TaskTypes>,
-    private readonly handlers: AnyHandlers,
+    private readonly options: RawWorkerOptions,
+    private readonly run: (call: RawCall) => unknown,
   ) {
     this.name = options.name ?? `worker-${crypto.randomUUID().slice(0, 8)}`;
     this.#concurrency = options.concurrency ?? defaultConcurrency;
@@ -155,14 +187,13 @@ class PullWorker implements Worker {
   }
 
   #claim(limit: number): Promise<ClaimedTask[]> {
-    const handlers = Object.keys(this.handlers);
+    const { handlers } = this.options;
     const request = {
       worker: this.name,
       limit,
       wait_ms: waitMs,
       lease_ms: this.#leaseMs,
-      // Tasks without a handler here are left to other workers.
-      ...(handlers.length <= maxHandlersInClaim && { handlers }),
+      ...(handlers && { handlers: [...handlers] }),
     };
     return this.transport.claim(this.options.queue, request, this.#stopping.signal);
   }
@@ -182,16 +213,11 @@ class PullWorker implements Worker {
 
   /** Runs the handler. Undefined: the lease is lost, so there is nothing to settle. */
   async #handle(task: RunningTask): Promise<SettleItem | undefined> {
-    const { id, lease_token, payload, payload_content_type } = task.claimed;
-    const lease = { id, lease_token };
+    const { claimed, signal } = task;
+    const lease = { id: claimed.id, lease_token: claimed.lease_token };
     try {
-      await runHandler(this.tasks, this.handlers, {
-        bytes: decodeBase64(payload),
-        contentType: payload_content_type,
-        task: task.info,
-        signal: task.signal,
-        progress: (progress) => task.extend(progress).catch(this.#onError),
-      });
+      const progress = (report: Progress) => task.extend(report).catch(this.#onError);
+      await this.run({ claimed, task, signal, progress });
       return { ...lease, outcome: 'complete' };
     } catch (error) {
       if (task.signal.aborted && !this.#stopping.signal.aborted) return undefined;
