@@ -47,7 +47,9 @@ export const pagesOfRepository = [
   'docs/explanation/durability.md',
   'docs/explanation/performance.md',
   'docs/explanation/reliability.md',
+  'docs/tutorials/first-worker.md',
   'examples/embedded/README.md',
+  'examples/in-process/README.md',
 ];
 
 /** What is run once, whichever page has it, and needs no server. */

@@ -17,6 +17,7 @@ import { addSchedule } from '../queue/schedule-commands.js';
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
 import { addToken } from '../queue/token-commands.js';
+import { addWork, addWorkers } from '../queue/work-commands.js';
 import type { Tools } from '../tools.js';
 
 export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
@@ -46,6 +47,8 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addSchedule(queue, tools);
   addPause(queue, tools);
   addResume(queue, tools);
+  addWork(queue, tools);
+  addWorkers(queue, tools);
   addDelete(queue, tools);
   addAudit(queue, tools);
   addMigrate(queue, tools);

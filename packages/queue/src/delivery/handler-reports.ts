@@ -10,7 +10,7 @@ import {
 } from '../core/attempt-record.js';
 import { maxRetryAfterMs } from '../core/backoff.js';
 import { cutText } from '../core/excerpt.js';
-import { maxMessageBytes } from '../core/outcome.js';
+import { maxMessageBytes, maxSnippetBytes } from '../core/outcome.js';
 import type { AttemptOutcome, Task, WholeTask } from '../core/task.js';
 import { verdictOnFailure, type Verdict } from '../core/verdict.js';
 import type { Settlement, TaskStore } from '../storage/task-store.js';
@@ -26,6 +26,8 @@ export interface FailReport {
   retry?: boolean | undefined;
   defer?: boolean | undefined;
   retry_after_ms?: number | undefined;
+  /** Details such as a stack trace. */
+  stack?: string | undefined;
 }
 
 /** One item of `tasks:settle`. */
@@ -72,6 +74,7 @@ export class HandlerReports {
     const { random, store } = this.options;
     const errorType = report.error_type ?? 'INTERNAL';
     const message = cutText(report.message ?? '', maxMessageBytes);
+    const snippet = report.stack === undefined ? null : cutText(report.stack, maxSnippetBytes);
     const requestedMs = report.retry_after_ms;
     const retryAfterMs = requestedMs === undefined ? null : Math.min(requestedMs, maxRetryAfterMs);
     const mayRetry = report.retry ?? true;
@@ -87,7 +90,7 @@ export class HandlerReports {
         chance: random.next(),
       });
       const nextAttemptAt = 'dueAt' in verdict ? verdict.dueAt : null;
-      const end = { outcome, now, errorType, message, retryAfterMs };
+      const end = { outcome, now, errorType, message, retryAfterMs, snippet };
       const attempt = attemptRecord(task, { ...end, nextAttemptAt, url });
       const error = lastErrorOf({ errorType, message, httpStatus: null }, now);
       return { id, token, now, verdict, attempt, error };
