@@ -9,7 +9,11 @@ export const openaiChat = {
   messages: (body) =>
     (body.messages ?? []).map(({ role, content }) => ({ role, text: textOf(content) })),
 
-  errorBody(status) {
+  errorBody(status, resetSeconds) {
+    if (resetSeconds !== undefined) {
+      const message = `You exceeded your current quota. Please try again in ${resetSeconds}s.`;
+      return { error: { type: 'insufficient_quota', code: 'insufficient_quota', message } };
+    }
     const codes = { 400: 'invalid_request_error', 429: 'rate_limit_exceeded' };
     const code = codes[status] ?? 'server_error';
     return { error: { type: code, code, message: `fake model error ${status}` } };

@@ -16,7 +16,13 @@ export const openaiResponses = {
     });
   },
 
-  errorBody(status) {
+  errorBody(status, resetSeconds) {
+    if (resetSeconds !== undefined) {
+      const resets_at = Math.floor(Date.now() / 1000) + resetSeconds;
+      const limit = { plan_type: 'plus', resets_at, resets_in_seconds: resetSeconds };
+      const message = 'The usage limit has been reached';
+      return { error: { type: 'usage_limit_reached', message, ...limit } };
+    }
     const codes = {
       400: 'invalid_request_error',
       401: 'invalid_api_key',

@@ -18,7 +18,7 @@ const likeGemini = {
 };
 
 /** Asks for trust as gemini does, then takes prompts; those in its arguments would show. */
-const asksTrust = `#!${process.execPath}
+const trustDialog = `#!${process.execPath}
 const say = (line) => process.stdout.write(line + '\\r\\n');
 if (process.argv.includes('--help')) {
   say('  --skip-trust  Trust the current workspace');
@@ -75,7 +75,7 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     newDaemon,
   }) => {
     const { api, workdir, home } = await newDaemon({ flags: likeGemini });
-    writeFileSync(join(home, 'bin', 'asks-trust'), asksTrust, { mode: 0o755 });
+    writeFileSync(join(home, 'bin', 'asks-trust'), trustDialog, { mode: 0o755 });
     await api.ok('POST', '/api/v1/backends/rescan');
     const { id } = await spawn(api, { prompt: 'hello', backend: 'asks-trust', cwd: workdir });
     const asking = await until(api, id, 'waiting_for_input');

@@ -157,14 +157,14 @@ function claudeLines(report: JsonObject): string[] {
   }
 }
 
-const longestInput = 160;
+const maxInputLength = 160;
 
 function toolLine(block: JsonObject): string {
   const input = objectIn(block, 'input') ?? {};
   const said = ['command', 'file_path', 'path', 'pattern', 'url', 'description']
     .map((name) => textIn(input, name))
     .find((text) => text !== undefined);
-  const short = (said ?? '').split('\n')[0]!.slice(0, longestInput);
+  const short = (said ?? '').split('\n')[0]!.slice(0, maxInputLength);
   return `[${textIn(block, 'name') ?? 'tool'}] ${short}`.trimEnd();
 }
 

@@ -116,7 +116,7 @@ describe('in a conversation', () => {
   });
 });
 
-test('the tables are asked by name alone', () => {
+test('tables: inherited names are not found', () => {
   expect([takesModel('claude'), takesModel('goose'), takesModel('toString')]).toEqual([
     true,
     false,

@@ -183,7 +183,7 @@ export function optionalFlags(cli: string): readonly string[] {
  * the same arguments, so a prompt among them would run twice and a session id would be taken.
  * Versions without the flag do not ask.
  */
-export function mayAskForTrust(
+export function mayRequestTrust(
   run: Pick<Run, 'cli' | 'driver' | 'isTrusted' | 'offered'>,
 ): boolean {
   const { skipTrust } = lineOf(run.cli);
@@ -196,7 +196,7 @@ export function canResume(cli: string, driver: Run['driver']): boolean {
 }
 
 // Linux takes no argument longer than 128 KiB.
-const longestPromptArgument = 120_000;
+const maxPromptArgumentBytes = 120_000;
 
 export function prepareRun(
   backend: string,
@@ -213,8 +213,8 @@ function interactiveRun(run: Run): PreparedRun {
   const isArgument =
     prompt !== undefined &&
     withPrompt !== undefined &&
-    !mayAskForTrust(run) &&
-    Buffer.byteLength(prompt) < longestPromptArgument &&
+    !mayRequestTrust(run) &&
+    Buffer.byteLength(prompt) < maxPromptArgumentBytes &&
     !prompt.includes('\0');
   return {
     args: [

@@ -7,7 +7,7 @@ import { failureIn, failureOnScreen } from './failure-words.js';
 import type { OutputLog } from './output-log.js';
 
 const pieceBytes = 1_048_576;
-const keptLines = 30;
+const maxLines = 30;
 /** Claude's report of a limit, and codex's word for the one that was reached. */
 const limitReport = /"rate_limit_event"|"rateLimitReachedType"\s*:\s*"/;
 
@@ -68,7 +68,7 @@ export class Listener {
     const text = stripVTControlCharacters(line).replaceAll('\r', '').trimEnd();
     // What is only drawn says nothing.
     if (!/[\p{L}\p{N}]/u.test(text)) return;
-    this.#words = [...this.#words, ...text.split('\n')].slice(-keptLines);
+    this.#words = [...this.#words, ...text.split('\n')].slice(-maxLines);
   }
 
   /** What the end of the run comes to. */

@@ -24,13 +24,13 @@ describe('claude', () => {
     expect(readPane('claude', lines.join('\n')).kind).toBe(kind);
   });
 
-  test('a question is told in its own words', () => {
+  test('screens: the reason quotes the question', () => {
     const screen = ['│ Do you want to proceed? │', '│ ❯ 1. Yes │', '│   2. No │'].join('\n');
     expect(readPane('claude', screen).reason).toBe('it asks: Do you want to proceed?');
     expect(readPane('claude', '❯ 1. Red\n  2. Blue').reason).toBe('it asks for a choice');
   });
 
-  test('what is typed is told, and what stands above it', () => {
+  test('screens: the typed text and the lines above it are read', () => {
     const reading = readPane('claude', ['● one', '● two', ...box('hello')].join('\n'));
     expect(reading.input).toBe('hello');
     expect(reading.above).toContain('● two');

@@ -9,7 +9,7 @@ export interface PaneReading {
   kind: 'busy' | 'question' | 'prompt' | 'unknown';
   /** The evidence in words. */
   reason: string;
-  /** What stands in the input box, where there is one. */
+  /** Text in the input box, if there is one. */
   input: string | undefined;
   /** The last lines above the input box. */
   above: readonly string[];
@@ -28,7 +28,7 @@ interface Markers {
   placeholder: RegExp;
   /** Shown around the input box at all times, whatever happens. */
   footer: RegExp;
-  /** Tells of an error that ended a turn; the group is the error. */
+  /** Matches an error that ended a turn; the group is the error. */
   failure: RegExp;
 }
 
@@ -133,7 +133,7 @@ function retryIn(lines: readonly string[]): string | undefined {
   return line === undefined ? undefined : `it retries: ${trimDrawing(line).slice(0, maxReason)}`;
 }
 
-/** The error that ended the last turn, which stands below what was last typed. */
+/** The error that ended the last turn, shown below the last typed line. */
 export function failureAbove(cli: string, { above }: PaneReading): string | undefined {
   const { failure } = markersOf(cli);
   for (const line of above.toReversed()) {
@@ -209,7 +209,7 @@ const unknownScreen: Markers = {
   failure: never,
 };
 
-const longestQuestion = 160;
+const maxQuestionLength = 160;
 
 /** The last line that asks, without what is drawn around it, and the command it is about. */
 function questionIn(lines: readonly string[]): string {
@@ -217,8 +217,8 @@ function questionIn(lines: readonly string[]): string {
   const text = (lines[at] ?? '').replaceAll(/^[\s│|●❯›>*-]+|[\s│|]+$/g, '');
   if (text === '') return 'it asks for a choice';
   const command = commandIn(lines, at);
-  const about = command === undefined ? '' : ` (${command.slice(0, longestQuestion)})`;
-  return `it asks: ${text.slice(0, longestQuestion)}${about}`;
+  const about = command === undefined ? '' : ` (${command.slice(0, maxQuestionLength)})`;
+  return `it asks: ${text.slice(0, maxQuestionLength)}${about}`;
 }
 
 /** Claude shows the command below "Bash command", codex behind `$`, gemini behind "? Shell". */

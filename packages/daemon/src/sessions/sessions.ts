@@ -36,7 +36,7 @@ export interface SessionsParts extends World {
   trusted: readonly string[];
   limitRetryMs: number;
   contextLimits: EvidenceParts['contextLimits'];
-  /** What an agent is told that went down amid its work. */
+  /** Prompt sent when a crashed agent is resumed. */
   resumePrompt: string;
   budget: SpawnerParts['budget'];
   /** `worktrees.hooks`: whether hooks and filters of repositories run. */
@@ -104,8 +104,8 @@ export class AgentSessions implements Sessions {
   }
 
   /**
-   * Finds the agents again that a daemon before this one has left, and begins to watch. By then
-   * all who want to hear of what became of them must listen.
+   * Adopts the agents that the previous daemon left running, and starts to watch them. Listeners
+   * must be registered before.
    */
   async begin(): Promise<void> {
     const isStarting = (id: string) => this.#runner.isStarting(id);
@@ -122,7 +122,7 @@ export class AgentSessions implements Sessions {
 
   #finishStop(id: string): void {
     this.stop(id).catch((error: unknown) => {
-      this.#parts.log.error({ err: error, session: id }, 'an agent could not be ended');
+      this.#parts.log.error({ err: error, session: id }, 'failed to stop agent');
     });
   }
 
@@ -224,7 +224,7 @@ export class AgentSessions implements Sessions {
     else await this.#end(id);
     const { handle } = this.#entry(id);
     const { worktree } = session;
-    const kept =
+    const retained =
       worktree !== null && handle.worktree
         ? await this.#removeWorktree(id, worktree, handle.worktree)
         : { isRetained: false as const };
@@ -234,8 +234,8 @@ export class AgentSessions implements Sessions {
       id,
       deleted: true,
       worktree,
-      worktree_kept: kept.isRetained,
-      reason: kept.isRetained ? kept.reason : null,
+      worktree_kept: retained.isRetained,
+      reason: retained.isRetained ? retained.reason : null,
     };
   }
 
@@ -278,7 +278,7 @@ export class AgentSessions implements Sessions {
     await this.#watch.wake();
     const entry = this.#book.get(id);
     if (!entry || isEnded(entry.session)) return;
-    // Its process is gone, and tmux does not say so yet: its end was asked for, so it has ended.
+    // Its process is gone, and tmux does not say so yet: a stop was requested, so it has ended.
     await this.#runner.release(entry.session);
     await this.#book.change(id, ({ session, handle }) => {
       const now = this.#parts.clock.now();
@@ -305,15 +305,15 @@ export class AgentSessions implements Sessions {
   /** Tells an agent its first prompt, which it could not be given at its start. */
   #prompt(id: string): void {
     if (this.#prompting.has(id)) return;
-    const work = this.#tellPrompt(id)
+    const work = this.#sendPrompt(id)
       .catch((error: unknown) => {
-        this.#parts.log.warn({ err: error, session: id }, 'an agent could not be told its prompt');
+        this.#parts.log.warn({ err: error, session: id }, 'failed to send prompt');
       })
       .finally(() => this.#prompting.delete(id));
     this.#prompting.set(id, work);
   }
 
-  async #tellPrompt(id: string): Promise<void> {
+  async #sendPrompt(id: string): Promise<void> {
     const entry = this.#book.get(id);
     if (!entry?.handle.isPromptPending || isEnded(entry.session)) return;
     const { session, handle } = entry;

@@ -20,7 +20,7 @@ const turnMs = 10_000;
 const secondEnterMs = 3_000;
 /** How long a choice takes to show. */
 const choiceMs = 1_500;
-/** How long a paste may take to stand in the input box. */
+/** How long a paste may take to appear in the input box. */
 const pasteMs = 8_000;
 /**
  * The input box, and what is shown below it, must not change for this long before Enter: a list

@@ -16,7 +16,7 @@ export interface TranscriptTail {
   /** What the model's context can hold, where the transcript says so. */
   contextWindow?: number | undefined;
   model: string | undefined;
-  /** Where the turn stands, and since when; undefined when that cannot be told. */
+  /** State of the turn, and since when; undefined when unknown. */
   turn: { sign: Sign; at: number } | undefined;
 }
 

@@ -36,7 +36,7 @@ export const geminiReader: TranscriptReader = {
   },
 };
 
-/** The directory that a project is about stands in a file beside its chats. */
+/** A file beside the chats names the directory of the project. */
 function projectRoot(file: string): string {
   try {
     return readFileSync(join(dirname(dirname(file)), '.project_root'), 'utf8').trim();

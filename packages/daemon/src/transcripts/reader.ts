@@ -16,7 +16,7 @@ export interface TranscriptReader {
   readonly markers: readonly string[];
   /** Begins a file, or goes on with what `carry` said when it was left. */
   begin(file: string, carry: unknown, conversations: Conversations): LineReader;
-  /** Tells what `carry` knew of other conversations, after a restart. */
+  /** Restores what `carry` knew of other conversations, after a restart. */
   recall?(carry: unknown, conversations: Conversations): void;
 }
 

@@ -20,6 +20,7 @@ import {
   type Worker,
   type WorkerOptions,
 } from '@millrace/worker';
+import { Background } from '../background/index.js';
 import { createDelivery } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import { claimTasks } from '../operations/claim-tasks.js';
@@ -122,10 +123,14 @@ async function openContext(
   });
   await delivery.start();
   undo.add(() => delivery.stop({ timeoutMs: 0 }));
+  const background = new Background({ ...world, store });
+  background.start();
+  undo.add(() => background.stop());
   return {
     ...world,
     store,
     delivery,
+    background,
     allowlist,
     findSecret: () => undefined,
     cursors: new Cursors(cursorKey, world.clock),

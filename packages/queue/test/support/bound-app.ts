@@ -27,7 +27,7 @@ export function boundApp() {
       ...world,
       store,
       delivery: idleDelivery(store),
-      background: { schedulesChanged: () => undefined },
+      background: { schedulesChanged: () => undefined, jobsChanged: () => undefined },
       findSecret: () => undefined,
       allowlist: parseAllowlist([]),
       cursors: new Cursors(new Uint8Array(32), systemClock),
