@@ -7,6 +7,7 @@ export const pagesOfServers = [
   'docs/tutorials/quickstart.md',
   'docs/how-to/run-in-production.md',
   'docs/how-to/upgrade.md',
+  'docs/how-to/monitor.md',
   'docs/how-to/track-spend.md',
   'docs/how-to/run-agents.md',
   'docs/how-to/run-pipelines.md',
