@@ -6,6 +6,8 @@ export const pagesOfServers = [
   'README.md',
   'docs/tutorials/quickstart.md',
   'docs/how-to/run-in-production.md',
+  'docs/how-to/upgrade.md',
+  'docs/how-to/monitor.md',
   'docs/how-to/track-spend.md',
   'docs/how-to/run-agents.md',
   'docs/how-to/run-pipelines.md',
