@@ -21,6 +21,12 @@ export interface CoreOptions {
   durability: 'strict' | 'relaxed';
 }
 
+/** Retains the change log from `seq` on. Followers and the archive raise `seq` as they proceed. */
+export interface LogPin {
+  seq: number;
+  release(): void;
+}
+
 const shapesRow = Buffer.from('shapes');
 
 type Put = (table: 'meta', key: Buffer, value: Buffer) => void;
@@ -51,7 +57,7 @@ export class Core {
    */
   sealed: (() => Error) | undefined;
   readonly #onDurable = new Set<() => void>();
-  readonly #logPins = new Set<{ seq: number }>();
+  readonly #logPins = new Set<LogPin>();
   #shapes: { bytes: Uint8Array; saved: boolean } | undefined;
   #flushingShapes: { bytes: Uint8Array; saved: boolean } | undefined;
   readonly stats = { commits: 0, batches: 0, largestBatch: 0 };
@@ -128,17 +134,23 @@ export class Core {
     return this.store.log?.read(seq);
   }
 
-  /** Keeps the log from `seq` on, whatever its limits say, until the result is called. */
-  pinLog(seq: number): () => void {
-    const pin = { seq };
+  /** Retains the log from `seq` on, whatever the retention is, until the pin is released. */
+  pinLog(seq: number): LogPin {
+    const pin: LogPin = { seq, release: () => void this.#logPins.delete(pin) };
     this.#logPins.add(pin);
-    return () => void this.#logPins.delete(pin);
+    return pin;
+  }
+
+  /** The oldest commit that a pin retains; Infinity without pins. */
+  get pinnedSeq(): number {
+    let pinned = Infinity;
+    for (const { seq } of this.#logPins) pinned = Math.min(pinned, seq);
+    return pinned;
   }
 
   /** Removes the segments of the log that nobody needs any more. */
   dropSegments(): void {
-    let { oldestSeq } = this.durable;
-    for (const { seq } of this.#logPins) oldestSeq = Math.min(oldestSeq, seq);
+    const oldestSeq = Math.min(this.durable.oldestSeq, this.pinnedSeq);
     this.store.log?.drop(oldestSeq, this.store.foldedLsn);
   }
 

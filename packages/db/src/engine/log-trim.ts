@@ -71,7 +71,9 @@ export class LogTrimmer {
       Math.min(beforeSeq, end),
       this.#firstWithinBytes(durable.oldestSeq, end),
     );
-    const oldest = await this.#firstWithinAge(Math.max(enough, durable.oldestSeq), end);
+    const expired = await this.#firstWithinAge(Math.max(enough, durable.oldestSeq), end);
+    // A follower or a running backup still needs the commits from a pin on.
+    const oldest = Math.max(durable.oldestSeq, Math.min(expired, this.core.pinnedSeq));
     return { oldestSeq: oldest, oldestChain: this.#chainBefore(oldest, durable) };
   }
 

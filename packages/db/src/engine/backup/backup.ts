@@ -47,7 +47,8 @@ export async function* backup(
   for (const name of only ?? []) checkCollectionName(name);
   const format = options.format ?? 'snapshot';
   const { view, state } = await durableSnapshot(core);
-  const unpin = core.pinLog(options.sinceSeq || Infinity);
+  // What is committed meanwhile stays for a follower or an increment that goes on from here.
+  const pin = core.pinLog(options.sinceSeq || state.seq + 1);
   try {
     const sinceChain = sinceChainOf(core, view, state, options.sinceSeq ?? 0);
     yield { kind: 'header', header: headerOf(core, state, format, options.sinceSeq ?? 0) };
@@ -68,7 +69,7 @@ export async function* backup(
     options.onProgress?.({ records: chunks.records, bytes: chunks.bytes });
     yield { kind: 'trailer', trailer: chunks.trailer() };
   } finally {
-    unpin();
+    pin.release();
     view.done();
   }
 }

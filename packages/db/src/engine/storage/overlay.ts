@@ -2,7 +2,7 @@ import type { KeyRange, TableName } from './tables.js';
 import type { PendingWrites } from './pending.js';
 import { RowMap, type OverlayRow } from './row-map.js';
 
-const maxLayerRows = 2_000;
+const maxLayerRows = 1_000;
 const maxLayerBytes = 4 * 2 ** 20;
 
 /**

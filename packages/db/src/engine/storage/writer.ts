@@ -38,6 +38,8 @@ export class Writer<State extends object> {
   #settling = 0;
   /** Hears how long each job waited for its turn. */
   onWaited: ((delayMs: number) => void) | undefined;
+  /** Set after a failed write or sync of the log: no write is accepted any more. */
+  failure: Error | undefined;
   /** Replaced, never changed in place: a job that fails gets the old one back. */
   state: Readonly<State>;
 
@@ -324,7 +326,7 @@ export class Writer<State extends object> {
 
   /** After a failed sync nobody knows what is on the disk: no write is taken any more. */
   #stop(reason: Error): void {
-    this.#closed = reason;
+    this.#closed = this.failure = reason;
     for (const job of this.#queue.splice(0)) job.reject(reason);
   }
 

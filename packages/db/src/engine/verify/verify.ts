@@ -29,12 +29,12 @@ import { TableWalker } from './slices.js';
 export async function verifyCore(core: Core): Promise<VerifyReport> {
   const started = core.clock.monotonic();
   const { view, state } = await durableSnapshot(core);
-  const unpin = core.pinLog(state.oldestSeq);
+  const pin = core.pinLog(state.oldestSeq);
   try {
     const report = await verifySnapshot(core, view);
     return { ...report, elapsedMs: core.clock.monotonic() - started };
   } finally {
-    unpin();
+    pin.release();
     view.done();
   }
 }

@@ -62,7 +62,7 @@ export async function saveTail(
   const name = freeName(options.directory, `tail-${header.epoch}-${firstSeq}-${lastSeq}`);
   const unfinished = join(options.directory, `${name}.new`);
   const file = await open(unfinished, 'w', 0o600);
-  const unpin = core.pinLog(firstSeq);
+  const pin = core.pinLog(firstSeq);
   try {
     await file.write(`${JSON.stringify(header)}\n`);
     // Written in batches, because there may be a day of commits.
@@ -82,7 +82,7 @@ export async function saveTail(
     rmSync(unfinished, { force: true });
     throw error;
   } finally {
-    unpin();
+    pin.release();
     await file.close();
   }
   renameSync(unfinished, join(options.directory, name));
