@@ -129,6 +129,14 @@ export interface Job {
   finished_at: string | null;
 }
 
+/** Redrives or purges in the background. */
+export const startJob = async (
+  queue: string,
+  action: 'redrive' | 'purge',
+  body: object,
+): Promise<Job> =>
+  (await requestJson<{ job: Job }>('POST', `${at(queue)}/dlq:${action}?async=true`, { body })).job;
+
 export const cancelJob = (id: string): Promise<unknown> =>
   requestJson('POST', `${base}/v1/jobs/${encodeURIComponent(id)}:cancel`, { body: {} });
 

@@ -48,7 +48,12 @@ function Branch({ name, value, depth }: { name?: string; value: unknown; depth: 
       {isOpen && (
         <div className="json-children">
           {entries.slice(0, maxShown).map(([key, child]) => (
-            <Branch key={key} name={key} value={child} depth={depth + 1} />
+            <Branch
+              key={key}
+              name={open === '[' ? key : JSON.stringify(key)}
+              value={child}
+              depth={depth + 1}
+            />
           ))}
           {entries.length > maxShown && (
             <div className="muted">{entries.length - maxShown} more: see Text</div>
