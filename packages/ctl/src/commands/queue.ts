@@ -12,6 +12,7 @@ import {
   addTest,
   addWatch,
 } from '../queue/queue-commands.js';
+import { addSecret } from '../queue/secret-commands.js';
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
 import { addToken } from '../queue/token-commands.js';
@@ -31,6 +32,7 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
     .example(`ctl queue submit mail mail.send --payload '{"to":"ada"}' --wait`, 'run a task');
   await addServe(queue, tools);
   addToken(queue, tools);
+  addSecret(queue, tools);
   addConfig(queue, tools);
   addTest(queue, tools);
   addSubmit(queue, tools);

@@ -118,7 +118,9 @@ class FollowedFile<T> implements WatchedFile<T> {
       if (message === this.#lastError && cause === 'change') return;
       this.#lastError = message;
       this.#countFailure();
-      log.error({ file, cause, err: error }, `failed to reload ${name}: ${message}`);
+      // A mistake in the file names its line; a stack trace would only hide it.
+      const detail = error instanceof UsageError ? {} : { err: error };
+      log.error({ file, cause, ...detail }, `failed to reload ${name}: ${message}`);
     }
   }
 

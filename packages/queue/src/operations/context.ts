@@ -18,6 +18,8 @@ export interface QueueContext {
   readonly log: Log;
   readonly delivery: DeliveryControl;
   readonly findSecret: SecretLookup;
+  /** Why the newest secrets file is not in use; undefined if it is. */
+  readonly secretsFault: () => string | undefined;
   readonly allowlist: Allowlist;
   readonly cursors: Cursors;
   readonly submitLimits: SubmitLimits;

@@ -128,6 +128,7 @@ async function openContext(
     delivery,
     allowlist,
     findSecret: () => undefined,
+    secretsFault: () => undefined,
     cursors: new Cursors(cursorKey, world.clock),
     submitLimits: new SubmitLimits(world.clock, 0),
     checks: bodyChecks(new DocumentSchemas(openApiDocument('queue'))),

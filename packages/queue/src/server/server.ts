@@ -143,6 +143,7 @@ function buildApps(
     log,
     delivery,
     findSecret: (name, queue) => secrets.current.find(name, queue),
+    secretsFault: () => secrets.lastError,
     allowlist,
     cursors: new Cursors(cursorKey, clock),
     submitLimits: new SubmitLimits(clock, settings.principal_submit_per_second),
