@@ -1,6 +1,7 @@
 import type { CtlCommand } from '../command.js';
 import { addAudit } from '../queue/audit-commands.js';
 import { addConfig } from '../queue/config-commands.js';
+import { addCreate } from '../queue/create-command.js';
 import { addDlq, addPurge, addRedrive } from '../queue/dlq-commands.js';
 import { addMigrate } from '../queue/migrate-command.js';
 import {
@@ -33,6 +34,7 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   await addServe(queue, tools);
   addToken(queue, tools);
   addSecret(queue, tools);
+  addCreate(queue, tools);
   addConfig(queue, tools);
   addTest(queue, tools);
   addSubmit(queue, tools);

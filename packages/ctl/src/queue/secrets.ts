@@ -4,7 +4,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { newSigningSecret } from '@millrace/kit/webhooks';
 import { dataDirectory } from '../data-directory.js';
-import { queueSecretsFile } from '../daemon/places.js';
+import { queueSecretsFile, queueSettingsFile } from '../daemon/places.js';
 import { renderTable } from '../render/table.js';
 import type { Tools } from '../tools.js';
 import { editSecrets, indexOfSecret, readSecrets } from './secrets-file.js';
@@ -99,6 +99,7 @@ async function readValue({ in: input }: Tools['terminal']): Promise<string | und
 /** `--secrets-file`, else that of the config, else that of `ctl up` on this machine. */
 async function secretsFileOf(flags: SecretsFileFlags, { terminal }: Shows): Promise<string> {
   if (flags.secretsFile !== undefined) return resolve(flags.secretsFile);
+  const dataDir = dataDirectory(undefined, terminal.env);
   const [{ queueConfig }, { loadConfig }] = await Promise.all([
     import('@millrace/queue/config'),
     import('@millrace/kit/config'),
@@ -106,9 +107,10 @@ async function secretsFileOf(flags: SecretsFileFlags, { terminal }: Shows): Prom
   const { values } = loadConfig(queueConfig, {
     environment: terminal.env,
     flags: flags.config === undefined ? {} : { config: flags.config },
+    defaultFile: queueSettingsFile(dataDir),
   });
   if (values.secrets_file !== undefined) return values.secrets_file;
-  const ofUp = queueSecretsFile(dataDirectory(undefined, terminal.env));
+  const ofUp = queueSecretsFile(dataDir);
   if (flags.config === undefined && existsSync(ofUp)) return ofUp;
   throw new UsageError(
     'Name the secrets file: --secrets-file FILE, or --config with its secrets_file.',

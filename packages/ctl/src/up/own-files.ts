@@ -1,4 +1,12 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Refusal, messageOf } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
@@ -6,7 +14,7 @@ import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { newSigningSecret } from '@millrace/kit/webhooks';
 import { parseSecrets } from '@millrace/queue/secrets';
 import { parse } from 'yaml';
-import { lineOf, queueSecretsFile } from '../daemon/places.js';
+import { lineOf, queueSecretsFile, queueSettingsFile } from '../daemon/places.js';
 import { editSecrets, indexOfSecret, type SecretEntry } from '../queue/secrets-file.js';
 import { editTokens, indexOfToken, readTokens } from '../queue/tokens-file.js';
 
@@ -43,6 +51,13 @@ export function makeDataDirectory(path: string): void {
       { cause: error },
     );
   }
+}
+
+/** The allowlist in these settings can be changed while the queue runs. */
+export function makeQueueSettings(dataDir: string): void {
+  const file = queueSettingsFile(dataDir);
+  if (!existsSync(file))
+    writePrivate(file, '# Settings of the queue; see `ctl queue serve --help`.\n');
 }
 
 /** Ensures that a token of this principal is in its file and that the queue knows it. */

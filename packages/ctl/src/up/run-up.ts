@@ -7,7 +7,7 @@ import { runningUp } from '../queue/locate.js';
 import type { Tools } from '../tools.js';
 import { bannerFor, eventsFor } from './banner.js';
 import { bringUp, type BroughtUp } from './bring-up.js';
-import { makeDataDirectory, queueAddressFile } from './own-files.js';
+import { makeDataDirectory, makeQueueSettings, queueAddressFile } from './own-files.js';
 import type { UpOptions } from './settings.js';
 import { runParts } from './supervisor.js';
 
@@ -20,6 +20,7 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
   const { out, env, json } = tools.terminal;
   const dataDir = dataDirectory(data, env);
   makeDataDirectory(dataDir);
+  makeQueueSettings(dataDir);
   await tools.lifecycle.serve(async (stopped) => {
     const up = await bringUp({ dataDir, addresses, stopped }, tools).catch((error: unknown) => {
       throw besideAnother(dataDir, error);
