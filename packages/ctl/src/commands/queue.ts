@@ -1,6 +1,7 @@
 import type { CtlCommand } from '../command.js';
 import { addAudit } from '../queue/audit-commands.js';
 import { addConfig } from '../queue/config-commands.js';
+import { addCreate } from '../queue/create-command.js';
 import { addDlq, addPurge, addRedrive } from '../queue/dlq-commands.js';
 import { addJob } from '../queue/job-commands.js';
 import { addMigrate } from '../queue/migrate-command.js';
@@ -14,6 +15,7 @@ import {
   addWatch,
 } from '../queue/queue-commands.js';
 import { addSchedule } from '../queue/schedule-commands.js';
+import { addSecret } from '../queue/secret-commands.js';
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
 import { addToken } from '../queue/token-commands.js';
@@ -33,6 +35,8 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
     .example(`ctl queue submit mail mail.send --payload '{"to":"ada"}' --wait`, 'run a task');
   await addServe(queue, tools);
   addToken(queue, tools);
+  addSecret(queue, tools);
+  addCreate(queue, tools);
   addConfig(queue, tools);
   addTest(queue, tools);
   addSubmit(queue, tools);

@@ -10,7 +10,10 @@ export async function listWorkers(
   { terminal: { out, json } }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { body } = await api.call('listWorkers', { queue });
-  if (json) return void out.write(`${JSON.stringify(body, null, 2)}\n`);
+  if (json) {
+    out.write(`${JSON.stringify(body, null, 2)}\n`);
+    return;
+  }
   if (body.workers.length === 0) {
     out.write(`No worker of ${queue} was seen in the last 10 minutes.\n`);
     return;

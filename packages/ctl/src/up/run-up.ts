@@ -10,7 +10,7 @@ import { version } from '../version.js';
 import { bannerFor, eventsFor } from './banner.js';
 import { checkDataVersion, stampDataVersion } from './data-version.js';
 import { bringUp, type BroughtUp } from './bring-up.js';
-import { makeDataDirectory, queueAddressFile } from './own-files.js';
+import { makeDataDirectory, makeQueueSettings, queueAddressFile } from './own-files.js';
 import type { UpOptions } from './settings.js';
 import { runParts } from './supervisor.js';
 
@@ -26,6 +26,7 @@ export async function runUp({ data, upgrade, ...addresses }: UpFlags, tools: Too
   const dataDir = dataDirectory(data, env);
   makeDataDirectory(dataDir);
   checkDataVersion(dataDir, version(), upgrade === false);
+  makeQueueSettings(dataDir);
   await tools.lifecycle.serve(async (stopped) => {
     const up = await bringUp({ dataDir, addresses, stopped }, tools).catch((error: unknown) => {
       throw besideAnother(dataDir, error);

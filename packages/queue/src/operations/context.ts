@@ -20,6 +20,8 @@ export interface QueueContext {
   readonly delivery: DeliveryControl;
   readonly background: BackgroundControl;
   readonly findSecret: SecretLookup;
+  /** Why the newest secrets file is not in use; undefined if it is. */
+  readonly secretsFault: () => string | undefined;
   readonly allowlist: Allowlist;
   readonly cursors: Cursors;
   readonly submitLimits: SubmitLimits;

@@ -54,7 +54,7 @@ export async function putQueueConfig(
 }
 
 function readConfig(
-  { checks, findSecret, allowlist }: QueueContext,
+  { checks, findSecret, secretsFault, allowlist }: QueueContext,
   name: string,
   body: unknown,
 ): { config: QueueConfig; readOnly: ReadOnly } {
@@ -69,7 +69,7 @@ function readConfig(
   const config = rest as QueueConfig;
   // The schema does not fill in defaults inside `oneOf`.
   if (config.callback.signing) config.callback.signing.scheme ??= 'standard_webhooks';
-  const faults = configFaults(config, name, findSecret);
+  const faults = configFaults(config, name, { findSecret, fileFault: secretsFault() });
   if (faults.length > 0) throw failBody('INVALID_CONFIG', faults);
   if (config.callback.url !== undefined) requireAllowed(allowlist, config.callback.url);
   const readOnly = { name: ownName, paused, version, created_at, updated_at };

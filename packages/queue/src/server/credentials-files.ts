@@ -36,8 +36,10 @@ export function openSecrets(
   { clock, log }: World,
   metrics: Metrics,
   onChange: () => void,
-): Pick<WatchedFile<SecretSet>, 'current' | 'close'> {
-  if (file === undefined) return { current: noSecrets, close: () => undefined };
+): Pick<WatchedFile<SecretSet>, 'current' | 'lastError' | 'close'> {
+  if (file === undefined) {
+    return { current: noSecrets, lastError: undefined, close: () => undefined };
+  }
   let isOpen = false;
   return watchFile({
     file,

@@ -133,6 +133,7 @@ async function openContext(
     background,
     allowlist,
     findSecret: () => undefined,
+    secretsFault: () => undefined,
     cursors: new Cursors(cursorKey, world.clock),
     submitLimits: new SubmitLimits(world.clock, 0),
     checks: bodyChecks(new DocumentSchemas(openApiDocument('queue'))),

@@ -1,7 +1,7 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
-import { callbackGuard, parseAllowlist } from '@millrace/kit/outbound';
+import { callbackGuard } from '@millrace/kit/outbound';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
@@ -14,6 +14,7 @@ import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
 import type { DeliveryControl, QueueContext } from '../operations/context.js';
 import { openSecrets, openTokens } from './credentials-files.js';
+import { followAllowlist, type SettingsFile } from './followed-allowlist.js';
 import { Cursors } from '../operations/cursors.js';
 import { metricsApp, openListeners, type ListenerAddress } from './listeners.js';
 import { Load } from '../operations/limits/load.js';
@@ -42,6 +43,8 @@ export type RunningDelivery = DeliveryControl & Pick<Delivery, 'start' | 'stop'>
 export interface ServerDependencies {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
+  /** Reloaded for its allowlist when it changes. */
+  settingsFile?: SettingsFile | undefined;
   /** Called for every response that the contract does not describe. */
   onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
@@ -88,21 +91,25 @@ async function openServices(
   dependencies: ServerDependencies,
   undo: UndoList,
 ) {
-  const allowlist = parseAllowlist(settings.callback_allowlist);
   const metrics = createMetrics('queue');
   undo.add(() => metrics.close());
+  // A queue that was held for a missing secret or for its callback URL may resume.
+  const reviewQueues = () => {
+    void store.listQueues().then(
+      (queues) => queues.forEach(({ name }) => delivery.queueChanged(name)),
+      (error: unknown) => world.log.warn({ err: error }, 'failed to review queues'),
+    );
+  };
+  const { settingsFile } = dependencies;
+  const reloading = { metrics, onChange: reviewQueues };
+  const allowlist = followAllowlist(settings, settingsFile, world, reloading);
+  undo.add(() => allowlist.close());
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
   const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
   const store = await dependencies.openStore(settings, world);
   undo.add(() => store.close());
-  const secrets = openSecrets(settings, world, metrics, () => {
-    // A queue that was held for a missing secret may resume.
-    void store.listQueues().then(
-      (queues) => queues.forEach(({ name }) => delivery.queueChanged(name)),
-      (error: unknown) => world.log.warn({ err: error }, 'failed to apply new secrets to queues'),
-    );
-  });
+  const secrets = openSecrets(settings, world, metrics, reviewQueues);
   undo.add(() => secrets.close());
   // `max_in_flight` of the queue limits callbacks; none should wait for a connection.
   const limits = { connectionsPerPool: maxConnections };
@@ -158,6 +165,7 @@ function buildApps(
     delivery,
     background,
     findSecret: (name, queue) => secrets.current.find(name, queue),
+    secretsFault: () => secrets.lastError,
     allowlist,
     cursors: new Cursors(cursorKey, clock),
     submitLimits: new SubmitLimits(clock, settings.principal_submit_per_second),

@@ -138,6 +138,7 @@ export function testSettings(directory: string): QueueSettings {
       { scheme: 'http', host: '127.0.0.1', port: '*', networks: ['127.0.0.0/8'] },
       { scheme: 'https', host: '*.example.org', path_prefix: '/hooks' },
     ],
+    extra_callback_allowlist: [],
     principal_submit_per_second: 0,
     max_inflight: 1024,
     shed_target_ms: 0,
