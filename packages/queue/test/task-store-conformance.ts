@@ -3,6 +3,7 @@ import { auditTests } from './task-store/audit.js';
 import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
 import { groupTests } from './task-store/groups.js';
+import { historyTests } from './task-store/history.js';
 import { queueTests } from './task-store/queues.js';
 import { recordTests } from './task-store/records.js';
 import { settlementTests } from './task-store/settlements.js';
@@ -23,5 +24,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     upkeepTests(fixture);
     auditTests(fixture);
     recordTests(fixture);
+    historyTests(fixture);
   });
 }

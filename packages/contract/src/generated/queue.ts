@@ -227,6 +227,35 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/queues/{queue}/metrics': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read the history of a queue
+     * @description What happened in the queue, in steps: ten seconds for the last 2 hours, one minute for 48 hours,
+     *     fifteen minutes for 30 days. The points are without gaps, oldest first; the last one is still
+     *     under way. The history is stored every ten seconds: a crash loses the last twenty, and another
+     *     server shows what this one counted with that delay.
+     */
+    get: operations['getQueueMetrics'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/queues/{queue}/jobs': {
     parameters: {
       query?: never;
@@ -1406,6 +1435,17 @@ export interface components {
       dlq_depth: number;
       /** @description The age of the oldest PENDING task; 0 if there is none. */
       oldest_pending_age_ms: number;
+      /**
+       * @description Tasks that succeeded since the queue was created, or since the server counts them. What
+       *     another server counted is added every ten seconds.
+       */
+      succeeded_total: number;
+      /** @description Attempts that failed, counted alike. */
+      failed_total: number;
+      /** @description Tasks that died, counted alike; those redriven or purged since are included. */
+      dead_total: number;
+      /** @description Tasks that succeeded or died per second, over the last minute. */
+      rate_per_second: number;
     };
     /**
      * @description The name of a schedule, unique in its queue.
@@ -1518,6 +1558,51 @@ export interface components {
     ScheduleList: {
       /** @description By name. */
       schedules: components['schemas']['Schedule'][];
+    };
+    /** @description The history of a queue. */
+    QueueMetrics: {
+      /**
+       * @description The length of a step in seconds.
+       * @enum {integer}
+       */
+      step_s: 10 | 60 | 900;
+      /** @description One for each step, oldest first. */
+      points: components['schemas']['QueueMetricsPoint'][];
+    };
+    /** @description One step. */
+    QueueMetricsPoint: {
+      /** @description When the step began. */
+      ts: components['schemas']['Timestamp'];
+      /** @description Tasks that were stored. */
+      submitted: number;
+      /** @description Tasks that succeeded. */
+      succeeded: number;
+      /** @description Attempts that failed. */
+      failed: number;
+      /** @description Tasks that died, cancelled ones included. */
+      dead: number;
+      /** @description Tasks that were cancelled. */
+      cancelled: number;
+      /** @description PENDING tasks at its end; null if that is unknown. */
+      pending: number | null;
+      /** @description IN_FLIGHT tasks at its end; null if that is unknown. */
+      in_flight: number | null;
+      /**
+       * @description From the submit, or the due time of a delayed task that this server accepted, to the start
+       *     of the first attempt.
+       */
+      wait_ms: components['schemas']['Percentiles'];
+      /** @description How long attempts ran. */
+      run_ms: components['schemas']['Percentiles'];
+    };
+    /** @description Percentiles in milliseconds, within 5 %; null where nothing was measured. */
+    Percentiles: {
+      /** @description Half of them took no longer. */
+      p50: number | null;
+      /** @description 95 % of them took no longer. */
+      p95: number | null;
+      /** @description 99 % of them took no longer. */
+      p99: number | null;
     };
     /** @description A queue in short. */
     QueueSummary: {
@@ -2725,6 +2810,51 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getQueueMetrics: {
+    parameters: {
+      query?: {
+        /**
+         * @description How far to go back, at most 30 days, as in `30m`, `48h` or `7d`.
+         * @example 1h
+         */
+        since?: string;
+        /**
+         * @description The length of a step; by default the shortest that is kept for the whole time. A step that
+         *     is not kept for so long is 422 INVALID_QUERY.
+         * @example 1m
+         */
+        step?: '10s' | '1m' | '15m';
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The history. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['QueueMetrics'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

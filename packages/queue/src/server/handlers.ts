@@ -8,6 +8,7 @@ import { getLiveness } from '../operations/get-liveness.js';
 import { getOpenapi } from '../operations/get-openapi.js';
 import { getQueueConfig } from '../operations/get-queue-config.js';
 import { getReadiness } from '../operations/get-readiness.js';
+import { getQueueMetrics } from '../operations/get-queue-metrics.js';
 import { getStats } from '../operations/get-stats.js';
 import { getTask } from '../operations/get-task.js';
 import { cancelJob } from '../operations/jobs/cancel-job.js';
@@ -86,6 +87,10 @@ function taskHandlers(context: QueueContext) {
     getTask: async ({ params, principal }) => ({
       status: 200,
       body: await getTask(context, principal, params),
+    }),
+    getQueueMetrics: async ({ params, query }) => ({
+      status: 200,
+      body: await getQueueMetrics(context, { ...query, queue: params.queue }),
     }),
     getStats: async ({ params }) => ({ status: 200, body: await getStats(context, params) }),
   } satisfies Partial<QueueHandlers>;

@@ -2,12 +2,15 @@ import type { Database, RowReader } from '@millrace/db';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
   StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -36,6 +39,7 @@ import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
 import { DueTimes } from './due-times.js';
+import * as history from './history-rows.js';
 import { insertTask } from './inserts.js';
 import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
 import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
@@ -276,6 +280,18 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#transact((step) => records.runJobStep(step, job));
     if (result.kind === 'done' && result.count > 0) this.#workChanged(job.change.queue);
     return result;
+  }
+
+  async writeHistory(write: HistoryWrite): Promise<void> {
+    await this.#transact((step) => history.writeHistory(step, write));
+  }
+
+  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.#read((rows) => history.readHistory(rows, query));
+  }
+
+  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.#read((rows) => history.readHistoryTotals(rows, queue));
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

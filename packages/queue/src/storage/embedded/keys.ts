@@ -24,6 +24,8 @@
  *   audit      seq                                         the audit log
  *   record     queue | kind | name                         body of a schedule or a job
  *   state      queue | kind | name                         its state
+ *   history    queue | step | time | instance              what happened in the queue
+ *   totals     queue                                       the same since it was created
  */
 export const kinds = {
   meta: 1,
@@ -47,6 +49,8 @@ export const kinds = {
   audit: 19,
   record: 40,
   recordState: 41,
+  history: 42,
+  historyTotals: 43,
 } as const;
 
 export type Kind = (typeof kinds)[keyof typeof kinds];

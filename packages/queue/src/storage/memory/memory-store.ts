@@ -1,4 +1,5 @@
 import type { AuditAction, AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
@@ -19,6 +20,8 @@ import {
   tombstoneMs,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -46,6 +49,7 @@ import type {
 } from '../stored-record.js';
 import { AuditLog } from './audit-log.js';
 import { deadPage } from './dead-page.js';
+import { HistoryMap } from './history-map.js';
 import { RecordMap } from './record-map.js';
 import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
 
@@ -70,6 +74,7 @@ export class MemoryStore implements TaskStore {
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
   readonly #records = new RecordMap();
+  readonly #history = new HistoryMap();
   readonly #listeners = new Set<(queue: string) => void>();
   #queuesMade = 0;
 
@@ -130,6 +135,7 @@ export class MemoryStore implements TaskStore {
     this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
     this.#records.deleteOf(change.queue);
+    this.#history.deleteOf(change.queue);
     this.#record('delete', change);
     return 'deleted';
   }
@@ -346,6 +352,18 @@ export class MemoryStore implements TaskStore {
     const { length: count } = isRedrive ? this.#redrive(change) : this.#purge(change);
     const record = this.#records.put({ ...key, now: change.now, state: {} }, state(count));
     return { kind: 'done', record, count };
+  }
+
+  async writeHistory(write: HistoryWrite): Promise<void> {
+    this.#history.write(write, (queue) => this.#queues.has(queue));
+  }
+
+  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.#history.read(query);
+  }
+
+  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.#history.totalsOf(queue);
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

@@ -8,6 +8,7 @@ import { successes, successesUpkeep } from './migrations/0004-successes.sql.js';
 import { floors } from './migrations/0005-floors.sql.js';
 import { oneClaimPath, oneClaimPathTuning } from './migrations/0006-one-claim-path.sql.js';
 import { records } from './migrations/0007-records.sql.js';
+import { history } from './migrations/0008-history.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -25,6 +26,7 @@ const migrations: readonly Migration[] = [
   { texts: floors, tuning: [] },
   { texts: oneClaimPath, tuning: oneClaimPathTuning },
   { texts: records, tuning: [] },
+  { texts: history, tuning: [] },
 ];
 
 const schemaVersion = migrations.length;
