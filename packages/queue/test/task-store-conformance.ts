@@ -5,6 +5,7 @@ import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
 import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
+import { historyTests } from './task-store/history.js';
 import { queueTests } from './task-store/queues.js';
 import { recordTests } from './task-store/records.js';
 import { settlementTests } from './task-store/settlements.js';
@@ -29,5 +30,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     workerTests(fixture);
     listTests(fixture);
     changeTests(fixture);
+    historyTests(fixture);
   });
 }

@@ -217,6 +217,21 @@ export const queueOperations = {
       'STORAGE_UNAVAILABLE',
     ],
   },
+  getQueueMetrics: {
+    method: 'GET',
+    path: '/v1/queues/{queue}/metrics',
+    authenticated: true,
+    minRole: 'submitter',
+    codes: [
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'QUEUE_NOT_FOUND',
+      'INVALID_QUERY',
+      'RATE_LIMITED',
+      'INTERNAL',
+      'STORAGE_UNAVAILABLE',
+    ],
+  },
   listJobs: {
     method: 'GET',
     path: '/v1/queues/{queue}/jobs',

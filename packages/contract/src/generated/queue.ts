@@ -13,17 +13,7 @@ export interface paths {
       };
       cookie?: never;
     };
-    /**
-     * List tasks
-     * @description Tasks of one queue in any status, without payload and attempts, newest first. A PENDING task
-     *     has `waiting_for`. Request the next page with `next_cursor` as `cursor` and the same filter;
-     *     `next_cursor` is `""` on the last page.
-     *
-     *     A page reads at most 10,000 tasks. When the filter matches few of them, the page can be
-     *     short or empty and still have a cursor: continue with it. Cursors become stale as in the DLQ
-     *     (410 STALE_CURSOR).
-     */
-    get: operations['listTasks'];
+    get?: never;
     put?: never;
     /**
      * Submit a task
@@ -41,33 +31,6 @@ export interface paths {
      *     base64 and room for the rest.
      */
     post: operations['submitTask'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues/{queue}/tasks:count': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    /**
-     * Count tasks
-     * @description How many tasks of the queue match, with the filters of the list. A count of up to 10,000 is
-     *     exact, and so is one without any filter but `status`; a larger one may be an estimate.
-     */
-    get: operations['countTasks'];
-    put?: never;
-    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -97,7 +60,7 @@ export interface paths {
      *     request. An empty array answers 207 with an empty array. The same id twice in one batch
      *     gives two 202 results and one task.
      *
-     *     Only failed items need to be sent again. Where a rate limit or `max_pending` leaves room for
+     *     A failed item may be sent again alone. Where a rate limit or `max_pending` leaves room for
      *     some items only, the first ones are taken and the rest answer 429.
      *
      *     The request as a whole is refused when it is not an array (422 INVALID_TASK), has more than
@@ -128,107 +91,11 @@ export interface paths {
      * Look up a task
      * @description The full task in any status. The grant is checked on the queue the task is stored in; there
      *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND; a
-     *     task of a queue without a grant is 403 FORBIDDEN. The role `worker` may look up a task only
-     *     while it holds its lease, with the token in `X-Queue-Lease-Token`; otherwise it is 403.
+     *     task of a queue without a grant is 403 FORBIDDEN.
      */
     get: operations['getTask'];
     put?: never;
     post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    /**
-     * Change the priority or the time of a task
-     * @description Changes a PENDING task; one in any other status is 409 TASK_NOT_PENDING. A field that is
-     *     left out stays as it is. Every call writes an audit record (`update`).
-     */
-    patch: operations['updateTask'];
-    trace?: never;
-  };
-  '/v1/tasks/{id}:cancel': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The task's id, in upper or lower case.
-         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
-         */
-        id: components['parameters']['TaskId'];
-      };
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Cancel a task
-     * @description The task becomes DEAD with `dead_reason` CANCELLED and can be redriven like any dead task. A
-     *     PENDING task never starts again. An IN_FLIGHT task loses its lease: its callback connection
-     *     is closed, and its handler gets 409 LEASE_LOST with `reason: CANCELLED` when it reports.
-     *
-     *     A task that SUCCEEDED or died otherwise is 409 TASK_FINISHED; cancelling a cancelled task
-     *     again is fine. Every call that is answered with 200 writes an audit record (`cancel`). The
-     *     body may be left out.
-     */
-    post: operations['cancelTask'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks/{id}:run-now': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The task's id, in upper or lower case.
-         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
-         */
-        id: components['parameters']['TaskId'];
-      };
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Make a waiting task due
-     * @description A PENDING task becomes due at once, whether it was delayed or waits for a retry; limits,
-     *     pause and order of the queue still apply. In any other status it is 409 TASK_NOT_PENDING.
-     *     Writes an audit record (`run_now`).
-     */
-    post: operations['runTaskNow'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues/{queue}/tasks:cancel': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Cancel pending tasks
-     * @description Cancels the selected PENDING tasks, oldest first: they become DEAD with `dead_reason`
-     *     CANCELLED. Tasks in other statuses, and those submitted after the call started, are not
-     *     touched. After 25 seconds the call stops and answers `complete: false`: send it again for
-     *     the rest. Every call but a `dry_run` writes an audit record (`cancel`), also when the count
-     *     is 0.
-     */
-    post: operations['cancelTasks'];
     delete?: never;
     options?: never;
     head?: never;
@@ -289,7 +156,7 @@ export interface paths {
      *     their starts.
      *
      *     The call is synchronous and `count` is what was really moved. Tasks that die after the call
-     *     started are not touched; ids that are not in this queue's DLQ are skipped. After 25
+     *     started are not touched; ids that are not in this queue's DLQ are passed over. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -317,11 +184,11 @@ export interface paths {
     put?: never;
     /**
      * Delete dead tasks
-     * @description Deletes the selected dead tasks permanently. A tombstone keeps each id for 24 hours, so that a
+     * @description Deletes the selected dead tasks for good. A tombstone keeps each id for 24 hours, so that a
      *     late client retry does not run the task again.
      *
      *     The call is synchronous and `count` is what was really deleted. Tasks that die after the
-     *     call started are not touched; ids that are not in this queue's DLQ are skipped. After 25
+     *     call started are not touched; ids that are not in this queue's DLQ are passed over. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -346,12 +213,41 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Group dead tasks by failure
-     * @description What is in the DLQ, grouped by error type, handler and HTTP status, largest group first;
+     * Cluster dead tasks by failure
+     * @description What is in the DLQ, clustered by error type, handler and HTTP status, largest group first;
      *     at most the 1,000 largest. The three key fields of a group are a filter for redrive and
      *     purge (leave out a null `http_status`).
      */
     get: operations['listDlqGroups'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/metrics': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read the history of a queue
+     * @description What happened in the queue, in steps: ten seconds for the last 2 hours, one minute for 48 hours,
+     *     fifteen minutes for 30 days. The points are without gaps, oldest first; the last one is still
+     *     under way. The history is stored every ten seconds: a crash loses the last twenty, and another
+     *     server shows what this one counted with that delay.
+     */
+    get: operations['getQueueMetrics'];
     put?: never;
     post?: never;
     delete?: never;
@@ -788,7 +684,7 @@ export interface paths {
     put?: never;
     /**
      * Send one probe to the callback
-     * @description Sends one request to the queue's callback with its auth, signature and timeouts, and
+     * @description Sends one request to the queue's callback with its auth, signature and time-outs, and
      *     reports what came back. The probe has an empty body, a fresh ULID as its task id,
      *     `X-Queue-Handler-Ref: queue.probe` and `X-Queue-Probe: true`, and no lease token. No task is
      *     stored, nothing is retried, and circuit breaker and pause are left alone. A target that
@@ -921,97 +817,11 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Extend the lease of long work
-     * @description Extends the lease to at least `extend_ms` from now; it is never shortened. Call it well
+     * Keep the lease of long work
+     * @description Lets the lease run until at least `extend_ms` from now; it is never shortened. Call it well
      *     before `lease_expires_at`. Lease token and LEASE_LOST as in `:complete`.
      */
     post: operations['extendTask'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues/{queue}/tasks:claim': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Claim tasks of a pull queue
-     * @description Takes up to `limit` due tasks, each under a lease of its own, and answers when there is at
-     *     least one or when `wait_ms` is over (then with an empty list). Order, priorities, groups,
-     *     `max_in_flight`, `dispatch_per_second`, pause and the circuit breaker apply as for
-     *     callbacks. Settle each task with `:complete`, `:fail` or `tasks:settle`, and keep its lease
-     *     with `:extend`. A lease that runs out counts as an attempt (LEASE_EXPIRED). A waiting claim
-     *     ends with an empty list when the server shuts down.
-     */
-    post: operations['claimTasks'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues/{queue}/tasks:settle': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Settle many claimed tasks at once
-     * @description Ends the leases of up to 100 tasks of this queue, each as `:complete` or `:fail` would. One
-     *     result per item, in order: 200 with the envelope, or the refusal of that item
-     *     (TASK_NOT_FOUND, LEASE_LOST). Repeating the call with the same tokens is fine.
-     */
-    post: operations['settleTasks'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues/{queue}/workers': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    /**
-     * List the workers of a queue
-     * @description The workers that claimed, extended or settled in the last 10 minutes, on any server, most
-     *     recently seen first. Counters start when a worker is first seen and are forgotten with it.
-     */
-    get: operations['listWorkers'];
-    put?: never;
-    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -1026,8 +836,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Report liveness
-     * @description Reports that the process is up. Checks no dependency.
+     * Is the process up
+     * @description Says only that the process is up. Never touches storage or anything else.
      */
     get: operations['getLiveness'];
     put?: never;
@@ -1046,7 +856,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Report readiness
+     * Can the server take work
      * @description 200 when every dependency probe passes. 503 STORAGE_UNAVAILABLE with `Retry-After: 5`
      *     otherwise, and while the server drains before it stops. The probe's result is kept for one
      *     second.
@@ -1126,10 +936,10 @@ export interface webhooks {
      *     it may wait for days.
      *
      *     **Order.** Higher `priority` first; within it group keys take turns; then due time, then id.
-     *     No order is guaranteed unless the queue has `ordering.mode: group`.
+     *     There is no promise of order unless the queue has `ordering.mode: group`.
      *
      *     **Circuit breaker.** When `failure_ratio` of at least `min_requests` calls in `window_ms`
-     *     failed, deliveries pause for `open_ms`, then three probes decide. Waiting uses no attempts.
+     *     failed, the queue rests for `open_ms`, then three probes decide. Waiting uses no attempts.
      */
     post: operations['executeTask'];
     delete?: never;
@@ -1198,7 +1008,7 @@ export interface components {
      *
      *     | value | meaning |
      *     |---|---|
-     *     | TIMEOUT | no whole answer within the timeout, or HTTP 408 |
+     *     | TIMEOUT | no whole answer within the time-out, or HTTP 408 |
      *     | CONNECTION_REFUSED | nothing listens there |
      *     | CONNECTION_RESET | the connection broke |
      *     | DNS_FAILURE | the name has no address |
@@ -1212,7 +1022,6 @@ export interface components {
      *     | TARGET_BLOCKED | the address or URL is not allowed; retried, counts as an attempt |
      *     | LEASE_EXPIRED | the lease ran out before the attempt was settled |
      *     | EXPIRED | `expires_at` passed before the task was done |
-     *     | CANCELLED | an operator cancelled the task |
      *     | INTERNAL | failed without a stated reason |
      * @example HTTP_5XX
      * @example QUOTA_EXCEEDED
@@ -1364,11 +1173,10 @@ export interface components {
       dead_at: components['schemas']['NullableTimestamp'];
       /**
        * @description When DEAD, why: ATTEMPTS_EXHAUSTED (all attempts failed), PERMANENT (the handler's
-       *     answer forbids a retry), EXPIRED (`expires_at` passed), CANCELLED (by an operator). Else
-       *     null.
+       *     answer forbids a retry), EXPIRED (`expires_at` passed). Else null.
        * @enum {string|null}
        */
-      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED' | null;
+      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | null;
       /** @description The latest failure, kept after a success or a redrive; null if there was none. */
       last_error: components['schemas']['LastError'] | null;
       /** @description The principal that submitted it. */
@@ -1425,8 +1233,8 @@ export interface components {
       waiting_for?: components['schemas']['WaitingFor'];
     };
     /**
-     * @description Why a task is not running. Only in a lookup or a list, and only while the task is PENDING. If
-     *     several hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
+     * @description Why a task is not running. Only in a lookup, and only while the task is PENDING. If several
+     *     hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
      *     or held because its callback URL left the allowlist), `concurrency` (`max_in_flight`
      *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (the target keeps
      *     failing), `group` (an earlier task of its group goes first), `dispatch` (it is next in
@@ -1435,24 +1243,6 @@ export interface components {
      */
     WaitingFor:
       'time' | 'paused' | 'concurrency' | 'rate_limit' | 'circuit_open' | 'group' | 'dispatch';
-    /** @description A task of a list; `waiting_for` only while it is PENDING. */
-    ListedTask: components['schemas']['Envelope'] & {
-      waiting_for?: components['schemas']['WaitingFor'];
-    };
-    /** @description A page of tasks. */
-    TaskPage: {
-      /** @description The tasks, in the requested order. */
-      tasks: components['schemas']['ListedTask'][];
-      /** @description The `cursor` of the next page; `""` on the last one. */
-      next_cursor: string;
-    };
-    /** @description How many tasks match. */
-    TaskCount: {
-      /** @description Tasks that match. */
-      count: number;
-      /** @description `true` if the count is an estimate, which is only so above 10,000. */
-      is_estimate: boolean;
-    };
     /** @description What is left of a purged or expired task for 24 hours. Nothing runs. */
     Tombstone: {
       /** @description The task's id. */
@@ -1518,7 +1308,7 @@ export interface components {
       next_cursor: string;
     };
     /**
-     * @description Ids of dead tasks of this queue, at most 1,000. Others are skipped, duplicates count
+     * @description Ids of dead tasks of this queue, at most 1,000. Others are passed over, duplicates count
      *     once, and an empty list does nothing.
      */
     SelectorIds: components['schemas']['InputUlid'][];
@@ -1548,7 +1338,7 @@ export interface components {
        */
       rate_per_second?: number;
       /**
-       * @description Count only; change nothing.
+       * @description Only count.
        * @default false
        */
       dry_run?: boolean;
@@ -1561,62 +1351,12 @@ export interface components {
       ids?: components['schemas']['SelectorIds'];
       filter?: components['schemas']['SelectorFilter'];
       /**
-       * @description Count only; change nothing.
-       * @default false
-       */
-      dry_run?: boolean;
-    } & (unknown | unknown);
-    /** @description Why the task is cancelled. Every field is optional. */
-    CancelTaskRequest: {
-      /**
-       * @description Kept in `last_error.message` and in the audit record. At most 1 KiB.
-       * @example The order was withdrawn
-       */
-      reason?: string;
-    };
-    /** @description What to change of a task. */
-    UpdateTaskRequest: {
-      /** @description The new priority. */
-      priority?: number;
-      /** @description Not before this time, at most 30 days ahead. A time in the past means now. */
-      run_at?: components['schemas']['InputTimestamp'];
-    };
-    /** @description PENDING tasks that match every given key; `{}` is all of the queue. */
-    CancelFilter: {
-      /**
-       * @description Only PENDING tasks can be selected.
-       * @constant
-       */
-      status?: 'PENDING';
-      /** @description Equals `handler_ref`. */
-      handler_ref?: components['schemas']['HandlerRef'];
-      /** @description Equals `group_key`. */
-      group_key?: string;
-      /** @description Created at this time or later. */
-      from?: components['schemas']['InputTimestamp'];
-      /** @description Created before this time. */
-      to?: components['schemas']['InputTimestamp'];
-    };
-    /**
-     * @description Exactly one of `ids` and `filter`. Both, none, or an unknown key is 422 INVALID_SELECTOR, so
-     *     that a typo never widens the call.
-     */
-    CancelSelector: {
-      /**
-       * @description Ids of PENDING tasks of this queue, at most 1,000. Others are passed over, duplicates
-       *     count once, and an empty list does nothing.
-       */
-      ids?: components['schemas']['SelectorIds'];
-      filter?: components['schemas']['CancelFilter'];
-      /** @description Kept in `last_error.message` and in the audit record. At most 1 KiB. */
-      reason?: string;
-      /**
        * @description Only count.
        * @default false
        */
       dry_run?: boolean;
     } & (unknown | unknown);
-    /** @description What a redrive, purge or cancel did. */
+    /** @description What a redrive or purge did. */
     SelectorResult: {
       /** @description Tasks affected; with `dry_run`, those that would be. */
       count: number;
@@ -1663,7 +1403,7 @@ export interface components {
       /** @description Newest first. */
       jobs: components['schemas']['Job'][];
     };
-    /** @description Dead tasks with the same kind of failure. */
+    /** @description Dead tasks that failed alike. */
     DlqGroup: {
       /** @description Their `last_error.error_type`. */
       error_type: components['schemas']['ErrorType'];
@@ -1671,7 +1411,7 @@ export interface components {
       handler_ref: components['schemas']['HandlerRef'];
       /** @description Their `last_error.http_status`. */
       http_status: components['schemas']['NullableHttpStatus'];
-      /** @description Number of tasks. */
+      /** @description How many there are. */
       count: number;
       /** @description The earliest `dead_at`. */
       first_seen: components['schemas']['Timestamp'];
@@ -1695,6 +1435,17 @@ export interface components {
       dlq_depth: number;
       /** @description The age of the oldest PENDING task; 0 if there is none. */
       oldest_pending_age_ms: number;
+      /**
+       * @description Tasks that succeeded since the queue was created, or since the server counts them. What
+       *     another server counted is added every ten seconds.
+       */
+      succeeded_total: number;
+      /** @description Attempts that failed, counted alike. */
+      failed_total: number;
+      /** @description Tasks that died, counted alike; those redriven or purged since are included. */
+      dead_total: number;
+      /** @description Tasks that succeeded or died per second, over the last minute. */
+      rate_per_second: number;
     };
     /**
      * @description The name of a schedule, unique in its queue.
@@ -1808,7 +1559,52 @@ export interface components {
       /** @description By name. */
       schedules: components['schemas']['Schedule'][];
     };
-    /** @description Summary of a queue. */
+    /** @description The history of a queue. */
+    QueueMetrics: {
+      /**
+       * @description The length of a step in seconds.
+       * @enum {integer}
+       */
+      step_s: 10 | 60 | 900;
+      /** @description One for each step, oldest first. */
+      points: components['schemas']['QueueMetricsPoint'][];
+    };
+    /** @description One step. */
+    QueueMetricsPoint: {
+      /** @description When the step began. */
+      ts: components['schemas']['Timestamp'];
+      /** @description Tasks that were stored. */
+      submitted: number;
+      /** @description Tasks that succeeded. */
+      succeeded: number;
+      /** @description Attempts that failed. */
+      failed: number;
+      /** @description Tasks that died, cancelled ones included. */
+      dead: number;
+      /** @description Tasks that were cancelled. */
+      cancelled: number;
+      /** @description PENDING tasks at its end; null if that is unknown. */
+      pending: number | null;
+      /** @description IN_FLIGHT tasks at its end; null if that is unknown. */
+      in_flight: number | null;
+      /**
+       * @description From the submit, or the due time of a delayed task that this server accepted, to the start
+       *     of the first attempt.
+       */
+      wait_ms: components['schemas']['Percentiles'];
+      /** @description How long attempts ran. */
+      run_ms: components['schemas']['Percentiles'];
+    };
+    /** @description Percentiles in milliseconds, within 5 %; null where nothing was measured. */
+    Percentiles: {
+      /** @description Half of them took no longer. */
+      p50: number | null;
+      /** @description 95 % of them took no longer. */
+      p95: number | null;
+      /** @description 99 % of them took no longer. */
+      p99: number | null;
+    };
+    /** @description A queue in short. */
     QueueSummary: {
       /** @description Whether claiming is stopped. */
       paused: boolean;
@@ -1820,8 +1616,8 @@ export interface components {
       dlq_depth: number;
       /** @description As in stats. */
       oldest_pending_age_ms: number;
-      /** @description Where its tasks go; null for a pull queue. */
-      callback_url: string | null;
+      /** @description Where its tasks go. */
+      callback_url: string;
       /**
        * @description The circuit breaker as this server sees it. `open`: callbacks failed and rest for a while; `half_open`: a few are tried.
        * @enum {string}
@@ -1836,7 +1632,7 @@ export interface components {
     QueueListItem: {
       /** @description The queue's name. */
       name: components['schemas']['QueueName'];
-      /** @description Summary. */
+      /** @description Its state in short. */
       summary: components['schemas']['QueueSummary'];
     };
     /** @description Queues by name. */
@@ -1888,7 +1684,7 @@ export interface components {
       name: string;
       secret_ref: components['schemas']['SecretRef'];
     };
-    /** @description Credentials that the server sends to the callback. */
+    /** @description How the server shows itself to the callback. */
     CallbackAuth:
       | components['schemas']['NoAuth']
       | components['schemas']['BearerAuth']
@@ -1910,10 +1706,7 @@ export interface components {
     };
     /** @description Signs each callback. */
     Signing: WithRequired<components['schemas']['SigningInput'], 'scheme' | 'secret_refs'>;
-    /**
-     * @description Where and how tasks are delivered. `url` is required, except with `protocol: pull`, which
-     *     takes none.
-     */
+    /** @description Where and how tasks are delivered. */
     CallbackInput: {
       /**
        * @description An absolute `http` or `https` URL on the server's allowlist, without user and password.
@@ -1922,13 +1715,13 @@ export interface components {
        *     tasks wait.
        * @example https://handlers.example.org/payments
        */
-      url?: string;
+      url: string;
       /**
-       * @description `http`: the server calls `url`. `pull`: workers ask for tasks with `tasks:claim`.
+       * @description The only protocol of v1.
        * @default http
        * @enum {string}
        */
-      protocol?: 'http' | 'pull';
+      protocol?: 'http';
       /**
        * @description From name resolution to the last byte of the answer.
        * @default 30000
@@ -1945,7 +1738,7 @@ export interface components {
        */
       async_timeout_ms?: number;
       /**
-       * @description Credentials that the server sends to the callback.
+       * @description How the server shows itself to the callback.
        * @default {
        *       "type": "none"
        *     }
@@ -1960,7 +1753,13 @@ export interface components {
     /** @description Where and how tasks are delivered, with every default filled in. */
     Callback: WithRequired<
       components['schemas']['CallbackInput'],
-      'protocol' | 'timeout_ms' | 'connect_timeout_ms' | 'async_timeout_ms' | 'auth' | 'signing'
+      | 'url'
+      | 'protocol'
+      | 'timeout_ms'
+      | 'connect_timeout_ms'
+      | 'async_timeout_ms'
+      | 'auth'
+      | 'signing'
     > & {
       /** @description Signs each callback; null sends it unsigned. */
       signing: components['schemas']['Signing'] | null;
@@ -2010,7 +1809,7 @@ export interface components {
       | 'retry_statuses'
       | 'dead_statuses'
     >;
-    /** @description Limits of the queue. */
+    /** @description Bounds of the queue. */
     LimitsInput: {
       /**
        * @description The largest decoded payload; 8 MiB is the server's ceiling.
@@ -2038,7 +1837,7 @@ export interface components {
        */
       max_pending?: number;
     };
-    /** @description Limits of the queue with every default filled in. */
+    /** @description Bounds of the queue with every default filled in. */
     Limits: WithRequired<
       components['schemas']['LimitsInput'],
       | 'max_payload_bytes'
@@ -2050,7 +1849,7 @@ export interface components {
     /** @description How long a claim is kept. */
     LeaseInput: {
       /**
-       * @description Added to the callback's timeout to make the lease.
+       * @description Added to the callback's time-out to make the lease.
        * @default 15000
        */
       grace_ms?: number;
@@ -2060,7 +1859,7 @@ export interface components {
     /** @description How long finished tasks are kept. */
     RetentionInput: {
       /**
-       * @description How long SUCCEEDED tasks are kept; 0 keeps them forever.
+       * @description How long SUCCEEDED tasks are kept; 0 keeps them for good.
        * @default 86400000
        */
       succeeded_ms?: number;
@@ -2072,7 +1871,7 @@ export interface components {
     };
     /** @description How long finished tasks are kept, with every default filled in. */
     Retention: WithRequired<components['schemas']['RetentionInput'], 'succeeded_ms' | 'dead_ms'>;
-    /** @description Pauses deliveries while the target keeps failing. Waiting uses no attempts. */
+    /** @description Rests the queue while its target keeps failing. Resting uses no attempts. */
     CircuitBreakerInput: {
       /**
        * @description Whether it is used.
@@ -2105,26 +1904,26 @@ export interface components {
       components['schemas']['CircuitBreakerInput'],
       'enabled' | 'failure_ratio' | 'min_requests' | 'window_ms' | 'open_ms'
     >;
-    /** @description Ordering guarantee. */
+    /** @description What order is promised. */
     OrderingInput: {
       /**
-       * @description `none` guarantees no order; `group` runs the tasks of one `group_key` one after another, by
+       * @description `none` promises nothing; `group` runs the tasks of one `group_key` one after another, by
        *     due time, then id.
        * @default none
        * @enum {string}
        */
       mode?: 'none' | 'group';
     };
-    /** @description Ordering guarantee, with every default filled in. */
+    /** @description What order is promised, with every default filled in. */
     Ordering: WithRequired<components['schemas']['OrderingInput'], 'mode'>;
     /**
-     * @description A queue's config. Only `callback.url` is required (for a pull queue, `callback.protocol`); what is left out gets its default. The
+     * @description A queue's config. Only `callback.url` is required; what is left out gets its default. The
      *     read-only fields `name`, `paused`, `version`, `created_at` and `updated_at` may be sent back
      *     as they were read; any other value is 422 INVALID_CONFIG.
      */
     QueueConfigInput: {
       /**
-       * @description Description shown to people.
+       * @description For people.
        * @default
        */
       description?: string;
@@ -2136,7 +1935,7 @@ export interface components {
        */
       retry?: components['schemas']['RetryInput'];
       /**
-       * @description Limits of the queue.
+       * @description Bounds of the queue.
        * @default {}
        */
       limits?: components['schemas']['LimitsInput'];
@@ -2151,12 +1950,12 @@ export interface components {
        */
       retention?: components['schemas']['RetentionInput'];
       /**
-       * @description Pauses deliveries while the target keeps failing.
+       * @description Rests the queue while its target keeps failing.
        * @default {}
        */
       circuit_breaker?: components['schemas']['CircuitBreakerInput'];
       /**
-       * @description Ordering guarantee.
+       * @description What order is promised.
        * @default {}
        */
       ordering?: components['schemas']['OrderingInput'];
@@ -2183,24 +1982,24 @@ export interface components {
       created_at: components['schemas']['Timestamp'];
       /** @description When the config was last written. */
       updated_at: components['schemas']['Timestamp'];
-      /** @description Description shown to people. */
+      /** @description For people. */
       description: string;
       /** @description Where and how tasks are delivered. */
       callback: components['schemas']['Callback'];
       /** @description When and how often a failed attempt is repeated. */
       retry: components['schemas']['Retry'];
-      /** @description Limits of the queue. */
+      /** @description Bounds of the queue. */
       limits: components['schemas']['Limits'];
       /** @description How long a claim is kept. */
       lease: components['schemas']['Lease'];
       /** @description How long finished tasks are kept. */
       retention: components['schemas']['Retention'];
-      /** @description Pauses deliveries while the target keeps failing. */
+      /** @description Rests the queue while its target keeps failing. */
       circuit_breaker: components['schemas']['CircuitBreaker'];
-      /** @description Ordering guarantee. */
+      /** @description What order is promised. */
       ordering: components['schemas']['Ordering'];
     };
-    /** @description Result of a probe. */
+    /** @description What came back from a probe. */
     CallbackTestResult: {
       /** @description Whether the callback answered with 2xx. */
       delivered: boolean;
@@ -2214,41 +2013,28 @@ export interface components {
       message: string | null;
     };
     /**
-     * @description One action. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
+     * @description One act. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
      *     of RFC 8785.
      */
     AuditRecord: {
-      /** @description Sequence number across the whole server, without gaps. */
+      /** @description Its number over the whole server, without gaps. */
       seq: number;
-      /** @description When the action was performed. */
+      /** @description When it was done. */
       at: components['schemas']['Timestamp'];
-      /** @description The principal. */
+      /** @description Who did it. */
       principal: string;
       /**
-       * @description The action.
+       * @description What was done.
        * @enum {string}
        */
-      action:
-        | 'redrive'
-        | 'purge'
-        | 'pause'
-        | 'resume'
-        | 'config_write'
-        | 'delete'
-        | 'cancel'
-        | 'run_now'
-        | 'update';
-      /** @description The queue. */
+      action: 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
+      /** @description The queue it was done to. */
       queue: components['schemas']['QueueName'];
-      /**
-       * @description The body of a redrive, purge or cancel of many tasks as sent. For an action on one task
-       *     `ids` and what was sent with it. Null for other actions.
-       *     For a job also `job`, its id.
-       */
+      /** @description The body of the redrive or purge as sent; null for other acts. Of a job also `job`, its id. */
       selector: {
         [key: string]: unknown;
       } | null;
-      /** @description Tasks that were changed; null for actions on the queue itself and at the start of a job. */
+      /** @description Tasks affected by the redrive or purge; null for other acts and at the start of a job. */
       count: number | null;
       /** @description The `hash` of the record before; 64 zeros for the first. */
       prev_hash: string;
@@ -2262,12 +2048,12 @@ export interface components {
       /** @description The `cursor` of the next page; `""` on the last one. */
       next_cursor: string;
     };
-    /** @description An empty object. */
+    /** @description Nothing to say yet. */
     CompleteTaskRequest: Record<string, never>;
-    /** @description The reason, and whether to retry. Every field is optional. */
+    /** @description Why and how to go on. Every field is optional. */
     FailTaskRequest: {
       /**
-       * @description The kind of failure, a known name or one of your own.
+       * @description The kind of failure, by your own name or a known one.
        * @default INTERNAL
        */
       error_type?: components['schemas']['ErrorType'];
@@ -2289,118 +2075,11 @@ export interface components {
       defer?: boolean;
       /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
       retry_after_ms?: number;
-      /** @description Details such as a stack trace, kept as the attempt's `response_snippet`. Cut to 2 KiB. */
-      stack?: string;
     };
-    /** @description How long to continue. */
+    /** @description How long to go on. */
     ExtendTaskRequest: {
       /** @description The lease runs at least this long from now. */
       extend_ms: number;
-    };
-    /** @description How many tasks to claim, for whom and for how long. */
-    ClaimRequest: {
-      /** @description A name for this worker, shown in the list of workers. */
-      worker: string;
-      /**
-       * @description Claim at most this many tasks.
-       * @default 1
-       */
-      limit?: number;
-      /**
-       * @description Wait this long for a task if none is due.
-       * @default 0
-       */
-      wait_ms?: number;
-      /**
-       * @description How long each lease lasts unless it is extended.
-       * @default 30000
-       */
-      lease_ms?: number;
-      /** @description Claim only tasks with one of these `handler_ref`s; absent takes any. */
-      handlers?: components['schemas']['HandlerRef'][];
-    };
-    /** @description Claimed tasks. */
-    ClaimResult: {
-      /** @description In the order of their claim; empty when the wait is over. */
-      tasks: components['schemas']['ClaimedTask'][];
-    };
-    /** @description A full task with the lease of its claim. */
-    ClaimedTask: components['schemas']['Task'] & {
-      /** @description What settling and extending ask for. */
-      lease_token: components['schemas']['LeaseToken'];
-    };
-    /** @description The tasks to settle. */
-    SettleTasksRequest: {
-      /** @description At most 100; an empty list does nothing. */
-      items: components['schemas']['SettleItem'][];
-    };
-    /**
-     * @description How one task ended. `error_type`, `message`, `retry`, `defer` and `retry_after_ms` are those
-     *     of `:fail` and count only with `outcome: fail`.
-     */
-    SettleItem: {
-      /** @description The task's id. One that cannot be an id is TASK_NOT_FOUND. */
-      id: string;
-      /** @description The token of its claim. */
-      lease_token: components['schemas']['LeaseToken'];
-      /**
-       * @description Whether the attempt succeeded.
-       * @enum {string}
-       */
-      outcome: 'complete' | 'fail';
-      /** @description The kind of failure. */
-      error_type?: components['schemas']['ErrorType'];
-      /** @description What happened. Cut to 1 KiB. */
-      message?: string;
-      /** @description `false` makes the task DEAD at once. */
-      retry?: boolean;
-      /** @description `true`: the attempt does not count. */
-      defer?: boolean;
-      /** @description Raises the delay before the next attempt. */
-      retry_after_ms?: number;
-      /** @description Details such as a stack trace. Cut to 2 KiB. */
-      stack?: string;
-    };
-    /** @description The result of an item that was settled, or was before. */
-    SettleItemDone: {
-      /** @description The item's place in the request, from 0. */
-      index: number;
-      /**
-       * @description As the single call would have answered.
-       * @constant
-       */
-      status: 200;
-      /** @description The task. */
-      envelope: components['schemas']['Envelope'];
-    };
-    /** @description The result of one item; `envelope` on success, `error` on failure. */
-    SettleItemResult:
-      components['schemas']['SettleItemDone'] | components['schemas']['BatchItemRejected'];
-    /** @description One result per item, in the order of the request. */
-    SettleTasksResult: components['schemas']['SettleItemResult'][];
-    /** @description The workers of a queue. */
-    WorkerList: {
-      /** @description Seen in the last 10 minutes, most recently seen first. */
-      workers: components['schemas']['Worker'][];
-    };
-    /** @description One worker of a pull queue. */
-    Worker: {
-      /** @description The name it claims with. */
-      worker: string;
-      /** @description Who its token stands for. */
-      principal: string;
-      /** @description Where its last claim came from; null in process. */
-      remote_ip: string | null;
-      /** @description When it last claimed, extended or settled. */
-      last_seen_at: components['schemas']['Timestamp'];
-      /** @description Tasks that it holds. */
-      in_flight: number;
-      /** @description Tasks that it claimed. */
-      claimed: number;
-      /** @description Tasks that it completed. */
-      completed: number;
-      /** @description Attempts that it failed, expired leases included. */
-      failed: number;
     };
     /** @description The process is up. */
     LivenessResult: {
@@ -2473,11 +2152,6 @@ export interface components {
       instance: string;
       /** @description The machine code. Decide by this. */
       code: components['schemas']['ErrorCode'];
-      /**
-       * @description `CANCELLED` in a LEASE_LOST because an operator cancelled the task. Else absent.
-       * @example CANCELLED
-       */
-      reason?: string;
       /** @description Each place in the request that is wrong, where that can be said. */
       errors?: components['schemas']['FieldError'][];
     };
@@ -2498,9 +2172,6 @@ export interface components {
       | 'JOB_FINISHED'
       | 'QUEUE_NOT_EMPTY'
       | 'LEASE_LOST'
-      | 'QUEUE_NOT_PULL'
-      | 'TASK_FINISHED'
-      | 'TASK_NOT_PENDING'
       | 'STALE_CURSOR'
       | 'PRECONDITION_FAILED'
       | 'PAYLOAD_TOO_LARGE'
@@ -2508,7 +2179,6 @@ export interface components {
       | 'INVALID_TASK'
       | 'BATCH_TOO_LARGE'
       | 'INVALID_SELECTOR'
-      | 'INVALID_CLAIM'
       | 'INVALID_CONFIG'
       | 'CALLBACK_URL_NOT_ALLOWED'
       | 'INVALID_SCHEDULE'
@@ -2637,42 +2307,6 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The queue delivers by callback and cannot be claimed from. */
-    QueueNotPull: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The body is not JSON or breaks a rule; `errors` says where. Nothing was done. */
-    InvalidClaim: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The task has SUCCEEDED or is DEAD for another reason; nothing was changed. */
-    TaskFinished: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The task is not PENDING; nothing was changed. */
-    TaskNotPending: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
     /** @description The queue still has pending, in-flight or dead tasks. */
     QueueNotEmpty: {
       headers: {
@@ -2784,7 +2418,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description An internal error of the server. The log has the details under `instance`. */
+    /** @description A fault of the server. The log has the details under `instance`. */
     Internal: {
       headers: {
         [name: string]: unknown;
@@ -2847,14 +2481,6 @@ export interface components {
      */
     Limit: number;
     /**
-     * @description Only tasks in this status; repeat it for several. Without it, in any status.
-     * @example [
-     *       "PENDING",
-     *       "IN_FLIGHT"
-     *     ]
-     */
-    TaskStatuses: components['schemas']['TaskStatus'][];
-    /**
      * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
      * @example c1.AZWq0Lk3.h7Rk2v9Q
      */
@@ -2900,85 +2526,6 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-  listTasks: {
-    parameters: {
-      query?: {
-        /**
-         * @description Only tasks in this status; repeat it for several. Without it, in any status.
-         * @example [
-         *       "PENDING",
-         *       "IN_FLIGHT"
-         *     ]
-         */
-        status?: components['parameters']['TaskStatuses'];
-        /**
-         * @description Only tasks with this handler.
-         * @example mail.send
-         */
-        handler_ref?: components['schemas']['HandlerRef'];
-        /**
-         * @description Only tasks with this group key.
-         * @example acme
-         */
-        group_key?: string;
-        /**
-         * @description Only tasks created at this time or later (`created_at`).
-         * @example 2026-03-02T00:00:00Z
-         */
-        from?: components['schemas']['InputTimestamp'];
-        /**
-         * @description Only tasks created before this time (`created_at`); not after `from`, it selects none.
-         * @example 2026-03-03T00:00:00Z
-         */
-        to?: components['schemas']['InputTimestamp'];
-        /**
-         * @description `newest` or `oldest` by `created_at`; `next` by `next_attempt_at`, which needs
-         *     `status=PENDING` and no other status.
-         * @example oldest
-         */
-        order?: 'newest' | 'oldest' | 'next';
-        /**
-         * @description Entries per page. More than 500 is taken as 500.
-         * @example 100
-         */
-        limit?: components['parameters']['Limit'];
-        /**
-         * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
-         * @example c1.AZWq0Lk3.h7Rk2v9Q
-         */
-        cursor?: components['parameters']['Cursor'];
-      };
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description One page. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['TaskPage'];
-        };
-      };
-      401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['QueueNotFound'];
-      410: components['responses']['StaleCursor'];
-      422: components['responses']['InvalidQuery'];
-      429: components['responses']['RateLimited'];
-      500: components['responses']['Internal'];
-      503: components['responses']['StorageUnavailable'];
-    };
-  };
   submitTask: {
     parameters: {
       query?: never;
@@ -3015,68 +2562,6 @@ export interface operations {
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidTask'];
-      429: components['responses']['RateLimited'];
-      500: components['responses']['Internal'];
-      503: components['responses']['StorageUnavailable'];
-    };
-  };
-  countTasks: {
-    parameters: {
-      query?: {
-        /**
-         * @description Only tasks in this status; repeat it for several. Without it, in any status.
-         * @example [
-         *       "PENDING",
-         *       "IN_FLIGHT"
-         *     ]
-         */
-        status?: components['parameters']['TaskStatuses'];
-        /**
-         * @description Only tasks with this handler.
-         * @example mail.send
-         */
-        handler_ref?: components['schemas']['HandlerRef'];
-        /**
-         * @description Only tasks with this group key.
-         * @example acme
-         */
-        group_key?: string;
-        /**
-         * @description Only tasks created at this time or later (`created_at`).
-         * @example 2026-03-02T00:00:00Z
-         */
-        from?: components['schemas']['InputTimestamp'];
-        /**
-         * @description Only tasks created before this time (`created_at`); not after `from`, it selects none.
-         * @example 2026-03-03T00:00:00Z
-         */
-        to?: components['schemas']['InputTimestamp'];
-      };
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The count. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['TaskCount'];
-        };
-      };
-      401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['QueueNotFound'];
-      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -3124,13 +2609,7 @@ export interface operations {
   getTask: {
     parameters: {
       query?: never;
-      header?: {
-        /**
-         * @description The token of the caller's claim. Only needed with the role `worker`.
-         * @example l1.7.Zk3vQm9X
-         */
-        'X-Queue-Lease-Token'?: string;
-      };
+      header?: never;
       path: {
         /**
          * @description The task's id, in upper or lower case.
@@ -3154,150 +2633,6 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
-      429: components['responses']['RateLimited'];
-      500: components['responses']['Internal'];
-      503: components['responses']['StorageUnavailable'];
-    };
-  };
-  updateTask: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The task's id, in upper or lower case.
-         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
-         */
-        id: components['parameters']['TaskId'];
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['UpdateTaskRequest'];
-      };
-    };
-    responses: {
-      /** @description The task as it is now. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Envelope'];
-        };
-      };
-      401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['TaskNotFound'];
-      409: components['responses']['TaskNotPending'];
-      413: components['responses']['PayloadTooLarge'];
-      415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['InvalidTask'];
-      429: components['responses']['RateLimited'];
-      500: components['responses']['Internal'];
-      503: components['responses']['StorageUnavailable'];
-    };
-  };
-  cancelTask: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The task's id, in upper or lower case.
-         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
-         */
-        id: components['parameters']['TaskId'];
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['CancelTaskRequest'];
-      };
-    };
-    responses: {
-      /** @description The task is DEAD. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Envelope'];
-        };
-      };
-      401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['TaskNotFound'];
-      409: components['responses']['TaskFinished'];
-      413: components['responses']['PayloadTooLarge'];
-      415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['InvalidTask'];
-      429: components['responses']['RateLimited'];
-      500: components['responses']['Internal'];
-      503: components['responses']['StorageUnavailable'];
-    };
-  };
-  runTaskNow: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The task's id, in upper or lower case.
-         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
-         */
-        id: components['parameters']['TaskId'];
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The task is due. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Envelope'];
-        };
-      };
-      401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['TaskNotFound'];
-      409: components['responses']['TaskNotPending'];
-      429: components['responses']['RateLimited'];
-      500: components['responses']['Internal'];
-      503: components['responses']['StorageUnavailable'];
-    };
-  };
-  cancelTasks: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['CancelSelector'];
-      };
-    };
-    responses: {
-      200: components['responses']['Selected'];
-      401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['QueueNotFound'];
-      413: components['responses']['PayloadTooLarge'];
-      415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['InvalidSelector'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -3475,6 +2810,51 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getQueueMetrics: {
+    parameters: {
+      query?: {
+        /**
+         * @description How far to go back, at most 30 days, as in `30m`, `48h` or `7d`.
+         * @example 1h
+         */
+        since?: string;
+        /**
+         * @description The length of a step; by default the shortest that is kept for the whole time. A step that
+         *     is not kept for so long is 422 INVALID_QUERY.
+         * @example 1m
+         */
+        step?: '10s' | '1m' | '15m';
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The history. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['QueueMetrics'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -4203,7 +3583,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The lease is extended; see `lease_expires_at`. */
+      /** @description The lease runs on; see `lease_expires_at`. */
       200: {
         headers: {
           [name: string]: unknown;
@@ -4219,117 +3599,6 @@ export interface operations {
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidTask'];
-      429: components['responses']['RateLimited'];
-      500: components['responses']['Internal'];
-      503: components['responses']['StorageUnavailable'];
-    };
-  };
-  claimTasks: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['ClaimRequest'];
-      };
-    };
-    responses: {
-      /** @description The claimed tasks; none when the wait is over. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ClaimResult'];
-        };
-      };
-      401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['QueueNotFound'];
-      409: components['responses']['QueueNotPull'];
-      413: components['responses']['PayloadTooLarge'];
-      415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['InvalidClaim'];
-      429: components['responses']['RateLimited'];
-      500: components['responses']['Internal'];
-      503: components['responses']['StorageUnavailable'];
-    };
-  };
-  settleTasks: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['SettleTasksRequest'];
-      };
-    };
-    responses: {
-      /** @description One result per item, in the order of the request. */
-      207: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['SettleTasksResult'];
-        };
-      };
-      401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['QueueNotFound'];
-      413: components['responses']['PayloadTooLarge'];
-      415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['InvalidClaim'];
-      429: components['responses']['RateLimited'];
-      500: components['responses']['Internal'];
-      503: components['responses']['StorageUnavailable'];
-    };
-  };
-  listWorkers: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The queue's name.
-         * @example payments.capture
-         */
-        queue: components['parameters']['Queue'];
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The workers. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['WorkerList'];
-        };
-      };
-      401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['QueueNotFound'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

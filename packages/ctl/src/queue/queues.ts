@@ -55,6 +55,10 @@ export async function showStats(api: QueueApi, queue: string, { terminal }: Show
     ['in flight', String(stats.in_flight)],
     ['dlq', dead === 0 ? '0' : { text: String(dead), tone: 'bad' }],
     ['oldest', ageText(stats.oldest_pending_age_ms)],
+    ['rate/s', String(stats.rate_per_second)],
+    ['succeeded', String(stats.succeeded_total)],
+    ['failed', String(stats.failed_total)],
+    ['died', String(stats.dead_total)],
   ];
   out.write(renderTable([{ title: '' }, { title: '' }], rows, out));
 }

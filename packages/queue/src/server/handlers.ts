@@ -9,6 +9,7 @@ import { getLiveness } from '../operations/get-liveness.js';
 import { getOpenapi } from '../operations/get-openapi.js';
 import { getQueueConfig } from '../operations/get-queue-config.js';
 import { getReadiness } from '../operations/get-readiness.js';
+import { getQueueMetrics } from '../operations/get-queue-metrics.js';
 import { getStats } from '../operations/get-stats.js';
 import { getTask } from '../operations/get-task.js';
 import { cancelJob } from '../operations/jobs/cancel-job.js';
@@ -96,6 +97,10 @@ function taskHandlers(context: QueueContext) {
         id: params.id,
         leaseToken: headers['X-Queue-Lease-Token'],
       }),
+    }),
+    getQueueMetrics: async ({ params, query }) => ({
+      status: 200,
+      body: await getQueueMetrics(context, { ...query, queue: params.queue }),
     }),
     getStats: async ({ params }) => ({ status: 200, body: await getStats(context, params) }),
   } satisfies Partial<QueueHandlers>;

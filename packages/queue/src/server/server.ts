@@ -6,7 +6,7 @@ import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { createOutbound } from '@millrace/wire/http1';
-import { Background } from '../background/index.js';
+import { Background, countedStore, History } from '../background/index.js';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
@@ -107,8 +107,12 @@ async function openServices(
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
   const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
-  const store = await dependencies.openStore(settings, world);
-  undo.add(() => store.close());
+  const plainStore = await dependencies.openStore(settings, world);
+  undo.add(() => plainStore.close());
+  const { clock } = world;
+  const instance = world.random.ulid(clock.now());
+  const history = new History({ store: plainStore, clock, instance });
+  const store = countedStore(plainStore, history);
   const secrets = openSecrets(settings, world, metrics, reviewQueues);
   undo.add(() => secrets.close());
   // `max_in_flight` of the queue limits callbacks; none should wait for a connection.
@@ -124,7 +128,7 @@ async function openServices(
     nodeId,
     metrics,
   });
-  const background = new Background({ ...world, store });
+  const background = new Background({ ...world, store, instance, history });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
   const cursorKey = store.capabilities.cursorKey ?? ownKey;
   return {
@@ -135,6 +139,7 @@ async function openServices(
     store,
     delivery,
     background,
+    history,
     readiness,
     cursorKey,
   };
@@ -147,7 +152,7 @@ function buildApps(
   services: Services,
 ): { api: HttpApp; metrics: HttpApp } {
   const { allowlist, metrics, tokens, secrets, store, delivery, background } = services;
-  const { readiness, cursorKey } = services;
+  const { readiness, cursorKey, history } = services;
   const { clock, random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
@@ -164,6 +169,7 @@ function buildApps(
     log,
     delivery,
     background,
+    history,
     findSecret: (name, queue) => secrets.current.find(name, queue),
     secretsFault: () => secrets.lastError,
     allowlist,
@@ -214,6 +220,7 @@ async function shutDown(parts: ShutDown): Promise<void> {
   readiness.beginDrain();
   const ending = new UndoList();
   ending.add(() => undo.run());
+  ending.add(() => background.storeHistory());
   ending.add(async () => {
     const deadlineMs = Math.max(minDrainMs, endsAt - clock.monotonic());
     await Promise.all(apps.map((app) => drainHttp(app, { clock, deadlineMs })));

@@ -1,4 +1,5 @@
 import type { AuditAct, AuditRecord } from '../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../core/history.js';
 import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
 import type { Attempt, LastError, Task, Tombstone, WholeTask } from '../core/task.js';
 import type { Verdict } from '../core/verdict.js';
@@ -133,6 +134,14 @@ export interface TaskStore extends TaskListing, TaskChanging {
   deleteRecord(key: RecordKey): Promise<boolean>;
   /** Redrives or purges dead tasks and updates the state of the job, in one commit. */
   runJobStep(step: JobStep): Promise<JobStepResult>;
+
+  // History
+
+  /** Replaces rows, adds to totals and deletes old rows of the same queues, in one commit. */
+  writeHistory(write: HistoryWrite): Promise<void>;
+  /** The rows from a time on, oldest first, and the last one before it. */
+  readHistory(query: HistoryQuery): Promise<HistoryRow[]>;
+  readHistoryTotals(queue: string): Promise<HistoryTotals>;
 
   /** Resolves when the database answers. */
   probe(): Promise<void>;
@@ -372,3 +381,17 @@ export interface JobStep {
 
 export type JobStepResult =
   { kind: 'done'; record: RecordState; count: number } | { kind: 'conflict' };
+
+/** Of queues that do not exist any more, nothing is written. */
+export interface HistoryWrite {
+  rows: readonly HistoryRow[];
+  totals: readonly ({ queue: string } & HistoryTotals)[];
+  /** Of each step, rows that began before this time are deleted. */
+  prune: readonly { stepS: number; before: number }[];
+}
+
+export interface HistoryQuery {
+  queue: string;
+  stepS: number;
+  from: number;
+}

@@ -118,6 +118,7 @@ export const goodCalls: Record<QueueOperationId, CallOf> = {
     body: { filter: {} },
   }),
   listDlqGroups: ({ queue }) => ({ path: `/v1/queues/${queue}/dlq:groups` }),
+  getQueueMetrics: ({ queue }) => ({ path: `/v1/queues/${queue}/metrics` }),
   getStats: ({ queue }) => ({ path: `/v1/queues/${queue}/stats` }),
   listJobs: ({ queue }) => ({ path: `/v1/queues/${queue}/jobs` }),
   getJob: ({ jobId }) => ({ path: `/v1/jobs/${jobId}` }),

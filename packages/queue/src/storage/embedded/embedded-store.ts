@@ -3,12 +3,15 @@ import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
   StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -47,6 +50,7 @@ import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
 import { DueTimes } from './due-times.js';
+import * as history from './history-rows.js';
 import { insertTask } from './inserts.js';
 import { listOldTasks } from './list-old-tasks.js';
 import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
@@ -347,6 +351,18 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#transact((step) => records.runJobStep(step, job));
     if (result.kind === 'done' && result.count > 0) this.#workChanged(job.change.queue);
     return result;
+  }
+
+  async writeHistory(write: HistoryWrite): Promise<void> {
+    await this.#transact((step) => history.writeHistory(step, write));
+  }
+
+  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.#read((rows) => history.readHistory(rows, query));
+  }
+
+  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.#read((rows) => history.readHistoryTotals(rows, queue));
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

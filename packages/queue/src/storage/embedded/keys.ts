@@ -25,6 +25,8 @@
  *   record     queue | kind | name                         body of a schedule or a job
  *   state      queue | kind | name                         its state
  *   listed     queue | creation | first id                 ids of all tasks that are not deleted
+ *   history    queue | step | time | instance              what happened in the queue
+ *   totals     queue                                       the same since it was created
  */
 export const kinds = {
   meta: 1,
@@ -49,6 +51,8 @@ export const kinds = {
   record: 40,
   recordState: 41,
   listed: 20,
+  history: 42,
+  historyTotals: 43,
 } as const;
 
 export type Kind = (typeof kinds)[keyof typeof kinds];

@@ -97,8 +97,9 @@ export function putRecord(step: Step, queueNumber: number, record: StoredRecord)
   step.rows.put(recordKey(kinds.recordState, queueNumber, kind, name), encodeJson(row));
 }
 
+/** And the history. */
 export function removeRecordsOf(step: Step, queue: number): void {
-  for (const kind of [kinds.record, kinds.recordState]) {
+  for (const kind of [kinds.record, kinds.recordState, kinds.history, kinds.historyTotals]) {
     const start = queueKey(kind, queue);
     const keys = Array.from(step.rows.range({ start, end: after(start) }), ({ key }) => key);
     for (const key of keys) step.rows.remove(key);

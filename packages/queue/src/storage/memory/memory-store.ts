@@ -1,4 +1,5 @@
 import type { AuditAction, AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
@@ -20,6 +21,8 @@ import {
   tombstoneMs,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -65,6 +68,7 @@ import {
 import { AuditLog } from './audit-log.js';
 import { cancelTask, updateTask } from './task-changes.js';
 import { deadPage } from './dead-page.js';
+import { HistoryMap } from './history-map.js';
 import { RecordMap } from './record-map.js';
 import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
 
@@ -90,6 +94,7 @@ export class MemoryStore implements TaskStore {
   readonly #audit = new AuditLog();
   readonly #records = new RecordMap();
   readonly #workers = new WorkerTable();
+  readonly #history = new HistoryMap();
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #cancelListeners = new Set<(id: string) => void>();
   #queuesMade = 0;
@@ -152,6 +157,7 @@ export class MemoryStore implements TaskStore {
     this.#queues.delete(change.queue);
     this.#records.deleteOf(change.queue);
     this.#workers.forget(change.queue);
+    this.#history.deleteOf(change.queue);
     this.#record('delete', change);
     return 'deleted';
   }
@@ -430,6 +436,18 @@ export class MemoryStore implements TaskStore {
     const { length: count } = isRedrive ? this.#redrive(change) : this.#purge(change);
     const record = this.#records.put({ ...key, now: change.now, state: {} }, state(count));
     return { kind: 'done', record, count };
+  }
+
+  async writeHistory(write: HistoryWrite): Promise<void> {
+    this.#history.write(write, (queue) => this.#queues.has(queue));
+  }
+
+  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.#history.read(query);
+  }
+
+  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.#history.totalsOf(queue);
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

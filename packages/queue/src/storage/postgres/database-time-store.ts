@@ -1,9 +1,12 @@
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
 import type {
   AuditQuery,
   ClaimRequest,
+  HistoryQuery,
+  HistoryWrite,
   DeadTaskQuery,
   DeadGroup,
   DeadPage,
@@ -245,6 +248,18 @@ export class DatabaseTimeStore implements TaskStore {
     }
     const result = await this.store.runJobStep({ ...step, change });
     return result.kind === 'done' ? { ...result, record: this.#ownRecord(result.record) } : result;
+  }
+
+  writeHistory(write: HistoryWrite): Promise<void> {
+    return this.store.writeHistory(write);
+  }
+
+  readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.store.readHistory(query);
+  }
+
+  readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.store.readHistoryTotals(queue);
   }
 
   auditPage(request: AuditQuery): Promise<AuditRecord[]> {

@@ -10,6 +10,7 @@ import { oneClaimPath, oneClaimPathTuning } from './migrations/0006-one-claim-pa
 import { records } from './migrations/0007-records.sql.js';
 import { workers } from './migrations/0008-workers.sql.js';
 import { taskLists } from './migrations/0009-task-lists.sql.js';
+import { history } from './migrations/0010-history.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -29,6 +30,7 @@ const migrations: readonly Migration[] = [
   { texts: records, tuning: [] },
   { texts: workers, tuning: [] },
   { texts: taskLists, tuning: [] },
+  { texts: history, tuning: [] },
 ];
 
 export const schemaVersion = migrations.length;

@@ -2,6 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { expireRow, type TaskRow } from '../task-row.js';
@@ -9,6 +10,8 @@ import {
   StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -57,6 +60,7 @@ import { Leases } from './leases.js';
 import type { NotificationListeners, Notifications } from './notifications.js';
 import * as acts from './queue-acts.js';
 import { toQueue, type QueueAct, type QueueColumns } from './queue-acts.js';
+import * as queueHistory from './queue-history.js';
 import * as records from './records.js';
 import { Retention } from './retention.js';
 import * as columns from './task-columns.js';
@@ -402,6 +406,18 @@ export class PostgresStore implements TaskStore {
     if (action === 'purge') this.#retention.purgedAt(now);
     else this.#notify([queue]);
     return result;
+  }
+
+  writeHistory(write: HistoryWrite): Promise<void> {
+    return queueHistory.writeHistory(this.#connections, write);
+  }
+
+  readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return queueHistory.readHistory(this.#connections, query);
+  }
+
+  readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return queueHistory.readHistoryTotals(this.#connections, queue);
   }
 
   auditPage(request: AuditQuery): Promise<AuditRecord[]> {
