@@ -31,7 +31,10 @@ export const pagesOfQueue = [
   'docs/how-to/run-the-queue-on-postgresql.md',
 ];
 
-export const pagesOfDatabase = ['docs/how-to/run-database-followers.md'];
+export const pagesOfDatabase = [
+  'docs/how-to/restore-to-a-point-in-time.md',
+  'docs/how-to/run-database-followers.md',
+];
 
 /** Pages whose TypeScript is one program that prints what its comments say. */
 export const programPages = [

@@ -5,6 +5,7 @@ import { UsageError } from '@millrace/kit/errors';
 import { silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom, type Random } from '@millrace/kit/random';
 import { backup, type BackupOptions } from './backup/backup.js';
+import { LogArchiver, type LogArchiveOptions } from './backup/archiver.js';
 import { writeBackup, type WrittenBackup } from './backup/file.js';
 import type { BackupHeader, BackupPart } from './backup/parts.js';
 import type { CollectionInfo, IndexInfo } from './catalog.js';
@@ -71,6 +72,8 @@ export interface OpenOptions {
   durability?: 'strict' | 'full' | 'relaxed';
   /** How much of the change log to keep: 24 h and 1 GiB unless told. */
   logRetention?: Partial<LogRetention>;
+  /** Archives the change log to a directory, for point-in-time restore. */
+  logArchive?: LogArchiveOptions | undefined;
   /** Tells of the opened file whether it takes no commits of its own: see `Core.sealed`. */
   seal?: (core: Core) => (() => Error) | undefined;
   clock?: Clock;
@@ -104,6 +107,7 @@ export class Database {
   readonly #compactor: Compactor;
   readonly #stop = new AbortController();
   #building: Promise<void> = Promise.resolve();
+  #archiver: LogArchiver | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -163,6 +167,8 @@ export class Database {
       const retention = { ...defaultRetention, ...options.logRetention };
       database = new Database(home, core, lock, retention);
       await database.#declare(collections);
+      const { logArchive } = options;
+      if (logArchive) database.#archiver = await LogArchiver.open(core, logArchive);
       return database;
     } catch (error) {
       if (database) database.#stopTimers();
@@ -287,6 +293,16 @@ export class Database {
     return writeBackup(this.core, file, options);
   }
 
+  /** Archives all durable commits now. Does nothing without a log archive. */
+  async archiveLog(): Promise<void> {
+    await this.#archiver?.archive();
+  }
+
+  /** Commits that are not in the log archive yet; 0 without one. */
+  get archiveLag(): number {
+    return this.#archiver?.lagCommits ?? 0;
+  }
+
   /** Trims the change log and rewrites the file while the database serves. */
   compact(options: CompactOptions = {}): Promise<Compacted> {
     return this.#compactor.run(options);
@@ -346,6 +362,7 @@ export class Database {
     this.#stopTimers();
     this.transactions.close();
     await this.#building;
+    await this.#archiver?.close();
     await this.core.close(refuse('SHUTTING_DOWN', 'The database is closed.'));
     try {
       last?.();
@@ -357,6 +374,7 @@ export class Database {
   #stopTimers(): void {
     this.#sweeper.stop();
     this.#trimmer.stop();
+    this.#archiver?.stop();
   }
 
   async #declare(collections: [string, CollectionOptions][]): Promise<void> {

@@ -19,6 +19,8 @@ export type { PutOptions, StepCollection, StepRecord } from './step-collection.j
 export type { RowReader, RowWriter } from './rows.js';
 export type { DeletedRecord, StoredRecord } from './stored-record.js';
 export { restore, type Restored, type RestoreOptions } from './backup/restore.js';
+export { baseBackupName, type RestoreTarget } from './backup/archive.js';
+export type { LogArchiveOptions } from './backup/archiver.js';
 export { checkBackup, type CheckedBackup } from './backup/check.js';
 export { fileBytes } from './backup/file.js';
 export type { BackupOptions, BackupProgress } from './backup/backup.js';

@@ -170,6 +170,9 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
     durability: settings.durability === 'relaxed' ? 'relaxed' : 'strict',
     seal: (core) => sealOf(core, settings.follow),
     logRetention: { ageMs: settings.log_retention.age, bytes: settings.log_retention.bytes },
+    logArchive: settings.log_archive
+      ? { directory: settings.log_archive, intervalMs: settings.log_archive_interval }
+      : undefined,
     clock,
     random,
     log,

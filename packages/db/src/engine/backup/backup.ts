@@ -177,11 +177,16 @@ function sinceChainOf(
     );
   }
   if (sinceSeq + 1 < state.oldestSeq) throw compacted(sinceSeq + 1, state.oldestSeq);
-  if (sinceSeq === state.seq) return state.chain;
-  if (sinceSeq + 1 === state.oldestSeq) return state.oldestChain;
-  const row = core.commitRow(sinceSeq);
-  if (!row) throw refuse('CORRUPT', `The change log has no commit ${sinceSeq}.`);
-  return decodeCommit(sinceSeq, row, core.codec).chain;
+  return chainAt(core, state, sinceSeq);
+}
+
+/** The chain hash after commit `seq`, which the log must reach. */
+export function chainAt(core: Core, state: DatabaseState, seq: number): Hash64 {
+  if (seq === state.seq) return state.chain;
+  if (seq + 1 === state.oldestSeq) return state.oldestChain;
+  const row = core.commitRow(seq);
+  if (!row) throw refuse('CORRUPT', `The change log has no commit ${seq}.`);
+  return decodeCommit(seq, row, core.codec).chain;
 }
 
 function headerOf(

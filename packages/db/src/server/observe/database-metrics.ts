@@ -97,6 +97,11 @@ function describeState(metrics: Metrics, current: () => Database): void {
   gauge('overlay_bytes', 'Size of the commits that are not in the data file yet.', (core) => {
     return core.store.overlay.bytes;
   });
+  gauge(
+    'archive_lag_commits',
+    'Commits that are not in the log archive yet.',
+    (_core, database) => database.archiveLag,
+  );
   gauge('log_pinned_commits', 'Commits retained for followers and backups.', (core) =>
     Math.max(0, core.durable.seq + 1 - core.pinnedSeq),
   );
