@@ -76,7 +76,7 @@ async function runCase(world, cli, name) {
     await cases[name](world, cli);
   } catch (error) {
     cell = 'FAILED';
-    const reason = String(error?.message ?? error).split('\n')[0];
+    const reason = String(error?.message ?? error).replaceAll(/\s+/g, ' ').slice(0, 300);
     notes.push(`${cli.name}, ${name}: ${reason}`);
     say(`  ${reason}`);
   }

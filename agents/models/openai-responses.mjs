@@ -86,10 +86,16 @@ function itemOf(action) {
     type: 'function_call',
     id: nextId('fc'),
     call_id: nextId('call'),
-    name: action.name,
+    ...toolName(action.name),
     arguments: JSON.stringify(action.input),
     status: 'completed',
   };
+}
+
+/** A tool of a namespace, such as an MCP server, is written `namespace/tool`. */
+function toolName(text) {
+  const [namespace, name] = text.split('/');
+  return name === undefined ? { name: text } : { namespace, name };
 }
 
 function textOf(item) {

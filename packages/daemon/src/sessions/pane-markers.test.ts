@@ -131,6 +131,15 @@ test('screens: a question for a permission names the command', () => {
   );
 });
 
+test('screens: a question may have an explanation behind it', () => {
+  const dialog =
+    ' Quick safety check: Is this a project you created or one you trust? (Like your own code,\n' +
+    ' or work from your team).\n ❯ 1. Yes, I trust this folder\n   2. No, exit';
+  expect(readPane('claude', dialog).reason).toBe(
+    'it asks: Quick safety check: Is this a project you created or one you trust?',
+  );
+});
+
 test('screens: an answered dialog above the input box is no question any more', () => {
   const dialog = [' Do you trust the files in this folder?', ' ● 1. Trust folder (mill)'];
   expect(readPane('gemini', dialog.join('\n')).kind).toBe('question');

@@ -213,8 +213,11 @@ const maxQuestionLength = 160;
 
 /** The last line that asks, without what is drawn around it, and the command it is about. */
 function questionIn(lines: readonly string[]): string {
-  const at = lines.findLastIndex((line) => /\?\W*$/.test(line.replaceAll(/[│|]/g, '')));
-  const text = (lines[at] ?? '').replaceAll(/^[\s│|●❯›>*-]+|[\s│|]+$/g, '');
+  const ending = lines.findLastIndex((line) => /\?\W*$/.test(line.replaceAll(/[│|]/g, '')));
+  // Some dialogs explain themselves behind the question.
+  const at = ending === -1 ? lines.findLastIndex((line) => /\?\s/.test(line)) : ending;
+  const line = ending === -1 ? (lines[at] ?? '').replace(/\?\s.*$/, '?') : (lines[at] ?? '');
+  const text = line.replaceAll(/^[\s│|●❯›>*-]+|[\s│|]+$/g, '');
   if (text === '') return 'it asks for a choice';
   const command = commandIn(lines, at);
   const about = command === undefined ? '' : ` (${command.slice(0, maxQuestionLength)})`;
