@@ -144,6 +144,11 @@ test('jobs and workers: listed, and a running job can be cancelled', async () =>
   });
 });
 
+test('list: shows the last hour of each queue', () =>
+  on('/queues', async (page) => {
+    await page.getByRole('img', { name: /Pending in the last hour: \d+ to \d+/ }).waitFor();
+  }));
+
 test('charts: from the history of the server, so that a reload shows them at once', () =>
   on('/queues/mail?range=6h', async (page) => {
     const depth = page.getByRole('img', { name: /Tasks in the queue\. pending: latest \d+/ });

@@ -16,6 +16,6 @@ test('operationsIn: reads paths and methods, and nothing outside of paths', () =
     '    get:',
   ].join('\n');
   const operations = operationsIn(document);
-  expect([...operations]).toEqual(['GET /v1/queues/{queue}/workers', 'POST /v1/tasks/{id}:cancel']);
+  expect([...operations]).toEqual(['GET /v1/queues/{}/workers', 'POST /v1/tasks/{}:cancel']);
   expect(featuresOf(operations)).toMatchObject({ workers: true, tasks: false, metrics: false });
 });

@@ -20,7 +20,10 @@ export const noFeatures: Features = {
   metrics: false,
 };
 
-/** Reads the operations of an OpenAPI document in YAML: `GET /v1/queues/{queue}/tasks`. */
+/**
+ * Reads the operations of an OpenAPI document in YAML: `GET /v1/queues/{}/tasks`. Parameters have
+ * no names here, because their names are no part of an interface.
+ */
 export function operationsIn(document: string): Set<string> {
   const operations = new Set<string>();
   let path: string | undefined;
@@ -31,7 +34,9 @@ export function operationsIn(document: string): Set<string> {
     const pathFound = /^ {2}['"]?(\/[^'"\s]*?)['"]?:\s*$/.exec(line);
     if (pathFound) path = pathFound[1];
     const method = /^ {4}(get|put|post|patch|delete):/.exec(line);
-    if (path !== undefined && method) operations.add(`${method[1]!.toUpperCase()} ${path}`);
+    if (path !== undefined && method) {
+      operations.add(`${method[1]!.toUpperCase()} ${path.replaceAll(/\{[^}]*\}/g, '{}')}`);
+    }
   }
   return operations;
 }
@@ -40,16 +45,16 @@ export function featuresOf(operations: ReadonlySet<string>): Features {
   const has = (...wanted: string[]) => wanted.every((one) => operations.has(one));
   return {
     tasks: has(
-      'GET /v1/queues/{queue}/tasks',
-      'GET /v1/queues/{queue}/tasks:count',
-      'POST /v1/queues/{queue}/tasks:cancel',
-      'POST /v1/tasks/{id}:cancel',
-      'POST /v1/tasks/{id}:run-now',
-      'PATCH /v1/tasks/{id}',
+      'GET /v1/queues/{}/tasks',
+      'GET /v1/queues/{}/tasks:count',
+      'POST /v1/queues/{}/tasks:cancel',
+      'POST /v1/tasks/{}:cancel',
+      'POST /v1/tasks/{}:run-now',
+      'PATCH /v1/tasks/{}',
     ),
-    schedules: has('GET /v1/queues/{queue}/schedules', 'PUT /v1/queues/{queue}/schedules/{name}'),
-    workers: has('GET /v1/queues/{queue}/workers'),
-    jobs: has('GET /v1/queues/{queue}/jobs', 'POST /v1/jobs/{id}:cancel'),
-    metrics: has('GET /v1/queues/{queue}/metrics'),
+    schedules: has('GET /v1/queues/{}/schedules', 'PUT /v1/queues/{}/schedules/{}'),
+    workers: has('GET /v1/queues/{}/workers'),
+    jobs: has('GET /v1/queues/{}/jobs', 'POST /v1/jobs/{}:cancel'),
+    metrics: has('GET /v1/queues/{}/metrics'),
   };
 }

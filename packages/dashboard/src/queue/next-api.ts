@@ -221,10 +221,13 @@ export const nextQueries = {
       queryFn: async () => (await requestJson<{ jobs: Job[] }>('GET', `${at(queue)}/jobs`)).jobs,
       refetchInterval,
     }),
-  metrics: (queue: string, since: string) =>
+  metrics: (queue: string, since: string, step?: '10s' | '1m' | '15m') =>
     queryOptions({
-      queryKey: ['queue-metrics', queue, since],
-      queryFn: () => requestJson<QueueMetrics>('GET', `${at(queue)}/metrics?since=${since}`),
+      queryKey: ['queue-metrics', queue, since, step],
+      queryFn: () => {
+        const query = step === undefined ? `since=${since}` : `since=${since}&step=${step}`;
+        return requestJson<QueueMetrics>('GET', `${at(queue)}/metrics?${query}`);
+      },
       refetchInterval: 10_000,
     }),
 };

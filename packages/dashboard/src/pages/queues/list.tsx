@@ -9,8 +9,10 @@ import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { queueQueries, type QueueItem } from '../../queue/api.js';
+import { useFeatures } from '../../queue/next-api.js';
 import { ConfigDialog } from './config-dialog.js';
 import { rateText, type QueueHistory } from './rates.js';
+import { Sparkline } from './sparkline.js';
 import { QueueState } from './queue-state.js';
 import { useHistory } from './use-history.js';
 
@@ -70,7 +72,7 @@ interface TableProps {
 
 function Table({ list, history, sought }: TableProps) {
   const shown = useMemo(() => list.filter(({ name }) => name.includes(sought)), [list, sought]);
-  const columns = columnsFor(history, useIsNarrow());
+  const columns = columnsFor(history, useIsNarrow(), useFeatures().metrics);
   return (
     <>
       <Totals list={list} />
@@ -100,7 +102,19 @@ function Totals({ list }: { list: readonly QueueItem[] }) {
   );
 }
 
-function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>[] {
+const lastHour: Column<QueueItem> = {
+  id: 'last-hour',
+  header: 'Last hour',
+  width: '7rem',
+  wideOnly: true,
+  cell: ({ name }) => <Sparkline queue={name} />,
+};
+
+function columnsFor(
+  history: QueueHistory,
+  isNarrow: boolean,
+  hasMetrics: boolean,
+): Column<QueueItem>[] {
   return [
     {
       id: 'name',
@@ -143,6 +157,7 @@ function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>
         <span title="Net change of pending tasks per second">{rateText(history.rateOf(name))}</span>
       ),
     },
+    ...(hasMetrics ? [lastHour] : []),
     {
       id: 'in-flight',
       header: 'In flight',
