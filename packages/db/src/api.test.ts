@@ -30,13 +30,20 @@ const ways: [string, () => Promise<DatabaseApi>][] = [
     async () => {
       const directory = mkdtempSync(join(tmpdir(), 'millrace-api-'));
       directories.push(directory);
-      return open(directory, { collections: { people: { indexes: [{ fields: ['age'] }] } } });
+      return open(directory, {
+        collections: {
+          people: { indexes: [{ fields: ['age'] }] },
+          users: { indexes: [{ fields: ['email'], unique: true, sparse: true }] },
+        },
+      });
     },
   ],
   [
     'connect',
     async () => {
-      const collections = '{people: {indexes: [{fields: [age]}]}}';
+      const collections =
+        '{people: {indexes: [{fields: [age]}]}, ' +
+        'users: {indexes: [{fields: [email], unique: true, sparse: true}]}}';
       const { url } = await servers.serve({ collections });
       return connect(url);
     },
@@ -225,6 +232,111 @@ describe.each(ways)('by %s', (_, make) => {
       process.off('warning', onWarning);
       vi.unstubAllEnvs();
     }
+  });
+
+  test('bulk: each operation has its own result', async () => {
+    const { people } = await start();
+    const person = (name: string, age = 1) => ({ name, age });
+    await people.insertWithKey('b', person('B'));
+    const operations = [
+      { insert: { key: 'a', data: person('A') } },
+      { insert: { key: 'b', data: person('B') } },
+      { upsert: { key: 'b', data: person('B', 2) } },
+      { update: { key: 'b', data: { city: 'Bern' }, mode: 'merge' as const } },
+      { update: { key: 'b', data: person('X'), expectedRev: 9 } },
+      { delete: { key: 'a' } },
+      { delete: { key: 'nobody' } },
+    ];
+    const { results, seq } = await people.bulkWrite(operations, { requestId: 'one' });
+    expect(results.map(({ status, error }) => error?.reason ?? status)).toEqual([
+      'OK',
+      'DUPLICATE_KEY',
+      'OK',
+      'OK',
+      'REV_MISMATCH',
+      'OK',
+      'KEY_NOT_FOUND',
+    ]);
+    expect(results[0]).toMatchObject({ key: 'a', rev: 1, created: true, seq });
+    expect(results[3]).toMatchObject({ key: 'b', rev: 3, created: false });
+    expect((await people.findByKey('b'))?.data).toEqual({ name: 'B', age: 2, city: 'Bern' });
+    const again = await people.bulkWrite(operations, { requestId: 'one' });
+    expect(again.results.map(({ status, rev }) => [status, rev])).toEqual(
+      results.map(({ status, rev }) => [status, rev]),
+    );
+    expect((await people.findByKey('b'))?.rev).toBe(3);
+    expect(await codeOf(people.bulkWrite(operations.slice(1), { requestId: 'one' }))).toBe(
+      'REQUEST_ID_REUSED',
+    );
+    const ordered = await people.bulkWrite(operations, { ordered: true, returnRecords: true });
+    expect(ordered.results.map(({ status }) => status)).toEqual([
+      'OK',
+      'FAILED',
+      ...Array.from({ length: 5 }, () => 'NOT_RUN'),
+    ]);
+    expect(ordered.results[0]?.record?.data).toEqual(person('A'));
+    expect(await codeOf(people.bulkWrite(operations, { atomic: true }))).toBe('DUPLICATE_KEY');
+    const many = Array.from({ length: 10_001 }, () => ({ delete: { key: 'x' } }));
+    expect(await codeOf(people.bulkWrite(many))).toBe('BAD_REQUEST');
+    expect(await codeOf(people.bulkWrite([{} as never], { atomic: true }))).toBe('BAD_REQUEST');
+    expect((await people.bulkWrite([])).results).toEqual([]);
+  });
+
+  test('bulk: a unique index refuses single records, insertMany all or nothing', async () => {
+    const { db } = await start();
+    const users = db.collection<{ email: string; n: number }>('users');
+    const users3 = Array.from({ length: 3 }, (_, n) => ({ email: `e${n % 2}`, n }));
+    const operations = users3.map((data) => ({ insert: { data } }));
+    const { results } = await users.bulkWrite(operations, { requestId: 'split' });
+    expect(results.map(({ error }) => error?.reason)).toEqual([
+      undefined,
+      undefined,
+      'UNIQUE_VIOLATION',
+    ]);
+    await users.bulkWrite(operations, { requestId: 'split' });
+    expect(await users.count()).toBe(2);
+    expect(await codeOf(users.insertMany([{ email: 'new', n: 1 }, users3[0]!]))).toBe(
+      'UNIQUE_VIOLATION',
+    );
+    expect(await users.count()).toBe(2);
+    const inserted = await users.insertMany([
+      { email: 'x', n: 1 },
+      { email: 'y', n: 2 },
+    ]);
+    expect(inserted.map(({ data, rev }) => [data.email, rev])).toEqual([
+      ['x', 1],
+      ['y', 1],
+    ]);
+    expect(inserted[0]!.seq).toBe(inserted[1]!.seq);
+    await db.transaction(async (tx) => {
+      await tx.collection(users).insertMany([{ email: 'z', n: 3 }]);
+      expect(await tx.collection(users).deleteMany({ email: 'x' })).toMatchObject({ changed: 1 });
+    });
+    expect(await users.count({ email: { in: ['x', 'z'] } })).toBe(1);
+  });
+
+  test('bulk: updateMany and deleteMany by filter, with limit and request id', async () => {
+    const { people } = await start();
+    const documents = Array.from({ length: 2_500 }, (_, age) => ({ name: 'n', age }));
+    await people.insertMany(documents);
+    expect(await people.updateMany({ age: { lt: 2_000 } }, { city: 'Bern' })).toMatchObject({
+      matched: 2_000,
+      changed: 2_000,
+    });
+    expect(await people.updateMany({ age: { lt: 2_100 } }, { city: 'Bern' })).toMatchObject({
+      matched: 2_100,
+      changed: 100,
+    });
+    const limited = { limit: 10, requestId: 'ten' };
+    expect(await people.deleteMany({ city: 'Bern' }, limited)).toMatchObject({ changed: 10 });
+    expect(await people.deleteMany({ city: 'Bern' }, limited)).toMatchObject({ changed: 10 });
+    expect(await people.count()).toBe(2_490);
+    const few = await people.updateMany({ age: { gte: 0 } }, { city: null }, { limit: 5 });
+    expect(few.changed).toBe(5);
+    expect(few.matched).toBeGreaterThanOrEqual(5);
+    expect(await codeOf(people.deleteMany(undefined as never))).toBe('BAD_REQUEST');
+    expect(await people.deleteMany({})).toMatchObject({ matched: 2_490, changed: 2_490 });
+    expect(await people.deleteMany({ age: 1 })).toEqual({ matched: 0, changed: 0, seq: 0 });
   });
 
   test('schema: a Standard Schema validates every write', async () => {

@@ -4,7 +4,10 @@
  */
 import type { BackupOptions } from './engine/backup/backup.js';
 import type { BackupPart } from './engine/backup/parts.js';
-import type { CollectionWatchOptions, FoundPage, Patch } from './engine/collection.js';
+import type { ManyResult } from './engine/bulk-filter.js';
+import type { BulkOperation, BulkResult, BulkWritten } from './engine/bulk-types.js';
+import type { CollectionWatchOptions, FoundPage } from './engine/collection.js';
+import type { Patch } from './engine/documents.js';
 import type { Compacted, CompactOptions } from './engine/compact/compact.js';
 import type { AggregateResult } from './engine/query/aggregate.js';
 import type {
@@ -26,6 +29,9 @@ import type { WatchChange, WatchMessage } from './engine/watch/message.js';
 export type {
   AggregateQuery,
   AggregateResult,
+  BulkOperation,
+  BulkResult,
+  BulkWritten,
   CollectionWatchOptions,
   DeletedRecord,
   Filter,
@@ -34,6 +40,7 @@ export type {
   FoundPage,
   LiveQuery,
   LiveResult,
+  ManyResult,
   Order,
   Patch,
   Path,
@@ -102,6 +109,24 @@ export interface BeginCall {
   readOnly?: boolean | undefined;
   /** Lifetime of the transaction. Default and maximum: 60 s. */
   lifetimeMs?: number | undefined;
+}
+
+export interface BulkCall extends ReadCall {
+  /** Stops at the first failure; the rest is NOT_RUN. */
+  ordered?: boolean | undefined;
+  /** One commit or nothing: a failure refuses the whole call. */
+  atomic?: boolean | undefined;
+  /** Returns the records as they are after the writes. */
+  returnRecords?: boolean | undefined;
+  /** Idempotency key: the call can be repeated safely for ten minutes. */
+  requestId?: string | undefined;
+}
+
+export interface ManyCall extends ReadCall {
+  /** Maximum number of changed records. 0 or absent: all. */
+  limit?: number | undefined;
+  /** Idempotency key: the call can be repeated safely for ten minutes. */
+  requestId?: string | undefined;
 }
 
 export interface DatabaseApi {
@@ -193,6 +218,18 @@ export interface CollectionApi<T extends object, In extends object = T> {
   delete(id: string, options?: WriteCall): Promise<DeletedRecord<T>>;
   /** Deletes the record with this key and returns its last state. Refuses KEY_NOT_FOUND. */
   deleteByKey(key: string, options?: WriteCall): Promise<DeletedRecord<T>>;
+
+  /** Inserts up to 10,000 records in one commit, or none of them. */
+  insertMany(documents: readonly In[], options?: WriteCall): Promise<StoredRecord<T>[]>;
+  /** Up to 10,000 writes. Each has its own result, unless `atomic`. */
+  bulkWrite(
+    operations: readonly BulkOperation<T, In>[],
+    options?: BulkCall,
+  ): Promise<BulkWritten<T>>;
+  /** Applies a merge patch to all matching records, in commits of 1,000. `{}` matches all. */
+  updateMany(filter: Filter<T>, patch: Patch<T>, options?: ManyCall): Promise<ManyResult>;
+  /** Deletes all matching records, in commits of 1,000. `{}` matches all. */
+  deleteMany(filter: Filter<T>, options?: ManyCall): Promise<ManyResult>;
 
   /** One page of matching records. Default `limit` 100, maximum 10,000. */
   find<F extends Path<T> = never>(

@@ -6,9 +6,19 @@ import {
   type UpsertRequestSchema,
 } from '@millrace/contract/db';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import type { CollectionApi, ReadCall, TransactionHandle, Upserted, WriteCall } from '../api.js';
-import type { FoundPage, Patch } from '../engine/collection.js';
-import { checkKey, type JsonObject } from '../engine/documents.js';
+import type {
+  BulkCall,
+  BulkOperation,
+  BulkWritten,
+  CollectionApi,
+  ManyCall,
+  ReadCall,
+  TransactionHandle,
+  Upserted,
+  WriteCall,
+} from '../api.js';
+import type { FoundPage } from '../engine/collection.js';
+import { checkKey, type JsonObject, type Patch } from '../engine/documents.js';
 import type { AggregateGroup, AggregateResult } from '../engine/query/aggregate.js';
 import { notFoundById, notFoundByKey, type Address } from '../engine/operations.js';
 import { plainFilter, plainQuery } from '../engine/query/plain-query.js';
@@ -20,11 +30,18 @@ import type {
   Path,
   Projected,
 } from '../engine/query/typed-query.js';
-import { mergeChecked, validated, type StandardSchema } from '../engine/schema.js';
+import {
+  mergeChecked,
+  validated,
+  validatedOperations,
+  type StandardSchema,
+} from '../engine/schema.js';
 import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
 import { warnOutside } from '../engine/transaction-scope.js';
 import type { LiveResult } from '../engine/watch/live.js';
 import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
+import { mergeMany, type ManyResult } from '../engine/bulk-collection.js';
+import { bulkWrite, deleteMany, updateMany } from './bulk.js';
 import { live, type RemoteLiveQuery } from './live.js';
 import { aggregateRequest, findRequest, planOf } from './queries.js';
 import { decodeJson, encodeData, toDeleted, toStored, ttlOf, uint64Of } from './records.js';
@@ -191,6 +208,50 @@ export class RemoteCollection<T extends object, In extends object = T> implement
     checkKey(key);
     const request = { ...this.#change(call), key, returnRecord: true };
     return toDeleted(await this.session.write(rpc.deleteByKey, request, call));
+  }
+
+  async insertMany(
+    documents: readonly In[],
+    { ttlMs, ...options }: RemoteWrite = {},
+  ): Promise<StoredRecord<T>[]> {
+    const isInside = (options.transaction ?? this.#scope.transaction) !== undefined;
+    const { results } = await this.bulkWrite(
+      documents.map((data) => ({ insert: { data, ttlMs } })),
+      { ...options, atomic: !isInside, ordered: true, returnRecords: true },
+    );
+    return results.map(({ error, record }) => {
+      if (error) throw new Refusal(error.reason, error.message);
+      if (record) return record;
+      throw new Refusal('REQUEST_ID_REUSED', 'The records of this request have changed since.');
+    });
+  }
+
+  async bulkWrite(
+    operations: readonly BulkOperation<T, In>[],
+    options: BulkCall & CallOptions = {},
+  ): Promise<BulkWritten<T>> {
+    const call = this.#call(options);
+    const { schema } = this.#scope;
+    const list = schema ? await validatedOperations(schema, this.name, operations) : operations;
+    return bulkWrite<T, In>(this.session, this.name, list, call);
+  }
+
+  async updateMany(
+    filter: Filter<T>,
+    patch: Patch<T>,
+    options: ManyCall & CallOptions = {},
+  ): Promise<ManyResult> {
+    const call = this.#call(options);
+    if (this.#scope.schema) {
+      const found = this.stream({ filter }, { transaction: call.transaction });
+      const merge = (id: string) => this.merge(id, patch, { transaction: call.transaction });
+      return mergeMany(found, patch, call.limit || Infinity, merge);
+    }
+    return updateMany(this.session, this.name, { filter, patch }, call);
+  }
+
+  async deleteMany(filter: Filter<T>, options: ManyCall & CallOptions = {}): Promise<ManyResult> {
+    return deleteMany(this.session, this.name, filter, this.#call(options));
   }
 
   async find<F extends Path<T> = never>(

@@ -1,4 +1,14 @@
-import { checkKey, toDocument } from './documents.js';
+import {
+  bulkWrite,
+  insertMany,
+  mergeMany,
+  type BulkCallOptions,
+  type BulkParts,
+  type ManyOptions,
+  type ManyResult,
+} from './bulk-collection.js';
+import type { BulkOperation, BulkWritten } from './bulk-types.js';
+import { checkKey, toDocument, type Patch } from './documents.js';
 import { notFoundById, notFoundByKey, type Address } from './operations.js';
 import type { Outcome } from './requests.js';
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
@@ -20,7 +30,7 @@ import type { Queries } from './queries.js';
 import type { Reads } from './reads.js';
 import type { RecordImage } from './record.js';
 import { UsageError } from '@millrace/kit/errors';
-import { mergeChecked, validated, type StandardSchema } from './schema.js';
+import { mergeChecked, validated, validatedOperations, type StandardSchema } from './schema.js';
 import { toStoredRecord, type DeletedRecord, type StoredRecord } from './stored-record.js';
 import { warnOutside } from './transaction-scope.js';
 import type { Transaction } from './transactions.js';
@@ -28,13 +38,6 @@ import { live, type LiveResult } from './watch/live.js';
 import { showChange, type WatchChange, type WatchMessage } from './watch/message.js';
 import type { Watches, WatchOptions } from './watch/watches.js';
 import type { CallOptions, Writes } from './writes.js';
-
-/** A merge patch of T (RFC 7396): null removes a field, objects merge, the rest replaces. */
-export type Patch<T> = T extends unknown[]
-  ? T
-  : T extends object
-    ? { [Field in keyof T]?: Patch<T[Field]> | null }
-    : T;
 
 export interface ReadOptions {
   /** Reads inside this transaction: its snapshot and its own writes. */
@@ -71,7 +74,7 @@ const pageRecords = 100;
 const mostPageRecords = 10_000;
 
 /** The parts of an open database that a collection works on. */
-interface DatabaseParts {
+interface DatabaseParts extends BulkParts {
   readonly reads: Reads;
   readonly writes: Writes;
   readonly queries: Queries;
@@ -223,6 +226,49 @@ export class Collection<T extends object, In extends object = T> {
   /** Removes the record with this key and returns it as it was. Refuses KEY_NOT_FOUND. */
   async deleteByKey(key: string, options: CallOptions = {}): Promise<DeletedRecord<T>> {
     return deleted(await this.database.writes.remove(this.name, { key }, this.#call(options)));
+  }
+
+  /** Inserts up to 10,000 records in one commit, or none of them. */
+  async insertMany(
+    documents: readonly In[],
+    options: CallOptions = {},
+  ): Promise<StoredRecord<T>[]> {
+    const call = this.#call(options);
+    const checked: object[] = [];
+    if (this.#scope.schema) for (const data of documents) checked.push(await this.#checked(data));
+    const list = this.#scope.schema ? checked : documents;
+    return insertMany<T>(this.database, this.name, list, call);
+  }
+
+  /** Up to 10,000 writes. Each has its own result, unless `atomic`. */
+  async bulkWrite(
+    operations: readonly BulkOperation<T, In>[],
+    options: BulkCallOptions = {},
+  ): Promise<BulkWritten<T>> {
+    const call = this.#call(options);
+    const { schema } = this.#scope;
+    const list = schema ? await validatedOperations(schema, this.name, operations) : operations;
+    return bulkWrite<T>(this.database, this.name, list, call);
+  }
+
+  /** Applies a merge patch to all matching records, in commits of 1,000. `{}` matches all. */
+  async updateMany(
+    filter: Filter<T>,
+    patch: Patch<T>,
+    options: ManyOptions = {},
+  ): Promise<ManyResult> {
+    const call = this.#call(options);
+    if (this.#scope.schema) {
+      const found = this.stream({ filter }, { transaction: call.transaction });
+      const merge = (id: string) => this.merge(id, patch, { transaction: call.transaction });
+      return mergeMany(found, patch, call.limit || Infinity, merge);
+    }
+    return this.database.bulkByFilter.updateMany(this.name, filter, patch, call);
+  }
+
+  /** Deletes all matching records, in commits of 1,000. `{}` matches all. */
+  async deleteMany(filter: Filter<T>, options: ManyOptions = {}): Promise<ManyResult> {
+    return this.database.bulkByFilter.deleteMany(this.name, filter, this.#call(options));
   }
 
   /** One page of the records that match: 100 unless `limit` says otherwise, 10,000 at most. */

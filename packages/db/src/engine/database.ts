@@ -8,6 +8,8 @@ import { backup, type BackupOptions } from './backup/backup.js';
 import { LogArchiver, type LogArchiveOptions } from './backup/archiver.js';
 import { writeBackup, type WrittenBackup } from './backup/file.js';
 import type { BackupHeader, BackupPart } from './backup/parts.js';
+import { Bulk } from './bulk.js';
+import { BulkByFilter } from './bulk-filter.js';
 import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { Collection } from './collection.js';
 import { CommitTarget } from './commit-target.js';
@@ -99,6 +101,8 @@ export interface LogPosition {
 export class Database {
   readonly reads: Reads;
   readonly writes: Writes;
+  readonly bulk: Bulk;
+  readonly bulkByFilter: BulkByFilter;
   readonly queries: Queries;
   readonly watches: Watches;
   readonly transactions: TransactionRegistry;
@@ -119,6 +123,8 @@ export class Database {
     this.reads = new Reads(core);
     this.writes = new Writes(core);
     this.queries = new Queries(core);
+    this.bulk = new Bulk(core);
+    this.bulkByFilter = new BulkByFilter(core, this.queries);
     this.watches = new Watches(core);
     this.transactions = new TransactionRegistry(core);
     this.#sweeper = new ExpirySweeper(core);

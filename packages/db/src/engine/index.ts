@@ -11,7 +11,8 @@ export function open(directory: string, options: OpenOptions = {}): Promise<Data
   return Database.open(directory, options);
 }
 
-export type { Collection, Patch } from './collection.js';
+export type { Collection } from './collection.js';
+export type { Patch } from './documents.js';
 export type { CollectionOptions, Database, LogPosition, OpenOptions } from './database.js';
 export type { IndexDefinition } from './index/entries.js';
 export type { CommitTarget } from './commit-target.js';

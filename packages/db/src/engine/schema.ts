@@ -105,3 +105,30 @@ export async function mergeChecked<Result>(
     }
   }
 }
+
+interface BulkBody {
+  data: unknown;
+  mode?: 'replace' | 'merge' | undefined;
+}
+
+/** The operations of a bulk with validated documents. A merge cannot be validated in a bulk. */
+export async function validatedOperations<Operation extends object>(
+  schema: StandardSchema,
+  collection: string,
+  operations: readonly Operation[],
+): Promise<Operation[]> {
+  const checked: Operation[] = [];
+  for (const operation of operations) {
+    const [kind, body] = Object.entries(operation)[0] as [string, BulkBody];
+    if (kind === 'delete') {
+      checked.push(operation);
+      continue;
+    }
+    if (body.mode === 'merge') {
+      throw refuse('BAD_REQUEST', 'A schema cannot validate a merge in a bulk; use mergeByKey.');
+    }
+    const data = await validated(schema, collection, body.data);
+    checked.push({ [kind]: { ...body, data } } as Operation);
+  }
+  return checked;
+}
