@@ -9,6 +9,7 @@ import { createOutbound } from '@millrace/wire/http1';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
+import { tracedStore } from '../storage/traced-store.js';
 import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
 import type { DeliveryControl, QueueContext } from '../operations/context.js';
@@ -92,8 +93,9 @@ async function openServices(
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
   const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
-  const store = await dependencies.openStore(settings, world);
-  undo.add(() => store.close());
+  const opened = await dependencies.openStore(settings, world);
+  undo.add(() => opened.close());
+  const store = world.tracer ? tracedStore(opened, world.tracer, world.clock) : opened;
   const secrets = openSecrets(settings, world, metrics, () => {
     // A queue that was held for a missing secret may resume.
     void store.listQueues().then(
