@@ -28,7 +28,7 @@ export const clis = {
         customApiKeyResponses: { approved: [madeUpKey.slice(-20)], rejected: [] },
         projects,
       });
-      return { ANTHROPIC_BASE_URL: modelUrl, ANTHROPIC_API_KEY: madeUpKey };
+      return { ANTHROPIC_BASE_URL: modelUrl, ANTHROPIC_API_KEY: madeUpKey, ...fewRetries };
     },
   },
   codex: {
@@ -45,7 +45,8 @@ export const clis = {
         '.codex/config.toml',
         `model = "gpt-5.1-codex"\nmodel_provider = "fake"\ncheck_for_update_on_startup = false\n` +
           `[model_providers.fake]\nname = "fake"\nbase_url = "${modelUrl}/v1"\n` +
-          `env_key = "OPENAI_API_KEY"\nwire_api = "responses"\n${trusted}`,
+          `env_key = "OPENAI_API_KEY"\nwire_api = "responses"\n` +
+          `request_max_retries = 2\nstream_max_retries = 2\n${trusted}`,
       );
       return { OPENAI_API_KEY: madeUpKey, CODEX_HOME: join(home, '.codex') };
     },
@@ -99,6 +100,7 @@ export const clis = {
     setUp({ home, modelUrl }) {
       writeJson(home, '.config/opencode/opencode.json', {
         autoupdate: false,
+        permission: { bash: 'ask' },
         share: 'disabled',
         model: 'fake/fake-1',
         provider: {
@@ -110,10 +112,19 @@ export const clis = {
           },
         },
       });
-      return {};
+      // It would fetch a list of models, plugins and language servers.
+      return {
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      };
     },
   },
 };
+
+/** Ten attempts of claude take minutes. */
+const fewRetries = { CLAUDE_CODE_MAX_RETRIES: '2' };
 
 const madeUpKey = 'made-up-key-for-a-fake-model-server-00000000000000000000';
 

@@ -26,6 +26,7 @@ export const pagesOfQueue = [
   'docs/tutorials/first-task.md',
   'docs/how-to/submit-tasks.md',
   'docs/how-to/handle-dead-tasks.md',
+  'docs/how-to/schedule-work.md',
   'docs/how-to/configure-a-queue.md',
   'docs/how-to/run-the-queue-on-postgresql.md',
 ];
@@ -45,9 +46,12 @@ export const programPages = [
 /** They have commands of the repository alone. */
 export const pagesOfRepository = [
   'CONTRIBUTING.md',
+  'docs/explanation/durability.md',
   'docs/explanation/performance.md',
   'docs/explanation/reliability.md',
+  'docs/tutorials/first-worker.md',
   'examples/embedded/README.md',
+  'examples/in-process/README.md',
 ];
 
 /** What is run once, whichever page has it, and needs no server. */

@@ -112,6 +112,13 @@ export const dbReasons = {
     meaning: 'The data is missing, not a JSON object, or more than 32 levels deep.',
     methods: bodies,
   },
+  SCHEMA_VIOLATION: {
+    code: 'INVALID_ARGUMENT',
+    status: 400,
+    meaning: "The document does not match the collection's schema; the error names the path.",
+    metadata: ['collection', 'path'],
+    methods: bodies,
+  },
   RECORD_TOO_LARGE: {
     code: 'INVALID_ARGUMENT',
     status: 400,
@@ -375,6 +382,13 @@ export const dbReasons = {
     status: 429,
     meaning: 'The disk of the server is full; nothing was written.',
     methods: [...writes, 'CommitTx', 'Compact'],
+  },
+  STORAGE_FAILED: {
+    code: 'UNAVAILABLE',
+    status: 503,
+    meaning:
+      'The log could not be written, so the server takes no more writes and does not know whether the last ones are on disk; check the disk and restart the server.',
+    methods: [...writes, 'CommitTx'],
   },
   ALREADY_RUNNING: {
     code: 'ABORTED',

@@ -2,6 +2,7 @@ import type { CtlCommand } from '../command.js';
 import { addAudit } from '../queue/audit-commands.js';
 import { addConfig } from '../queue/config-commands.js';
 import { addDlq, addPurge, addRedrive } from '../queue/dlq-commands.js';
+import { addJob } from '../queue/job-commands.js';
 import { addMigrate } from '../queue/migrate-command.js';
 import {
   addDelete,
@@ -12,9 +13,11 @@ import {
   addTest,
   addWatch,
 } from '../queue/queue-commands.js';
+import { addSchedule } from '../queue/schedule-commands.js';
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
 import { addToken } from '../queue/token-commands.js';
+import { addWork, addWorkers } from '../queue/work-commands.js';
 import type { Tools } from '../tools.js';
 
 export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
@@ -40,8 +43,12 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addDlq(queue, tools);
   addRedrive(queue, tools);
   addPurge(queue, tools);
+  addJob(queue, tools);
+  addSchedule(queue, tools);
   addPause(queue, tools);
   addResume(queue, tools);
+  addWork(queue, tools);
+  addWorkers(queue, tools);
   addDelete(queue, tools);
   addAudit(queue, tools);
   addMigrate(queue, tools);

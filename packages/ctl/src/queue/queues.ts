@@ -24,7 +24,7 @@ export function queuesTable(queues: QueueSchema<'QueueList'>, sheet: Sheet): str
     summary.in_flight,
     summary.dlq_depth,
     ageText(summary.oldest_pending_age_ms),
-    summary.callback_url,
+    summary.callback_url ?? 'pull',
   ]);
   return renderTable(
     titles.map((title) => ({ title })),

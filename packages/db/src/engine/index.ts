@@ -26,6 +26,7 @@ export type { BackupFormat, BackupHeader, BackupPart, BackupTrailer } from './ba
 export type { Compacted, CompactOptions, CompactStage } from './compact/compact.js';
 export { verify } from './verify/verify.js';
 export type { Problem, VerifyReport } from './verify/report.js';
-export type { LiveQuery, LiveResult } from './watch/live.js';
+export type { LiveResult } from './watch/live.js';
+export type { DatabaseTransaction } from './database-transaction.js';
 export type { RemovedRecord, WatchChange, WatchMessage } from './watch/message.js';
 export type { WatchOptions } from './watch/watches.js';

@@ -179,6 +179,7 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
 function stateOf({ isServed, current }: DatabaseHandle, calls: Calls): string {
   if (calls.isDraining) return 'shutting down';
   if (!isServed) return 'waiting for the first copy of its leader';
+  if (current.core.writer.failure) return 'storage failed: check the disk and restart the server';
   return current.isOpen ? 'ok' : 'closed';
 }
 

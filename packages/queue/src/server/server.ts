@@ -6,6 +6,7 @@ import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { createOutbound } from '@millrace/wire/http1';
+import { Background } from '../background/index.js';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
@@ -58,6 +59,7 @@ export async function startServer(
     const { api, metrics } = buildApps(settings, world, dependencies, services);
     const listeners = await openListeners(settings, { api, metrics }, undo);
     await services.delivery.start();
+    services.background.start();
     const stop = () =>
       shutDown({
         ...services,
@@ -117,9 +119,20 @@ async function openServices(
     nodeId,
     metrics,
   });
+  const background = new Background({ ...world, store });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
   const cursorKey = store.capabilities.cursorKey ?? ownKey;
-  return { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey };
+  return {
+    allowlist,
+    metrics,
+    tokens,
+    secrets,
+    store,
+    delivery,
+    background,
+    readiness,
+    cursorKey,
+  };
 }
 
 function buildApps(
@@ -128,7 +141,8 @@ function buildApps(
   { onUndocumentedResponse }: ServerDependencies,
   services: Services,
 ): { api: HttpApp; metrics: HttpApp } {
-  const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = services;
+  const { allowlist, metrics, tokens, secrets, store, delivery, background } = services;
+  const { readiness, cursorKey } = services;
   const { clock, random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
@@ -144,6 +158,7 @@ function buildApps(
     random,
     log,
     delivery,
+    background,
     findSecret: (name, queue) => secrets.current.find(name, queue),
     allowlist,
     cursors: new Cursors(cursorKey, clock),
@@ -172,6 +187,7 @@ function buildApps(
 interface ShutDown {
   readiness: Readiness;
   delivery: RunningDelivery;
+  background: Background;
   apps: readonly HttpApp[];
   drainMs: number;
   world: World;
@@ -186,7 +202,7 @@ const minDrainMs = 1_000;
  * tasks and the readiness check can report draining.
  */
 async function shutDown(parts: ShutDown): Promise<void> {
-  const { readiness, delivery, apps, drainMs, world, undo } = parts;
+  const { readiness, delivery, background, apps, drainMs, world, undo } = parts;
   const { clock } = world;
   const endsAt = clock.monotonic() + drainMs;
   readiness.beginDrain();
@@ -197,5 +213,6 @@ async function shutDown(parts: ShutDown): Promise<void> {
     await Promise.all(apps.map((app) => drainHttp(app, { clock, deadlineMs })));
   });
   ending.add(() => delivery.stop({ timeoutMs: drainMs }));
+  ending.add(() => background.stop());
   await ending.run();
 }

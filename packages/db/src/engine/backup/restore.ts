@@ -13,6 +13,7 @@ import {
   removeStore,
   storeName,
 } from '../storage/directory.js';
+import { nodeFiles } from '../storage/files.js';
 import { DirectoryLock } from '../storage/lock.js';
 import { Tables } from '../storage/tables.js';
 import { verifyCore } from '../verify/verify.js';
@@ -91,11 +92,13 @@ async function fill(
   const random = options.random ?? systemRandom;
   let core: Core | undefined;
   try {
-    await openFormat(tables, random);
-    core = new Core(tables, {
-      clock: options.clock ?? systemClock,
+    const log = options.log ?? silentLog;
+    const clock = options.clock ?? systemClock;
+    await openFormat(tables, { clock, random, log, files: nodeFiles });
+    core = new Core(tables, undefined, {
+      clock,
       random,
-      log: options.log ?? silentLog,
+      log,
       durability: 'strict',
     });
     await applyAll(core, backups, options);

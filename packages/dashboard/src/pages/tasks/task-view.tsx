@@ -1,19 +1,24 @@
-import { bytes, duration } from '../../parts/format.js';
+import { duration, words } from '../../parts/format.js';
+import { Link } from 'wouter';
 import { Status, type Tone } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
-import type { Task } from './api.js';
-import { shownPayload } from './payload.js';
+import type { Task } from '../../queue/api.js';
+import type { Progress, TaskDetail } from '../../queue/next-api.js';
+import { bytesOf } from './content.js';
+import { TimelineView } from './timeline-view.js';
+import { Viewer } from './viewer.js';
+import './tasks.css';
 
 type Attempt = Task['attempts'][number];
 
-const tones: Readonly<Record<Task['status'], Tone>> = {
+export const taskTones: Readonly<Record<Task['status'], Tone>> = {
   PENDING: 'calm',
   IN_FLIGHT: 'busy',
   SUCCEEDED: 'good',
   DEAD: 'bad',
 };
 
-const waits: Readonly<Record<NonNullable<Task['waiting_for']>, string>> = {
+const waits: Readonly<Record<string, string>> = {
   time: 'Not due yet.',
   paused: 'The queue is paused, or held because its callback is no longer on the allowlist.',
   concurrency: 'The queue is at its concurrency limit.',
@@ -24,20 +29,33 @@ const waits: Readonly<Record<NonNullable<Task['waiting_for']>, string>> = {
 };
 
 /** All fields of a task, its payload and its attempts. */
-export function TaskView({ task }: { task: Task }) {
+export function TaskView({ task }: { task: TaskDetail }) {
   const { status, waiting_for: waiting, headers } = task;
   return (
     <div className="stack">
       <dl className="facts task-facts">
         <dt>Status</dt>
         <dd>
-          <Status tone={tones[status]}>{status.toLowerCase()}</Status>{' '}
+          <Status tone={taskTones[status]}>{status.toLowerCase()}</Status>{' '}
           {waiting && <span className="muted">{waits[waiting]}</span>}
         </dd>
         <dt>Id</dt>
         <dd className="mono">{task.id}</dd>
         <dt>Handler</dt>
         <dd>{task.handler_ref}</dd>
+        <dt>Queue</dt>
+        <dd>
+          <Link href={`/queues/${task.queue}`}>{task.queue}</Link>
+        </dd>
+        <dt>Priority</dt>
+        <dd>{task.priority}</dd>
+        {task.group_key !== null && (
+          <>
+            <dt>Group</dt>
+            <dd>{task.group_key}</dd>
+          </>
+        )}
+        {task.progress && <ProgressRow progress={task.progress} />}
         <dt>Attempts</dt>
         <dd>{attemptsText(task)}</dd>
         <dt>Submitted</dt>
@@ -57,7 +75,7 @@ export function TaskView({ task }: { task: Task }) {
             <dt>Dead at</dt>
             <dd>
               <Time at={task.dead_at} />
-              {task.dead_reason && `, ${reasons[task.dead_reason]}`}
+              {task.dead_reason && `, ${reasons[task.dead_reason] ?? words(task.dead_reason)}`}
             </dd>
           </>
         )}
@@ -75,16 +93,18 @@ export function TaskView({ task }: { task: Task }) {
         )}
       </dl>
       <Payload task={task} />
-      <History attempts={task.attempts} />
+      <Result task={task} />
+      <History task={task} />
     </div>
   );
 }
 
-const reasons = {
+const reasons: Readonly<Record<string, string>> = {
   ATTEMPTS_EXHAUSTED: 'after its last attempt',
   PERMANENT: 'after a permanent failure',
   EXPIRED: 'because it expired',
-} as const;
+  CANCELLED: 'because it was cancelled',
+};
 
 function attemptsText({ attempt, max_attempts, total_attempts, redrive_count }: Task): string {
   const text = `${attempt} of ${max_attempts}`;
@@ -95,29 +115,39 @@ function attemptsText({ attempt, max_attempts, total_attempts, redrive_count }: 
 
 function Payload({ task: { payload, payload_content_type: type } }: { task: Task }) {
   if (payload === '') return <p className="muted">No payload.</p>;
-  const { text, bytes: size, isCut } = shownPayload(payload);
+  return <Viewer title="Payload" content={bytesOf(payload)} type={type} />;
+}
+
+function Result({ task: { result, result_dropped } }: { task: TaskDetail }) {
+  if (result_dropped) return <p className="muted">The result was too large to keep.</p>;
+  if (result === undefined || result === null) return null;
+  const content = new TextEncoder().encode(JSON.stringify(result));
+  return <Viewer title="Result" content={content} type="application/json" />;
+}
+
+function ProgressRow({ progress }: { progress: Progress }) {
+  const { percent: done, message, at } = progress;
   return (
-    <section aria-label="Payload" className="stack">
-      <h3>
-        Payload <span className="muted">{`${bytes(size)}, ${type}`}</span>
-      </h3>
-      {text === undefined ? (
-        <p className="muted">Binary data.</p>
-      ) : (
-        <pre className="task-payload" tabIndex={0}>
-          {text}
-        </pre>
-      )}
-      {isCut && <p className="muted">Truncated.</p>}
-    </section>
+    <>
+      <dt>Progress</dt>
+      <dd>
+        {done !== null && <progress max={100} value={done} aria-label="Progress" />}{' '}
+        {done !== null && `${Math.round(done)}%`} {message}{' '}
+        <span className="muted">
+          <Time at={at} />
+        </span>
+      </dd>
+    </>
   );
 }
 
-function History({ attempts }: { attempts: readonly Attempt[] }) {
+function History({ task }: { task: Task }) {
+  const { attempts } = task;
   if (attempts.length === 0) return <p className="muted">No attempt has finished yet.</p>;
   return (
     <section aria-label="Attempts">
       <h3>Attempts</h3>
+      <TimelineView task={task} />
       <ol className="task-attempts">
         {attempts.toReversed().map((attempt) => (
           <AttemptItem key={`${attempt.redrive}.${attempt.attempt}`} attempt={attempt} />
@@ -127,7 +157,7 @@ function History({ attempts }: { attempts: readonly Attempt[] }) {
   );
 }
 
-const outcomeTones: Readonly<Record<Attempt['outcome'], Tone>> = {
+const outcomeTones: Readonly<Record<string, Tone>> = {
   SUCCEEDED: 'good',
   FAILED: 'bad',
   LEASE_EXPIRED: 'warn',
@@ -144,7 +174,7 @@ function AttemptItem({ attempt }: { attempt: Attempt }) {
           {attempt.attempt}
           {attempt.redrive > 0 && ` (redrive ${attempt.redrive})`}
         </strong>
-        <Status tone={outcomeTones[outcome]}>{outcome.toLowerCase()}</Status>
+        <Status tone={outcomeTones[outcome] ?? 'off'}>{outcome.toLowerCase()}</Status>
         {error_type && <span>{error_type}</span>}
         {http_status !== null && <span>HTTP {http_status}</span>}
         <span className="muted">
