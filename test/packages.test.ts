@@ -74,7 +74,7 @@ function run(args: readonly string[]): string {
 const ctl = () => join(placeOf('millrace'), 'bin', 'millrace.js');
 
 test('the published packages are the command and the libraries with what they import', () => {
-  const wanted = ['client', 'contract', 'db', 'kit', 'queue', 'wire'];
+  const wanted = ['client', 'contract', 'db', 'kit', 'queue', 'wire', 'worker'];
   expect(names).toEqual(
     expect.arrayContaining(['millrace', ...wanted.map((n) => `@millrace/${n}`)]),
   );
