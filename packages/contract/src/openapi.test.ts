@@ -313,7 +313,7 @@ describe('the queue contract', () => {
     for (const { route, node } of document.operations) {
       const open = JSON.stringify(node['security']) === '[]';
       expect(open, route).toBe(!route.includes(' /v1/'));
-      const role = open ? [undefined] : ['submitter', 'operator', 'admin'];
+      const role = open ? [undefined] : ['submitter', 'worker', 'operator', 'admin'];
       expect(role, route).toContain(node['x-min-role']);
       expect(node['x-grant-scope'] === undefined, route).toBe(open);
     }

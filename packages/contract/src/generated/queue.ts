@@ -227,6 +227,114 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/queues/{queue}/metrics': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read the history of a queue
+     * @description What happened in the queue, in steps: ten seconds for the last 2 hours, one minute for 48 hours,
+     *     fifteen minutes for 30 days. The points are without gaps, oldest first; the last one is still
+     *     under way. The history is stored every ten seconds: a crash loses the last twenty, and another
+     *     server shows what this one counted with that delay.
+     */
+    get: operations['getQueueMetrics'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/jobs': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * List the jobs of a queue
+     * @description Jobs that run, and those that ended in the last seven days, newest first.
+     */
+    get: operations['listJobs'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/jobs/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a job
+     * @description The job and its progress.
+     */
+    get: operations['getJob'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/jobs/{id}:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel a job
+     * @description The job stops; what it has done stays done. A job that has ended is 409 JOB_FINISHED. Takes no
+     *     body.
+     */
+    post: operations['cancelJob'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/queues/{queue}/stats': {
     parameters: {
       query?: never;
@@ -244,6 +352,171 @@ export interface paths {
     get: operations['getStats'];
     put?: never;
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * List the schedules of a queue
+     * @description All schedules of the queue, by name.
+     */
+    get: operations['listSchedules'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a schedule
+     * @description The schedule with its next and its last run.
+     */
+    get: operations['getSchedule'];
+    /**
+     * Create or replace a schedule
+     * @description Creates the schedule or replaces it whole. Exactly one of `cron` and `every_ms` is given.
+     *
+     *     At each time of the schedule the server submits `task`. The id of that task is derived from
+     *     queue, schedule and time, so several servers on one database submit it once. On a day with a
+     *     clock change, a cron time that does not exist runs at the first moment after the gap, and one
+     *     that exists twice runs at its first occurrence.
+     *
+     *     A write that leaves `cron`, `every_ms` and `timezone` as they are keeps `next_run_at`. It never
+     *     changes `paused`. The principal of the write is `submitted_by` of the tasks.
+     */
+    put: operations['putSchedule'];
+    post?: never;
+    /**
+     * Delete a schedule
+     * @description Tasks that it submitted stay.
+     */
+    delete: operations['deleteSchedule'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}:run-now': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Run a schedule now
+     * @description Submits the task of the schedule at once, also while the schedule is paused or an earlier task
+     *     still runs, and leaves `next_run_at` as it is. `last_task_id` of the answer is the new task. Takes
+     *     no body.
+     */
+    post: operations['runSchedule'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}:pause': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Pause a schedule
+     * @description No task is submitted until the schedule is resumed; `next_run_at` is null. Takes no body. Pausing
+     *     a paused schedule is fine.
+     */
+    post: operations['pauseSchedule'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}:resume': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Resume a schedule
+     * @description Goes on with the next time of the schedule; times that passed during the pause are not caught up.
+     *     Takes no body. Resuming a schedule that is not paused is fine.
+     */
+    post: operations['resumeSchedule'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1093,6 +1366,43 @@ export interface components {
        */
       complete?: false;
     };
+    /** @description A redrive or purge that runs on its own. */
+    Job: {
+      /** @description The job's id. */
+      id: components['schemas']['Ulid'];
+      /** @description The queue it works on. */
+      queue: components['schemas']['QueueName'];
+      /**
+       * @description What it does.
+       * @enum {string}
+       */
+      action: 'redrive' | 'purge';
+      /** @description The body of the redrive or purge as sent. */
+      selector: {
+        [key: string]: unknown;
+      };
+      /**
+       * @description How far it is. `failed` is a fault of the server; its log has the details.
+       * @enum {string}
+       */
+      status: 'running' | 'done' | 'cancelled' | 'failed';
+      /** @description Tasks affected so far. */
+      count: number;
+      /** @description When it was created. */
+      created_at: components['schemas']['Timestamp'];
+      /** @description When it ended. */
+      finished_at: components['schemas']['NullableTimestamp'];
+    };
+    /** @description One job. */
+    JobResult: {
+      /** @description The job. */
+      job: components['schemas']['Job'];
+    };
+    /** @description Jobs of a queue. */
+    JobList: {
+      /** @description Newest first. */
+      jobs: components['schemas']['Job'][];
+    };
     /** @description Dead tasks that failed alike. */
     DlqGroup: {
       /** @description Their `last_error.error_type`. */
@@ -1125,6 +1435,174 @@ export interface components {
       dlq_depth: number;
       /** @description The age of the oldest PENDING task; 0 if there is none. */
       oldest_pending_age_ms: number;
+      /**
+       * @description Tasks that succeeded since the queue was created, or since the server counts them. What
+       *     another server counted is added every ten seconds.
+       */
+      succeeded_total: number;
+      /** @description Attempts that failed, counted alike. */
+      failed_total: number;
+      /** @description Tasks that died, counted alike; those redriven or purged since are included. */
+      dead_total: number;
+      /** @description Tasks that succeeded or died per second, over the last minute. */
+      rate_per_second: number;
+    };
+    /**
+     * @description The name of a schedule, unique in its queue.
+     * @example nightly-report
+     */
+    ScheduleName: string;
+    /**
+     * @description The task that a schedule submits. As in a submit, with the same
+     *     defaults, but without id and times.
+     */
+    ScheduledTask: {
+      /** @description Names the handler. */
+      handler_ref: components['schemas']['HandlerRef'];
+      /**
+       * @description The payload in base64, as in a submit.
+       * @example e30=
+       */
+      payload?: string;
+      /**
+       * @description The media type of the payload.
+       * @example application/json
+       */
+      payload_content_type?: string;
+      /** @description As in a submit. */
+      headers?: components['schemas']['TaskHeaders'];
+      /** @description Higher is claimed first. */
+      priority?: number;
+      /**
+       * @description As in a submit.
+       * @example acme
+       */
+      group_key?: string;
+    };
+    /** @description A schedule. Exactly one of `cron` and `every_ms`. */
+    ScheduleInput: {
+      cron?: components['schemas']['CronExpression'];
+      every_ms?: components['schemas']['ScheduleInterval'];
+      /** @default UTC */
+      timezone?: components['schemas']['TimeZone'];
+      /** @description What to submit. */
+      task: components['schemas']['ScheduledTask'];
+      /** @default skip */
+      overlap?: components['schemas']['ScheduleOverlap'];
+      /** @default last */
+      catch_up?: components['schemas']['ScheduleCatchUp'];
+      /** @default 0 */
+      jitter_ms?: components['schemas']['ScheduleJitter'];
+      /** @default  */
+      description?: components['schemas']['ScheduleDescription'];
+    } & (unknown | unknown);
+    /**
+     * @description Five fields: minute, hour, day of the month, month, day of the week; or six with seconds first.
+     * @example *\/5 * * * *
+     * @example 0 9 * * MON-FRI
+     */
+    CronExpression: string;
+    /**
+     * @description Milliseconds from one run to the next, counted from the write of the schedule.
+     * @example 60000
+     */
+    ScheduleInterval: number;
+    /**
+     * @description The IANA time zone of `cron`.
+     * @example UTC
+     * @example Europe/Berlin
+     */
+    TimeZone: string;
+    /**
+     * @description `skip`: a run is left out while a task of this schedule is PENDING or IN_FLIGHT.
+     * @enum {string}
+     */
+    ScheduleOverlap: 'allow' | 'skip';
+    /**
+     * @description What to do about times that passed while no server ran: nothing, run once for the last of
+     *     them, or run for all of them, at most the last 100.
+     * @enum {string}
+     */
+    ScheduleCatchUp: 'none' | 'last' | 'all';
+    /** @description Each task is due up to this many milliseconds later, by chance. */
+    ScheduleJitter: number;
+    /** @description For people. */
+    ScheduleDescription: string;
+    /** @description A schedule and its state. It has `cron` or `every_ms`, as it was written. */
+    Schedule: {
+      /** @description The schedule's name. */
+      name: components['schemas']['ScheduleName'];
+      /** @description The queue that its tasks go to. */
+      queue: components['schemas']['QueueName'];
+      cron?: components['schemas']['CronExpression'];
+      every_ms?: components['schemas']['ScheduleInterval'];
+      timezone: components['schemas']['TimeZone'];
+      /** @description What it submits. */
+      task: components['schemas']['ScheduledTask'];
+      overlap: components['schemas']['ScheduleOverlap'];
+      catch_up: components['schemas']['ScheduleCatchUp'];
+      jitter_ms: components['schemas']['ScheduleJitter'];
+      description: components['schemas']['ScheduleDescription'];
+      /** @description The next time, without jitter; null while paused. */
+      next_run_at: components['schemas']['NullableTimestamp'];
+      /** @description The time of the last run that submitted a task. */
+      last_run_at: components['schemas']['NullableTimestamp'];
+      /** @description The last task that it submitted. */
+      last_task_id: components['schemas']['Ulid'] | null;
+      /** @description Whether it is paused. */
+      paused: boolean;
+      /** @description 1 for a new schedule, one more with each write. */
+      version: number;
+    };
+    /** @description Schedules of a queue. */
+    ScheduleList: {
+      /** @description By name. */
+      schedules: components['schemas']['Schedule'][];
+    };
+    /** @description The history of a queue. */
+    QueueMetrics: {
+      /**
+       * @description The length of a step in seconds.
+       * @enum {integer}
+       */
+      step_s: 10 | 60 | 900;
+      /** @description One for each step, oldest first. */
+      points: components['schemas']['QueueMetricsPoint'][];
+    };
+    /** @description One step. */
+    QueueMetricsPoint: {
+      /** @description When the step began. */
+      ts: components['schemas']['Timestamp'];
+      /** @description Tasks that were stored. */
+      submitted: number;
+      /** @description Tasks that succeeded. */
+      succeeded: number;
+      /** @description Attempts that failed. */
+      failed: number;
+      /** @description Tasks that died, cancelled ones included. */
+      dead: number;
+      /** @description Tasks that were cancelled. */
+      cancelled: number;
+      /** @description PENDING tasks at its end; null if that is unknown. */
+      pending: number | null;
+      /** @description IN_FLIGHT tasks at its end; null if that is unknown. */
+      in_flight: number | null;
+      /**
+       * @description From the submit, or the due time of a delayed task that this server accepted, to the start
+       *     of the first attempt.
+       */
+      wait_ms: components['schemas']['Percentiles'];
+      /** @description How long attempts ran. */
+      run_ms: components['schemas']['Percentiles'];
+    };
+    /** @description Percentiles in milliseconds, within 5 %; null where nothing was measured. */
+    Percentiles: {
+      /** @description Half of them took no longer. */
+      p50: number | null;
+      /** @description 95 % of them took no longer. */
+      p95: number | null;
+      /** @description 99 % of them took no longer. */
+      p99: number | null;
     };
     /** @description A queue in short. */
     QueueSummary: {
@@ -1552,11 +2030,11 @@ export interface components {
       action: 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
       /** @description The queue it was done to. */
       queue: components['schemas']['QueueName'];
-      /** @description The body of the redrive or purge as sent; null for other acts. */
+      /** @description The body of the redrive or purge as sent; null for other acts. Of a job also `job`, its id. */
       selector: {
         [key: string]: unknown;
       } | null;
-      /** @description Tasks affected by the redrive or purge; null for other acts. */
+      /** @description Tasks affected by the redrive or purge; null for other acts and at the start of a job. */
       count: number | null;
       /** @description The `hash` of the record before; 64 zeros for the first. */
       prev_hash: string;
@@ -1687,8 +2165,11 @@ export interface components {
       | 'NOT_FOUND'
       | 'QUEUE_NOT_FOUND'
       | 'TASK_NOT_FOUND'
+      | 'SCHEDULE_NOT_FOUND'
+      | 'JOB_NOT_FOUND'
       | 'METHOD_NOT_ALLOWED'
       | 'ID_CONFLICT'
+      | 'JOB_FINISHED'
       | 'QUEUE_NOT_EMPTY'
       | 'LEASE_LOST'
       | 'STALE_CURSOR'
@@ -1700,6 +2181,7 @@ export interface components {
       | 'INVALID_SELECTOR'
       | 'INVALID_CONFIG'
       | 'CALLBACK_URL_NOT_ALLOWED'
+      | 'INVALID_SCHEDULE'
       | 'INVALID_QUERY'
       | 'RATE_LIMITED'
       | 'INTERNAL'
@@ -1746,6 +2228,51 @@ export interface components {
     };
     /** @description The queue is not configured, or the name cannot be a queue's. */
     QueueNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The schedule. */
+    Schedule: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Schedule'];
+      };
+    };
+    /** @description The queue or the schedule does not exist. */
+    ScheduleNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The job. */
+    Job: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['JobResult'];
+      };
+    };
+    /** @description No job has this id. */
+    JobNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The job has ended. */
+    JobFinished: {
       headers: {
         [name: string]: unknown;
       };
@@ -1861,6 +2388,15 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The schedule breaks a rule; `errors` says where. Nothing was written. */
+    InvalidSchedule: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description A query parameter is unknown, repeated or has a bad value. */
     InvalidQuery: {
       headers: {
@@ -1918,6 +2454,21 @@ export interface components {
      * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
      */
     TaskId: components['schemas']['InputUlid'];
+    /**
+     * @description The job's id, in upper or lower case.
+     * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+     */
+    JobId: components['schemas']['InputUlid'];
+    /**
+     * @description The schedule's name.
+     * @example nightly-report
+     */
+    ScheduleName: components['schemas']['ScheduleName'];
+    /**
+     * @description The schedule's name. One that cannot be a schedule's is 422 INVALID_SCHEDULE.
+     * @example nightly-report
+     */
+    WrittenScheduleName: components['schemas']['ScheduleName'];
     /**
      * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
      *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
@@ -2154,7 +2705,15 @@ export interface operations {
   };
   redriveDlq: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description `true` starts a job and answers 202 at once. The job goes on after a restart, takes as
+         *     long as it takes, and touches only tasks that were dead when it was created. Not with
+         *     `dry_run`.
+         * @example true
+         */
+        async?: boolean;
+      };
       header?: never;
       path: {
         /**
@@ -2172,6 +2731,7 @@ export interface operations {
     };
     responses: {
       200: components['responses']['Selected'];
+      202: components['responses']['Job'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
@@ -2185,7 +2745,15 @@ export interface operations {
   };
   purgeDlq: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description `true` starts a job and answers 202 at once. The job goes on after a restart, takes as
+         *     long as it takes, and touches only tasks that were dead when it was created. Not with
+         *     `dry_run`.
+         * @example true
+         */
+        async?: boolean;
+      };
       header?: never;
       path: {
         /**
@@ -2203,6 +2771,7 @@ export interface operations {
     };
     responses: {
       200: components['responses']['Selected'];
+      202: components['responses']['Job'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
@@ -2246,6 +2815,132 @@ export interface operations {
       503: components['responses']['StorageUnavailable'];
     };
   };
+  getQueueMetrics: {
+    parameters: {
+      query?: {
+        /**
+         * @description How far to go back, at most 30 days, as in `30m`, `48h` or `7d`.
+         * @example 1h
+         */
+        since?: string;
+        /**
+         * @description The length of a step; by default the shortest that is kept for the whole time. A step that
+         *     is not kept for so long is 422 INVALID_QUERY.
+         * @example 1m
+         */
+        step?: '10s' | '1m' | '15m';
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The history. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['QueueMetrics'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      422: components['responses']['InvalidQuery'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listJobs: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The jobs. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['JobList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getJob: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Job'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['JobNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  cancelJob: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Job'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['JobNotFound'];
+      409: components['responses']['JobFinished'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
   getStats: {
     parameters: {
       query?: never;
@@ -2273,6 +2968,225 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listSchedules: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The schedules. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ScheduleList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  putSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name. One that cannot be a schedule's is 422 INVALID_SCHEDULE.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['WrittenScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ScheduleInput'];
+      };
+    };
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidSchedule'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  deleteSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The schedule is deleted. */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  runSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  pauseSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  resumeSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

@@ -111,16 +111,24 @@ export interface Redrive {
   rate_per_second?: number;
 }
 
+/** A call without `async` starts no job. */
+function counted(
+  result: QueueSchema<'SelectorResult'> | QueueSchema<'JobResult'>,
+): QueueSchema<'SelectorResult'> {
+  if ('count' in result) return result;
+  throw new Error('The server started a job that was not asked for');
+}
+
 export const redrive = (
   queue: string,
   selector: Selector,
   more: Redrive,
 ): Promise<QueueSchema<'SelectorResult'>> =>
-  queueServer.call('redriveDlq', { path: { queue }, body: { ...selector, ...more } });
+  queueServer.call('redriveDlq', { path: { queue }, body: { ...selector, ...more } }).then(counted);
 
 export const purge = (
   queue: string,
   selector: Selector,
   more: Pick<Redrive, 'dry_run'>,
 ): Promise<QueueSchema<'SelectorResult'>> =>
-  queueServer.call('purgeDlq', { path: { queue }, body: { ...selector, ...more } });
+  queueServer.call('purgeDlq', { path: { queue }, body: { ...selector, ...more } }).then(counted);

@@ -7,7 +7,7 @@ import { parseAllowlist } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
 import { parseTokens } from '@millrace/kit/tokens';
 import { bodyChecks } from '../../src/operations/checks.js';
-import { roles } from '../../src/operations/principal.js';
+import { roleLevels } from '../../src/operations/principal.js';
 import { queueApp } from '../../src/server/app.js';
 import { Cursors } from '../../src/operations/cursors.js';
 import { Load } from '../../src/operations/limits/load.js';
@@ -27,6 +27,7 @@ export function boundApp() {
       ...world,
       store,
       delivery: idleDelivery(store),
+      background: { schedulesChanged: () => undefined, jobsChanged: () => undefined },
       findSecret: () => undefined,
       allowlist: parseAllowlist([]),
       cursors: new Cursors(new Uint8Array(32), systemClock),
@@ -35,7 +36,7 @@ export function boundApp() {
       readiness: new Readiness({ ...world, probe: () => store.probe() }),
     },
     schemas,
-    tokens: { current: parseTokens(tokensYaml, 'tokens.yaml', roles) },
+    tokens: { current: parseTokens(tokensYaml, 'tokens.yaml', roleLevels) },
     load: new Load({ ...world, maxInflight: 1, targetMs: 0 }),
     metrics: createMetrics('queue'),
     accessLog: 'off',

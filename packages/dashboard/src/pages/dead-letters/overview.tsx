@@ -29,7 +29,7 @@ const columns: readonly Column<QueueItem>[] = [
     header: 'Callback',
     width: 'minmax(0, 3fr)',
     wideOnly: true,
-    cell: ({ summary }) => <span className="muted">{summary.callback_url}</span>,
+    cell: ({ summary }) => <span className="muted">{summary.callback_url ?? 'pull'}</span>,
   },
 ];
 

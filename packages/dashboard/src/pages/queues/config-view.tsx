@@ -9,7 +9,7 @@ export function ConfigView({ config }: { config: QueueConfig }) {
   return (
     <div className="queue-config">
       <Group title="Callback">
-        <Fact name="URL">{callback.url}</Fact>
+        <Fact name="URL">{callback.url ?? 'pull'}</Fact>
         <Fact name="Timeout">
           {duration(callback.timeout_ms)}; connect {duration(callback.connect_timeout_ms)}; async{' '}
           {duration(callback.async_timeout_ms)}

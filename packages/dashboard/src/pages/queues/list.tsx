@@ -187,8 +187,8 @@ function columnsFor(
       width: 'minmax(0, 2fr)',
       wideOnly: true,
       cell: ({ summary }) => (
-        <span className="muted" title={summary.callback_url}>
-          {summary.callback_url}
+        <span className="muted" title={summary.callback_url ?? undefined}>
+          {summary.callback_url ?? 'pull'}
         </span>
       ),
     },
