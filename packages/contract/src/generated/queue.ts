@@ -13,7 +13,17 @@ export interface paths {
       };
       cookie?: never;
     };
-    get?: never;
+    /**
+     * List tasks
+     * @description Tasks of one queue in any status, without payload and attempts, newest first. A PENDING task
+     *     has `waiting_for`. Request the next page with `next_cursor` as `cursor` and the same filter;
+     *     `next_cursor` is `""` on the last page.
+     *
+     *     A page reads at most 10,000 tasks. When the filter matches few of them, the page can be
+     *     short or empty and still have a cursor: continue with it. Cursors become stale as in the DLQ
+     *     (410 STALE_CURSOR).
+     */
+    get: operations['listTasks'];
     put?: never;
     /**
      * Submit a task
@@ -31,6 +41,33 @@ export interface paths {
      *     base64 and room for the rest.
      */
     post: operations['submitTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:count': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Count tasks
+     * @description How many tasks of the queue match, with the filters of the list. A count of up to 10,000 is
+     *     exact, and so is one without any filter but `status`; a larger one may be an estimate.
+     */
+    get: operations['countTasks'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -60,7 +97,7 @@ export interface paths {
      *     request. An empty array answers 207 with an empty array. The same id twice in one batch
      *     gives two 202 results and one task.
      *
-     *     A failed item may be sent again alone. Where a rate limit or `max_pending` leaves room for
+     *     Only failed items need to be sent again. Where a rate limit or `max_pending` leaves room for
      *     some items only, the first ones are taken and the rest answer 429.
      *
      *     The request as a whole is refused when it is not an array (422 INVALID_TASK), has more than
@@ -91,11 +128,107 @@ export interface paths {
      * Look up a task
      * @description The full task in any status. The grant is checked on the queue the task is stored in; there
      *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND; a
-     *     task of a queue without a grant is 403 FORBIDDEN.
+     *     task of a queue without a grant is 403 FORBIDDEN. The role `worker` may look up a task only
+     *     while it holds its lease, with the token in `X-Queue-Lease-Token`; otherwise it is 403.
      */
     get: operations['getTask'];
     put?: never;
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Change the priority or the time of a task
+     * @description Changes a PENDING task; one in any other status is 409 TASK_NOT_PENDING. A field that is
+     *     left out stays as it is. Every call writes an audit record (`update`).
+     */
+    patch: operations['updateTask'];
+    trace?: never;
+  };
+  '/v1/tasks/{id}:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel a task
+     * @description The task becomes DEAD with `dead_reason` CANCELLED and can be redriven like any dead task. A
+     *     PENDING task never starts again. An IN_FLIGHT task loses its lease: its callback connection
+     *     is closed, and its handler gets 409 LEASE_LOST with `reason: CANCELLED` when it reports.
+     *
+     *     A task that SUCCEEDED or died otherwise is 409 TASK_FINISHED; cancelling a cancelled task
+     *     again is fine. Every call that is answered with 200 writes an audit record (`cancel`). The
+     *     body may be left out.
+     */
+    post: operations['cancelTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}:run-now': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Make a waiting task due
+     * @description A PENDING task becomes due at once, whether it was delayed or waits for a retry; limits,
+     *     pause and order of the queue still apply. In any other status it is 409 TASK_NOT_PENDING.
+     *     Writes an audit record (`run_now`).
+     */
+    post: operations['runTaskNow'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel pending tasks
+     * @description Cancels the selected PENDING tasks, oldest first: they become DEAD with `dead_reason`
+     *     CANCELLED. Tasks in other statuses, and those submitted after the call started, are not
+     *     touched. After 25 seconds the call stops and answers `complete: false`: send it again for
+     *     the rest. Every call but a `dry_run` writes an audit record (`cancel`), also when the count
+     *     is 0.
+     */
+    post: operations['cancelTasks'];
     delete?: never;
     options?: never;
     head?: never;
@@ -156,7 +289,7 @@ export interface paths {
      *     their starts.
      *
      *     The call is synchronous and `count` is what was really moved. Tasks that die after the call
-     *     started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     started are not touched; ids that are not in this queue's DLQ are skipped. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -184,11 +317,11 @@ export interface paths {
     put?: never;
     /**
      * Delete dead tasks
-     * @description Deletes the selected dead tasks for good. A tombstone keeps each id for 24 hours, so that a
+     * @description Deletes the selected dead tasks permanently. A tombstone keeps each id for 24 hours, so that a
      *     late client retry does not run the task again.
      *
      *     The call is synchronous and `count` is what was really deleted. Tasks that die after the
-     *     call started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     call started are not touched; ids that are not in this queue's DLQ are skipped. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -213,8 +346,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Cluster dead tasks by failure
-     * @description What is in the DLQ, clustered by error type, handler and HTTP status, largest group first;
+     * Group dead tasks by failure
+     * @description What is in the DLQ, grouped by error type, handler and HTTP status, largest group first;
      *     at most the 1,000 largest. The three key fields of a group are a filter for redrive and
      *     purge (leave out a null `http_status`).
      */
@@ -684,7 +817,7 @@ export interface paths {
     put?: never;
     /**
      * Send one probe to the callback
-     * @description Sends one request to the queue's callback with its auth, signature and time-outs, and
+     * @description Sends one request to the queue's callback with its auth, signature and timeouts, and
      *     reports what came back. The probe has an empty body, a fresh ULID as its task id,
      *     `X-Queue-Handler-Ref: queue.probe` and `X-Queue-Probe: true`, and no lease token. No task is
      *     stored, nothing is retried, and circuit breaker and pause are left alone. A target that
@@ -817,11 +950,97 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Keep the lease of long work
-     * @description Lets the lease run until at least `extend_ms` from now; it is never shortened. Call it well
+     * Extend the lease of long work
+     * @description Extends the lease to at least `extend_ms` from now; it is never shortened. Call it well
      *     before `lease_expires_at`. Lease token and LEASE_LOST as in `:complete`.
      */
     post: operations['extendTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:claim': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Claim tasks of a pull queue
+     * @description Takes up to `limit` due tasks, each under a lease of its own, and answers when there is at
+     *     least one or when `wait_ms` is over (then with an empty list). Order, priorities, groups,
+     *     `max_in_flight`, `dispatch_per_second`, pause and the circuit breaker apply as for
+     *     callbacks. Settle each task with `:complete`, `:fail` or `tasks:settle`, and keep its lease
+     *     with `:extend`. A lease that runs out counts as an attempt (LEASE_EXPIRED). A waiting claim
+     *     ends with an empty list when the server shuts down.
+     */
+    post: operations['claimTasks'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:settle': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Settle many claimed tasks at once
+     * @description Ends the leases of up to 100 tasks of this queue, each as `:complete` or `:fail` would. One
+     *     result per item, in order: 200 with the envelope, or the refusal of that item
+     *     (TASK_NOT_FOUND, LEASE_LOST). Repeating the call with the same tokens is fine.
+     */
+    post: operations['settleTasks'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/workers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * List the workers of a queue
+     * @description The workers that claimed, extended or settled in the last 10 minutes, on any server, most
+     *     recently seen first. Counters start when a worker is first seen and are forgotten with it.
+     */
+    get: operations['listWorkers'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -836,8 +1055,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Is the process up
-     * @description Says only that the process is up. Never touches storage or anything else.
+     * Report liveness
+     * @description Reports that the process is up. Checks no dependency.
      */
     get: operations['getLiveness'];
     put?: never;
@@ -856,7 +1075,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Can the server take work
+     * Report readiness
      * @description 200 when every dependency probe passes. 503 STORAGE_UNAVAILABLE with `Retry-After: 5`
      *     otherwise, and while the server drains before it stops. The probe's result is kept for one
      *     second.
@@ -936,10 +1155,10 @@ export interface webhooks {
      *     it may wait for days.
      *
      *     **Order.** Higher `priority` first; within it group keys take turns; then due time, then id.
-     *     There is no promise of order unless the queue has `ordering.mode: group`.
+     *     No order is guaranteed unless the queue has `ordering.mode: group`.
      *
      *     **Circuit breaker.** When `failure_ratio` of at least `min_requests` calls in `window_ms`
-     *     failed, the queue rests for `open_ms`, then three probes decide. Waiting uses no attempts.
+     *     failed, deliveries pause for `open_ms`, then three probes decide. Waiting uses no attempts.
      */
     post: operations['executeTask'];
     delete?: never;
@@ -1008,7 +1227,7 @@ export interface components {
      *
      *     | value | meaning |
      *     |---|---|
-     *     | TIMEOUT | no whole answer within the time-out, or HTTP 408 |
+     *     | TIMEOUT | no whole answer within the timeout, or HTTP 408 |
      *     | CONNECTION_REFUSED | nothing listens there |
      *     | CONNECTION_RESET | the connection broke |
      *     | DNS_FAILURE | the name has no address |
@@ -1022,6 +1241,7 @@ export interface components {
      *     | TARGET_BLOCKED | the address or URL is not allowed; retried, counts as an attempt |
      *     | LEASE_EXPIRED | the lease ran out before the attempt was settled |
      *     | EXPIRED | `expires_at` passed before the task was done |
+     *     | CANCELLED | an operator cancelled the task |
      *     | INTERNAL | failed without a stated reason |
      * @example HTTP_5XX
      * @example QUOTA_EXCEEDED
@@ -1173,10 +1393,11 @@ export interface components {
       dead_at: components['schemas']['NullableTimestamp'];
       /**
        * @description When DEAD, why: ATTEMPTS_EXHAUSTED (all attempts failed), PERMANENT (the handler's
-       *     answer forbids a retry), EXPIRED (`expires_at` passed). Else null.
+       *     answer forbids a retry), EXPIRED (`expires_at` passed), CANCELLED (by an operator). Else
+       *     null.
        * @enum {string|null}
        */
-      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | null;
+      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED' | null;
       /** @description The latest failure, kept after a success or a redrive; null if there was none. */
       last_error: components['schemas']['LastError'] | null;
       /** @description The principal that submitted it. */
@@ -1233,8 +1454,8 @@ export interface components {
       waiting_for?: components['schemas']['WaitingFor'];
     };
     /**
-     * @description Why a task is not running. Only in a lookup, and only while the task is PENDING. If several
-     *     hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
+     * @description Why a task is not running. Only in a lookup or a list, and only while the task is PENDING. If
+     *     several hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
      *     or held because its callback URL left the allowlist), `concurrency` (`max_in_flight`
      *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (the target keeps
      *     failing), `group` (an earlier task of its group goes first), `dispatch` (it is next in
@@ -1243,6 +1464,24 @@ export interface components {
      */
     WaitingFor:
       'time' | 'paused' | 'concurrency' | 'rate_limit' | 'circuit_open' | 'group' | 'dispatch';
+    /** @description A task of a list; `waiting_for` only while it is PENDING. */
+    ListedTask: components['schemas']['Envelope'] & {
+      waiting_for?: components['schemas']['WaitingFor'];
+    };
+    /** @description A page of tasks. */
+    TaskPage: {
+      /** @description The tasks, in the requested order. */
+      tasks: components['schemas']['ListedTask'][];
+      /** @description The `cursor` of the next page; `""` on the last one. */
+      next_cursor: string;
+    };
+    /** @description How many tasks match. */
+    TaskCount: {
+      /** @description Tasks that match. */
+      count: number;
+      /** @description `true` if the count is an estimate, which is only so above 10,000. */
+      is_estimate: boolean;
+    };
     /** @description What is left of a purged or expired task for 24 hours. Nothing runs. */
     Tombstone: {
       /** @description The task's id. */
@@ -1308,7 +1547,7 @@ export interface components {
       next_cursor: string;
     };
     /**
-     * @description Ids of dead tasks of this queue, at most 1,000. Others are passed over, duplicates count
+     * @description Ids of dead tasks of this queue, at most 1,000. Others are skipped, duplicates count
      *     once, and an empty list does nothing.
      */
     SelectorIds: components['schemas']['InputUlid'][];
@@ -1338,7 +1577,7 @@ export interface components {
        */
       rate_per_second?: number;
       /**
-       * @description Only count.
+       * @description Count only; change nothing.
        * @default false
        */
       dry_run?: boolean;
@@ -1351,12 +1590,62 @@ export interface components {
       ids?: components['schemas']['SelectorIds'];
       filter?: components['schemas']['SelectorFilter'];
       /**
+       * @description Count only; change nothing.
+       * @default false
+       */
+      dry_run?: boolean;
+    } & (unknown | unknown);
+    /** @description Why the task is cancelled. Every field is optional. */
+    CancelTaskRequest: {
+      /**
+       * @description Kept in `last_error.message` and in the audit record. At most 1 KiB.
+       * @example The order was withdrawn
+       */
+      reason?: string;
+    };
+    /** @description What to change of a task. */
+    UpdateTaskRequest: {
+      /** @description The new priority. */
+      priority?: number;
+      /** @description Not before this time, at most 30 days ahead. A time in the past means now. */
+      run_at?: components['schemas']['InputTimestamp'];
+    };
+    /** @description PENDING tasks that match every given key; `{}` is all of the queue. */
+    CancelFilter: {
+      /**
+       * @description Only PENDING tasks can be selected.
+       * @constant
+       */
+      status?: 'PENDING';
+      /** @description Equals `handler_ref`. */
+      handler_ref?: components['schemas']['HandlerRef'];
+      /** @description Equals `group_key`. */
+      group_key?: string;
+      /** @description Created at this time or later. */
+      from?: components['schemas']['InputTimestamp'];
+      /** @description Created before this time. */
+      to?: components['schemas']['InputTimestamp'];
+    };
+    /**
+     * @description Exactly one of `ids` and `filter`. Both, none, or an unknown key is 422 INVALID_SELECTOR, so
+     *     that a typo never widens the call.
+     */
+    CancelSelector: {
+      /**
+       * @description Ids of PENDING tasks of this queue, at most 1,000. Others are passed over, duplicates
+       *     count once, and an empty list does nothing.
+       */
+      ids?: components['schemas']['SelectorIds'];
+      filter?: components['schemas']['CancelFilter'];
+      /** @description Kept in `last_error.message` and in the audit record. At most 1 KiB. */
+      reason?: string;
+      /**
        * @description Only count.
        * @default false
        */
       dry_run?: boolean;
     } & (unknown | unknown);
-    /** @description What a redrive or purge did. */
+    /** @description What a redrive, purge or cancel did. */
     SelectorResult: {
       /** @description Tasks affected; with `dry_run`, those that would be. */
       count: number;
@@ -1403,7 +1692,7 @@ export interface components {
       /** @description Newest first. */
       jobs: components['schemas']['Job'][];
     };
-    /** @description Dead tasks that failed alike. */
+    /** @description Dead tasks with the same kind of failure. */
     DlqGroup: {
       /** @description Their `last_error.error_type`. */
       error_type: components['schemas']['ErrorType'];
@@ -1411,7 +1700,7 @@ export interface components {
       handler_ref: components['schemas']['HandlerRef'];
       /** @description Their `last_error.http_status`. */
       http_status: components['schemas']['NullableHttpStatus'];
-      /** @description How many there are. */
+      /** @description Number of tasks. */
       count: number;
       /** @description The earliest `dead_at`. */
       first_seen: components['schemas']['Timestamp'];
@@ -1604,7 +1893,7 @@ export interface components {
       /** @description 99 % of them took no longer. */
       p99: number | null;
     };
-    /** @description A queue in short. */
+    /** @description Summary of a queue. */
     QueueSummary: {
       /** @description Whether claiming is stopped. */
       paused: boolean;
@@ -1616,8 +1905,8 @@ export interface components {
       dlq_depth: number;
       /** @description As in stats. */
       oldest_pending_age_ms: number;
-      /** @description Where its tasks go. */
-      callback_url: string;
+      /** @description Where its tasks go; null for a pull queue. */
+      callback_url: string | null;
       /**
        * @description The circuit breaker as this server sees it. `open`: callbacks failed and rest for a while; `half_open`: a few are tried.
        * @enum {string}
@@ -1632,7 +1921,7 @@ export interface components {
     QueueListItem: {
       /** @description The queue's name. */
       name: components['schemas']['QueueName'];
-      /** @description Its state in short. */
+      /** @description Summary. */
       summary: components['schemas']['QueueSummary'];
     };
     /** @description Queues by name. */
@@ -1684,7 +1973,7 @@ export interface components {
       name: string;
       secret_ref: components['schemas']['SecretRef'];
     };
-    /** @description How the server shows itself to the callback. */
+    /** @description Credentials that the server sends to the callback. */
     CallbackAuth:
       | components['schemas']['NoAuth']
       | components['schemas']['BearerAuth']
@@ -1706,7 +1995,10 @@ export interface components {
     };
     /** @description Signs each callback. */
     Signing: WithRequired<components['schemas']['SigningInput'], 'scheme' | 'secret_refs'>;
-    /** @description Where and how tasks are delivered. */
+    /**
+     * @description Where and how tasks are delivered. `url` is required, except with `protocol: pull`, which
+     *     takes none.
+     */
     CallbackInput: {
       /**
        * @description An absolute `http` or `https` URL on the server's allowlist, without user and password.
@@ -1715,13 +2007,13 @@ export interface components {
        *     tasks wait.
        * @example https://handlers.example.org/payments
        */
-      url: string;
+      url?: string;
       /**
-       * @description The only protocol of v1.
+       * @description `http`: the server calls `url`. `pull`: workers ask for tasks with `tasks:claim`.
        * @default http
        * @enum {string}
        */
-      protocol?: 'http';
+      protocol?: 'http' | 'pull';
       /**
        * @description From name resolution to the last byte of the answer.
        * @default 30000
@@ -1738,7 +2030,7 @@ export interface components {
        */
       async_timeout_ms?: number;
       /**
-       * @description How the server shows itself to the callback.
+       * @description Credentials that the server sends to the callback.
        * @default {
        *       "type": "none"
        *     }
@@ -1753,13 +2045,7 @@ export interface components {
     /** @description Where and how tasks are delivered, with every default filled in. */
     Callback: WithRequired<
       components['schemas']['CallbackInput'],
-      | 'url'
-      | 'protocol'
-      | 'timeout_ms'
-      | 'connect_timeout_ms'
-      | 'async_timeout_ms'
-      | 'auth'
-      | 'signing'
+      'protocol' | 'timeout_ms' | 'connect_timeout_ms' | 'async_timeout_ms' | 'auth' | 'signing'
     > & {
       /** @description Signs each callback; null sends it unsigned. */
       signing: components['schemas']['Signing'] | null;
@@ -1809,7 +2095,7 @@ export interface components {
       | 'retry_statuses'
       | 'dead_statuses'
     >;
-    /** @description Bounds of the queue. */
+    /** @description Limits of the queue. */
     LimitsInput: {
       /**
        * @description The largest decoded payload; 8 MiB is the server's ceiling.
@@ -1837,7 +2123,7 @@ export interface components {
        */
       max_pending?: number;
     };
-    /** @description Bounds of the queue with every default filled in. */
+    /** @description Limits of the queue with every default filled in. */
     Limits: WithRequired<
       components['schemas']['LimitsInput'],
       | 'max_payload_bytes'
@@ -1849,7 +2135,7 @@ export interface components {
     /** @description How long a claim is kept. */
     LeaseInput: {
       /**
-       * @description Added to the callback's time-out to make the lease.
+       * @description Added to the callback's timeout to make the lease.
        * @default 15000
        */
       grace_ms?: number;
@@ -1859,7 +2145,7 @@ export interface components {
     /** @description How long finished tasks are kept. */
     RetentionInput: {
       /**
-       * @description How long SUCCEEDED tasks are kept; 0 keeps them for good.
+       * @description How long SUCCEEDED tasks are kept; 0 keeps them forever.
        * @default 86400000
        */
       succeeded_ms?: number;
@@ -1871,7 +2157,7 @@ export interface components {
     };
     /** @description How long finished tasks are kept, with every default filled in. */
     Retention: WithRequired<components['schemas']['RetentionInput'], 'succeeded_ms' | 'dead_ms'>;
-    /** @description Rests the queue while its target keeps failing. Resting uses no attempts. */
+    /** @description Pauses deliveries while the target keeps failing. Waiting uses no attempts. */
     CircuitBreakerInput: {
       /**
        * @description Whether it is used.
@@ -1904,26 +2190,26 @@ export interface components {
       components['schemas']['CircuitBreakerInput'],
       'enabled' | 'failure_ratio' | 'min_requests' | 'window_ms' | 'open_ms'
     >;
-    /** @description What order is promised. */
+    /** @description Ordering guarantee. */
     OrderingInput: {
       /**
-       * @description `none` promises nothing; `group` runs the tasks of one `group_key` one after another, by
+       * @description `none` guarantees no order; `group` runs the tasks of one `group_key` one after another, by
        *     due time, then id.
        * @default none
        * @enum {string}
        */
       mode?: 'none' | 'group';
     };
-    /** @description What order is promised, with every default filled in. */
+    /** @description Ordering guarantee, with every default filled in. */
     Ordering: WithRequired<components['schemas']['OrderingInput'], 'mode'>;
     /**
-     * @description A queue's config. Only `callback.url` is required; what is left out gets its default. The
+     * @description A queue's config. Only `callback.url` is required (for a pull queue, `callback.protocol`); what is left out gets its default. The
      *     read-only fields `name`, `paused`, `version`, `created_at` and `updated_at` may be sent back
      *     as they were read; any other value is 422 INVALID_CONFIG.
      */
     QueueConfigInput: {
       /**
-       * @description For people.
+       * @description Description shown to people.
        * @default
        */
       description?: string;
@@ -1935,7 +2221,7 @@ export interface components {
        */
       retry?: components['schemas']['RetryInput'];
       /**
-       * @description Bounds of the queue.
+       * @description Limits of the queue.
        * @default {}
        */
       limits?: components['schemas']['LimitsInput'];
@@ -1950,12 +2236,12 @@ export interface components {
        */
       retention?: components['schemas']['RetentionInput'];
       /**
-       * @description Rests the queue while its target keeps failing.
+       * @description Pauses deliveries while the target keeps failing.
        * @default {}
        */
       circuit_breaker?: components['schemas']['CircuitBreakerInput'];
       /**
-       * @description What order is promised.
+       * @description Ordering guarantee.
        * @default {}
        */
       ordering?: components['schemas']['OrderingInput'];
@@ -1982,24 +2268,24 @@ export interface components {
       created_at: components['schemas']['Timestamp'];
       /** @description When the config was last written. */
       updated_at: components['schemas']['Timestamp'];
-      /** @description For people. */
+      /** @description Description shown to people. */
       description: string;
       /** @description Where and how tasks are delivered. */
       callback: components['schemas']['Callback'];
       /** @description When and how often a failed attempt is repeated. */
       retry: components['schemas']['Retry'];
-      /** @description Bounds of the queue. */
+      /** @description Limits of the queue. */
       limits: components['schemas']['Limits'];
       /** @description How long a claim is kept. */
       lease: components['schemas']['Lease'];
       /** @description How long finished tasks are kept. */
       retention: components['schemas']['Retention'];
-      /** @description Rests the queue while its target keeps failing. */
+      /** @description Pauses deliveries while the target keeps failing. */
       circuit_breaker: components['schemas']['CircuitBreaker'];
-      /** @description What order is promised. */
+      /** @description Ordering guarantee. */
       ordering: components['schemas']['Ordering'];
     };
-    /** @description What came back from a probe. */
+    /** @description Result of a probe. */
     CallbackTestResult: {
       /** @description Whether the callback answered with 2xx. */
       delivered: boolean;
@@ -2013,28 +2299,41 @@ export interface components {
       message: string | null;
     };
     /**
-     * @description One act. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
+     * @description One action. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
      *     of RFC 8785.
      */
     AuditRecord: {
-      /** @description Its number over the whole server, without gaps. */
+      /** @description Sequence number across the whole server, without gaps. */
       seq: number;
-      /** @description When it was done. */
+      /** @description When the action was performed. */
       at: components['schemas']['Timestamp'];
-      /** @description Who did it. */
+      /** @description The principal. */
       principal: string;
       /**
-       * @description What was done.
+       * @description The action.
        * @enum {string}
        */
-      action: 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
-      /** @description The queue it was done to. */
+      action:
+        | 'redrive'
+        | 'purge'
+        | 'pause'
+        | 'resume'
+        | 'config_write'
+        | 'delete'
+        | 'cancel'
+        | 'run_now'
+        | 'update';
+      /** @description The queue. */
       queue: components['schemas']['QueueName'];
-      /** @description The body of the redrive or purge as sent; null for other acts. Of a job also `job`, its id. */
+      /**
+       * @description The body of a redrive, purge or cancel of many tasks as sent. For an action on one task
+       *     `ids` and what was sent with it. Null for other actions.
+       *     For a job also `job`, its id.
+       */
       selector: {
         [key: string]: unknown;
       } | null;
-      /** @description Tasks affected by the redrive or purge; null for other acts and at the start of a job. */
+      /** @description Tasks that were changed; null for actions on the queue itself and at the start of a job. */
       count: number | null;
       /** @description The `hash` of the record before; 64 zeros for the first. */
       prev_hash: string;
@@ -2048,12 +2347,12 @@ export interface components {
       /** @description The `cursor` of the next page; `""` on the last one. */
       next_cursor: string;
     };
-    /** @description Nothing to say yet. */
+    /** @description An empty object. */
     CompleteTaskRequest: Record<string, never>;
-    /** @description Why and how to go on. Every field is optional. */
+    /** @description The reason, and whether to retry. Every field is optional. */
     FailTaskRequest: {
       /**
-       * @description The kind of failure, by your own name or a known one.
+       * @description The kind of failure, a known name or one of your own.
        * @default INTERNAL
        */
       error_type?: components['schemas']['ErrorType'];
@@ -2075,11 +2374,118 @@ export interface components {
       defer?: boolean;
       /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
       retry_after_ms?: number;
+      /** @description Details such as a stack trace, kept as the attempt's `response_snippet`. Cut to 2 KiB. */
+      stack?: string;
     };
-    /** @description How long to go on. */
+    /** @description How long to continue. */
     ExtendTaskRequest: {
       /** @description The lease runs at least this long from now. */
       extend_ms: number;
+    };
+    /** @description How many tasks to claim, for whom and for how long. */
+    ClaimRequest: {
+      /** @description A name for this worker, shown in the list of workers. */
+      worker: string;
+      /**
+       * @description Claim at most this many tasks.
+       * @default 1
+       */
+      limit?: number;
+      /**
+       * @description Wait this long for a task if none is due.
+       * @default 0
+       */
+      wait_ms?: number;
+      /**
+       * @description How long each lease lasts unless it is extended.
+       * @default 30000
+       */
+      lease_ms?: number;
+      /** @description Claim only tasks with one of these `handler_ref`s; absent takes any. */
+      handlers?: components['schemas']['HandlerRef'][];
+    };
+    /** @description Claimed tasks. */
+    ClaimResult: {
+      /** @description In the order of their claim; empty when the wait is over. */
+      tasks: components['schemas']['ClaimedTask'][];
+    };
+    /** @description A full task with the lease of its claim. */
+    ClaimedTask: components['schemas']['Task'] & {
+      /** @description What settling and extending ask for. */
+      lease_token: components['schemas']['LeaseToken'];
+    };
+    /** @description The tasks to settle. */
+    SettleTasksRequest: {
+      /** @description At most 100; an empty list does nothing. */
+      items: components['schemas']['SettleItem'][];
+    };
+    /**
+     * @description How one task ended. `error_type`, `message`, `retry`, `defer` and `retry_after_ms` are those
+     *     of `:fail` and count only with `outcome: fail`.
+     */
+    SettleItem: {
+      /** @description The task's id. One that cannot be an id is TASK_NOT_FOUND. */
+      id: string;
+      /** @description The token of its claim. */
+      lease_token: components['schemas']['LeaseToken'];
+      /**
+       * @description Whether the attempt succeeded.
+       * @enum {string}
+       */
+      outcome: 'complete' | 'fail';
+      /** @description The kind of failure. */
+      error_type?: components['schemas']['ErrorType'];
+      /** @description What happened. Cut to 1 KiB. */
+      message?: string;
+      /** @description `false` makes the task DEAD at once. */
+      retry?: boolean;
+      /** @description `true`: the attempt does not count. */
+      defer?: boolean;
+      /** @description Raises the delay before the next attempt. */
+      retry_after_ms?: number;
+      /** @description Details such as a stack trace. Cut to 2 KiB. */
+      stack?: string;
+    };
+    /** @description The result of an item that was settled, or was before. */
+    SettleItemDone: {
+      /** @description The item's place in the request, from 0. */
+      index: number;
+      /**
+       * @description As the single call would have answered.
+       * @constant
+       */
+      status: 200;
+      /** @description The task. */
+      envelope: components['schemas']['Envelope'];
+    };
+    /** @description The result of one item; `envelope` on success, `error` on failure. */
+    SettleItemResult:
+      components['schemas']['SettleItemDone'] | components['schemas']['BatchItemRejected'];
+    /** @description One result per item, in the order of the request. */
+    SettleTasksResult: components['schemas']['SettleItemResult'][];
+    /** @description The workers of a queue. */
+    WorkerList: {
+      /** @description Seen in the last 10 minutes, most recently seen first. */
+      workers: components['schemas']['Worker'][];
+    };
+    /** @description One worker of a pull queue. */
+    Worker: {
+      /** @description The name it claims with. */
+      worker: string;
+      /** @description Who its token stands for. */
+      principal: string;
+      /** @description Where its last claim came from; null in process. */
+      remote_ip: string | null;
+      /** @description When it last claimed, extended or settled. */
+      last_seen_at: components['schemas']['Timestamp'];
+      /** @description Tasks that it holds. */
+      in_flight: number;
+      /** @description Tasks that it claimed. */
+      claimed: number;
+      /** @description Tasks that it completed. */
+      completed: number;
+      /** @description Attempts that it failed, expired leases included. */
+      failed: number;
     };
     /** @description The process is up. */
     LivenessResult: {
@@ -2152,6 +2558,11 @@ export interface components {
       instance: string;
       /** @description The machine code. Decide by this. */
       code: components['schemas']['ErrorCode'];
+      /**
+       * @description `CANCELLED` in a LEASE_LOST because an operator cancelled the task. Else absent.
+       * @example CANCELLED
+       */
+      reason?: string;
       /** @description Each place in the request that is wrong, where that can be said. */
       errors?: components['schemas']['FieldError'][];
     };
@@ -2172,6 +2583,9 @@ export interface components {
       | 'JOB_FINISHED'
       | 'QUEUE_NOT_EMPTY'
       | 'LEASE_LOST'
+      | 'QUEUE_NOT_PULL'
+      | 'TASK_FINISHED'
+      | 'TASK_NOT_PENDING'
       | 'STALE_CURSOR'
       | 'PRECONDITION_FAILED'
       | 'PAYLOAD_TOO_LARGE'
@@ -2179,6 +2593,7 @@ export interface components {
       | 'INVALID_TASK'
       | 'BATCH_TOO_LARGE'
       | 'INVALID_SELECTOR'
+      | 'INVALID_CLAIM'
       | 'INVALID_CONFIG'
       | 'CALLBACK_URL_NOT_ALLOWED'
       | 'INVALID_SCHEDULE'
@@ -2307,6 +2722,42 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The queue delivers by callback and cannot be claimed from. */
+    QueueNotPull: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body is not JSON or breaks a rule; `errors` says where. Nothing was done. */
+    InvalidClaim: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The task has SUCCEEDED or is DEAD for another reason; nothing was changed. */
+    TaskFinished: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The task is not PENDING; nothing was changed. */
+    TaskNotPending: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The queue still has pending, in-flight or dead tasks. */
     QueueNotEmpty: {
       headers: {
@@ -2418,7 +2869,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A fault of the server. The log has the details under `instance`. */
+    /** @description An internal error of the server. The log has the details under `instance`. */
     Internal: {
       headers: {
         [name: string]: unknown;
@@ -2481,6 +2932,14 @@ export interface components {
      */
     Limit: number;
     /**
+     * @description Only tasks in this status; repeat it for several. Without it, in any status.
+     * @example [
+     *       "PENDING",
+     *       "IN_FLIGHT"
+     *     ]
+     */
+    TaskStatuses: components['schemas']['TaskStatus'][];
+    /**
      * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
      * @example c1.AZWq0Lk3.h7Rk2v9Q
      */
@@ -2526,6 +2985,85 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+  listTasks: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only tasks in this status; repeat it for several. Without it, in any status.
+         * @example [
+         *       "PENDING",
+         *       "IN_FLIGHT"
+         *     ]
+         */
+        status?: components['parameters']['TaskStatuses'];
+        /**
+         * @description Only tasks with this handler.
+         * @example mail.send
+         */
+        handler_ref?: components['schemas']['HandlerRef'];
+        /**
+         * @description Only tasks with this group key.
+         * @example acme
+         */
+        group_key?: string;
+        /**
+         * @description Only tasks created at this time or later (`created_at`).
+         * @example 2026-03-02T00:00:00Z
+         */
+        from?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Only tasks created before this time (`created_at`); not after `from`, it selects none.
+         * @example 2026-03-03T00:00:00Z
+         */
+        to?: components['schemas']['InputTimestamp'];
+        /**
+         * @description `newest` or `oldest` by `created_at`; `next` by `next_attempt_at`, which needs
+         *     `status=PENDING` and no other status.
+         * @example oldest
+         */
+        order?: 'newest' | 'oldest' | 'next';
+        /**
+         * @description Entries per page. More than 500 is taken as 500.
+         * @example 100
+         */
+        limit?: components['parameters']['Limit'];
+        /**
+         * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
+         * @example c1.AZWq0Lk3.h7Rk2v9Q
+         */
+        cursor?: components['parameters']['Cursor'];
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One page. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TaskPage'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      410: components['responses']['StaleCursor'];
+      422: components['responses']['InvalidQuery'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
   submitTask: {
     parameters: {
       query?: never;
@@ -2562,6 +3100,68 @@ export interface operations {
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  countTasks: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only tasks in this status; repeat it for several. Without it, in any status.
+         * @example [
+         *       "PENDING",
+         *       "IN_FLIGHT"
+         *     ]
+         */
+        status?: components['parameters']['TaskStatuses'];
+        /**
+         * @description Only tasks with this handler.
+         * @example mail.send
+         */
+        handler_ref?: components['schemas']['HandlerRef'];
+        /**
+         * @description Only tasks with this group key.
+         * @example acme
+         */
+        group_key?: string;
+        /**
+         * @description Only tasks created at this time or later (`created_at`).
+         * @example 2026-03-02T00:00:00Z
+         */
+        from?: components['schemas']['InputTimestamp'];
+        /**
+         * @description Only tasks created before this time (`created_at`); not after `from`, it selects none.
+         * @example 2026-03-03T00:00:00Z
+         */
+        to?: components['schemas']['InputTimestamp'];
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The count. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TaskCount'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -2609,7 +3209,13 @@ export interface operations {
   getTask: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /**
+         * @description The token of the caller's claim. Only needed with the role `worker`.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token'?: string;
+      };
       path: {
         /**
          * @description The task's id, in upper or lower case.
@@ -2633,6 +3239,150 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  updateTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['UpdateTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The task as it is now. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskNotPending'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  cancelTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['CancelTaskRequest'];
+      };
+    };
+    responses: {
+      /** @description The task is DEAD. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskFinished'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  runTaskNow: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The task is due. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Envelope'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskNotPending'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  cancelTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CancelSelector'];
+      };
+    };
+    responses: {
+      200: components['responses']['Selected'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidSelector'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -3583,7 +4333,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The lease runs on; see `lease_expires_at`. */
+      /** @description The lease is extended; see `lease_expires_at`. */
       200: {
         headers: {
           [name: string]: unknown;
@@ -3599,6 +4349,117 @@ export interface operations {
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  claimTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ClaimRequest'];
+      };
+    };
+    responses: {
+      /** @description The claimed tasks; none when the wait is over. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ClaimResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      409: components['responses']['QueueNotPull'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidClaim'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  settleTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SettleTasksRequest'];
+      };
+    };
+    responses: {
+      /** @description One result per item, in the order of the request. */
+      207: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SettleTasksResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidClaim'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listWorkers: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The workers. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WorkerList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
