@@ -1,9 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useSyncExternalStore } from 'react';
-import { now } from '../parts/clock.js';
 import { authorizedFetch } from './client.js';
 import { judge, unknownServers, type Observed, type Servers } from './server-states.js';
 import { tokenStore } from './token.js';
+
+/** Monotonic, because silence is measured and nothing else. */
+const now = (): number => performance.now();
 
 const pollMs = 750;
 const timeoutMs = 2_000;
