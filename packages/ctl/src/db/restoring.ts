@@ -1,7 +1,7 @@
 import { humanDuration } from '@millrace/kit/units';
 import type { Tools } from '../tools.js';
 import { Progress } from './progress.js';
-import { counted } from './reads.js';
+import { counted } from './counted.js';
 
 const verbs = { check: 'Checking', restore: 'Restored', verify: 'Verifying' } as const;
 
