@@ -17,6 +17,7 @@ import { addSchedule } from '../queue/schedule-commands.js';
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
 import { addToken } from '../queue/token-commands.js';
+import { addTop } from '../queue/top-command.js';
 import type { Tools } from '../tools.js';
 
 export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
@@ -39,6 +40,7 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addList(queue, tools);
   addStats(queue, tools);
   addWatch(queue, tools);
+  addTop(queue, tools);
   addDlq(queue, tools);
   addRedrive(queue, tools);
   addPurge(queue, tools);
