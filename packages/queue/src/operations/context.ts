@@ -35,6 +35,7 @@ export type DeliveryControl = Pick<
   | 'waitingFor'
   | 'claim'
   | 'workers'
+  | 'onPulledLeaseEnded'
   | 'settleAll'
   | 'complete'
   | 'fail'

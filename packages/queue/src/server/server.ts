@@ -19,6 +19,7 @@ import { metricsApp, openListeners, type ListenerAddress } from './listeners.js'
 import { Load } from '../operations/limits/load.js';
 import { SubmitLimits } from '../operations/limits/submit-limits.js';
 import { measuredQueues } from './measure.js';
+import { GrpcServer } from './grpc/grpc-server.js';
 import { identityFiles } from './identity-files.js';
 import { Readiness } from '../operations/readiness.js';
 
@@ -57,13 +58,14 @@ export async function startServer(
   const undo = new UndoList();
   try {
     const services = await openServices(settings, world, dependencies, undo);
-    const { api, metrics } = buildApps(settings, world, dependencies, services);
-    const listeners = await openListeners(settings, { api, metrics }, undo);
+    const { api, metrics, grpc } = buildApps(settings, world, dependencies, services);
+    const listeners = await openListeners(settings, { api, metrics, grpc }, undo);
     await services.delivery.start();
     const stop = () =>
       shutDown({
         ...services,
         apps: [api, metrics],
+        grpc,
         drainMs: settings.drain_timeout_ms,
         world,
         undo,
@@ -132,7 +134,7 @@ function buildApps(
   world: World,
   { onUndocumentedResponse }: ServerDependencies,
   services: Services,
-): { api: HttpApp; metrics: HttpApp } {
+): { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined } {
   const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = services;
   const { clock, random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
@@ -171,6 +173,7 @@ function buildApps(
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
     api,
+    grpc: settings.grpc && new GrpcServer({ context, tokens, load }),
     metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
   };
 }
@@ -179,6 +182,7 @@ interface ShutDown {
   readiness: Readiness;
   delivery: RunningDelivery;
   apps: readonly HttpApp[];
+  grpc: GrpcServer | undefined;
   drainMs: number;
   world: World;
   undo: UndoList;
@@ -192,7 +196,7 @@ const minDrainMs = 1_000;
  * tasks and the readiness check can report draining.
  */
 async function shutDown(parts: ShutDown): Promise<void> {
-  const { readiness, delivery, apps, drainMs, world, undo } = parts;
+  const { readiness, delivery, apps, grpc, drainMs, world, undo } = parts;
   const { clock } = world;
   const endsAt = clock.monotonic() + drainMs;
   readiness.beginDrain();
@@ -200,7 +204,8 @@ async function shutDown(parts: ShutDown): Promise<void> {
   ending.add(() => undo.run());
   ending.add(async () => {
     const deadlineMs = Math.max(minDrainMs, endsAt - clock.monotonic());
-    await Promise.all(apps.map((app) => drainHttp(app, { clock, deadlineMs })));
+    const draining = apps.map((app) => drainHttp(app, { clock, deadlineMs }));
+    await Promise.all([...draining, grpc?.drain(clock, deadlineMs)]);
   });
   ending.add(() => delivery.stop({ timeoutMs: drainMs }));
   await ending.run();
