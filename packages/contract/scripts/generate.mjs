@@ -61,7 +61,14 @@ try {
 }
 
 async function databaseFiles() {
-  buf('build', '--as-file-descriptor-set', '-o', join(scratch, 'db.binpb'));
+  buf(
+    'build',
+    '--as-file-descriptor-set',
+    '--exclude-path',
+    'proto/queue',
+    '-o',
+    join(scratch, 'db.binpb'),
+  );
   buf('generate', '-o', scratch);
   const files = readTree(join(scratch, 'src', 'generated'));
 

@@ -164,6 +164,11 @@ export class Delivery {
     });
   }
 
+  /** Calls the listener with the token of each lease of a worker that ends on this server. */
+  onPulledLeaseEnded(listener: (token: string) => void): () => void {
+    return this.#pulledLeases.onEnded(listener);
+  }
+
   /** The workers of a queue that were seen in the last ten minutes. */
   workers(queue: string): Promise<WorkerStats[]> {
     return this.#workers.list(queue);

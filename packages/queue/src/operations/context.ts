@@ -38,6 +38,7 @@ export type DeliveryControl = Pick<
   | 'waitingFor'
   | 'claim'
   | 'workers'
+  | 'onPulledLeaseEnded'
   | 'settleAll'
   | 'waitingForAll'
   | 'cancelled'

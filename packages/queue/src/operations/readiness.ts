@@ -29,6 +29,10 @@ export class Readiness {
     this.#isDraining = true;
   }
 
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   /** Why the server is not ready, as a sentence; undefined if it is. */
   async check(): Promise<string | undefined> {
     if (this.#isDraining) return 'The server is shutting down; use another one.';

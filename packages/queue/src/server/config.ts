@@ -16,6 +16,7 @@ const allowlistEntry = z.strictObject({
 
 const schema = z.strictObject({
   listen: address().prefault('127.0.0.1:8081').meta({ description: 'Where the API is served' }),
+  grpc: address().optional().meta({ description: 'Where gRPC is served; nowhere if absent' }),
   data: path().default('./data').meta({ description: 'Directory of the embedded store' }),
   storage: z
     .string()

@@ -14,9 +14,10 @@ import type { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { fail } from '../operations/refusal.js';
 import { accessLogOf } from './access-log.js';
+import type { GrpcServer } from './grpc/grpc-server.js';
 
 export interface ListenerAddress {
-  readonly listener: 'http' | 'metrics';
+  readonly listener: 'http' | 'metrics' | 'grpc';
   readonly url: string;
 }
 
@@ -59,8 +60,8 @@ function listeningPort({ server }: HttpApp): number {
 }
 
 export async function openListeners(
-  settings: { listen: Address; metrics_listen: Address },
-  { api, metrics }: { api: HttpApp; metrics: HttpApp },
+  settings: { listen: Address; metrics_listen: Address; grpc?: Address | undefined },
+  { api, metrics, grpc }: { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined },
   undo: UndoList,
 ): Promise<Listeners> {
   let reject: (reason: unknown) => void = () => undefined;
@@ -80,5 +81,9 @@ export async function openListeners(
       url: await open(metrics, settings.metrics_listen, '--metrics-listen'),
     },
   ];
+  if (grpc && settings.grpc) {
+    undo.add(() => grpc.close());
+    addresses.push({ listener: 'grpc', url: await grpc.listen(settings.grpc) });
+  }
   return { addresses, failed };
 }

@@ -21,6 +21,7 @@ import { metricsApp, openListeners, type ListenerAddress } from './listeners.js'
 import { Load } from '../operations/limits/load.js';
 import { SubmitLimits } from '../operations/limits/submit-limits.js';
 import { measuredQueues } from './measure.js';
+import { GrpcServer } from './grpc/grpc-server.js';
 import { identityFiles } from './identity-files.js';
 import { Readiness } from '../operations/readiness.js';
 
@@ -59,14 +60,15 @@ export async function startServer(
   const undo = new UndoList();
   try {
     const services = await openServices(settings, world, dependencies, undo);
-    const { api, metrics } = buildApps(settings, world, dependencies, services);
-    const listeners = await openListeners(settings, { api, metrics }, undo);
+    const { api, metrics, grpc } = buildApps(settings, world, dependencies, services);
+    const listeners = await openListeners(settings, { api, metrics, grpc }, undo);
     await services.delivery.start();
     services.background.start();
     const stop = () =>
       shutDown({
         ...services,
         apps: [api, metrics],
+        grpc,
         drainMs: settings.drain_timeout_ms,
         world,
         undo,
@@ -152,7 +154,7 @@ function buildApps(
   world: World,
   { onUndocumentedResponse }: ServerDependencies,
   services: Services,
-): { api: HttpApp; metrics: HttpApp } {
+): { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined } {
   const { allowlist, metrics, tokens, secrets, store, delivery, background } = services;
   const { readiness, cursorKey, history } = services;
   const { clock, random, log } = world;
@@ -194,6 +196,7 @@ function buildApps(
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
     api,
+    grpc: settings.grpc && new GrpcServer({ context, tokens, load }),
     metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
   };
 }
@@ -203,6 +206,7 @@ interface ShutDown {
   delivery: RunningDelivery;
   background: Background;
   apps: readonly HttpApp[];
+  grpc: GrpcServer | undefined;
   drainMs: number;
   world: World;
   undo: UndoList;
@@ -216,7 +220,7 @@ const minDrainMs = 1_000;
  * tasks and the readiness check can report draining.
  */
 async function shutDown(parts: ShutDown): Promise<void> {
-  const { readiness, delivery, background, apps, drainMs, world, undo } = parts;
+  const { readiness, delivery, background, apps, grpc, drainMs, world, undo } = parts;
   const { clock } = world;
   const endsAt = clock.monotonic() + drainMs;
   readiness.beginDrain();
@@ -225,7 +229,8 @@ async function shutDown(parts: ShutDown): Promise<void> {
   ending.add(() => background.storeHistory());
   ending.add(async () => {
     const deadlineMs = Math.max(minDrainMs, endsAt - clock.monotonic());
-    await Promise.all(apps.map((app) => drainHttp(app, { clock, deadlineMs })));
+    const draining = apps.map((app) => drainHttp(app, { clock, deadlineMs }));
+    await Promise.all([...draining, grpc?.drain(clock, deadlineMs)]);
   });
   ending.add(() => delivery.stop({ timeoutMs: drainMs }));
   ending.add(() => background.stop());

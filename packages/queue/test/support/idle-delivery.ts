@@ -48,6 +48,7 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
     claim: () => Promise.resolve([]),
     workers: () => Promise.resolve([]),
+    onPulledLeaseEnded: () => () => undefined,
     settleAll: (_queue, reports) =>
       Promise.all(reports.map(({ id, token }) => settle(id, token, { kind: 'succeeded' }))),
     waitingForAll: (tasks, queue) => {

@@ -129,6 +129,7 @@ export function testSettings(directory: string): QueueSettings {
   const anyPort = { host: '127.0.0.1', port: 0 };
   return {
     listen: anyPort,
+    grpc: undefined,
     metrics_listen: anyPort,
     data: join(directory, 'data'),
     storage: 'embedded',

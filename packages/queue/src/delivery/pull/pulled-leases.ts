@@ -20,6 +20,7 @@ export interface PulledLease {
 export class PulledLeases {
   readonly #leases = new Map<string, PulledLease>();
   readonly #alarm: Alarm;
+  readonly #listeners = new Set<(token: string) => void>();
 
   constructor(private readonly clock: Clock) {
     this.#alarm = new Alarm(clock, () => this.#dropExpired());
@@ -53,7 +54,14 @@ export class PulledLeases {
     const found = this.#leases.get(token);
     if (!found) return;
     this.#leases.delete(token);
+    for (const listener of this.#listeners) listener(token);
     found.state.callEnded(found.breakerMark, health);
+  }
+
+  /** Calls the listener with the token of each lease that ends. Returns the unsubscribe function. */
+  onEnded(listener: (token: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   stop(): void {

@@ -1,0 +1,164 @@
+import { fileURLToPath } from 'node:url';
+import { fromBinary } from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import * as grpc from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { ErrorInfoSchema, StatusSchema } from '@millrace/contract/queue-grpc';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createDelivery } from '../src/delivery/index.js';
+import {
+  makeQueue,
+  newEmbeddedStore,
+  startTestServer,
+  tokens,
+  type TestServer,
+  type Who,
+} from './support/server.js';
+
+/* A client that knows nothing of our generated code. */
+
+const proto = fileURLToPath(new URL('../../contract/proto/queue/v1/queue.proto', import.meta.url));
+const definition = loadSync(proto, { keepCase: true, longs: Number, defaults: true });
+const { queue } = grpc.loadPackageDefinition(definition) as any;
+
+let server: TestServer;
+let client: any;
+beforeAll(async () => {
+  server = await startTestServer({
+    onEnd: afterAll,
+    store: await newEmbeddedStore(afterAll),
+    createDelivery,
+    settings: { grpc: { host: '127.0.0.1', port: 0 } },
+  });
+  await makeQueue(server, 'mail', { callback: { protocol: 'pull' } });
+  await makeQueue(server, 'mail.push');
+  const { url } = server.running.listeners.find(({ listener }) => listener === 'grpc')!;
+  client = new queue.v1.Queue(new URL(url).host, grpc.credentials.createInsecure());
+  afterAll(() => client.close());
+});
+
+function metadataOf(who: Who | null): grpc.Metadata {
+  const metadata = new grpc.Metadata();
+  if (who) metadata.set('authorization', `Bearer ${tokens[who]}`);
+  return metadata;
+}
+
+const call = (method: string, request: object, who: Who | null = 'admin'): Promise<any> =>
+  new Promise((resolve, reject) => {
+    client[method](request, metadataOf(who), (error: unknown, answer: unknown) =>
+      error ? reject(error as Error) : resolve(answer),
+    );
+  });
+
+async function failureOf(promise: Promise<unknown>): Promise<[code: string, reason: string]> {
+  const error = (await promise.then(
+    () => {
+      throw new Error('it succeeded');
+    },
+    (reason: unknown) => reason,
+  )) as grpc.ServiceError;
+  const [details] = error.metadata.get('grpc-status-details-bin') as Buffer[];
+  const [info] = fromBinary(StatusSchema, details!).details;
+  return [grpc.status[error.code]!, anyUnpack(info!, ErrorInfoSchema)!.reason];
+}
+
+/** The tasks of a stream, as they come. */
+function claim(request: object, who: Who = 'worker') {
+  const stream = client.Claim({ queue: 'mail', worker: 'w1', ...request }, metadataOf(who));
+  const tasks: any[] = [];
+  const ended = new Promise<unknown>((resolve) => {
+    stream.on('error', resolve);
+    stream.on('end', () => resolve(undefined));
+  });
+  stream.on('data', (task: unknown) => tasks.push(task));
+  onTestFinished(() => stream.cancel());
+  return { stream, tasks, ended };
+}
+
+const soon = { timeout: 20_000, interval: 20 };
+
+test('submit: stores a task with its payload, and GetTask finds it', async () => {
+  const payload = Buffer.from('hello');
+  const headers = { 'X-Tenant': 'acme' };
+  const request = { queue: 'mail.push', handler_ref: 'a', payload, headers, priority: 7 };
+  const task = await call('Submit', { ...request, delay_ms: 60_000 }, 'submitter');
+  expect(task).toMatchObject({ queue: 'mail.push', status: 'PENDING', priority: 7, attempt: 0 });
+  const found = await call('GetTask', { id: task.id }, 'submitter');
+  expect(found).toMatchObject({ id: task.id, payload, headers, waiting_for: 'time' });
+  expect(Number(found.created_at.seconds)).toBeGreaterThan(1_700_000_000);
+  expect(await call('Stats', { queue: 'mail.push' })).toMatchObject({ pending: 1, in_flight: 0 });
+});
+
+test('submit batch: a result for each task', async () => {
+  const tasks = [{ handler_ref: 'a', delay_ms: 60_000 }, { handler_ref: '' }];
+  const { results } = await call('SubmitBatch', { queue: 'mail.push', tasks });
+  expect(results).toMatchObject([
+    { index: 0, status: 202, envelope: { status: 'PENDING' } },
+    { index: 1, status: 422, error: { code: 'INVALID_TASK' } },
+  ]);
+});
+
+test('claim: streams tasks as they come, at most max_outstanding unsettled ones', async () => {
+  const { tasks } = claim({ max_outstanding: 2 });
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    ids.push((await call('Submit', { queue: 'mail', handler_ref: 'a' })).id);
+  }
+  await expect.poll(() => tasks.length, soon).toBe(2);
+  const settle = (method: string, task: any, more = {}) =>
+    call(method, { id: task.id, lease_token: task.lease_token, ...more }, 'worker');
+  expect(await settle('Extend', tasks[0], { extend_ms: 60_000 })).toMatchObject({
+    status: 'IN_FLIGHT',
+  });
+  expect(await settle('Complete', tasks[0])).toMatchObject({ status: 'SUCCEEDED' });
+  await expect.poll(() => tasks.length, soon).toBe(3);
+  const failed = await settle('Fail', tasks[1], { retry: false, message: 'no', error_type: 'BAD' });
+  expect(failed).toMatchObject({ status: 'DEAD', last_error: { error_type: 'BAD' } });
+  await settle('Complete', tasks[2]);
+  expect(tasks.map(({ id }) => id)).toEqual(ids);
+  const stale = call('Complete', { id: ids[2], lease_token: 'stale' }, 'worker');
+  expect(await failureOf(stale)).toEqual(['FAILED_PRECONDITION', 'LEASE_LOST']);
+});
+
+test.each([
+  ['Submit', { queue: 'mail', handler_ref: 'a' }, null, 'UNAUTHENTICATED', 'UNAUTHENTICATED'],
+  ['Submit', { queue: 'mail', handler_ref: 'a' }, 'worker', 'PERMISSION_DENIED', 'FORBIDDEN'],
+  ['Submit', { queue: 'mail.no', handler_ref: 'a' }, 'admin', 'NOT_FOUND', 'QUEUE_NOT_FOUND'],
+  ['Submit', { queue: 'mail', handler_ref: '' }, 'admin', 'INVALID_ARGUMENT', 'INVALID_TASK'],
+  ['GetTask', { id: 'nonsense' }, 'admin', 'NOT_FOUND', 'TASK_NOT_FOUND'],
+  ['Stats', { queue: 'other' }, 'admin', 'PERMISSION_DENIED', 'FORBIDDEN'],
+] as const)('%s %j as %s fails with %s %s', async (method, request, who, code, reason) => {
+  expect(await failureOf(call(method, request, who))).toEqual([code, reason]);
+});
+
+test.each([
+  [{ queue: 'mail.push' }, 'worker', 'ABORTED', 'QUEUE_NOT_PULL'],
+  [{ max_outstanding: 101 }, 'worker', 'INVALID_ARGUMENT', 'INVALID_CLAIM'],
+  [{ worker: '' }, 'worker', 'INVALID_ARGUMENT', 'INVALID_CLAIM'],
+  [{}, 'submitter', 'PERMISSION_DENIED', 'FORBIDDEN'],
+] as const)('claim %j as %s fails with %s %s', async (request, who, code, reason) => {
+  const { ended } = claim(request, who);
+  expect(await failureOf(ended.then((error) => Promise.reject(error as Error)))).toEqual([
+    code,
+    reason,
+  ]);
+});
+
+test('claim: a stream ends when the server shuts down', async () => {
+  const own = await startTestServer({
+    createDelivery,
+    settings: { grpc: { host: '127.0.0.1', port: 0 } },
+  });
+  await makeQueue(own, 'mail', { callback: { protocol: 'pull' } });
+  const { url } = own.running.listeners.find(({ listener }) => listener === 'grpc')!;
+  const other = new queue.v1.Queue(new URL(url).host, grpc.credentials.createInsecure());
+  onTestFinished(() => other.close());
+  const stream = other.Claim({ queue: 'mail', worker: 'w1' }, metadataOf('worker'));
+  const ended = new Promise((resolve) => stream.on('end', resolve).on('error', resolve));
+  stream.on('data', () => undefined);
+  const workers = async () =>
+    (await own.as('operator', { path: '/v1/queues/mail/workers' })).body['workers'];
+  await expect.poll(workers, soon).toHaveLength(1);
+  await own.running.stop();
+  expect(await ended).toBeUndefined();
+});
