@@ -4,6 +4,9 @@ import type { History } from './history.js';
 /** Due times of delayed tasks that are remembered for their waiting time. */
 const maxDelayed = 10_000;
 
+type CountedMethod =
+  'insertTasks' | 'settle' | 'expireTasks' | 'writeRecord' | 'cancelTask' | 'cancelPending';
+
 /** The store, with everything counted that changes the status of a task. */
 export function countedStore(store: TaskStore, history: History): TaskStore {
   const delayed = new Map<string, number>();
@@ -13,7 +16,11 @@ export function countedStore(store: TaskStore, history: History): TaskStore {
     if (delayed.size >= maxDelayed) delayed.delete(delayed.keys().next().value!);
     delayed.set(id, dueAt);
   };
-  const own: Pick<TaskStore, 'insertTasks' | 'settle' | 'expireTasks' | 'writeRecord'> = {
+  const cancelled = (queue: string, by: number) => {
+    history.count(queue, 'dead', by);
+    history.count(queue, 'cancelled', by);
+  };
+  const own: Pick<TaskStore, CountedMethod> = {
     insertTasks: async (tasks, now) => {
       const results = await store.insertTasks(tasks, now);
       results.forEach(({ kind }, i) => kind === 'stored' && submitted(tasks[i]!, now));
@@ -31,6 +38,16 @@ export function countedStore(store: TaskStore, history: History): TaskStore {
       const results = await store.settle(settlements);
       results.forEach((result, i) => countSettled(history, settlements[i]!, result, delayed));
       return results;
+    },
+    cancelTask: async (change) => {
+      const result = await store.cancelTask(change);
+      if (result.kind === 'changed') cancelled(result.task.queue, 1);
+      return result;
+    },
+    cancelPending: async (change) => {
+      const ids = await store.cancelPending(change);
+      if (ids.length > 0) cancelled(change.queue, ids.length);
+      return ids;
     },
     expireTasks: async (request) => {
       const tasks = await store.expireTasks(request);

@@ -151,7 +151,14 @@ test('the counted store counts submits, settlements and expiries', async () => {
   await store.settle(settlements);
   await store.settle(settlements);
   const { point } = history.unsaved('mail', 0)[0]!;
-  expect(point).toMatchObject({ submitted: 4, succeeded: 1, failed: 2, dead: 2 });
+  expect(point).toMatchObject({ submitted: 4, succeeded: 1, failed: 2, dead: 2, cancelled: 0 });
+  const act = { now, by: 'ada', selector: {}, message: 'no', attempt: () => attempt };
+  const retried = claimed[1]!.id;
+  for (let i = 0; i < 2; i++) await store.cancelTask({ ...act, id: retried });
+  const last = task();
+  await store.insertTasks([last], start);
+  await store.cancelPending({ ...act, queue: 'mail', ids: [last.id, retried] });
+  expect(point).toMatchObject({ submitted: 5, dead: 4, cancelled: 2 });
   // One waited since its submit, two since their due time.
   expect(Object.values(point.wait).toSorted((a, b) => a - b)).toEqual([1, 2]);
   expect(Object.values(point.run)).toEqual([3]);
