@@ -6,6 +6,8 @@ export const pagesOfServers = [
   'README.md',
   'docs/tutorials/quickstart.md',
   'docs/how-to/run-in-production.md',
+  'docs/how-to/upgrade.md',
+  'docs/how-to/monitor.md',
   'docs/how-to/track-spend.md',
   'docs/how-to/run-agents.md',
   'docs/how-to/run-pipelines.md',
@@ -24,17 +26,22 @@ export const pagesOfQueue = [
   'docs/tutorials/first-task.md',
   'docs/how-to/submit-tasks.md',
   'docs/how-to/handle-dead-tasks.md',
+  'docs/how-to/schedule-work.md',
   'docs/how-to/configure-a-queue.md',
   'docs/how-to/run-the-queue-on-postgresql.md',
 ];
 
-export const pagesOfDatabase = ['docs/how-to/run-database-followers.md'];
+export const pagesOfDatabase = [
+  'docs/how-to/restore-to-a-point-in-time.md',
+  'docs/how-to/run-database-followers.md',
+];
 
 /** Pages whose TypeScript is one program that prints what its comments say. */
 export const programPages = [
   'docs/tutorials/first-database.md',
   'docs/how-to/query-records.md',
   'docs/how-to/write-safely.md',
+  'docs/how-to/model-and-validate-records.md',
   'docs/how-to/watch-changes.md',
   'docs/how-to/back-up-a-database.md',
   'docs/how-to/connect-to-a-database-server.md',
@@ -43,9 +50,12 @@ export const programPages = [
 /** They have commands of the repository alone. */
 export const pagesOfRepository = [
   'CONTRIBUTING.md',
+  'docs/explanation/durability.md',
   'docs/explanation/performance.md',
   'docs/explanation/reliability.md',
+  'docs/tutorials/first-worker.md',
   'examples/embedded/README.md',
+  'examples/in-process/README.md',
 ];
 
 /** What is run once, whichever page has it, and needs no server. */

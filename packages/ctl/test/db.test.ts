@@ -284,13 +284,40 @@ describe('import and export', () => {
     expect([stopped.code, stopped.out]).toEqual([2, '']);
     expect(stopped.err).toBe(
       "ctl: stdin:2: is not JSON: Unexpected token 'o'. The lines before it are written. " +
-        'Fix it, then resume with --start-line 2.\n',
+        'Stopped at line 2. Resume with --start-line 2.\n',
     );
     const going = await server.ctl(['import', 'lines', '--keep-going', '--json'], { input });
     expect(going.code).toBe(1);
     expect(JSON.parse(going.out)).toMatchObject({ created: 1, replaced: 1, failed: [{ line: 2 }] });
     const rest = await server.ctl(['import', 'lines', '--start-line', '3', '--json'], { input });
     expect(JSON.parse(rest.out)).toMatchObject({ created: 0, replaced: 1 });
+  });
+});
+
+describe('collections', () => {
+  test('count, collection and index show what is there', async () => {
+    await server.json(['put', 'shown', 'a', '{"n":1}']);
+    await server.json(['put', 'shown', 'b', '{"n":2}']);
+    expect(await server.json(['count', 'shown'])).toEqual({ count: 2 });
+    expect((await server.ctl(['count', 'shown', 'n>1'])).out).toBe('1\n');
+    const { collections } = await server.json(['collection', 'list']);
+    expect(collections).toContainEqual({ name: 'shown', records: 2, indexes: [] });
+    expect(await server.json(['collection', 'show', 'shown'])).toMatchObject({
+      collection: { name: 'shown', records: 2 },
+    });
+    expect(await server.json(['index', 'list', 'shown'])).toEqual({ indexes: [] });
+  });
+
+  test('a collection that does not exist is an error with near names', async () => {
+    await server.json(['put', 'shown', 'a', '{"n":1}']);
+    const commands = ['find', 'count', 'export', 'collection show', 'index list'];
+    for (const command of commands) {
+      const { code, out, err } = await server.ctl([...command.split(' '), 'showm']);
+      expect([code, out], command).toEqual([1, '']);
+      expect(err).toBe('ctl: Collection "showm" does not exist; did you mean "shown"?\n');
+    }
+    const none = await server.ctl(['find', 'shown', 'n>9']);
+    expect([none.code, none.out]).toEqual([0, '0 records\n']);
   });
 });
 

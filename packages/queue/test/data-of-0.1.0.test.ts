@@ -10,7 +10,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { WholeTask } from '../src/core/task.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
 import { EmbeddedStore } from '../src/storage/embedded/embedded-store.js';
-import { noon, settlementOf } from './task-store/fixture.js';
+import { openEmbeddedStore } from '../src/storage/embedded/index.js';
+import { kinds, nameKey } from '../src/storage/embedded/keys.js';
+import type { TaskFilter } from '../src/storage/task-list.js';
+import { noon, settlementOf, someTask } from './task-store/fixture.js';
 
 /**
  * The directory was written by version 0.1.0, with tasks in every state: `mail` (plain), `letters`
@@ -125,4 +128,36 @@ test('data of 0.1.0: all tasks can be worked off, leases and queues included', a
     const dead = name === 'mail' ? 2 : 0;
     expect(await store.counts(name)).toMatchObject({ pending: 0, inFlight: 0, dead });
   }
+});
+
+test('data of 0.1.0: tasks are listed and counted after the upgrade', async () => {
+  const list = async (filter: TaskFilter) => {
+    const { tasks } = await store.listTasks({ queue: 'mail', filter, order: 'oldest', limit: 500 });
+    return tasks.map(({ id }) => nameOf(id)).toSorted();
+  };
+  const fresh = { ...someTask({ id: seededRandom(9).ulid(noon), dueAt: noon }), handlerRef: 'new' };
+  await store.insertTasks([fresh], noon);
+  expect(await list({ statuses: ['DEAD'] })).toEqual(['dead', 'expired']);
+  expect(await list({ statuses: ['SUCCEEDED'] })).toEqual(['succeeded']);
+  expect(await list({ statuses: ['IN_FLIGHT'] })).toEqual(['async', 'inFlight']);
+  expect(await list({ handlerRef: 'new' })).toEqual([fresh.id]);
+  const all = await list({});
+  expect(all).toHaveLength(new Set(all).size);
+  expect(await store.countTasks({ queue: 'mail', filter: {} })).toEqual({
+    count: all.length,
+    isEstimate: false,
+  });
+  await succeed(await claim('mail'));
+  expect(await list({})).toEqual(all);
+});
+
+test('data of 0.1.0: the format is upgraded once, and an older Millrace refuses it', async () => {
+  await store.close();
+  store = await openEmbeddedStore(directory, options);
+  await store.listTasks({ queue: 'mail', filter: {}, order: 'newest', limit: 1 });
+  await store.close();
+  database = await open(directory, options);
+  store = new EmbeddedStore(database, options.random);
+  const format = database.readRows((rows) => rows.get(nameKey(kinds.meta, 'format')));
+  expect(format?.toString()).toBe('2');
 });

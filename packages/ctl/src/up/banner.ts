@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { version } from '../version.js';
 import type { Listener, Part } from './parts.js';
@@ -17,13 +18,38 @@ export interface Banner {
   readonly isLogin: boolean;
   /** False if no token is required. */
   readonly hasAuth: boolean;
+  readonly found: Found;
 }
 
-const firstThingsToTry = [
-  ['status', 'the status of all servers'],
-  ['agent spawn "Say hello"', 'a first agent in this directory'],
-  [`db put people ada '{"age": 36}'`, 'a first record in the database'],
-];
+/** What the machine has for agents. */
+export interface Found {
+  /** Installed coding-agent backends; undefined if the daemon did not answer. */
+  readonly agents: readonly string[] | undefined;
+  /** The default backend, if one is set. */
+  readonly defaultAgent: string | undefined;
+  readonly tmux: boolean;
+  readonly gh: boolean;
+}
+
+/** Only commands that work on this machine. */
+function firstThingsToTry({ agents = [], defaultAgent }: Found): [words: string, note: string][] {
+  const [first] = agents;
+  const choice = defaultAgent === undefined && agents.length > 1 ? ` --backend ${first}` : '';
+  return [
+    ['status', 'the status of all servers'],
+    first === undefined
+      ? ['demo', 'a task from submit to success, with a fake agent']
+      : [`agent spawn "Say hello"${choice}`, 'a first agent in this directory'],
+    [`db put people ada '{"age": 36}'`, 'a first record in the database'],
+  ];
+}
+
+function foundText({ agents, tmux, gh }: Found): string {
+  if (agents === undefined) return '';
+  const clis = agents.length === 0 ? 'no coding agent' : agents.join(', ');
+  const programs = `tmux: ${tmux ? 'yes' : 'no'}, gh: ${gh ? 'yes' : 'no'}`;
+  return `Found: ${clis}; ${programs}. Details: ${commandName()} doctor\n`;
+}
 
 /** What `ctl up` prints once everything is running. */
 export function bannerFor(banner: Banner, sheet: Sheet): string {
@@ -32,10 +58,10 @@ export function bannerFor(banner: Banner, sheet: Sheet): string {
   return [
     `${sheet.paint('strong', `Millrace ${version()}`)}  data in ${dataDir}\n`,
     renderTable(columns, running.flatMap(rowsOf), sheet),
-    accessText(banner, sheet),
+    accessText(banner, sheet) + foundText(banner.found),
     `Try in another terminal:\n${renderTable(
       [{ title: '' }, { title: '' }],
-      firstThingsToTry.map(([words = '', note = '']) => [`  ${ctl()} ${words}`, note]),
+      firstThingsToTry(banner.found).map(([words, note]) => [`  ${commandName()} ${words}`, note]),
       sheet,
     )}`,
     'Ctrl-C stops everything.\n',
@@ -48,13 +74,19 @@ function accessText({ dashboard, isLogin, hasAuth }: Banner, { paint }: Sheet): 
   if (!isLogin) return `Dashboard: ${dashboard}\n${off}`;
   return (
     `Dashboard: ${dashboard}\nThe link works once and expires after 5 minutes. Get another ` +
-    `with \`${ctl()} open\`.\n`
+    `with \`${commandName()} open\`.\n`
   );
 }
 
-/** In a clone `ctl` is not on the PATH. */
-function ctl(): string {
-  return existsSync('bin/ctl') ? 'bin/ctl' : 'ctl';
+/** The command as the user types it: in a clone and with npx it is not on the PATH. */
+export function commandName(
+  script = process.argv[1] ?? '',
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  directory = '.',
+): string {
+  if (existsSync(join(directory, 'bin', 'ctl'))) return 'bin/ctl';
+  const name = basename(script).startsWith('millrace') ? 'millrace' : 'ctl';
+  return env['npm_command'] === 'exec' ? `npx ${name}` : name;
 }
 
 function rowsOf({ part, listeners }: Running): Cell[][] {

@@ -1,25 +1,33 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
 import { daemonApi } from '../daemon/api.js';
 import { dashboardLink } from '../open/login-link.js';
 import { runningUp } from '../queue/locate.js';
+import { removeState } from '../running/state-file.js';
 import type { Tools } from '../tools.js';
+import { version } from '../version.js';
 import { bannerFor, eventsFor } from './banner.js';
+import { checkDataVersion, stampDataVersion } from './data-version.js';
 import { bringUp, type BroughtUp } from './bring-up.js';
-import { makeDataDirectory, queueAddressFile } from './own-files.js';
+import { makeDataDirectory, makeQueueSettings, queueAddressFile } from './own-files.js';
 import type { UpOptions } from './settings.js';
 import { runParts } from './supervisor.js';
 
 export interface UpFlags extends UpOptions {
   data?: string;
+  /** False: refuse data of an older version. */
+  upgrade?: boolean;
 }
 
 /** Runs the three servers as connected processes until it is stopped. */
-export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Promise<void> {
+export async function runUp({ data, upgrade, ...addresses }: UpFlags, tools: Tools): Promise<void> {
   const { out, env, json } = tools.terminal;
   const dataDir = dataDirectory(data, env);
   makeDataDirectory(dataDir);
+  checkDataVersion(dataDir, version(), upgrade === false);
+  makeQueueSettings(dataDir);
   await tools.lifecycle.serve(async (stopped) => {
     const up = await bringUp({ dataDir, addresses, stopped }, tools).catch((error: unknown) => {
       throw besideAnother(dataDir, error);
@@ -27,6 +35,7 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
     const { supervised } = up;
     try {
       if (up.hasStarted) {
+        stampDataVersion(dataDir, version());
         if (json) out.write(`${supervised.map(eventsFor).join('')}{"event":"ready"}\n`);
         else
           out.write(bannerFor({ running: supervised, dataDir, ...(await access(up, tools)) }, out));
@@ -34,6 +43,7 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
       await runParts(supervised, stopped);
     } finally {
       rmSync(queueAddressFile(dataDir), { force: true });
+      removeState(dataDir);
     }
     out.write(json ? '{"event":"stopped"}\n' : '\nStopped.\n');
   });
@@ -42,17 +52,39 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
 /** URL with which the user opens the dashboard. */
 async function access({ daemonToken, url }: BroughtUp, { terminal, lifecycle }: Tools) {
   const daemonUrl = url('daemon');
-  const plain = { dashboard: daemonUrl, isLogin: false, hasAuth: daemonToken !== undefined };
-  if (daemonToken === undefined) return plain;
-  const env = { ...terminal.env, MILLRACE_TOKEN: daemonToken };
+  const isOnPath = (program: string) => findOnPath(program, terminal.env['PATH']) !== undefined;
+  const programs = { tmux: isOnPath('tmux'), gh: isOnPath('gh') };
+  const plain = {
+    dashboard: daemonUrl,
+    isLogin: false,
+    hasAuth: daemonToken !== undefined,
+    found: { agents: undefined, defaultAgent: undefined, ...programs },
+  };
+  const env = {
+    ...terminal.env,
+    ...(daemonToken !== undefined && { MILLRACE_TOKEN: daemonToken }),
+  };
   try {
     const api = await daemonApi({ url: daemonUrl }, { terminal: { ...terminal, env }, lifecycle });
-    return { ...plain, dashboard: (await dashboardLink(api)).url, isLogin: true };
+    const { backends } = await api.call('listBackends');
+    const usable = backends.filter((one) => one.installed && one.enabled && !one.is_local);
+    const found = {
+      agents: usable.map(({ id }) => id),
+      defaultAgent: usable.find((one) => one.default)?.id,
+      ...programs,
+    };
+    if (daemonToken === undefined) return { ...plain, found };
+    return { ...plain, found, dashboard: (await dashboardLink(api)).url, isLogin: true };
   } catch (error) {
     // Everything is running; the link is available later.
     if (error instanceof Refusal) return plain;
     throw error;
   }
+}
+
+function findOnPath(program: string, path = ''): string | undefined {
+  const places = path.split(delimiter).filter((folder) => folder !== '');
+  return places.map((folder) => join(folder, program)).find((file) => existsSync(file));
 }
 
 /** Starting it twice is usually a mistake. */

@@ -19,7 +19,7 @@ export interface AuditRecord {
   hash: string;
 }
 
-export type AuditAction = 'redrive' | 'purge' | 'pause' | 'resume' | 'config_write' | 'delete';
+export type AuditAction = WireAuditRecord['action'];
 export type AuditAct = Omit<AuditRecord, 'seq' | 'prevHash' | 'hash'>;
 export type WireAuditRecord = QueueSchema<'AuditRecord'>;
 

@@ -32,7 +32,7 @@ export interface Task {
 }
 
 export type TaskStatus = 'PENDING' | 'IN_FLIGHT' | 'SUCCEEDED' | 'DEAD';
-export type DeadReason = 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED';
+export type DeadReason = 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED';
 
 /** A task with its payload and the history of its attempts: the first one and the last 49. */
 export interface WholeTask extends Task {

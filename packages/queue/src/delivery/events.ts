@@ -12,6 +12,8 @@ export type DeliveryEvent =
   | { kind: 'settled'; queue: string; verdict: Verdict; at: number }
   /** A lease ended before its attempt was settled, and the store has recorded that. */
   | { kind: 'lease_expired'; queue: string; verdict: Verdict; at: number }
+  /** An operator cancelled tasks. */
+  | { kind: 'cancelled'; queue: string; count: number }
   /** A task expired before it was claimed. */
   | { kind: 'task_expired'; queue: string }
   /**

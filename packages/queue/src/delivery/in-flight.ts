@@ -64,6 +64,11 @@ export class InFlightRegistry {
     return entry?.token === token ? entry : undefined;
   }
 
+  /** Closes the callback connection of a task, if this server runs it. */
+  abort(id: string): void {
+    this.#newest.get(id)?.abort.abort();
+  }
+
   abortAll(): void {
     for (const entry of this.#all) entry.abort.abort();
   }

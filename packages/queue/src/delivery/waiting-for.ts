@@ -18,18 +18,47 @@ export interface WaitingForOptions {
 export async function waitingFor(
   task: Task,
   queue: Queue,
-  { store, clock, state, isHeld }: WaitingForOptions,
+  options: WaitingForOptions,
 ): Promise<WaitingFor> {
-  if (task.dueAt !== null && task.dueAt > clock.now()) return 'time';
+  return (await waitingForAll([task], queue, options)).get(task.id) ?? 'dispatch';
+}
+
+/** The same for all PENDING tasks among those of one queue, by id. */
+export async function waitingForAll(
+  tasks: readonly Task[],
+  queue: Queue,
+  { store, clock, state, isHeld }: WaitingForOptions,
+): Promise<Map<string, WaitingFor>> {
+  const reasons = new Map<string, WaitingFor>();
+  const now = clock.now();
+  const due: Task[] = [];
+  for (const task of tasks) {
+    if (task.status !== 'PENDING') continue;
+    if (task.dueAt !== null && task.dueAt > now) reasons.set(task.id, 'time');
+    else due.push(task);
+  }
+  if (due.length === 0) return reasons;
+  const reason = await reasonOfQueue(queue, { store, state, isHeld });
+  const isFifo = queue.config.ordering.mode === 'group';
+  await Promise.all(
+    due.map(async ({ id, groupKey }) => {
+      const mayWait = reason === undefined && isFifo && groupKey !== null;
+      const isBusy = mayWait && (await store.groupIsBusy({ queue: queue.name, groupKey, id }));
+      reasons.set(id, reason ?? (isBusy ? 'group' : 'dispatch'));
+    }),
+  );
+  return reasons;
+}
+
+/** Why no task of the queue that is due starts; undefined if they may. */
+async function reasonOfQueue(
+  queue: Queue,
+  { store, state, isHeld }: Pick<WaitingForOptions, 'store' | 'state' | 'isHeld'>,
+): Promise<WaitingFor | undefined> {
   if (queue.paused || isHeld) return 'paused';
-  const { limits, ordering } = queue.config;
+  const { limits } = queue.config;
   const { inFlight } = await store.counts(queue.name);
   if (inFlight >= limits.max_in_flight) return 'concurrency';
   if (limits.dispatch_per_second > 0 && state.isRateLimited) return 'rate_limit';
-  if (state.allowance() <= 0) return 'circuit_open';
-  if (ordering.mode === 'group' && task.groupKey !== null) {
-    const query = { queue: queue.name, groupKey: task.groupKey, id: task.id };
-    if (await store.groupIsBusy(query)) return 'group';
-  }
-  return 'dispatch';
+  return state.allowance() <= 0 ? 'circuit_open' : undefined;
 }

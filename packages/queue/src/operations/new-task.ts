@@ -76,7 +76,12 @@ function readPayload(text: string, faults: FieldError[]): Uint8Array {
 
 function readDueAt({ run_at, delay_ms }: Submitted, now: number, faults: FieldError[]): number {
   if (run_at === undefined) return now + (delay_ms ?? 0);
-  const time = timeIn(run_at, '/run_at', faults);
+  return readRunAt(run_at, now, faults);
+}
+
+/** A time of at most 30 days ahead; one in the past means now. */
+export function readRunAt(text: string, now: number, faults: FieldError[]): number {
+  const time = timeIn(text, '/run_at', faults);
   if (time - now > maxDelayMs) {
     faults.push({ pointer: '/run_at', message: 'must be at most 30 days ahead' });
   }

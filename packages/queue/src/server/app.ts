@@ -40,7 +40,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     metrics,
     peerMemory,
     maxConnections,
-    handlers: queueHandlers(context),
+    handlers: queueHandlers(context, load),
     // An unavailable store is not a bug.
     translateError: (error) =>
       error instanceof StorageUnavailable ? storageUnavailable(error) : undefined,

@@ -1,4 +1,4 @@
-import type { Attempt, Task, TaskStatus, Tombstone, WholeTask } from '../core/task.js';
+import type { Attempt, LastError, Task, TaskStatus, Tombstone, WholeTask } from '../core/task.js';
 import type { NewTask, Settlement, Verdict } from './task-store.js';
 
 /**
@@ -106,6 +106,32 @@ export function expireRow(row: TaskRow, now: number): void {
     httpStatus: null,
     at: now,
   };
+}
+
+export function cancelRow(row: TaskRow, message: string, now: number): void {
+  row.status = 'DEAD';
+  row.dueAt = null;
+  row.updatedAt = now;
+  row.deadAt = now;
+  row.deadReason = 'CANCELLED';
+  row.lastError = cancelledError(message, now);
+}
+
+export function cancelledError(message: string, at: number): LastError {
+  return { errorType: 'CANCELLED', message, httpStatus: null, at };
+}
+
+export function updateRow(
+  row: TaskRow,
+  {
+    dueAt,
+    priority,
+    now,
+  }: { dueAt?: number | undefined; priority?: number | undefined; now: number },
+): void {
+  row.dueAt = dueAt ?? row.dueAt;
+  row.priority = priority ?? row.priority;
+  row.updatedAt = now;
 }
 
 export function redriveRow(row: TaskRow, dueAt: number, now: number): void {

@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
+import type { TaskFilter } from '../../src/storage/task-list.js';
 import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
-import { noon, settlementOf, someConfig } from './fixture.js';
+import { noon, settlementOf, someAttempt, someConfig } from './fixture.js';
 
 /** One operation on both stores; numbers select existing items. */
 export type Operation = readonly [kind: (typeof kinds)[number], ...numbers: number[]];
@@ -22,6 +23,9 @@ const kinds = [
   'ended',
   'redrive',
   'purge',
+  'cancel',
+  'cancel_pending',
+  'update',
   'pause',
   'config',
   'delete_queue',
@@ -36,6 +40,15 @@ export const operations = fc.array(
 ) as fc.Arbitrary<Operation[]>;
 
 const queues = ['mail', 'post'];
+const filters: readonly TaskFilter[] = [
+  {},
+  { statuses: ['PENDING'] },
+  { statuses: ['IN_FLIGHT'] },
+  { statuses: ['SUCCEEDED', 'DEAD'] },
+  { statuses: ['DEAD', 'PENDING'], handlerRef: 'handler-1' },
+  { groupKey: 'a' },
+  { createdFrom: noon + 1, createdBefore: noon + 2_000, handlerRef: 'handler-0' },
+];
 const groups = [null, 'a', null, 'a', 'ab'];
 
 /** Runs the same operations on two stores and checks that results and final state are equal. */
@@ -110,6 +123,10 @@ export class ModelRun {
         else await this.#both((store) => store.redrive({ ...change, dueAt }));
         return;
       }
+      case 'cancel':
+      case 'cancel_pending':
+      case 'update':
+        return this.#change(kind, act, [b, c, d, e]);
       case 'pause':
         await this.#both((store) => store.setPaused({ ...act, paused: b % 3 === 0 }));
         return;
@@ -132,6 +149,29 @@ export class ModelRun {
         return;
       case 'wait':
         this.#now += b % 20 === 0 ? 86_400_000 : (c % 40) * 50;
+    }
+  }
+
+  async #change(
+    kind: 'cancel' | 'cancel_pending' | 'update',
+    act: { queue: string; now: number; by: string },
+    [a, b, c, d]: [number, number, number, number],
+  ): Promise<void> {
+    const ids = this.#some(a, kind === 'cancel_pending' ? b % 6 : 1);
+    const [id] = ids;
+    const { queue, ...by } = { ...act, selector: { ids } };
+    const message = `because of ${c}`;
+    if (kind === 'cancel_pending') {
+      await this.#both((store) => store.cancelPending({ ...by, queue, ids, message }));
+    } else if (id !== undefined && kind === 'cancel') {
+      const attempt = (task: { attempt: number }, now: number) =>
+        someAttempt({ attempt: task.attempt, endedAt: now, errorType: 'CANCELLED' });
+      await this.#both((store) => store.cancelTask({ ...by, id, message, attempt }));
+    } else if (id !== undefined) {
+      const dueAt = c % 3 === 0 ? undefined : this.#now + ((c % 20) - 5) * 100;
+      const priority = d % 2 === 0 ? d % 10 : undefined;
+      const action = d % 3 === 0 ? ('run_now' as const) : ('update' as const);
+      await this.#both((store) => store.updateTask({ ...by, id, action, dueAt, priority }));
     }
   }
 
@@ -226,6 +266,7 @@ export class ModelRun {
         const { next } = await this.#both((store) => store.deadTasks(request));
         if (next) await this.#both((store) => store.deadTasks({ ...request, after: next }));
       }
+      await this.#compareLists(queue);
       for (const groupKey of ['a', 'ab']) {
         const id = this.#ids.at(-1) ?? '';
         await this.#both((store) => store.groupIsBusy({ queue, groupKey, id }));
@@ -240,6 +281,22 @@ export class ModelRun {
       });
       return { due, upkeepAt };
     });
+  }
+
+  /** Two pages of each kind of list, and their counts. */
+  async #compareLists(queue: string): Promise<void> {
+    const turn = this.#ids.length % filters.length;
+    const lists = [
+      { order: 'newest' as const, filter: filters[turn]! },
+      { order: 'oldest' as const, filter: filters[(turn + 1) % filters.length]! },
+      { order: 'next' as const, filter: { statuses: ['PENDING' as const] } },
+    ];
+    for (const { order, filter } of lists) {
+      const request = { queue, filter, order, limit: 3 };
+      const { next } = await this.#both((store) => store.listTasks(request));
+      if (next) await this.#both((store) => store.listTasks({ ...request, after: next }));
+      await this.#both((store) => store.countTasks({ queue, filter }));
+    }
   }
 
   async #compareTasks(): Promise<void> {

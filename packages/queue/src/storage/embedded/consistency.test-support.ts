@@ -18,6 +18,7 @@ import {
 import { attemptsApart } from './attempt-codec.js';
 import { readGroup } from './groups.js';
 import { idsIn } from './leases.js';
+import { isListed } from './list-old-tasks.js';
 import { readCounters, type Counters, type StoredQueue } from './queue-rows.js';
 import { queues } from './reading.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
@@ -36,6 +37,7 @@ interface Tally {
   pending: number;
   inFlight: number;
   dead: number;
+  listed: number;
   created: Map<number, number>;
   groups: Map<string, { inFlight: number; retried: StoredTask[]; waiting: StoredTask[] }>;
 }
@@ -62,6 +64,7 @@ class Inspection {
   /** Ids by the lists they are in. */
   readonly #leased = new Map<string, string>();
   readonly #done = new Map<string, number>();
+  readonly #listed = new Map<string, string>();
 
   constructor(private readonly rows: RowReader) {
     for (const queue of queues(rows)) this.#addQueue(queue);
@@ -75,6 +78,7 @@ class Inspection {
     }
     for (const id of this.#leased.keys()) this.#say(`${id} has a lease and is not in flight`);
     for (const id of this.#done.keys()) this.#say(`${id} is listed as done and is not`);
+    for (const id of this.#listed.keys()) this.#say(`${id} is listed and does not exist`);
   }
 
   #addQueue(queue: StoredQueue): void {
@@ -84,6 +88,7 @@ class Inspection {
       pending: 0,
       inFlight: 0,
       dead: 0,
+      listed: 0,
       created: new Map(),
       groups: new Map(),
     });
@@ -94,6 +99,12 @@ class Inspection {
       for (const id of idsIn(value)) {
         if (this.#leased.has(id)) this.#say(`${id} has two leases`);
         this.#leased.set(id, `${timeOf(key)} ${idOf(key)}`);
+      }
+    }
+    for (const { key, value } of this.#rowsOf(kinds.listed)) {
+      for (const id of idsIn(value)) {
+        if (this.#listed.has(id)) this.#say(`${id} is listed twice`);
+        this.#listed.set(id, `${key.readUInt32BE(1)} ${timeOf(key)}`);
       }
     }
     for (const { key, value } of this.#rowsOf(kinds.done)) {
@@ -112,6 +123,11 @@ class Inspection {
     if (task.payload === undefined) this.#expect(idKey(kinds.payload, id));
     for (const number of attemptsApart(task)) this.#expect(attemptKey(id, number));
     const { row } = task;
+    tally.listed += this.#listed.has(id) ? 1 : 0;
+    const place = `${task.queueNumber} ${row.createdAt}`;
+    const isMissing = isListed(this.rows) && this.#listed.get(id) !== place;
+    if (isMissing) this.#say(`${id} is not listed at ${place}`);
+    this.#listed.delete(id);
     if (row.status === 'PENDING') this.#pending(tally, task);
     else if (row.status === 'IN_FLIGHT') this.#inFlight(tally, task);
     else if (row.status === 'DEAD') {
@@ -162,9 +178,10 @@ class Inspection {
   }
 
   #tally(tally: Tally): void {
-    const { queue, counters, pending, inFlight, dead, created } = tally;
-    const counted = JSON.stringify([pending, inFlight, dead]);
-    const stored = JSON.stringify([counters.pending, counters.inFlight, counters.dead]);
+    const { queue, counters, pending, inFlight, dead, listed, created } = tally;
+    const counted = JSON.stringify([pending, inFlight, dead, listed]);
+    const { pending: waiting, inFlight: running, dead: ended, listed: all = 0 } = counters;
+    const stored = JSON.stringify([waiting, running, ended, all]);
     if (counted !== stored) this.#say(`${queue.name} counts ${stored}, there are ${counted}`);
     for (const [at, count] of created) {
       const key = queueTimeKey(kinds.created, queue.number, at);

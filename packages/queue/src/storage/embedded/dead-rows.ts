@@ -3,7 +3,7 @@ import { DeadGroups, matchesDeadFilter, pageBytes } from '../dead-letters.js';
 import { redriveRow } from '../task-row.js';
 import type { DeadTaskQuery, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
 import { factsOf } from './dead-facts.js';
-import { after, idKey, idOf, kinds, queueKey, queueTimeKey } from './keys.js';
+import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey } from './keys.js';
 import type { Step } from './step.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 import { showWhole } from './whole-tasks.js';
@@ -86,6 +86,13 @@ export class DeadGroupsReader {
 }
 
 export function redrive(step: Step, change: RedriveChange): string[] {
+  const changed = redriveTasks(step, change);
+  recordAct(step, 'redrive', change, changed.length);
+  return changed;
+}
+
+/** Without a record in the audit log. */
+export function redriveTasks(step: Step, change: RedriveChange): string[] {
   const changed: string[] = [];
   for (const [index, id] of change.ids.entries()) {
     const task = deadIn(step, id, change);
@@ -96,11 +103,17 @@ export function redrive(step: Step, change: RedriveChange): string[] {
     step.store(task);
     changed.push(id);
   }
-  recordAct(step, 'redrive', change, changed.length);
   return changed;
 }
 
 export function purge(step: Step, change: PurgeChange): string[] {
+  const purged = purgeTasks(step, change);
+  recordAct(step, 'purge', change, purged.length);
+  return purged;
+}
+
+/** Without a record in the audit log. */
+export function purgeTasks(step: Step, change: PurgeChange): string[] {
   const purged: string[] = [];
   for (const id of change.ids) {
     const task = deadIn(step, id, change);
@@ -109,7 +122,6 @@ export function purge(step: Step, change: PurgeChange): string[] {
     step.replaceByTombstone(task, change.now);
     purged.push(id);
   }
-  recordAct(step, 'purge', change, purged.length);
   return purged;
 }
 
@@ -143,20 +155,6 @@ function boundsOf(queue: number, query: DeadTaskQuery): { start: Buffer; end: Bu
   // Bounds of a reverse range: the start is inclusive.
   const start = seen && seen.compare(high) < 0 ? keyBefore(seen) : keyBefore(high);
   return { start, end: keyBefore(low) };
-}
-
-/** The greatest key below this one. */
-function keyBefore(key: Buffer): Buffer {
-  const before = Buffer.concat([key, Buffer.alloc(1)]);
-  // The preceding bytes of the same length, and every key that starts with them.
-  for (let i = key.length - 1; i >= 0; i--) {
-    if (before[i]! > 0) {
-      before[i]!--;
-      before.fill(0xff, i + 1);
-      return before;
-    }
-  }
-  return Buffer.of(0);
 }
 
 function stored(rows: RowReader, id: string): StoredTask {

@@ -1,13 +1,17 @@
 import type { Database, RowReader } from '@millrace/db';
 import { messageOf, Refusal } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
   StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -20,19 +24,45 @@ import {
   type Settlement,
   type SettleResult,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
+import { WorkerTable } from '../worker-table.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
 import { DueTimes } from './due-times.js';
+import * as history from './history-rows.js';
 import { insertTask } from './inserts.js';
+import { listOldTasks } from './list-old-tasks.js';
 import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
 import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
 import * as reading from './reading.js';
 import { RecentTasks } from './recent-tasks.js';
+import * as records from './record-rows.js';
 import { reorder } from './reorder.js';
 import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
+import * as changes from './task-changes.js';
+import { countReader, pageReader } from './task-pages.js';
 import {
   deleteTasksOf,
   deleteFinished,
@@ -54,12 +84,17 @@ export class EmbeddedStore implements TaskStore {
   /** The engine's writer runs calls in the order in which they arrive. */
   readonly capabilities = { claimsFollowSettlements: true };
   readonly #listeners = new Set<(queue: string) => void>();
+  readonly #cancelListeners = new Set<(id: string) => void>();
   readonly #due = new DueTimes();
   readonly #recent = new RecentTasks();
+  readonly #workers = new WorkerTable();
   /** Configs as last read; this process is the only writer. */
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  /** Resolves when all tasks are in the lists of tasks. */
+  #listed: Promise<void> | undefined;
+  #isClosed = false;
 
   constructor(
     private readonly database: Database,
@@ -107,6 +142,7 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#change(change.queue, (step) => deleteQueue(step, change));
     if (typeof result !== 'number') return result;
     this.#due.forgetQueues();
+    this.#workers.forget(change.queue);
     await this.deleteTasksOf(result);
     return 'deleted';
   }
@@ -145,6 +181,49 @@ export class EmbeddedStore implements TaskStore {
     return this.#read((rows) => reading.task(rows, id));
   }
 
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    await this.#oldTasksListed();
+    const reader = this.#read((rows) => pageReader(rows, query));
+    await this.#readSlices(reader);
+    return reader.page;
+  }
+
+  async countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    await this.#oldTasksListed();
+    const reader = this.#read((rows) => countReader(rows, query));
+    await this.#readSlices(reader);
+    return reader.count;
+  }
+
+  async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    const result = await this.#transact((step) => changes.cancelTask(step, change));
+    if (result.kind === 'changed') {
+      for (const listener of this.#cancelListeners) listener(change.id);
+      this.#workChanged(result.task.queue);
+    }
+    return result;
+  }
+
+  async cancelPending(change: CancelPendingChange): Promise<string[]> {
+    const { queue } = change;
+    const cancelled = await this.#transact((step) =>
+      step.queue(queue) ? changes.cancelPending(step, change) : [],
+    );
+    if (cancelled.length > 0) this.#workChanged(queue);
+    return cancelled;
+  }
+
+  async updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const result = await this.#transact((step) => changes.updateTask(step, change));
+    if (result.kind === 'changed') this.#workChanged(result.task.queue);
+    return result;
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    this.#cancelListeners.add(listener);
+    return () => this.#cancelListeners.delete(listener);
+  }
+
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     // A read costs far less than a commit that changes nothing.
     const { queue, now } = request;
@@ -172,6 +251,14 @@ export class EmbeddedStore implements TaskStore {
     change: Parameters<TaskStore['extendLease']>[0],
   ): Promise<Task | 'lease_lost' | 'not_found'> {
     return this.#transact((step) => extendLease(step, change));
+  }
+
+  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    this.#workers.note(notes, now);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
   }
 
   async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
@@ -242,6 +329,42 @@ export class EmbeddedStore implements TaskStore {
     return this.#transact((step) => deleteTombstones(step, request));
   }
 
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return this.#read((rows) => records.list(rows, query));
+  }
+
+  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    return this.#read((rows) => records.listStates(rows, { kind }));
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    const result = await this.#transact((step) => records.write(step, write));
+    if (write.tasks && result.kind === 'written') this.#workChanged(write.queue);
+    return result;
+  }
+
+  async deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.#transact((step) => records.remove(step, key));
+  }
+
+  async runJobStep(job: JobStep): Promise<JobStepResult> {
+    const result = await this.#transact((step) => records.runJobStep(step, job));
+    if (result.kind === 'done' && result.count > 0) this.#workChanged(job.change.queue);
+    return result;
+  }
+
+  async writeHistory(write: HistoryWrite): Promise<void> {
+    await this.#transact((step) => history.writeHistory(step, write));
+  }
+
+  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.#read((rows) => history.readHistory(rows, query));
+  }
+
+  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.#read((rows) => history.readHistoryTotals(rows, queue));
+  }
+
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {
     const reader = new reading.AuditReader(request);
     await this.#readSlices(reader);
@@ -255,7 +378,26 @@ export class EmbeddedStore implements TaskStore {
 
   async close(): Promise<void> {
     this.#listeners.clear();
+    this.#cancelListeners.clear();
+    this.#isClosed = true;
+    await this.#listed?.catch(() => undefined);
     await this.database.close();
+  }
+
+  /** Starts to add the tasks of an older version to the lists; lists and counts wait for it. */
+  listOldTasks(log: Log): void {
+    this.#oldTasksListed().catch((error: unknown) => {
+      log.warn({ err: error }, 'failed to upgrade the lists of tasks');
+    });
+  }
+
+  #oldTasksListed(): Promise<void> {
+    this.#listed ??= listOldTasks(this.database, () => this.#isClosed).catch((error: unknown) => {
+      // The next call tries again.
+      this.#listed = undefined;
+      throw unavailable(error);
+    });
+    return this.#listed;
   }
 
   /** Deletes the tasks of deleted queues, also after a crash. */

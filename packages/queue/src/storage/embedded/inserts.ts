@@ -27,5 +27,6 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
   if (isApart) step.rows.put(idKey(kinds.payload, task.id), Buffer.from(task.payload));
   step.store(stored);
   step.enter(stored, now);
+  step.list(stored);
   return { kind: 'stored', task: toTask(stored.row) };
 }

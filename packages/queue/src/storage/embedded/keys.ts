@@ -22,6 +22,11 @@
  *   tombstone  time | id                                   tombstones by age
  *   deleted    queue                                       a deleted queue with tasks still to go
  *   audit      seq                                         the audit log
+ *   record     queue | kind | name                         body of a schedule or a job
+ *   state      queue | kind | name                         its state
+ *   listed     queue | creation | first id                 ids of all tasks that are not deleted
+ *   history    queue | step | time | instance              what happened in the queue
+ *   totals     queue                                       the same since it was created
  */
 export const kinds = {
   meta: 1,
@@ -43,6 +48,11 @@ export const kinds = {
   tombstone: 17,
   deletedQueue: 18,
   audit: 19,
+  record: 40,
+  recordState: 41,
+  listed: 20,
+  history: 42,
+  historyTotals: 43,
 } as const;
 
 export type Kind = (typeof kinds)[keyof typeof kinds];
@@ -193,6 +203,20 @@ export function after(prefix: Buffer): Buffer {
     }
   }
   throw new RangeError('Nothing comes after these bytes');
+}
+
+/** The greatest key below this one. */
+export function keyBefore(key: Buffer): Buffer {
+  const before = Buffer.concat([key, Buffer.alloc(1)]);
+  // The preceding bytes of the same length, and every key that starts with them.
+  for (let i = key.length - 1; i >= 0; i--) {
+    if (before[i]! > 0) {
+      before[i]!--;
+      before.fill(0xff, i + 1);
+      return before;
+    }
+  }
+  return Buffer.of(0);
 }
 
 const noGroup = Buffer.of(0);

@@ -6,6 +6,7 @@ import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { EmbeddedStore } from './embedded-store.js';
 import { kinds, nameKey } from './keys.js';
+import { markListed } from './list-old-tasks.js';
 
 export interface EmbeddedStoreOptions {
   clock: Clock;
@@ -14,7 +15,9 @@ export interface EmbeddedStoreOptions {
 }
 
 /** Version of the row layout in keys.ts. */
-const formatVersion = 1;
+const formatVersion = 2;
+/** Data of this version is upgraded while the server runs. */
+const oldestVersion = 1;
 
 /** Opens the store in a directory, which is created if needed. One process at a time. */
 export async function openEmbeddedStore(
@@ -26,6 +29,7 @@ export async function openEmbeddedStore(
     await checkFormat(database, directory);
     const store = new EmbeddedStore(database, options.random);
     await store.finishQueueDeletions();
+    store.listOldTasks(options.log);
     return store;
   } catch (error) {
     await database.close();
@@ -46,12 +50,20 @@ export function embeddedPartIn(dataDirectory: string): string {
 async function checkFormat(database: Database, directory: string): Promise<void> {
   const key = nameKey(kinds.meta, 'format');
   const stored = database.readRows((rows) => rows.get(key));
+  const current = Buffer.from(String(formatVersion));
   if (!stored) {
-    await database.transact(({ rows }) => rows.put(key, Buffer.from(String(formatVersion))));
+    await database.transact(({ rows }) => {
+      rows.put(key, current);
+      markListed(rows);
+    });
     return;
   }
   const version = Number(stored.toString());
   if (version === formatVersion) return;
+  if (version >= oldestVersion && version < formatVersion) {
+    await database.transact(({ rows }) => rows.put(key, current));
+    return;
+  }
   if (version > formatVersion) {
     throw new UsageError(
       `${directory} has queue format ${version}; this Millrace supports formats up to ` +

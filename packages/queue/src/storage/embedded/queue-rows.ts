@@ -14,6 +14,8 @@ export interface Counters extends ReadyOrder {
   pending: number;
   inFlight: number;
   dead: number;
+  /** Ids in the rows `listed`; absent in data of 0.1.0. */
+  listed?: number;
   starts: Starts;
   /** No scheduled task is due before this; null: none is scheduled. */
   nextDue: number | null;

@@ -7,6 +7,7 @@ import { attemptsApart, encodeAttempt, isSmall } from './attempt-codec.js';
 import { encodeFacts } from './dead-facts.js';
 import { TouchedGroups } from './groups.js';
 import { encodeIds, TouchedLeases } from './leases.js';
+import { TouchedListings } from './listings.js';
 import type { RecentTasks } from './recent-tasks.js';
 import {
   attemptKey,
@@ -59,6 +60,7 @@ export class Step {
   readonly #queues = new Map<string, StepQueue | undefined>();
   readonly #groups: TouchedGroups;
   readonly #leases = new TouchedLeases();
+  readonly #listings = new TouchedListings();
 
   constructor(
     readonly rows: RowWriter,
@@ -112,9 +114,15 @@ export class Step {
     if (task.row.lease) this.recent.keep(bytes, task);
   }
 
-  /** Deletes the task and leaves a tombstone. The caller has removed its index rows. */
+  /** Adds a new task to the lists of tasks by creation time. */
+  list({ row, queueNumber }: StoredTask): void {
+    this.#listings.add(queueNumber, row.createdAt, row.id);
+  }
+
+  /** Deletes the task and leaves a tombstone. The caller has removed its other index rows. */
   replaceByTombstone(task: StoredTask, now: number): void {
-    const { id } = task.row;
+    const { id, createdAt } = task.row;
+    this.#listings.remove(task.queueNumber, createdAt, id);
     if (task.payload === undefined) this.rows.remove(idKey(kinds.payload, id));
     for (const number of attemptsApart(task)) this.rows.remove(attemptKey(id, number));
     this.rows.put(idKey(kinds.task, id), encodeTombstone(toTombstone(task.row, now)));
@@ -282,7 +290,13 @@ export class Step {
   finish(): void {
     this.writeGroups();
     this.#leases.write(this.rows);
-    for (const queue of this.#queues.values()) if (queue) this.#writeQueue(queue);
+    const listed = this.#listings.write(this.rows);
+    for (const queue of this.#queues.values()) {
+      if (!queue) continue;
+      const change = listed.get(queue.stored.number);
+      if (change) queue.counters.listed = (queue.counters.listed ?? 0) + change;
+      this.#writeQueue(queue);
+    }
   }
 
   #writeQueue({ stored, counters, created, done }: StepQueue): void {

@@ -1,5 +1,6 @@
 import type { Attempt, LastError, Lease, Tombstone } from '../../core/task.js';
 import type { SettledClaim, TaskRow } from '../task-row.js';
+import type { TaskFilter } from '../task-list.js';
 import type { NewTask } from '../task-store.js';
 import { attemptOf, storedAttempt, type StoredAttempt } from './attempt-codec.js';
 
@@ -30,8 +31,8 @@ export interface StoredTask {
 export const maxInlineBytes = 1_024;
 
 const forms = { task: 1, payloadApart: 2, tombstone: 3 } as const;
-const statuses = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
-const deadReasons = [null, 'ATTEMPTS_EXHAUSTED', 'PERMANENT', 'EXPIRED'] as const;
+const statusNames = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
+const deadReasons = [null, 'ATTEMPTS_EXHAUSTED', 'PERMANENT', 'EXPIRED', 'CANCELLED'] as const;
 const verdicts = ['succeeded', 'retry', 'dead', 'handed_back'] as const;
 
 type Head = [
@@ -75,8 +76,35 @@ type StoredLease = [
 
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
-/** The part of a row that never changes. */
+/** The part of a row that never changes, except for the priority. */
 export function encodeFixed(task: NewTask, queueNumber: number, now: number): Buffer {
+  const isApart = task.payload.length > maxInlineBytes;
+  return fixedOf(task, queueNumber, now, isApart ? undefined : task.payload);
+}
+
+/** The same of a stored task after a change of its priority. */
+export function encodeFixedAgain({ row, queueNumber, payload }: StoredTask): Buffer {
+  return fixedOf(row, queueNumber, row.createdAt, payload);
+}
+
+type HeadFields = Pick<
+  NewTask,
+  | 'queue'
+  | 'handlerRef'
+  | 'payloadContentType'
+  | 'headers'
+  | 'priority'
+  | 'groupKey'
+  | 'submittedBy'
+>;
+
+/** `payload` undefined: it has a row of its own. */
+function fixedOf(
+  task: HeadFields,
+  queueNumber: number,
+  createdAt: number,
+  payload: Uint8Array | undefined,
+): Buffer {
   const hasHeaders = Object.keys(task.headers).length > 0;
   const head: Head = [
     queueNumber,
@@ -86,19 +114,18 @@ export function encodeFixed(task: NewTask, queueNumber: number, now: number): Bu
     hasHeaders ? task.headers : 0,
     task.priority,
     task.groupKey,
-    now,
+    createdAt,
     task.submittedBy,
   ];
   const text = JSON.stringify(head);
-  const isApart = task.payload.length > maxInlineBytes;
-  const payload = isApart ? 0 : task.payload.length;
   const length = Buffer.byteLength(text);
-  const bytes = Buffer.allocUnsafe(9 + length + payload);
-  bytes[0] = isApart ? forms.payloadApart : forms.task;
+  const payloadBytes = payload?.length ?? 0;
+  const bytes = Buffer.allocUnsafe(9 + length + payloadBytes);
+  bytes[0] = payload ? forms.task : forms.payloadApart;
   bytes.writeUInt32BE(length, 1);
   bytes.write(text, 5);
-  bytes.writeUInt32BE(payload, 5 + length);
-  if (!isApart) bytes.set(task.payload, 9 + length);
+  bytes.writeUInt32BE(payloadBytes, 5 + length);
+  if (payload) bytes.set(payload, 9 + length);
   return bytes;
 }
 
@@ -106,7 +133,7 @@ export function encodeTask(task: StoredTask): Buffer {
   const { row, fixed, attemptsApart, lastAttempt, leaseList } = task;
   const { lease, settled, lastError } = row;
   const state: State = [
-    statuses.indexOf(row.status),
+    statusNames.indexOf(row.status),
     row.attempt,
     row.totalAttempts,
     row.redriveCount,
@@ -131,7 +158,7 @@ export function encodeTask(task: StoredTask): Buffer {
 
 export function encodeTombstone(tombstone: Tombstone): Buffer {
   const { queue, handlerRef, status, purgedAt } = tombstone;
-  const text = JSON.stringify([queue, handlerRef, statuses.indexOf(status), purgedAt]);
+  const text = JSON.stringify([queue, handlerRef, statusNames.indexOf(status), purgedAt]);
   return Buffer.concat([Buffer.of(forms.tombstone), Buffer.from(text)]);
 }
 
@@ -153,6 +180,28 @@ export function decodeTask(id: string, bytes: Buffer): StoredTask | Tombstone {
   };
 }
 
+/** Decodes a task only if it matches; most of its bytes need not be parsed to tell. */
+export function decodeIfMatching(
+  id: string,
+  bytes: Buffer,
+  { statuses, handlerRef, groupKey }: TaskFilter,
+): StoredTask | undefined {
+  if (bytes[0] === forms.tombstone) return undefined;
+  const headEnd = 5 + bytes.readUInt32BE(1);
+  const fixedEnd = headEnd + 4 + bytes.readUInt32BE(headEnd);
+  // The state is a JSON array whose first element is the status, one digit.
+  const status = statuses && statusNames[bytes[fixedEnd + 1]! - zeroDigit]!;
+  if (status && !statuses.includes(status)) return undefined;
+  if (handlerRef !== undefined || groupKey !== undefined) {
+    const head = JSON.parse(bytes.toString('utf8', 5, headEnd)) as Head;
+    if (handlerRef !== undefined && head[2] !== handlerRef) return undefined;
+    if (groupKey !== undefined && head[6] !== groupKey) return undefined;
+  }
+  return decodeTask(id, bytes) as StoredTask;
+}
+
+const zeroDigit = 0x30;
+
 export function isTombstone(found: StoredTask | Tombstone): found is Tombstone {
   return 'purgedAt' in found;
 }
@@ -164,11 +213,11 @@ function decodeTombstone(id: string, bytes: Buffer): Tombstone {
     number,
     number,
   ];
-  return { id, queue, handlerRef, status: statuses[status]!, purgedAt };
+  return { id, queue, handlerRef, status: statusNames[status]!, purgedAt };
 }
 
 function rowOf(id: string, head: Head, state: State): TaskRow {
-  const status = statuses[state[0]]!;
+  const status = statusNames[state[0]]!;
   const at = state[5];
   return {
     id,

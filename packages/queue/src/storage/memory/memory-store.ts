@@ -1,9 +1,11 @@
 import type { AuditAction, AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
 import { mayStart, withStarts, type Starts } from '../../core/start-window.js';
 import {
+  cancelRow,
   claimRow,
   expireRow,
   newRow,
@@ -19,6 +21,8 @@ import {
   tombstoneMs,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -32,9 +36,40 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
+import { WorkerTable } from '../worker-table.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
+import {
+  matchesTaskFilter,
+  pageOfAll,
+  type TaskCount,
+  type TaskFilter,
+  type TaskListQuery,
+  type TaskPage,
+} from '../task-list.js';
 import { AuditLog } from './audit-log.js';
+import { cancelTask, updateTask } from './task-changes.js';
 import { deadPage } from './dead-page.js';
+import { HistoryMap } from './history-map.js';
+import { RecordMap } from './record-map.js';
 import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
 
 interface MemoryRow extends TaskRow {
@@ -57,7 +92,11 @@ export class MemoryStore implements TaskStore {
   readonly #rows = new Map<string, MemoryRow>();
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
+  readonly #records = new RecordMap();
+  readonly #workers = new WorkerTable();
+  readonly #history = new HistoryMap();
   readonly #listeners = new Set<(queue: string) => void>();
+  readonly #cancelListeners = new Set<(id: string) => void>();
   #queuesMade = 0;
 
   async listQueues(): Promise<Queue[]> {
@@ -116,6 +155,9 @@ export class MemoryStore implements TaskStore {
     if (rows.some((row) => row.status !== 'SUCCEEDED')) return 'not_empty';
     this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
+    this.#records.deleteOf(change.queue);
+    this.#workers.forget(change.queue);
+    this.#history.deleteOf(change.queue);
     this.#record('delete', change);
     return 'deleted';
   }
@@ -143,6 +185,57 @@ export class MemoryStore implements TaskStore {
     return row ? showWhole(row) : this.#tombstones.get(id);
   }
 
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    return pageOfAll(this.#rowsOf(query.queue).map(toTask), query);
+  }
+
+  async countTasks({ queue, filter }: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    const rows = this.#rowsOf(queue).filter((row) => matchesTaskFilter(row, filter));
+    return { count: rows.length, isEstimate: false };
+  }
+
+  async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    const row = this.#rows.get(change.id);
+    if (!row) return { kind: 'not_found' };
+    const result = cancelTask(row, change);
+    if (result.kind === 'refused') return result;
+    const isChanged = result.kind === 'changed';
+    this.#record('cancel', { ...change, queue: row.queue }, change.selector, isChanged ? 1 : 0);
+    if (!isChanged) return result;
+    for (const listener of this.#cancelListeners) listener(change.id);
+    this.#notify([row.queue]);
+    return result;
+  }
+
+  async cancelPending(change: CancelPendingChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const cancelled: string[] = [];
+    for (const id of change.ids) {
+      const row = this.#rows.get(id);
+      if (row?.queue !== change.queue || row.status !== 'PENDING') continue;
+      cancelRow(row, change.message, change.now);
+      cancelled.push(id);
+    }
+    this.#record('cancel', change, change.selector, cancelled.length);
+    if (cancelled.length > 0) this.#notify([change.queue]);
+    return cancelled;
+  }
+
+  async updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const row = this.#rows.get(change.id);
+    if (!row) return { kind: 'not_found' };
+    const result = updateTask(row, change);
+    if (result.kind !== 'changed') return result;
+    this.#record(change.action, { ...change, queue: row.queue }, change.selector, 1);
+    this.#notify([row.queue]);
+    return result;
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    this.#cancelListeners.add(listener);
+    return () => this.#cancelListeners.delete(listener);
+  }
+
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     const queue = this.#queues.get(request.queue);
     if (!queue || queue.paused) return [];
@@ -155,7 +248,10 @@ export class MemoryStore implements TaskStore {
       mayStart(queue.starts, now, request.dispatchPerSecond),
     );
     const free = request.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
-    const due = rows.filter((row) => isDue(row, now) && free.has(row));
+    const { handlers } = request;
+    const due = rows.filter(
+      (row) => isDue(row, now) && free.has(row) && (!handlers || handlers.includes(row.handlerRef)),
+    );
     const picked = pickInTurn(due, queue.turns, limit) as MemoryRow[];
     for (const row of picked) claimRow(row, { token: newToken(), now, nodeId, leaseExpiresAt });
     if (request.dispatchPerSecond > 0 && picked.length > 0) {
@@ -184,6 +280,14 @@ export class MemoryStore implements TaskStore {
     row.lease.isAsync = change.isAsync;
     row.updatedAt = change.now;
     return toTask(row);
+  }
+
+  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    this.#workers.note(notes, now);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
   }
 
   async endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
@@ -247,6 +351,19 @@ export class MemoryStore implements TaskStore {
 
   async redrive(change: RedriveChange): Promise<string[]> {
     if (!this.#queues.has(change.queue)) return [];
+    const changed = this.#redrive(change);
+    this.#record('redrive', change, change.selector, changed.length);
+    return changed;
+  }
+
+  async purge(change: PurgeChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const purged = this.#purge(change);
+    this.#record('purge', change, change.selector, purged.length);
+    return purged;
+  }
+
+  #redrive(change: RedriveChange): string[] {
     const changed: string[] = [];
     for (const [index, id] of change.ids.entries()) {
       const row = this.#rows.get(id);
@@ -254,17 +371,14 @@ export class MemoryStore implements TaskStore {
       redriveRow(row, change.dueAt(index), change.now);
       changed.push(id);
     }
-    this.#record('redrive', change, change.selector, changed.length);
     if (changed.length > 0) this.#notify([change.queue]);
     return changed;
   }
 
-  async purge(change: PurgeChange): Promise<string[]> {
-    if (!this.#queues.has(change.queue)) return [];
+  #purge(change: PurgeChange): string[] {
     const rows = [...new Set(change.ids)].flatMap((id) => this.#rows.get(id) ?? []);
     const dead = rows.filter((row) => isDeadIn(row, change));
     this.#replaceByTombstones(dead, change.now);
-    this.#record('purge', change, change.selector, dead.length);
     return dead.map((row) => row.id);
   }
 
@@ -292,6 +406,50 @@ export class MemoryStore implements TaskStore {
     return old.length;
   }
 
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return this.#records.list(query);
+  }
+
+  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    return this.#records.list({ kind }).map(({ body: _body, ...state }) => state);
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    if (!this.#queues.has(write.queue)) return { kind: 'queue_not_found' };
+    if (this.#records.revisionOf(write) !== write.ifRevision) return { kind: 'conflict' };
+    const record = this.#records.put(write, write.state);
+    const { now, audit, tasks = [] } = write;
+    const inserted = tasks.map((task) => this.#insert(task, now));
+    if (audit) this.#audit.add({ ...audit, at: now });
+    if (tasks.length > 0) this.#notify([write.queue]);
+    return { kind: 'written', record, inserted };
+  }
+
+  async deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.#records.delete(key);
+  }
+
+  async runJobStep({ name, ifRevision, state, change }: JobStep): Promise<JobStepResult> {
+    const key: RecordKey = { kind: 'job', queue: change.queue, name };
+    if (this.#records.revisionOf(key) !== ifRevision) return { kind: 'conflict' };
+    const isRedrive = change.action === 'redrive';
+    const { length: count } = isRedrive ? this.#redrive(change) : this.#purge(change);
+    const record = this.#records.put({ ...key, now: change.now, state: {} }, state(count));
+    return { kind: 'done', record, count };
+  }
+
+  async writeHistory(write: HistoryWrite): Promise<void> {
+    this.#history.write(write, (queue) => this.#queues.has(queue));
+  }
+
+  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.#history.read(query);
+  }
+
+  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.#history.totalsOf(queue);
+  }
+
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {
     return this.#audit.page(request);
   }
@@ -301,6 +459,7 @@ export class MemoryStore implements TaskStore {
   /** Keeps the data: the next server continues with it. */
   async close(): Promise<void> {
     this.#listeners.clear();
+    this.#cancelListeners.clear();
   }
 
   #insert(task: NewTask, now: number): InsertResult {

@@ -1,9 +1,12 @@
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
 import type {
   AuditQuery,
   ClaimRequest,
+  HistoryQuery,
+  HistoryWrite,
   DeadTaskQuery,
   DeadGroup,
   DeadPage,
@@ -17,7 +20,27 @@ import type {
   SettleResult,
   TaskStore,
   Verdict,
+  JobStep,
+  JobStepResult,
+  RecordWrite,
+  RecordWriteResult,
+  WorkerNote,
+  WorkerStats,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import type { ClockShift } from './clock-shift.js';
 import type { PostgresStore } from './postgres-store.js';
 import type { Source, Target } from '../transfer/moved.js';
@@ -75,6 +98,32 @@ export class DatabaseTimeStore implements TaskStore {
     return found && 'lease' in found ? this.#own(found) : found;
   }
 
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    const { tasks, next } = await this.store.listTasks(query);
+    return { tasks: tasks.map((task) => this.#own(task)), next };
+  }
+
+  countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    return this.store.countTasks(query);
+  }
+
+  cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    return this.store.cancelTask(this.#atNow(change));
+  }
+
+  cancelPending(change: CancelPendingChange): Promise<string[]> {
+    return this.store.cancelPending(this.#atNow(change));
+  }
+
+  updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const dueAt = change.dueAt === undefined ? undefined : change.dueAt + this.shift.ms;
+    return this.store.updateTask({ ...this.#atNow(change), dueAt });
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    return this.store.onCancelled(listener);
+  }
+
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     const { ms } = this.shift;
     if (ms === 0) return this.store.claimDue(request);
@@ -128,6 +177,19 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.onWork(listener);
   }
 
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    const { ms } = this.shift;
+    const shifted = notes.map((note) => ({ ...note, seenAt: note.seenAt + ms }));
+    return this.store.noteWorkers(shifted, now + ms);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    const { ms } = this.shift;
+    const seenSince = request.seenSince + ms;
+    const workers = await this.store.listWorkers({ ...request, seenSince });
+    return workers.map((worker) => ({ ...worker, lastSeenAt: worker.lastSeenAt - ms }));
+  }
+
   deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
     return this.store.deadTasks(request);
   }
@@ -155,6 +217,51 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.deleteTombstones(this.#atNow(request));
   }
 
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    const found = await this.store.listRecords(query);
+    return found.map((record) => this.#ownRecord(record));
+  }
+
+  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    const found = await this.store.listRecordStates(kind);
+    return found.map((record) => this.#ownRecord(record));
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    const { ms } = this.shift;
+    const tasks = write.tasks?.map((task) => ({ ...task, dueAt: task.dueAt + ms }));
+    const result = await this.store.writeRecord({ ...this.#atNow(write), tasks });
+    if (result.kind !== 'written') return result;
+    return { ...result, record: this.#ownRecord(result.record) };
+  }
+
+  deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.store.deleteRecord(key);
+  }
+
+  async runJobStep(step: JobStep): Promise<JobStepResult> {
+    const { ms } = this.shift;
+    const change = { ...this.#atNow(step.change), diedBy: step.change.diedBy + ms };
+    if (change.action === 'redrive') {
+      const { dueAt } = change;
+      change.dueAt = (index) => dueAt(index) + ms;
+    }
+    const result = await this.store.runJobStep({ ...step, change });
+    return result.kind === 'done' ? { ...result, record: this.#ownRecord(result.record) } : result;
+  }
+
+  writeHistory(write: HistoryWrite): Promise<void> {
+    return this.store.writeHistory(write);
+  }
+
+  readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.store.readHistory(query);
+  }
+
+  readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.store.readHistoryTotals(queue);
+  }
+
   auditPage(request: AuditQuery): Promise<AuditRecord[]> {
     return this.store.auditPage(request);
   }
@@ -174,6 +281,12 @@ export class DatabaseTimeStore implements TaskStore {
   #atNow<Request extends { now: number }>(request: Request): Request {
     const { ms } = this.shift;
     return ms === 0 ? request : { ...request, now: request.now + ms };
+  }
+
+  /** The creation time in the time of this machine: a job compares it with the deaths of tasks. */
+  #ownRecord<Shown extends RecordState>(record: Shown): Shown {
+    const { ms } = this.shift;
+    return ms === 0 ? record : { ...record, createdAt: record.createdAt - ms };
   }
 
   /** With its lease in the time of this machine. */

@@ -24,15 +24,23 @@ export async function insertAll(
   const parts = partsWithoutRepeats(inserts, ({ task }) => task.id);
   const isLimited = inserts.some(({ task }) => task.maxPending > 0);
   if (parts.length === 1 && !isLimited) return insertPart(connections, inserts);
-  return connections.transact(async (transaction) => {
-    const results: InsertResult[] = [];
-    if (isLimited) await transaction.query(lockForInsert, [limitedQueues(inserts)]);
-    for (const part of parts) {
-      if (isLimited) results.push(...(await insertLimited(transaction, counters, part)));
-      else results.push(...(await insertPart(transaction, part)));
-    }
-    return results;
-  });
+  return connections.transact((transaction) => insertInTransaction(transaction, counters, inserts));
+}
+
+/** The same as part of a transaction. */
+export async function insertInTransaction(
+  transaction: Queryable,
+  counters: Counters,
+  inserts: readonly Insert[],
+): Promise<InsertResult[]> {
+  const isLimited = inserts.some(({ task }) => task.maxPending > 0);
+  const results: InsertResult[] = [];
+  if (isLimited) await transaction.query(lockForInsert, [limitedQueues(inserts)]);
+  for (const part of partsWithoutRepeats(inserts, ({ task }) => task.id)) {
+    if (isLimited) results.push(...(await insertLimited(transaction, counters, part)));
+    else results.push(...(await insertPart(transaction, part)));
+  }
+  return results;
 }
 
 function limitedQueues(inserts: readonly Insert[]): string[] {

@@ -4,17 +4,23 @@ import { Client } from './client.js';
 import { clientConfig } from './connections.js';
 import { isAway } from './failures.js';
 
-export interface NotificationsOptions {
+export interface NotificationsOptions extends NotificationListeners {
   url: string;
   sessionName: string | undefined;
   clock: Clock;
   log: Log;
   /** Identifies this server among those on the database. */
   instance: string;
-  onWork: (queue: string) => void;
 }
 
-const channel = 'millrace_work';
+export interface NotificationListeners {
+  /** A queue has new work. */
+  onWork: (queue: string) => void;
+  /** A task that was in flight was cancelled. */
+  onCancelled: (id: string) => void;
+}
+
+const channels = { work: 'millrace_work', cancelled: 'millrace_cancelled' } as const;
 const listenFailed = 'failed to listen for work of other servers';
 /** Notifications are collected for this long: NOTIFY takes a lock on the whole database. */
 const collectMs = 20;
@@ -49,6 +55,11 @@ export class Notifications {
     this.#sending ??= this.options.clock.after(collectMs, () => this.#send());
   }
 
+  /** At once: the callback of the task runs on until then. */
+  sendCancelled(id: string): void {
+    if (this.#client) this.#post(this.#client, channels.cancelled, [id]);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#sending?.cancel();
@@ -72,14 +83,14 @@ export class Notifications {
     };
     client.on('error', lost);
     client.on('end', () => this.#client === client && lost());
-    client.on('notification', ({ payload }) => this.#receive(payload ?? ''));
+    client.on('notification', ({ channel, payload }) => this.#receive(channel, payload ?? ''));
     try {
       await client.connect();
     } catch (error) {
       return lost(error);
     }
     try {
-      await client.query(`LISTEN ${channel}`);
+      await client.query(`LISTEN ${channels.work}; LISTEN ${channels.cancelled}`);
     } catch (error) {
       if (isAway(error)) return lost(error);
       this.#isSupported = false;
@@ -123,16 +134,24 @@ export class Notifications {
     this.#names.clear();
     const client = this.#client;
     if (!client) return;
-    const message = [this.options.instance, ...names].join(' ');
+    this.#post(client, channels.work, names);
+  }
+
+  #post(client: Client, channel: string, words: readonly string[]): void {
+    const message = [this.options.instance, ...words].join(' ');
     client.query('SELECT pg_notify($1, $2)', [channel, message]).catch((error: unknown) => {
       this.options.log.debug({ err: error }, 'failed to notify other servers');
     });
   }
 
-  #receive(message: string): void {
-    const [from, ...names] = message.split(' ');
+  #receive(channel: string, message: string): void {
+    const [from, ...words] = message.split(' ');
     if (from === this.options.instance) return;
-    for (const name of names) this.options.onWork(name);
+    const { onWork, onCancelled } = this.options;
+    for (const word of words) {
+      if (channel === channels.cancelled) onCancelled(word);
+      else onWork(word);
+    }
   }
 }
 

@@ -65,8 +65,8 @@ export async function openPostgresStore(
       clock,
       random,
       log,
-      notifications: (onWork) =>
-        new Notifications({ url, sessionName, clock, log, instance, onWork }),
+      notifications: (listeners) =>
+        new Notifications({ url, sessionName, clock, log, instance, ...listeners }),
     });
     await store.start();
     return new DatabaseTimeStore(store, shift);

@@ -2,6 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { expireRow, type TaskRow } from '../task-row.js';
@@ -9,6 +10,8 @@ import {
   StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -22,7 +25,27 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../task-changes.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
 import { ClaimedTasks } from './claimed-tasks.js';
@@ -34,12 +57,16 @@ import { purge, readDeadGroups, readDeadPage, redrive } from './dead-rows.js';
 import { Expiries } from './expiries.js';
 import { insertAll, type Insert } from './inserts.js';
 import { Leases } from './leases.js';
-import type { Notifications } from './notifications.js';
+import type { NotificationListeners, Notifications } from './notifications.js';
 import * as acts from './queue-acts.js';
 import { toQueue, type QueueAct, type QueueColumns } from './queue-acts.js';
+import * as queueHistory from './queue-history.js';
+import * as records from './records.js';
 import { Retention } from './retention.js';
 import * as columns from './task-columns.js';
 import { settleAll } from './settlements.js';
+import * as changes from './task-changes.js';
+import { TaskLists } from './task-lists.js';
 import type { SkippingStatement, Statement } from './statement.js';
 import type { Source, Target } from '../transfer/moved.js';
 import { PostgresEnd } from './transfer/postgres-end.js';
@@ -51,10 +78,11 @@ import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { leaveClaimants, readTime } from './statements/instances.sql.js';
 import { nextDue } from './statements/next-due.sql.js';
 import { getQueue, listQueues } from './statements/queues.sql.js';
+import { Workers } from './workers.js';
 
 export interface PostgresStoreParts {
   connections: Connections;
-  notifications: (onWork: (queue: string) => void) => Notifications;
+  notifications: (listeners: NotificationListeners) => Notifications;
   /** Identifies this server among those on the database. */
   instance: string;
   /** The database supports SKIP LOCKED. */
@@ -75,6 +103,7 @@ const clockIntervalMs = 10_000;
 export class PostgresStore implements TaskStore {
   readonly capabilities: StoreCapabilities & { readonly cursorKey: Uint8Array };
   readonly #listeners = new Set<(queue: string) => void>();
+  readonly #cancelListeners = new Set<(id: string) => void>();
   readonly #claimed = new ClaimedTasks();
   readonly #notifications: Notifications;
   readonly #claims: Claims;
@@ -82,15 +111,18 @@ export class PostgresStore implements TaskStore {
   readonly #leases: Leases;
   readonly #expiries: Expiries;
   readonly #retention: Retention;
+  readonly #workers: Workers;
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
   readonly #connections: Connections;
+  readonly #lists: TaskLists;
   #clockTimer: ReturnType<Clock['after']> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(private readonly parts: PostgresStoreParts) {
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
+    this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue));
     // The key belongs to the database, so that every server accepts the cursors of the others.
     const { cursorKey } = parts;
     this.capabilities = { batchSizes: { claim: 500, deletion: 200 }, cursorKey };
@@ -98,10 +130,14 @@ export class PostgresStore implements TaskStore {
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;
     this.#claims = new Claims({ connections, counters, instance, clock, log });
+    this.#workers = new Workers(connections);
     this.#leases = new Leases(connections, monotonic);
     this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
     this.#retention = new Retention(connections, monotonic, (statement) => this.#skip(statement));
-    this.#notifications = parts.notifications((queue) => this.#notifyListeners(queue));
+    this.#notifications = parts.notifications({
+      onWork: (queue) => this.#notifyListeners(queue),
+      onCancelled: (id) => this.#notifyCancelled(id),
+    });
     this.#inserts = new Batcher({
       ...batching,
       run: (list) => insertAll(connections, counters, list),
@@ -186,6 +222,40 @@ export class PostgresStore implements TaskStore {
     return found.status === null ? columns.toTombstone(found) : columns.toWholeTask(found);
   }
 
+  listTasks(query: TaskListQuery): Promise<TaskPage> {
+    return this.#lists.page(query);
+  }
+
+  countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    return this.#lists.count(query);
+  }
+
+  async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    const result = await changes.cancelTask(this.#connections, change);
+    if (result.kind !== 'changed') return result;
+    this.#notifications.sendCancelled(change.id);
+    this.#notifyCancelled(change.id);
+    this.#changed(result.task.queue);
+    return result;
+  }
+
+  async cancelPending(change: CancelPendingChange): Promise<string[]> {
+    const cancelled = await changes.cancelPending(this.#connections, change);
+    if (cancelled.length > 0) this.#changed(change.queue);
+    return cancelled;
+  }
+
+  async updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const result = await changes.updateTask(this.#connections, change);
+    if (result.kind === 'changed') this.#changed(result.task.queue);
+    return result;
+  }
+
+  onCancelled(listener: (id: string) => void): () => void {
+    this.#cancelListeners.add(listener);
+    return () => this.#cancelListeners.delete(listener);
+  }
+
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     const tasks = await this.#claims.claim(request);
     if (tasks.length === 0) return tasks;
@@ -263,6 +333,14 @@ export class PostgresStore implements TaskStore {
     return () => this.#listeners.delete(listener);
   }
 
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    return this.#workers.note(notes, now);
+  }
+
+  listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
+  }
+
   deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
     return readDeadPage(this.#connections, request);
   }
@@ -296,6 +374,52 @@ export class PostgresStore implements TaskStore {
     return this.#retention.deleteTombstones(request);
   }
 
+  listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return records.listRecords(this.#connections, query);
+  }
+
+  listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    return records.listRecordStates(this.#connections, kind);
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    const result = await records.writeRecord(this.#connections, this.#counters, write);
+    if (result.kind !== 'written') return result;
+    const stored = result.inserted.filter((each) => each.kind === 'stored');
+    for (const { task } of stored) this.#notePending(task);
+    if (stored.length > 0) {
+      this.#counters.added([write.queue]);
+      this.#notify([write.queue]);
+    }
+    return result;
+  }
+
+  deleteRecord(key: RecordKey): Promise<boolean> {
+    return records.deleteRecord(this.#connections, key);
+  }
+
+  async runJobStep(step: JobStep): Promise<JobStepResult> {
+    const { queue, action, now } = step.change;
+    const result = await records.runJobStep(this.#connections, step);
+    if (result.kind === 'conflict' || result.count === 0) return result;
+    this.#counters.added([queue]);
+    if (action === 'purge') this.#retention.purgedAt(now);
+    else this.#notify([queue]);
+    return result;
+  }
+
+  writeHistory(write: HistoryWrite): Promise<void> {
+    return queueHistory.writeHistory(this.#connections, write);
+  }
+
+  readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return queueHistory.readHistory(this.#connections, query);
+  }
+
+  readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return queueHistory.readHistoryTotals(this.#connections, queue);
+  }
+
   auditPage(request: AuditQuery): Promise<AuditRecord[]> {
     return readAudit(this.#connections, request);
   }
@@ -317,6 +441,7 @@ export class PostgresStore implements TaskStore {
 
   async #close(): Promise<void> {
     this.#listeners.clear();
+    this.#cancelListeners.clear();
     this.#clockTimer?.cancel();
     await this.#notifications.close();
     await this.#claims.close();
@@ -334,6 +459,15 @@ export class PostgresStore implements TaskStore {
 
   #notePending({ dueAt, expiresAt }: Task): void {
     if (dueAt !== null && expiresAt !== null) this.#expiries.notePending(expiresAt);
+  }
+
+  #changed(queue: string): void {
+    this.#counters.added([queue]);
+    this.#notify([queue]);
+  }
+
+  #notifyCancelled(id: string): void {
+    for (const listener of this.#cancelListeners) listener(id);
   }
 
   #notify(queues: Iterable<string>): void {

@@ -71,7 +71,7 @@ function missedResult(row: FoundColumns | undefined, token: string): SettleResul
 }
 
 /** Settles, and returns whether the settlement of an id took effect. */
-async function settleIds(
+export async function settleIds(
   db: Queryable,
   list: readonly Settlement[],
 ): Promise<(id: string) => boolean> {

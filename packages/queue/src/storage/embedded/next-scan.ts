@@ -1,0 +1,165 @@
+import type { RowReader } from '@millrace/db';
+import type { Task } from '../../core/task.js';
+import { toTask } from '../task-row.js';
+import {
+  comparePositions,
+  PageInProgress,
+  type TaskListQuery,
+  type TaskPage,
+  type TaskPosition,
+} from '../task-list.js';
+import {
+  after,
+  groupStart,
+  groupTimeKey,
+  idKey,
+  idLength,
+  idOf,
+  kinds,
+  queueKey,
+  queueTimeKey,
+  readyGroup,
+  readyKey,
+  readyPriority,
+  timeOf,
+} from './keys.js';
+import { decodeIfMatching } from './task-codec.js';
+
+/** Groups visited in one slice, before other work runs. */
+const sliceGroups = 1_000;
+const minBatch = 100;
+const timeLength = 6;
+
+/**
+ * Reads one page of PENDING tasks by due time. Ready tasks are stored by priority and group, so
+ * each batch reads the first tasks of every group.
+ */
+export class NextPageReader {
+  readonly #page: PageInProgress<Task>;
+  #batch: NextBatch;
+
+  constructor(
+    private readonly queue: number,
+    private readonly query: TaskListQuery,
+  ) {
+    this.#page = new PageInProgress<Task>(query.limit);
+    this.#batch = this.#newBatch(query.after);
+  }
+
+  readSlice(rows: RowReader): boolean {
+    if (!this.#batch.readSlice(rows)) return false;
+    const positions = this.#batch.positions;
+    for (const position of positions) {
+      const bytes = rows.get(idKey(kinds.task, position.id));
+      const task = bytes && decodeIfMatching(position.id, bytes, this.query.filter);
+      // Claimed and made due again between two slices: it has another position now.
+      const isHere = task?.row.dueAt === position.at && this.#isInRange(task.row.createdAt);
+      this.#page.read(position, isHere ? toTask(task.row) : undefined);
+      if (this.#page.next) return true;
+    }
+    if (!this.#batch.isFull) return true;
+    this.#batch = this.#newBatch(positions.at(-1));
+    return false;
+  }
+
+  get page(): TaskPage {
+    return { tasks: this.#page.entries, next: this.#page.next };
+  }
+
+  #newBatch(from: TaskPosition | undefined): NextBatch {
+    const size = Math.min(Math.max(this.query.limit + 1, minBatch), this.#page.budget);
+    return new NextBatch(this.queue, from ?? { at: 0, id: '' }, size);
+  }
+
+  #isInRange(createdAt: number): boolean {
+    const { createdFrom = 0, createdBefore = Infinity } = this.query.filter;
+    return createdAt >= createdFrom && createdAt < createdBefore;
+  }
+}
+
+/** The first `size` PENDING tasks after a position, by due time and id. */
+class NextBatch {
+  readonly #found = new Map<string, TaskPosition>();
+  #at: Buffer;
+  #source: 'scheduled' | 'ready' | 'lined' = 'scheduled';
+  /** Tasks that are due after this are not among the first. */
+  #worst = Infinity;
+
+  constructor(
+    private readonly queue: number,
+    private readonly from: TaskPosition,
+    private readonly size: number,
+  ) {
+    this.#at = queueKey(kinds.ready, queue);
+  }
+
+  /** True: all groups were read. */
+  readSlice(rows: RowReader): boolean {
+    if (this.#source === 'scheduled') {
+      this.#readScheduled(rows);
+      this.#source = 'ready';
+    }
+    for (let groups = 0; groups < sliceGroups; groups++) {
+      if (this.#readGroup(rows)) continue;
+      if (this.#source === 'lined') return true;
+      this.#source = 'lined';
+      this.#at = queueKey(kinds.lined, this.queue);
+    }
+    return false;
+  }
+
+  get positions(): TaskPosition[] {
+    const sorted = [...this.#found.values()].toSorted((a, b) => comparePositions(a, b, 'next'));
+    return sorted.slice(0, this.size);
+  }
+
+  get isFull(): boolean {
+    return this.#found.size >= this.size;
+  }
+
+  #readScheduled(rows: RowReader): void {
+    const start = queueTimeKey(kinds.scheduled, this.queue, this.from.at, this.from.id);
+    this.#take(rows, start, after(queueKey(kinds.scheduled, this.queue)));
+  }
+
+  /** Reads the next group. False: there is none. */
+  #readGroup(rows: RowReader): boolean {
+    const { queue, from } = this;
+    const kind = this.#source === 'ready' ? kinds.ready : kinds.lined;
+    const end = after(queueKey(kind, queue));
+    const [first] = rows.range({ start: this.#at, end, limit: 1 });
+    if (!first) return false;
+    const { key } = first;
+    const start =
+      kind === kinds.ready
+        ? readyKey(queue, readyPriority(key), readyGroup(key), from.at, from.id)
+        : groupTimeKey(kind, queue, linedGroup(key), from.at, from.id);
+    const prefix = key.subarray(0, key.length - timeLength - idLength);
+    this.#at = after(kind === kinds.ready ? prefix : groupStart(kind, queue, linedGroup(key)));
+    this.#take(rows, start, this.#at);
+    return true;
+  }
+
+  #take(rows: RowReader, start: Buffer, end: Buffer): void {
+    let taken = 0;
+    for (const { key } of rows.range({ start, end, limit: this.size + 1 })) {
+      const position = { at: timeOf(key), id: idOf(key) };
+      if (comparePositions(position, this.from, 'next') <= 0) continue;
+      if (position.at > this.#worst || taken >= this.size) break;
+      taken++;
+      this.#found.set(position.id, position);
+    }
+    if (this.#found.size > 4 * this.size) this.#shrink();
+  }
+
+  #shrink(): void {
+    const first = this.positions;
+    this.#found.clear();
+    for (const position of first) this.#found.set(position.id, position);
+    this.#worst = first.at(-1)!.at;
+  }
+}
+
+function linedGroup(key: Buffer): Buffer {
+  return key.subarray(5, key.length - timeLength - idLength);
+}
