@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  answerDialogs,
   contextReaches,
   headless,
   interactive,
@@ -72,13 +73,7 @@ const terminalCases = {
     const start = world.model.requests.length;
     const prompt = `[[say hello]] first ${cli.name}`;
     const { id } = await world.spawn({ backend: cli.name, driver: 'tmux', prompt, cwd: undefined });
-    const states = ['waiting_for_input', 'idle', 'errored', 'done'];
-    let session = await world.reach(id, states, 120_000);
-    for (let count = 0; session.status === 'waiting_for_input' && count < 3; count++) {
-      assert.match(session.status_reason, /trust|continue/i);
-      await world.send(id, '1');
-      session = await world.reach(id, states, 120_000);
-    }
+    const session = await answerDialogs(world, id);
     assert.equal(session.status, 'idle', `${session.status_reason} ${session.last_error}`);
     const sent = world.model.requests.slice(start).filter(isCounted);
     assert.equal(sent.length, 1, `the prompt ran ${sent.length} times`);

@@ -7,9 +7,10 @@
  *
  *   D1  stopping one codex agent ends another one
  *   D2  a command sent to gemini becomes another command, or is lost
- *   D4  a job whose turn ended in an API error counts as done
+ *   D4  a queue task whose turn ended in an API error counts as done
  */
 import { parseArgs } from 'node:util';
+import { taskReaches } from './steps.mjs';
 import { World } from './world.mjs';
 
 const { values: options } = parseArgs({
@@ -55,21 +56,21 @@ const defects = {
     return requests.length === 0;
   },
 
-  async D4(world) {
-    const jobs = [{ id: 'a', prompt: '[[fail 400]]', backend: 'claude' }];
-    const request = { name: 'failing', repo: world.repository, jobs };
-    const { id } = await world.api('POST', '/api/v1/pipelines', request);
-    let job;
-    await world.until(
-      'the job ends',
-      async () => {
-        [job] = (await world.api('GET', `/api/v1/pipelines/${id}`)).jobs;
-        return ['done', 'failed'].includes(job.status);
-      },
-      120_000,
+  async D4(world, state) {
+    if (!state.isUp) {
+      await world.stopDaemon();
+      await world.startAll();
+      state.isUp = true;
+    }
+    const flags = ['--backend', 'claude', '--driver', 'tmux', '--json'];
+    const task = JSON.parse(await world.ctl('agent', 'submit', '[[fail 400]] please', ...flags));
+    const ended = await taskReaches(
+      world,
+      task.id,
+      ({ status, last_error }) => status === 'SUCCEEDED' || last_error,
     );
     await world.stopAgents();
-    return job.status === 'done';
+    return ended.status === 'SUCCEEDED';
   },
 };
 

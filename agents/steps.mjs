@@ -60,3 +60,26 @@ export async function contextReaches(world, id, tokens) {
   );
   return session;
 }
+
+/** Answers each first-run dialog with its first choice, until the first turn is over. */
+export async function answerDialogs(world, id) {
+  const answered = new Set();
+  let session;
+  await world.until(
+    () => `${id} is idle (it is ${session?.status}: ${session?.status_reason})`,
+    async () => {
+      session = await world.session(id);
+      if (session.status !== 'waiting_for_input') {
+        return ['idle', 'errored', 'done'].includes(session.status);
+      }
+      // A dialog that was answered is shown for a while.
+      if (answered.has(session.status_reason)) return false;
+      assert.match(session.status_reason, /trust|continue/i);
+      answered.add(session.status_reason);
+      await world.send(id, '1');
+      return false;
+    },
+    180_000,
+  );
+  return session;
+}
