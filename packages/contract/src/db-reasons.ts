@@ -120,13 +120,6 @@ export const dbReasons = {
     meaning: 'The data is missing, not a JSON object, or more than 32 levels deep.',
     methods: bodies,
   },
-  SCHEMA_VIOLATION: {
-    code: 'INVALID_ARGUMENT',
-    status: 400,
-    meaning: "The document does not match the collection's schema; the error names the path.",
-    metadata: ['collection', 'path'],
-    methods: bodies,
-  },
   RECORD_TOO_LARGE: {
     code: 'INVALID_ARGUMENT',
     status: 400,

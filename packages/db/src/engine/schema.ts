@@ -61,12 +61,12 @@ export function schemaViolation(
   const [first] = issues;
   const at = first && first.path.length > 0 ? ` at "${first.path.join('.')}"` : '';
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
-  return refuse(
+  return new Refusal(
     'SCHEMA_VIOLATION',
     `The document does not match the schema of "${collection}"${at}: ` +
       `${first?.message ?? 'invalid'}${more}.`,
-    { collection, path: first?.path.join('.') ?? '' },
     {
+      members: { metadata: { collection, path: first?.path.join('.') ?? '' } },
       errors: issues.slice(0, maxIssues).map(({ path, message }) => ({
         pointer: ['/data', ...path.map(escapePointer)].join('/'),
         message,
