@@ -213,7 +213,7 @@ describe('doctor', () => {
 test('completion prints a script bash accepts, knowing the real commands', async () => {
   const { code, out } = await ctl(['completion', 'bash']);
   expect(code).toBe(0);
-  const readline = `${out}\nCOMP_WORDS=(ctl do); COMP_CWORD=1; _ctl; echo "\${COMPREPLY[@]}"`;
+  const readline = `${out}\nCOMP_WORDS=(ctl doc); COMP_CWORD=1; _ctl; echo "\${COMPREPLY[@]}"`;
   expect((await run('bash', ['--norc', '-c', readline])).stdout).toBe('doctor\n');
 });
 

@@ -5,7 +5,7 @@ import { rest } from '../queue/waiting.js';
 import type { Tools } from '../tools.js';
 import { jsonOf } from '../up/child.js';
 import { logWriter } from '../up/log-lines.js';
-import { logFile, olderLogFile } from './log-file.js';
+import { logFile, olderLogFile } from '../up/log-file.js';
 
 export interface LogsFlags {
   data?: string;

@@ -5,7 +5,7 @@ import { rest } from '../queue/waiting.js';
 import type { Tools } from '../tools.js';
 import { drainMs } from '../up/supervised-part.js';
 import { parts, type Part } from '../up/parts.js';
-import { isAlive, readState, type UpState } from './state-file.js';
+import { isAlive, readState, type UpState } from '../up/state-file.js';
 
 export interface RunningFlags {
   data?: string;

@@ -5,7 +5,7 @@ import { dataDirectory } from '../data-directory.js';
 import { daemonApi } from '../daemon/api.js';
 import { dashboardLink } from '../open/login-link.js';
 import { runningUp } from '../queue/locate.js';
-import { removeState } from '../running/state-file.js';
+import { removeState } from './state-file.js';
 import type { Tools } from '../tools.js';
 import { version } from '../version.js';
 import { bannerFor, eventsFor } from './banner.js';

@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
 import { writePrivateFile } from '@millrace/kit/private-files';
-import type { Part } from '../up/parts.js';
+import type { Part } from './parts.js';
 
 /** Process ids of a running `ctl up` and of its servers. */
 export interface UpState {
